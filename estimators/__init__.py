@@ -1,0 +1,1 @@
+"""The mathematics: mechanisms, hashing, estimators. No input or output, no clock, no randomness."""

@@ -1,0 +1,98 @@
+"""Which bits a word sets: the hash of google/rappor's Python and C++ clients, and matrices of it."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import md5
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.rappor import BYTE_HASHED_BITS, Rappor
+
+
+def bloom_positions(word: str, cohort: int, mechanism: Rappor) -> tuple[int, ...]:
+    """Bits that a word sets in a cohort, one entry per hash; entries may collide.
+
+    MD5 of the big-endian 32-bit cohort and the word in UTF-8. Hash i is byte i modulo bits, for up to 256
+    bits; above that the i-th big-endian 16-bit pair modulo bits.
+
+    Parameters
+    ----------
+    word : any text.
+    cohort : in [0, mechanism.cohorts).
+    mechanism : Rappor.
+
+    Returns
+    -------
+    Tuple of mechanism.hashes integers in [0, mechanism.bits).
+
+    Raises
+    ------
+    ValueError if the cohort is out of range.
+
+    Source: google/rappor, client/python/rappor.py, get_bloom_bits.
+    """
+    if not 0 <= cohort < mechanism.cohorts:
+        raise ValueError(f"cohort must be in [0, {mechanism.cohorts}), got {cohort}")
+    digest = md5(cohort.to_bytes(4, "big") + word.encode(), usedforsecurity=False).digest()
+    step = 1 if mechanism.bits <= BYTE_HASHED_BITS else 2
+    starts = range(0, mechanism.hashes * step, step)
+    return tuple(int.from_bytes(digest[i : i + step], "big") % mechanism.bits for i in starts)
+
+
+def bloom_rows(words: Sequence[str], cohorts: NDArray[np.integer], mechanism: Rappor) -> NDArray[np.uint8]:
+    """Bloom filters of many words, packed; each distinct pair of word and cohort is hashed once.
+
+    Nothing is remembered between calls: the words are true values.
+
+    Parameters
+    ----------
+    words : n words.
+    cohorts : integer array (n,), the cohort of each word's client, in [0, mechanism.cohorts).
+    mechanism : Rappor.
+
+    Returns
+    -------
+    uint8 array (n, bits // 8), bit 0 lowest.
+
+    Raises
+    ------
+    ValueError if a cohort is out of range, or there are not as many cohorts as words.
+    """
+    if cohorts.shape != (len(words),):
+        raise ValueError(f"cohorts must have shape ({len(words)},), got {cohorts.shape}")
+    wrong = cohorts[(cohorts < 0) | (cohorts >= mechanism.cohorts)]
+    if wrong.size:
+        raise ValueError(f"cohorts must be in [0, {mechanism.cohorts}), got {wrong[0]}")
+    numbers: dict[str, int] = {}
+    word_of = np.fromiter((numbers.setdefault(word, len(numbers)) for word in words), np.int64, len(words))
+    distinct = list(numbers)
+    pairs, place = np.unique(word_of * mechanism.cohorts + cohorts, return_inverse=True)
+    filters = np.zeros((len(pairs), mechanism.bits), np.uint8)
+    for row, pair in zip(filters, pairs.tolist(), strict=True):
+        number, cohort = divmod(pair, mechanism.cohorts)
+        row[list(bloom_positions(distinct[number], cohort, mechanism))] = 1
+    packed: NDArray[np.uint8] = np.packbits(filters, axis=1, bitorder="little")[place]
+    return packed
+
+
+@lru_cache(maxsize=16)
+def design_matrix(candidates: tuple[str, ...], mechanism: Rappor) -> NDArray[np.float64]:
+    """1 where a candidate sets a bit of a cohort, else 0; kept for the next window, so read-only.
+
+    Parameters
+    ----------
+    candidates : n strings.
+    mechanism : Rappor.
+
+    Returns
+    -------
+    float64 array (cohorts * bits, n), row cohort * bits + bit.
+    """
+    matrix = np.zeros((mechanism.cohorts * mechanism.bits, len(candidates)))
+    for column, word in enumerate(candidates):
+        for cohort in range(mechanism.cohorts):
+            for bit in bloom_positions(word, cohort, mechanism):
+                matrix[cohort * mechanism.bits + bit, column] = 1.0
+    matrix.setflags(write=False)
+    return matrix

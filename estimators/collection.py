@@ -1,0 +1,100 @@
+"""What one collection means: its mechanism, its vocabulary, its windows, its fingerprint."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+from estimators.krr import KRR
+from estimators.rappor import Rappor
+
+FINGERPRINT_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A question that clients answer, one report a window, under one mechanism.
+
+    Parameters
+    ----------
+    name : text matching `[a-z][a-z0-9_-]{0,62}`.
+    mechanism : KRR or Rappor.
+    values : k-RR: what the buckets mean, in order, without `other`; empty when the values are the integers
+        0 to k-1. RAPPOR: empty.
+    other : k-RR: True when the last bucket, counted in k, takes every value that is not listed.
+    candidates : Bloom RAPPOR: the strings to look for when decoding. They change no report, so they are
+        no part of the fingerprint.
+    memoize : RAPPOR: True when one client and value always repeat the same permanent response.
+    window_seconds : length of a tumbling window, seconds, >= 1.
+    grace_seconds : how long after its end a window still takes reports, seconds of log append time, >= 0.
+    retention_seconds : how long after that its counts are kept, seconds, >= 0.
+    minimum_reports : a window with fewer reports is not published.
+    """
+
+    name: str
+    mechanism: KRR | Rappor
+    values: tuple[str, ...] = ()
+    other: bool = False
+    candidates: tuple[str, ...] = ()
+    memoize: bool = False
+    window_seconds: int = 60
+    grace_seconds: int = 30
+    retention_seconds: int = 3600
+    minimum_reports: int = 100
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """Unsigned 64-bit name of all that changes what a report means (DESIGN section 3).
+
+        BLAKE2b-64, read little-endian, of the canonical JSON (sorted keys, no spaces, UTF-8) of name,
+        mechanism with its exact integer thresholds, values, other, memoize and window_seconds. Two producers
+        that differ in any of them can never be blended.
+        """
+        meaning = {
+            "name": self.name,
+            "mechanism": self.mechanism.parameters(),
+            "values": self.values,
+            "other": self.other,
+            "memoize": self.memoize,
+            "window_seconds": self.window_seconds,
+        }
+        text = json.dumps(meaning, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        digest = blake2b(text.encode(), digest_size=FINGERPRINT_BYTES).digest()
+        return int.from_bytes(digest, "little")
+
+    @property
+    def takes_integers(self) -> bool:
+        """True when values are the integers 0 to k-1, False when they are text."""
+        return isinstance(self.mechanism, KRR) and not self.values
+
+    @property
+    def width(self) -> int:
+        """Counters in one row: k of k-RR, bits of RAPPOR."""
+        return self.mechanism.width
+
+    @property
+    def cohorts(self) -> int:
+        """Cohorts that clients are spread over; 1 for k-RR."""
+        return self.mechanism.cohorts
+
+    def window_start(self, unix_seconds: float) -> int:
+        """Start of the window that holds this moment, unix seconds."""
+        return int(unix_seconds // self.window_seconds) * self.window_seconds
+
+    def window_end(self, window_start: int) -> int:
+        """First second after the window, unix seconds."""
+        return window_start + self.window_seconds
+
+    def closes_at(self, window_start: int) -> int:
+        """Log append time, unix seconds, after which the window takes no more reports."""
+        return self.window_end(window_start) + self.grace_seconds
+
+    def dies_at(self, window_start: int) -> int:
+        """Log append time, unix seconds, after which the window's counts are deleted."""
+        return self.closes_at(window_start) + self.retention_seconds
+
+    def labels(self) -> tuple[str, ...]:
+        """What each estimated entry is called, in the order of the estimate's arrays, `other` left out."""
+        if isinstance(self.mechanism, Rappor):
+            return self.candidates
+        return self.values or tuple(str(value) for value in range(self.mechanism.k - self.other))

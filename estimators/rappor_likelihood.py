@@ -1,0 +1,116 @@
+"""The most likely frequencies behind RAPPOR bit counts, the bits taken as independent."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from estimators.estimate import FloatArray
+from estimators.rappor import Rappor
+from estimators.simplex import minimize_quadratic
+
+GAP_TOLERANCE = 1e-12
+_MAXIMUM_STEPS = 50
+_RIDGE = 1e-12
+_VALUE_ROUNDING = 1e-14
+
+
+@dataclass(frozen=True)
+class BitLikelihood:
+    """Negative log-likelihood per report of lambda = p* + (q* - p*) X theta, X the design matrix.
+
+    Parameters
+    ----------
+    design : float64 array (rows, n), share of a candidate's reports whose true bit is 1, in [0, 1].
+    ones : float64 array (rows,), reports that show a 1.
+    zeros : float64 array (rows,), reports of the same cohort that show a 0.
+    reports : number of all reports (N).
+    mechanism : Rappor that made the reports.
+    """
+
+    design: FloatArray
+    ones: FloatArray
+    zeros: FloatArray
+    reports: int
+    mechanism: Rappor
+
+    def value(self, theta: FloatArray) -> float:
+        """Negative log-likelihood per report, nats."""
+        rate = self._rate(theta)
+        return float(-(self.ones @ np.log(rate) + self.zeros @ np.log1p(-rate)) / self.reports)
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """First derivative by theta, float64 (n,)."""
+        rate = self._rate(theta)
+        residual = self.zeros / (1 - rate) - self.ones / rate
+        return self._contrast / self.reports * (residual @ self.design)
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Second derivative by theta, float64 (n, n), positive semidefinite."""
+        rate = self._rate(theta)
+        curvature = self.ones / rate**2 + self.zeros / (1 - rate) ** 2
+        root = self.design * (self._contrast * np.sqrt(curvature / self.reports))[:, None]
+        return root.T @ root
+
+    @property
+    def _contrast(self) -> float:
+        return self.mechanism.q_star - self.mechanism.p_star
+
+    def _rate(self, theta: FloatArray) -> FloatArray:
+        """P(report 1) per row; in [p*, q*] since X theta is in [0, 1]."""
+        return self.mechanism.p_star + self._contrast * (self.design @ theta)
+
+
+def maximize(likelihood: BitLikelihood) -> tuple[FloatArray, float]:
+    """Find the maximum of the likelihood on {theta >= 0, sum theta <= 1} by Newton steps within the set.
+
+    Convex, so a minimum of the negative is the global one, and its distance is known: by convexity no theta
+    in the set is better by more than gradient'theta - min(0, smallest entry of the gradient), the gap.
+
+    Parameters
+    ----------
+    likelihood : BitLikelihood of n columns.
+
+    Returns
+    -------
+    theta, float64 (n,); the gap, nats per report, below 1e-12 unless rounding stops it before.
+    """
+    columns = likelihood.design.shape[1]
+    theta = np.full(columns, 1 / (columns + 1))
+    for _ in range(_MAXIMUM_STEPS):
+        gradient = likelihood.gradient(theta)
+        gap = max(0.0, float(gradient @ theta - min(0.0, gradient.min())))
+        if gap <= GAP_TOLERANCE:
+            break
+        direction = _newton_direction(likelihood.hessian(theta), gradient, theta)
+        length = _step_length(likelihood, theta, direction, float(gradient @ direction))
+        if length == 0:
+            break
+        theta = theta + length * direction
+    return theta, gap
+
+
+def _newton_direction(hessian: FloatArray, gradient: FloatArray, theta: FloatArray) -> FloatArray:
+    """Step to the minimum of the quadratic model on the set; what is missing to a sum of 1 is one more entry.
+
+    A ridge of 1e-12 of the mean curvature decides between columns that are equal.
+    """
+    columns = len(theta)
+    padded = np.zeros((columns + 1, columns + 1))
+    padded[:columns, :columns] = hessian + _RIDGE * np.trace(hessian) / columns * np.eye(columns)
+    linear = np.append(padded[:columns, :columns] @ theta - gradient, 0.0)
+    start = np.append(theta, max(0.0, 1 - theta.sum()))
+    return minimize_quadratic(padded, linear, start)[:columns] - theta
+
+
+def _step_length(likelihood: BitLikelihood, theta: FloatArray, direction: FloatArray, slope: float) -> float:
+    """Halve a step of 1 until the value falls by a ten-thousandth of what the slope promises (Armijo).
+
+    A rise within the rounding of the value is no rise: the last steps gain less than a value can show.
+    """
+    value, length = likelihood.value(theta), 1.0
+    ceiling = value + _VALUE_ROUNDING * abs(value)
+    while length > 1e-12:
+        if likelihood.value(theta + length * direction) <= ceiling + 1e-4 * length * slope:
+            return length
+        length /= 2
+    return 0.0

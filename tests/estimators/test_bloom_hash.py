@@ -1,0 +1,77 @@
+"""Bloom bits are those of google/rappor's clients."""
+
+from hashlib import md5
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators.bloom import bloom_positions, bloom_rows, design_matrix
+from estimators.rappor import Rappor
+
+SMALL = Rappor.from_probabilities(16, 2, 4, 0.5, 0.5, 0.75)
+WIDE = Rappor.from_probabilities(512, 8, 4, 0.5, 0.5, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("apple", [(5, 1), (26, 26), (38, 34), (63, 62)]),
+        ("banana", [(12, 14), (28, 24), (37, 34), (62, 49)]),
+        ("carrot", [(4, 12), (25, 21), (48, 38), (61, 54)]),
+    ],
+)
+def test_fixed_points_of_google_rappor(word, expected):
+    """One-based positions in its map files: cohort * bits + bit + 1."""
+    for cohort, positions in enumerate(expected):
+        assert tuple(cohort * 16 + bit + 1 for bit in bloom_positions(word, cohort, SMALL)) == positions
+
+
+def test_wide_filters_take_two_digest_bytes_for_each_hash():
+    digest = md5(b"\x00\x00\x00\x03\xc3\xa9t\xc3\xa9", usedforsecurity=False).digest()
+    expected = tuple((digest[i] * 256 + digest[i + 1]) % 512 for i in range(0, 16, 2))
+    assert bloom_positions("été", 3, WIDE) == expected
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=3), st.integers(0, 3)), max_size=30), st.sampled_from([SMALL, WIDE])
+)
+def test_rows_hold_exactly_the_positions(pairs, mechanism):
+    words = [word for word, _ in pairs]
+    rows = bloom_rows(words, np.array([cohort for _, cohort in pairs], np.uint16), mechanism)
+    assert rows.dtype == np.uint8
+    assert rows.shape == (len(pairs), mechanism.bits // 8)
+    for row, (word, cohort) in zip(rows, pairs, strict=True):
+        filter_bits = int.from_bytes(row.tobytes(), "little")
+        assert filter_bits == sum(1 << bit for bit in set(bloom_positions(word, cohort, mechanism)))
+
+
+def test_design_matrix_is_the_rows_of_each_candidate():
+    candidates = ("apple", "banana", "carrot")
+    matrix = design_matrix(candidates, SMALL)
+    assert matrix.dtype == np.float64
+    for column, word in enumerate(candidates):
+        packed = bloom_rows([word] * 4, np.arange(4), SMALL)
+        np.testing.assert_array_equal(
+            matrix[:, column].reshape(4, 16), np.unpackbits(packed, axis=1, bitorder="little")
+        )
+
+
+def test_design_matrix_is_kept_and_cannot_be_written():
+    matrix = design_matrix(("apple",), SMALL)
+    assert design_matrix(("apple",), SMALL) is matrix
+    assert not matrix.flags.writeable
+
+
+@pytest.mark.parametrize("cohort", [-1, 4])
+def test_cohort_out_of_range_is_refused(cohort):
+    with pytest.raises(ValueError, match=rf"^cohort must be in \[0, 4\), got {cohort}$"):
+        bloom_positions("apple", cohort, SMALL)
+    with pytest.raises(ValueError, match=rf"^cohorts must be in \[0, 4\), got {cohort}$"):
+        bloom_rows(["apple", "banana"], np.array([0, cohort]), SMALL)
+
+
+def test_words_without_a_cohort_each_are_refused():
+    with pytest.raises(ValueError, match=r"^cohorts must have shape \(2,\), got \(3,\)$"):
+        bloom_rows(["apple", "banana"], np.zeros(3, np.uint16), SMALL)

@@ -1,0 +1,172 @@
+"""k-RR estimators: published numbers, exact laws, and intervals that cover."""
+
+import json
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simulation import generator, krr_counts, zipf_counts
+
+from estimators.estimate import QUANTILE_975
+from estimators.krr import KRR
+from estimators.krr_estimate import estimate, inv, mle, score_interval, std_error
+
+CASES = json.loads((Path(__file__).parents[1] / "vectors" / "krr_estimators.json").read_text())["cases"]
+HALF = KRR(4, 1 << 63)  # p = 1/2, q = 1/6
+
+
+def log_likelihood(counts, theta, mechanism):
+    rates = mechanism.q + mechanism.contrast * theta
+    return counts @ np.log(rates)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"k{len(case['counts'])}-eps{case['epsilon']:.2f}")
+def test_published_numbers(case):
+    counts = np.array(case["counts"])
+    mechanism = KRR.from_epsilon(len(counts), case["epsilon"])
+    inverted = inv(counts, mechanism)
+    theta = mle(counts, mechanism)
+    np.testing.assert_allclose(inverted, case["inv"], atol=1e-9)
+    np.testing.assert_allclose(theta, case["mle"], atol=1e-9)
+    np.testing.assert_allclose(
+        std_error(inverted, int(counts.sum()), mechanism), case["inv_std_error"], atol=1e-9
+    )
+    loss = -log_likelihood(counts, theta, mechanism) / counts.sum()
+    assert loss == pytest.approx(case["mle_nll"], abs=1e-9)
+
+
+@pytest.mark.parametrize("estimator", ["mle", "inv"])
+def test_expected_counts_give_back_the_truth(estimator):
+    truth = np.array([600_000, 360_000, 0, 240_000])
+    counts = truth // 2 + (truth.sum() - truth) // 6
+    result = estimate(counts, HALF, estimator)
+    np.testing.assert_allclose(result.frequency, truth / truth.sum(), atol=1e-15)
+    assert result.estimator == estimator
+    assert result.reports == 1_200_000
+    assert result.significant.tolist() == [True, True, False, True]
+    assert result.other is None
+
+
+@given(st.lists(st.integers(0, 1000), min_size=2, max_size=8).filter(any), st.floats(0.1, 8))
+def test_mle_satisfies_the_conditions_of_the_maximum(counts, epsilon):
+    """On the simplex, and no entry's derivative exceeds that of the positive ones."""
+    counts = np.array(counts)
+    mechanism = KRR.from_epsilon(len(counts), epsilon)
+    theta = mle(counts, mechanism)
+    assert theta.min() >= 0
+    assert theta.sum() == pytest.approx(1, abs=1e-9)
+    slope = mechanism.contrast * counts / counts.sum() / (mechanism.q + mechanism.contrast * theta)
+    np.testing.assert_allclose(slope[theta > 0], theta @ slope, rtol=1e-9)
+    assert slope.max() <= theta @ slope * (1 + 1e-9)
+
+
+@given(st.permutations(range(5)))
+def test_mle_moves_with_its_values(order):
+    counts = np.array([40, 25, 20, 20, 5])
+    mechanism = KRR.from_epsilon(5, 1.0)
+    np.testing.assert_array_equal(mle(counts[order], mechanism), mle(counts, mechanism)[order])
+
+
+def test_all_reports_in_one_value():
+    result = estimate(np.array([0, 0, 7, 0]), HALF)
+    np.testing.assert_allclose(result.frequency, [0, 0, 1, 0], atol=1e-15)
+    assert np.isfinite(result.std_error).all()
+    assert (result.low <= result.frequency).all()
+    assert (result.frequency <= result.high).all()
+
+
+@given(st.integers(0, 1000), st.floats(0.1, 8), st.integers(2, 50))
+def test_interval_ends_are_just_not_rejected(count, epsilon, k):
+    """At each end f, the estimate lies 1.96 standard errors of f away."""
+    mechanism = KRR.from_epsilon(k, epsilon)
+    inverted = np.array([(count / 1000 - mechanism.q) / mechanism.contrast])
+    for end in score_interval(inverted, 1000, mechanism):
+        rate = mechanism.q + mechanism.contrast * end
+        variance = (1 - end) * mechanism.q * (1 - mechanism.q) + end * mechanism.p * (1 - mechanism.p)
+        distance = abs(count / 1000 - rate) / np.sqrt(variance / 1000)
+        assert distance == pytest.approx(QUANTILE_975, rel=1e-6)
+
+
+def test_intervals_cover_the_truth_and_errors_are_those_seen():
+    """200 rounds of 40 values: 8,000 intervals. Rounds are independent, values in one nearly so.
+
+    Coverage must lie in 95 +- 1.3 points, the spread of the errors within 4.2 %: 5 sigma, false alarm 6e-7.
+    Defect caught with 99.9 %: errors off by 10 % (coverage 92.2 % or 96.9 %).
+    """
+    rng, mechanism = generator(2), KRR.from_epsilon(40, 2.0)
+    truth = zipf_counts(40, 50_000)
+    frequency = truth / 50_000
+    covered, scores = [], []
+    for _ in range(200):
+        result = estimate(krr_counts(rng, truth, mechanism), mechanism, "inv")
+        covered.append((result.low <= frequency) & (frequency <= result.high))
+        scores.append((result.frequency - frequency) / std_error(frequency, 50_000, mechanism))
+    assert abs(np.mean(covered) - 0.95) < 0.013
+    assert abs(np.std(scores) - 1) < 0.042
+
+
+def test_intervals_of_the_mle_hold_what_is_shown_and_cover_no_less():
+    rng, mechanism = generator(3), KRR.from_epsilon(40, 1.0)
+    truth = zipf_counts(40, 20_000, 2.5)
+    for _ in range(20):
+        counts = krr_counts(rng, truth, mechanism)
+        shown, plain = estimate(counts, mechanism, "mle"), estimate(counts, mechanism, "inv")
+        assert ((shown.low <= shown.frequency) & (shown.frequency <= shown.high)).all()
+        assert (shown.low <= np.clip(plain.low, 0, 1)).all()
+        assert (shown.high >= np.clip(plain.high, 0, 1)).all()
+        np.testing.assert_array_equal(shown.std_error, plain.std_error)
+
+
+def test_values_that_nobody_holds_are_hardly_ever_significant():
+    """Only value 0 is held: a false discovery in at most 5 % of 500 rounds, 51 with false alarm 1e-6.
+
+    Defect caught: no correction for the number of values, which errs in every round.
+    """
+    rng, mechanism = generator(4), KRR.from_epsilon(200, 3.0)
+    truth = np.zeros(200, np.int64)
+    truth[0] = 2000
+    rounds = [estimate(krr_counts(rng, truth, mechanism), mechanism).significant for _ in range(500)]
+    assert all(significant[0] for significant in rounds)
+    assert sum(significant[1:].any() for significant in rounds) <= 51
+
+
+def test_mle_of_many_values_is_as_fast_as_sorting_them():
+    """K = 1,400,000 as in the poster: at most 4 times argsort of the same counts, best of 3 each."""
+    mechanism = KRR.from_epsilon(1_400_000, 8.0)
+    truth = zipf_counts(mechanism.k, 1_000_000, 1.3) / 1_000_000
+    counts = generator(5).multinomial(1_000_000, mechanism.q + mechanism.contrast * truth)
+
+    def best(function, *arguments):
+        times = []
+        for _ in range(3):
+            start = time.perf_counter()
+            function(*arguments)
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    assert best(mle, counts, mechanism) <= 4 * best(np.argsort, counts)
+    theta = mle(counts, mechanism)
+    assert math.isclose(theta.sum(), 1, abs_tol=1e-9)
+
+
+BAD_COUNTS = [
+    ([1, 2, 3], r"counts must have shape \(4,\), got \(3,\)"),
+    ([1, -2, 3, 4], "counts must not be negative, got -2"),
+    ([0, 0, 0, 0], "counts must hold at least 1 report, got 0"),
+]
+
+
+@pytest.mark.parametrize("function", [estimate, inv, mle])
+@pytest.mark.parametrize(("counts", "message"), BAD_COUNTS)
+def test_bad_counts_are_refused(function, counts, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        function(np.array(counts), HALF)
+
+
+def test_unknown_estimator_is_refused():
+    with pytest.raises(ValueError, match=r"^estimator must be one of mle, inv, got ibu$"):
+        estimate(np.array([1, 2, 3, 4]), HALF, "ibu")

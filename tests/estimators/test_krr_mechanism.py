@@ -1,0 +1,111 @@
+"""The thresholds of k-RR keep the declared epsilon exactly."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from estimators.krr import KRR
+
+WORDS = 1 << 64
+
+
+def words_of(number: int, k: int) -> int:
+    """How many 64-bit words multiply-shift maps to this number of k - 1: those in [start, next start)."""
+    return -(-(number + 1) * WORDS // (k - 1)) + (number * -WORDS // (k - 1))
+
+
+def worst_ratio(k: int, threshold: int, rarest: int) -> Fraction:
+    truth = Fraction(threshold, WORDS)
+    return truth / ((1 - truth) * Fraction(rarest, WORDS))
+
+
+def within(ratio: Fraction, epsilon: float) -> bool:
+    """True when ln(ratio) <= epsilon, in 90 digits."""
+    with localcontext(prec=90):
+        return Decimal(ratio.numerator) / Decimal(ratio.denominator) <= Decimal(epsilon).exp()
+
+
+@given(st.integers(2, 1 << 31), st.floats(1e-6, 16))
+@example(2, math.log(3))
+@example(1 << 31, 16.0)
+@example((1 << 31) - 1, 0.1)
+def test_epsilon_is_met_and_one_more_word_would_break_it(k, epsilon):
+    mechanism = KRR.from_epsilon(k, epsilon)
+    rarest = WORDS // (k - 1)
+    assert within(worst_ratio(k, mechanism.threshold, rarest), epsilon)
+    assert not within(worst_ratio(k, mechanism.threshold + 1, rarest), epsilon)
+    assert within(worst_ratio(k, mechanism.threshold, rarest), mechanism.epsilon)
+    assert mechanism.epsilon <= epsilon
+    assert not within(worst_ratio(k, mechanism.threshold, rarest), math.nextafter(mechanism.epsilon, 0))
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 7, 17, 1001])
+def test_every_other_value_gets_the_rarest_share_or_one_word_more(k):
+    shares = [words_of(number, k) for number in range(k - 1)]
+    assert sum(shares) == WORDS
+    assert min(shares) == WORDS // (k - 1)
+    assert max(shares) <= min(shares) + 1
+
+
+@given(st.integers(2, 1 << 31), st.data())
+def test_truth_is_likelier_than_any_other_value(k, data):
+    """So p / smallest q is the worst ratio: nothing exceeds p, nothing lies below the smallest q."""
+    mechanism = KRR.from_epsilon(k, 1e-6)
+    number = data.draw(st.integers(0, k - 2))
+    lie = (1 - Fraction(mechanism.threshold, WORDS)) * Fraction(words_of(number, k), WORDS)
+    assert lie < Fraction(mechanism.threshold, WORDS)
+
+
+def test_probabilities_are_the_realised_ones():
+    mechanism = KRR.from_epsilon(4, math.log(9))
+    assert mechanism.p == pytest.approx(0.75, rel=1e-15)
+    assert mechanism.q == pytest.approx(1 / 12, rel=1e-15)
+    assert mechanism.contrast == pytest.approx(2 / 3, rel=1e-15)
+    assert KRR(2, (1 << 62) * 3).p == 0.75
+
+
+def test_contrast_survives_where_the_probabilities_look_equal():
+    mechanism = KRR(2, (1 << 63) + 1)
+    assert mechanism.p == mechanism.q == 0.5
+    assert mechanism.contrast == 2.0**-63
+
+
+def test_width_cohorts_and_parameters():
+    mechanism = KRR(16, 1 << 63)
+    assert (mechanism.width, mechanism.cohorts) == (16, 1)
+    assert mechanism.parameters() == {"kind": "k-rr", "k": 16, "threshold": 1 << 63}
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, 0.0, 16.1, math.nan, math.inf])
+def test_epsilon_out_of_range_is_refused(epsilon):
+    with pytest.raises(ValueError, match=rf"^epsilon must be in \(0, 16\], got {epsilon}$"):
+        KRR.from_epsilon(16, epsilon)
+
+
+@pytest.mark.parametrize("k", [1, (1 << 31) + 1])
+def test_k_out_of_range_is_refused(k):
+    with pytest.raises(ValueError, match=rf"^k must be in \[2, 2147483648\], got {k}$"):
+        KRR.from_epsilon(k, 1.0)
+    with pytest.raises(ValueError, match=rf"^k must be in \[2, 2147483648\], got {k}$"):
+        KRR(k, 1 << 63)
+
+
+def test_epsilon_below_what_words_can_realise_is_refused_with_the_least():
+    with pytest.raises(
+        ValueError, match=r"^epsilon must be in \[(\S+), 16\] for k = 1000000, got 1e-15$"
+    ) as refused:
+        KRR.from_epsilon(1_000_000, 1e-15)
+    least = float(str(refused.value).split("[")[1].split(",")[0])
+    assert KRR.from_epsilon(1_000_000, least).epsilon == least
+
+
+@pytest.mark.parametrize("threshold", [0, 1 << 62, 1 << 64])
+def test_threshold_out_of_range_is_refused(threshold):
+    with pytest.raises(
+        ValueError, match=rf"^threshold must be in \[4611686018427387905, .*\], got {threshold}$"
+    ):
+        KRR(4, threshold)

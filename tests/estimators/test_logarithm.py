@@ -1,0 +1,47 @@
+"""Exponentials and logarithms lie on the safe side of the truth, and close to it."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators.logarithm import exp_below, log_above
+
+
+def exact_exp(x: float) -> Decimal:
+    with localcontext(prec=90):
+        return Decimal(x).exp()
+
+
+def decimal(fraction: Fraction) -> Decimal:
+    with localcontext(prec=90):
+        return Decimal(fraction.numerator) / Decimal(fraction.denominator)
+
+
+@given(st.floats(0, 80))
+def test_exp_is_below_the_truth_and_close(x):
+    with localcontext(prec=90):
+        shortfall = 1 - decimal(exp_below(x)) / exact_exp(x)
+        assert -(Decimal(10) ** -85) <= shortfall < Decimal(2) ** -150
+
+
+@given(st.integers(1, 1 << 64), st.integers(1, 1 << 64))
+def test_logarithm_is_the_smallest_float_not_below_the_truth(numerator, excess):
+    ratio = Fraction(numerator + excess, numerator)
+    x = log_above(ratio)
+    assert exact_exp(x) >= decimal(ratio) > exact_exp(math.nextafter(x, 0))
+
+
+@pytest.mark.parametrize("x", [-1.0, 80.5, math.nan])
+def test_exponent_out_of_range_is_refused(x):
+    with pytest.raises(ValueError, match=r"^x must be in \[0, 80\], got "):
+        exp_below(x)
+
+
+@pytest.mark.parametrize("ratio", [Fraction(1), Fraction(1, 2), Fraction(2) ** 101])
+def test_ratio_out_of_range_is_refused(ratio):
+    with pytest.raises(ValueError, match=r"^ratio must be in \[1 \+ 2\^-80, 2\^100\), got "):
+        log_above(ratio)
