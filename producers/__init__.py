@@ -1,0 +1,1 @@
+"""True value in, randomized bytes out; owns the wire format."""

@@ -1,0 +1,103 @@
+"""What a caller gave, checked before anything is randomized.
+
+Checks look at types and at how many there are; what a text or an integer says is never a reason to refuse it.
+No message holds a value, a client or a time.
+"""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.wire import MAX_WINDOW_START
+
+
+def texts(what: str, given: object) -> list[str]:
+    """Texts, one or a list, tuple or one-dimensional array of them.
+
+    Raises
+    ------
+    TypeError if it is or holds anything else; it names `what` and the type.
+    """
+    if isinstance(given, str):
+        return [given]
+    listed = _listed(what, given)
+    if not all(isinstance(item, str) for item in listed):
+        got = _types(item for item in listed if not isinstance(item, str))
+        raise TypeError(
+            f"{what} must be text, got {got}; quote or convert what looks like a number: '9', str(9)"
+        )
+    return listed
+
+
+def integers(what: str, given: object) -> list[int] | NDArray[np.integer]:
+    """Integers of any size, one or a list, tuple or one-dimensional array of them; an array stays one.
+
+    Raises
+    ------
+    TypeError if it is or holds anything else, bool and float included; it names `what` and the type.
+    """
+    if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iu":
+        return given
+    listed: list[Any] = [given] if _is_integer(given) else _listed(what, given)
+    if not all(map(_is_integer, listed)):
+        got = _types(item for item in listed if not _is_integer(item))
+        raise TypeError(f"{what} must be integers, got {got}; convert them: int('9')")
+    return listed
+
+
+def _listed(what: str, given: object) -> list[Any]:
+    if isinstance(given, np.ndarray) and given.ndim == 1:
+        return cast("list[Any]", given.tolist())
+    if isinstance(given, list | tuple):
+        return list(given)
+    raise TypeError(f"{what} must be one or a list, tuple or array of them, got {type(given).__name__}")
+
+
+def _is_integer(item: object) -> bool:
+    return isinstance(item, int | np.integer) and not isinstance(item, bool)
+
+
+def _types(strange: Iterable[object]) -> str:
+    return ", ".join(sorted({type(item).__name__ for item in strange}))
+
+
+def clients_of(given: object, count: int) -> list[str] | None:
+    """The client of each of `count` values, or None when every event is its own client.
+
+    Raises
+    ------
+    TypeError if a client is not text, ValueError if there are not as many clients as values.
+    """
+    if given is None:
+        return None
+    clients = texts("clients", given)
+    if len(clients) != count:
+        raise ValueError(f"clients must be one for each value, got {len(clients)} for {count} values")
+    return clients
+
+
+def window_starts(at: object, count: int, window_seconds: int) -> NDArray[np.int64]:
+    """Start of the window that holds each event, unix seconds, int64 (count,).
+
+    Parameters
+    ----------
+    at : time of all events, or of each: unix seconds in [0, MAX_WINDOW_START].
+    count : number of events.
+    window_seconds : length of a window, at least 1.
+
+    Raises
+    ------
+    TypeError if `at` is not numbers; ValueError if one is NaN or out of range, or if it is neither one number
+    nor `count` of them.
+    """
+    times = np.asarray(at)
+    if times.dtype.kind not in "iuf":
+        raise TypeError(f"at must be unix seconds, one number or an array of them, got {type(at).__name__}")
+    if times.shape not in ((), (count,)):
+        raise ValueError(f"at must be one number or one for each of {count} values, got shape {times.shape}")
+    if not ((times >= 0) & (times <= MAX_WINDOW_START)).all():
+        raise ValueError(f"at must be unix seconds in [0, {MAX_WINDOW_START}]")
+    starts = (times // window_seconds).astype(np.int64) * window_seconds
+    return np.broadcast_to(starts, (count,))

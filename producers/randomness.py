@@ -1,0 +1,92 @@
+"""Where all randomness of a producer comes from: AES-CTR under a key from the operating system."""
+
+import os
+import threading
+from typing import Protocol
+from weakref import WeakSet
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from numpy.typing import NDArray
+
+KEY_BYTES = 16
+BYTES_PER_KEY = 2**30
+
+
+class Words32(Protocol):
+    """Source of independent, uniformly random 32-bit words. The tests inject their own."""
+
+    def words32(self, shape: tuple[int, ...]) -> NDArray[np.uint32]:
+        """uint32 of this shape."""
+
+
+class Words(Words32, Protocol):
+    """Source of 64-bit words too."""
+
+    def words64(self, count: int) -> NDArray[np.uint64]:
+        """uint64 (count,)."""
+
+
+def below(words: NDArray[np.uint64], bound: int) -> NDArray[np.uint64]:
+    """Multiply-shift: the high 64 bits of words * bound, exactly; uint64, each in [0, bound).
+
+    Every outcome has floor or ceil of 2**64 / bound words, so its probability is within 2**-64 of 1 / bound.
+    `bound` is in [1, 2**32].
+    """
+    high, low = words >> np.uint64(32), words & np.uint64(0xFFFFFFFF)
+    factor = np.uint64(bound)
+    # words * bound = 2**32 * high * bound + low * bound, both products below 2**64, and
+    # high * bound + (low * bound >> 32) < (high + 1) * bound <= 2**64: nothing wraps, and the floors nest.
+    return (high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)
+
+
+class Keystream:
+    """AES-128-CTR keystream, thread-safe, re-keyed after a fork and after BYTES_PER_KEY.
+
+    A key comes from `os.urandom` in the call that needs it, so what keeps a key from being made raises there,
+    and no word is given out that is not fresh. One key makes at most BYTES_PER_KEY, or one draw where that is
+    longer: 2**26 blocks, which differ from random ones by having no repeats, an advantage below 2**-76.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+        _live.add(self)
+
+    def forget(self) -> None:
+        """Drop the key; the next draw makes another."""
+        # A new lock: in a forked child the old one may be held by a thread that was not copied.
+        self._lock = threading.Lock()
+        self._encryptor: CipherContext | None = None
+        self._left = 0
+
+    def words64(self, count: int) -> NDArray[np.uint64]:
+        """Uniform words, uint64 (count,)."""
+        return self._draw(8 * count).view("<u8")
+
+    def words32(self, shape: tuple[int, ...]) -> NDArray[np.uint32]:
+        """Uniform words, uint32 of this shape."""
+        return self._draw(4 * int(np.prod(shape))).view("<u4").reshape(shape)
+
+    def _draw(self, size: int) -> NDArray[np.uint8]:
+        stream = np.zeros(size, np.uint8)
+        with self._lock:
+            if self._encryptor is None or self._left < size:
+                self._encryptor = Cipher(
+                    algorithms.AES(os.urandom(KEY_BYTES)), modes.CTR(bytes(16))
+                ).encryptor()
+                self._left = BYTES_PER_KEY
+            self._left -= size
+            self._encryptor.update_into(stream.data, stream.data)
+        return stream
+
+
+_live: WeakSet[Keystream] = WeakSet()
+
+
+def _forget_all() -> None:
+    for keystream in list(_live):
+        keystream.forget()
+
+
+# Errors in this hook would be swallowed, so it only drops keys and never makes one.
+os.register_at_fork(after_in_child=_forget_all)

@@ -1,0 +1,97 @@
+"""The secret that permanent responses are derived from: a file that is made once and never replaced."""
+
+import os
+import tempfile
+from hashlib import blake2b
+from pathlib import Path
+
+NEW_SECRET_BYTES = 32
+MIN_SECRET_BYTES = 32
+MAX_SECRET_BYTES = blake2b.MAX_KEY_SIZE
+
+
+class SecretError(RuntimeError):
+    """The secret file cannot be used. Its message names the file and the remedy, never the content."""
+
+
+class Secret:
+    """A keyed pseudo-random function whose key cannot be read back, printed or logged.
+
+    Parameters
+    ----------
+    key : 32 to 64 secret bytes.
+    """
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: bytes) -> None:
+        if not MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES:
+            raise SecretError(f"a secret must hold 32 to 64 bytes, got {len(key)}")
+        self._key = key
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    def function(self, purpose: bytes, size: int) -> blake2b:
+        """Keyed BLAKE2b of `size` bytes, to be copied and fed. Different purposes give independent functions.
+
+        Parameters
+        ----------
+        purpose : 1 to 16 bytes, BLAKE2's personalization.
+        size : of the output, bytes, in [1, 64].
+        """
+        return blake2b(key=self._key, person=purpose, digest_size=size)
+
+
+def load_secret(path: Path) -> Secret:
+    """Read the secret file; make it, mode 0600, when there is none.
+
+    A file that is there is never replaced: a new secret would draw every client's permanent responses again,
+    and two responses to one value tell more than one does.
+
+    Raises
+    ------
+    SecretError if the file or its folder cannot be read or made, if others than its owner may read it, or if
+    it does not hold 32 to 64 bytes.
+    """
+    try:
+        try:
+            path.stat()
+        except FileNotFoundError:
+            _create(path)
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode & 0o777
+            key = file.read(MAX_SECRET_BYTES + 1)
+    except OSError as error:
+        raise SecretError(f"secret file {path}: {error.strerror}") from None
+    if mode & 0o077:
+        raise SecretError(f"secret file {path}: mode must be 0600, got {mode:04o}; run: chmod 600 {path}")
+    if not MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES:
+        raise SecretError(
+            f"secret file {path}: must hold 32 to 64 bytes, got {len(key)}; restore it from a copy, since "
+            "a new one draws every permanent response again"
+        )
+    return Secret(key)
+
+
+def _create(path: Path) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # mkstemp makes mode 0600. A link appears whole or not at all, and never replaces a file: where two
+    # processes do this at once, one link stays and both read it.
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".secret-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(os.urandom(NEW_SECRET_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(name, path)
+        except FileExistsError:
+            return
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    finally:
+        os.unlink(name)

@@ -1,0 +1,169 @@
+"""The pack: the only thing that leaves a producer (DESIGN section 4, version 1).
+
+Pure: bytes in, bytes out. Little-endian, 52 bytes of header, then the reports:
+
+    0  4  magic "DNBL"        4  1  version = 1      5  1  mechanism     6  2  cohort
+    8  8  fingerprint        16  8  window start, unix seconds          24  4  reports n     28  4  width
+    32 16 random pack id     48  4  CRC-32C of all but these four bytes 52 … payload
+
+The payload is n unsigned integers of 1, 2 or 4 bytes (k-RR, width = k) or n rows of width / 8 bytes, bit 0
+lowest (RAPPOR, width = bits).
+"""
+
+from dataclasses import dataclass
+from struct import Struct
+from struct import error as StructError
+
+import numpy as np
+from crc32c import crc32c
+from numpy.typing import NDArray
+
+from estimators.krr import KRR
+from estimators.rappor import Rappor
+
+MAGIC = b"DNBL"
+VERSION = 1
+KRR_NUMBER = 1
+RAPPOR_NUMBER = 2
+LONGITUDINAL_KRR_NUMBER = 3
+
+MAX_RECORD_BYTES = 1_000_000
+PACK_ID_BYTES = 16
+MAX_BUCKETS = 2**31
+MAX_BITS = 4096
+MAX_WINDOW_START = 253_402_300_799  # the last second of the year 9999
+
+MALFORMED = "malformed"
+UNSUPPORTED_VERSION = "unsupported_version"
+OVERSIZED = "oversized"
+
+_CHECKED = Struct("<4sBBHQQII16s")
+_HEADER = Struct("<4sBBHQQII16sI")
+_CRC = Struct("<I")
+HEADER_BYTES = _HEADER.size
+
+
+class WireError(ValueError):
+    """These bytes are no pack. The message is the reason: malformed, unsupported_version or oversized."""
+
+    @property
+    def reason(self) -> str:
+        """Why, in the word that counts it."""
+        return str(self.args[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Reports of one collection, one window and one cohort.
+
+    Parameters
+    ----------
+    mechanism : KRR_NUMBER, RAPPOR_NUMBER or LONGITUDINAL_KRR_NUMBER.
+    cohort : in [0, 65535].
+    fingerprint : of the collection, unsigned 64-bit.
+    window_start : unix seconds, in [0, MAX_WINDOW_START].
+    reports : n, at least 1.
+    width : k in [2, 2**31], or bits, a multiple of 8 in [8, 4096].
+    pack_id : 16 random bytes; what a resent pack is recognised by.
+    payload : n * report_bytes(mechanism, width) bytes.
+    """
+
+    mechanism: int
+    cohort: int
+    fingerprint: int
+    window_start: int
+    reports: int
+    width: int
+    pack_id: bytes
+    payload: bytes | memoryview
+
+
+def bucket_dtype(k: int) -> np.dtype[np.unsignedinteger]:
+    """The narrowest little-endian unsigned integer that holds k - 1: 1, 2 or 4 bytes."""
+    return np.dtype("u1" if k <= 2**8 else "<u2" if k <= 2**16 else "<u4")
+
+
+def report_bytes(mechanism: int, width: int) -> int:
+    """Bytes of one report; 0 when no such mechanism or width exists."""
+    if mechanism == RAPPOR_NUMBER:
+        return width // 8 if 8 <= width <= MAX_BITS and width % 8 == 0 else 0
+    if mechanism in (KRR_NUMBER, LONGITUDINAL_KRR_NUMBER) and 2 <= width <= MAX_BUCKETS:
+        return 1 if width <= 2**8 else 2 if width <= 2**16 else 4
+    return 0
+
+
+def mechanism_number(mechanism: KRR | Rappor) -> int:
+    """Number by which the header names this kind of mechanism."""
+    return RAPPOR_NUMBER if isinstance(mechanism, Rappor) else KRR_NUMBER
+
+
+def partition_of(pack_id: bytes, partitions: int) -> int:
+    """Partition in [0, partitions): the id's first 8 bytes, little-endian unsigned, modulo partitions."""
+    return int.from_bytes(pack_id[:8], "little") % partitions
+
+
+def _check(mechanism: int, width: int, reports: int, window_start: int, payload_bytes: int) -> None:
+    size = report_bytes(mechanism, width)
+    if not (size and reports and payload_bytes == reports * size and window_start <= MAX_WINDOW_START):
+        raise WireError(MALFORMED)
+
+
+def encode(pack: Pack) -> bytes:
+    """Write one Kafka record.
+
+    Raises
+    ------
+    WireError with the reason for which `decode` would refuse the record.
+    """
+    if HEADER_BYTES + len(pack.payload) > MAX_RECORD_BYTES:
+        raise WireError(OVERSIZED)
+    _check(pack.mechanism, pack.width, pack.reports, pack.window_start, len(pack.payload))
+    if len(pack.pack_id) != PACK_ID_BYTES:
+        raise WireError(MALFORMED)
+    numbers = (pack.mechanism, pack.cohort, pack.fingerprint, pack.window_start, pack.reports, pack.width)
+    try:
+        checked = _CHECKED.pack(MAGIC, VERSION, *numbers, pack.pack_id)
+    except StructError:
+        raise WireError(MALFORMED) from None
+    return b"".join((checked, _CRC.pack(crc32c(pack.payload, crc32c(checked))), pack.payload))
+
+
+def decode(record: bytes | None) -> Pack:
+    """Read one Kafka record; what its collection allows (cohort, bucket, window) is left to the caller.
+
+    The order of checks is fixed, so that every reader gives the same reason: size; presence and magic;
+    version, since a later version may have another header; then all else, `malformed` alike. A null value is
+    malformed. The payload is a view of `record`, not a copy.
+
+    Raises
+    ------
+    WireError, and nothing else, whatever the bytes are.
+    """
+    if record is None:
+        raise WireError(MALFORMED)
+    if len(record) > MAX_RECORD_BYTES:
+        raise WireError(OVERSIZED)
+    if len(record) <= len(MAGIC) or record[:4] != MAGIC:
+        raise WireError(MALFORMED)
+    if record[4] != VERSION:
+        raise WireError(UNSUPPORTED_VERSION)
+    if len(record) < HEADER_BYTES:
+        raise WireError(MALFORMED)
+    payload = memoryview(record)[HEADER_BYTES:]
+    _, _, mechanism, cohort, fingerprint, window_start, reports, width, pack_id, crc = _HEADER.unpack_from(
+        record
+    )
+    if crc32c(payload, crc32c(record[: _CHECKED.size])) != crc:
+        raise WireError(MALFORMED)
+    _check(mechanism, width, reports, window_start, len(payload))
+    return Pack(mechanism, cohort, fingerprint, window_start, reports, width, pack_id, payload)
+
+
+def buckets(pack: Pack) -> NDArray[np.unsignedinteger]:
+    """Buckets of a k-RR pack: bucket_dtype(k) (n,), a view; that each is below k is not checked."""
+    return np.frombuffer(pack.payload, bucket_dtype(pack.width))
+
+
+def bit_rows(pack: Pack) -> NDArray[np.uint8]:
+    """Rows of a RAPPOR pack: uint8 (n, bits // 8), bit 0 lowest, a view."""
+    return np.frombuffer(pack.payload, np.uint8).reshape(pack.reports, pack.width // 8)

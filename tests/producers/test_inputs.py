@@ -1,0 +1,184 @@
+"""What a caller gave: types and numbers are checked, and no message shows what was in it."""
+
+import numpy as np
+import pytest
+from sources import RepeatableWords, ScriptedWords
+
+from estimators.collection import Collection
+from estimators.krr import KRR
+from producers.buckets import Buckets
+from producers.inputs import clients_of, integers, texts, window_starts
+from producers.wire import MAX_WINDOW_START
+
+CANARY = "canary-7391"
+CARRIER = Collection("carrier", KRR.from_epsilon(3, 1.0), values=("AA", "B6", "9E"))
+CARRIER_OTHER = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
+LATENCY = Collection("latency", KRR.from_epsilon(100, 1.0))
+LATENCY_OTHER = Collection("latency", KRR.from_epsilon(101, 1.0), other=True)
+
+
+@pytest.mark.parametrize(
+    "given", [["AA", "B6"], ("AA", "B6"), np.array(["AA", "B6"]), np.array(["AA", "B6"], object)]
+)
+def test_texts_of_many(given):
+    assert texts("values", given) == ["AA", "B6"]
+
+
+def test_one_text():
+    assert texts("values", "AA") == ["AA"]
+    assert texts("values", np.array(["AA"])[0]) == ["AA"]
+    assert texts("values", []) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "types"),
+    [
+        (["9E", 9, None], "NoneType, int"),
+        ([float("nan")], "float"),
+        ([b"9E"], "bytes"),
+        (np.array([7391]), "int"),
+        (np.array(["9E", None], object), "NoneType"),
+    ],
+)
+def test_what_is_not_text_is_refused_with_advice(given, types):
+    with pytest.raises(TypeError) as caught:
+        texts("values of carrier", given)
+    assert str(caught.value) == (
+        f"values of carrier must be text, got {types}; quote or convert what looks like a number: '9', str(9)"
+    )
+
+
+@pytest.mark.parametrize(
+    "given", [7391, None, b"7391", {CANARY: 1}, {CANARY}, np.array(CANARY), np.array([[CANARY]])]
+)
+def test_what_is_neither_one_nor_many_is_refused(given):
+    with pytest.raises(TypeError) as caught:
+        texts("values of carrier", given)
+    assert str(caught.value) == (
+        f"values of carrier must be one or a list, tuple or array of them, got {type(given).__name__}"
+    )
+
+
+@pytest.mark.parametrize("given", [[3, 2**70], (3, 2**70), [np.int64(3), 2**70]])
+def test_integers_of_many(given):
+    assert list(integers("values", given)) == [3, 2**70]
+
+
+def test_one_integer_and_an_array():
+    assert integers("values", 3) == [3]
+    assert integers("values", np.uint8(3)) == [3]
+    array = np.arange(3, dtype=np.uint8)
+    assert integers("values", array) is array
+
+
+@pytest.mark.parametrize(
+    ("given", "types"), [([1, "7391", None], "NoneType, str"), ([True], "bool"), (np.array([1.5]), "float")]
+)
+def test_what_is_not_an_integer_is_refused_with_advice(given, types):
+    with pytest.raises(TypeError) as caught:
+        integers("values of latency", given)
+    assert str(caught.value) == f"values of latency must be integers, got {types}; convert them: int('9')"
+
+
+@pytest.mark.parametrize("given", [1.5, float("nan"), None, "7391", True])
+def test_one_thing_that_is_not_an_integer_is_refused(given):
+    with pytest.raises(TypeError) as caught:
+        integers("values of latency", given)
+    assert str(caught.value) == (
+        f"values of latency must be one or a list, tuple or array of them, got {type(given).__name__}"
+    )
+
+
+def test_clients():
+    assert clients_of(None, 2) is None
+    assert clients_of("ann", 1) == ["ann"]
+    assert clients_of(["ann", "bob"], 2) == ["ann", "bob"]
+    with pytest.raises(ValueError, match=r"^clients must be one for each value, got 1 for 2 values$"):
+        clients_of(CANARY, 2)
+    with pytest.raises(TypeError, match=r"^clients must be text, got int;"):
+        clients_of([7391], 1)
+
+
+@pytest.mark.parametrize("at", [119, 119.999, np.float64(119.5), [60, 119], np.array([60.0, 119.9])])
+def test_window_starts(at):
+    starts = window_starts(at, 2, 60)
+    assert starts.dtype == np.int64
+    assert starts.tolist() == [60, 60]
+
+
+@pytest.mark.parametrize("at", [0, 0.1, 59, 60, 1767225599.999, 1767225600, float(MAX_WINDOW_START)])
+def test_window_starts_are_those_of_the_collection(at):
+    for seconds in (1, 7, 60, 3600):
+        collection = Collection("carrier", CARRIER.mechanism, window_seconds=seconds)
+        assert window_starts(at, 1, seconds).tolist() == [collection.window_start(at)]
+
+
+@pytest.mark.parametrize("at", [-1, -0.001, float("nan"), float("inf"), MAX_WINDOW_START + 1, [60, -7391]])
+def test_a_time_out_of_range_is_refused_and_not_shown(at):
+    with pytest.raises(ValueError, match=r"^at must be unix seconds in \[0, 253402300799\]$"):
+        window_starts(at, 2, 60)
+
+
+@pytest.mark.parametrize("at", ["7391", None, [None, 1], True, b"7391"])
+def test_a_time_that_is_no_number_is_refused(at):
+    kind = type(at).__name__
+    with pytest.raises(
+        TypeError, match=rf"^at must be unix seconds, one number or an array of them, got {kind}$"
+    ):
+        window_starts(at, 2, 60)
+
+
+@pytest.mark.parametrize("at", [[1], [1, 2, 3], [[1, 2]]])
+def test_a_wrong_number_of_times_is_refused(at):
+    with pytest.raises(ValueError, match=r"^at must be one number or one for each of 2 values, got shape \("):
+        window_starts(at, 2, 60)
+
+
+def place(collection, values, *draws):
+    buckets = Buckets(collection)
+    found = buckets.find(values)
+    return buckets.place(found, ScriptedWords(*draws)).tolist(), buckets.unknown
+
+
+def test_listed_values_have_their_index():
+    assert place(CARRIER, ["9E", "AA", "B6"], [0, 0, 0]) == ([2, 0, 1], 0)
+
+
+@pytest.mark.parametrize("values", [[0, 99, 5], np.array([0, 99, 5]), np.array([0, 99, 5], np.uint64)])
+def test_integers_are_their_own_buckets(values):
+    assert place(LATENCY, values, [0, 0, 0]) == ([0, 99, 5], 0)
+
+
+def test_unknown_values_are_other():
+    assert place(CARRIER_OTHER, ["ZZ", "AA", ""], [0, 0, 0]) == ([3, 0, 3], 2)
+    assert place(LATENCY_OTHER, [100, 99, -1], [0, 0, 0]) == ([100, 99, 100], 2)
+
+
+def test_unknown_values_without_other_are_a_uniform_bucket():
+    third = 2**64 // 3
+    assert place(CARRIER, ["ZZ"] * 4, [third, third + 1, 2 * third + 1, 2**64 - 1]) == ([0, 1, 2, 2], 4)
+
+
+@pytest.mark.parametrize(
+    "unknown", [[-1, 100], [2**70, -(2**70)], np.array([-1, 100]), np.array([2**64 - 1] * 2, "u8")]
+)
+def test_unknown_integers_of_any_size(unknown):
+    assert place(LATENCY, unknown, [0, 2**64 - 1]) == ([0, 99], 2)
+
+
+def test_the_same_words_are_drawn_whatever_the_values():
+    for values in (["AA", "B6"], ["ZZ", "ZZ"]):
+        source = ScriptedWords([1, 2])
+        for collection in (CARRIER, CARRIER_OTHER):
+            source = ScriptedWords([1, 2])
+            buckets = Buckets(collection)
+            buckets.place(buckets.find(values), source)
+            assert source.is_used_up
+
+
+def test_wrong_types_name_the_collection():
+    with pytest.raises(TypeError, match=r"^values of carrier must be text, got int;"):
+        Buckets(CARRIER).find([9])
+    with pytest.raises(TypeError, match=r"^values of latency must be integers, got str;"):
+        Buckets(LATENCY).find(["9"])
+    assert Buckets(CARRIER).place(np.array([], np.int64), RepeatableWords(1)).tolist() == []

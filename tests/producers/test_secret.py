@@ -1,0 +1,113 @@
+"""The secret file: made once, private, never replaced, never shown."""
+
+import copy
+import os
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
+
+import pytest
+
+from producers import secret
+from producers.secret import Secret, SecretError, load_secret
+
+
+def fingerprint(loaded):
+    return loaded.function(b"test", 16).hexdigest()
+
+
+def test_a_missing_secret_is_made_and_kept(tmp_path):
+    path = tmp_path / "new" / "data" / "secret"
+    first = load_secret(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert path.stat().st_size == 32
+    assert [entry.name for entry in path.parent.iterdir()] == ["secret"]
+    assert fingerprint(load_secret(path)) == fingerprint(first)
+    assert fingerprint(load_secret(tmp_path / "another")) != fingerprint(first)
+
+
+def test_many_that_start_at_once_share_one_secret(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        made = set(pool.map(lambda _: fingerprint(load_secret(tmp_path / "secret")), range(64)))
+    assert len(made) == 1
+
+
+def test_losing_the_race_reads_the_winner(tmp_path, monkeypatch):
+    path = tmp_path / "secret"
+    link = os.link
+
+    def late(source, target):
+        path.write_bytes(b"w" * 32)
+        path.chmod(0o600)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", late)
+    assert fingerprint(load_secret(path)) == fingerprint(Secret(b"w" * 32))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["secret"]
+
+
+@pytest.mark.parametrize("size", [0, 31, 65])
+def test_a_secret_of_the_wrong_size_is_refused_and_left_alone(tmp_path, size):
+    path = tmp_path / "secret"
+    path.write_bytes(b"s" * size)
+    path.chmod(0o600)
+    with pytest.raises(
+        SecretError, match=rf"secret: must hold 32 to 64 bytes, got {size}; restore it from a copy"
+    ):
+        load_secret(path)
+    assert path.read_bytes() == b"s" * size
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o602])
+def test_a_secret_that_others_may_read_is_refused(tmp_path, mode):
+    path = tmp_path / "secret"
+    path.write_bytes(b"s" * 32)
+    path.chmod(mode)
+    with pytest.raises(SecretError, match=rf"mode must be 0600, got 0{mode:o}; run: chmod 600 .*secret$"):
+        load_secret(path)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400])
+def test_a_private_secret_is_accepted(tmp_path, mode):
+    path = tmp_path / "secret"
+    path.write_bytes(b"s" * 64)
+    path.chmod(mode)
+    assert fingerprint(load_secret(path)) == fingerprint(Secret(b"s" * 64))
+
+
+def test_an_unreadable_secret_names_file_and_cause(tmp_path):
+    with pytest.raises(SecretError, match=rf"^secret file {tmp_path}: Is a directory$"):
+        load_secret(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(SecretError, match=r"file/secret: Not a directory$"):
+        load_secret(tmp_path / "file" / "secret")
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(secret.os, "fsync", full)
+    with pytest.raises(SecretError, match=r"secret: No space left on device$"):
+        load_secret(tmp_path / "secret")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_short_key_is_refused():
+    with pytest.raises(SecretError, match=r"^a secret must hold 32 to 64 bytes, got 16$"):
+        Secret(bytes(16))
+
+
+def test_the_key_is_not_shown():
+    key = b"correct horse battery staple 123"
+    assert repr(Secret(key)) == str(Secret(key)) == "Secret(…)"
+    assert not hasattr(Secret(key), "__dict__")
+
+
+def test_functions_of_different_purposes_differ():
+    made = Secret(bytes(32))
+    assert (
+        made.function(b"one", 16).digest() == blake2b(key=bytes(32), person=b"one", digest_size=16).digest()
+    )
+    assert made.function(b"one", 16).digest() != made.function(b"two", 16).digest()
+    assert copy.copy(made).function(b"one", 16).digest() == made.function(b"one", 16).digest()

@@ -1,0 +1,179 @@
+"""The wire format: golden vectors, round trips, and that nothing but WireError comes out of `decode`."""
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators.krr import KRR
+from estimators.rappor import Rappor
+from producers import wire
+from producers.wire import Pack, WireError, bit_rows, buckets, decode, encode, partition_of
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "wire.json").read_text())
+
+
+def named(vectors):
+    return pytest.mark.parametrize("vector", vectors, ids=lambda vector: vector["name"])
+
+
+def pack_of(vector):
+    record = bytes.fromhex(vector["record"])
+    return Pack(
+        mechanism=vector["mechanism"],
+        cohort=vector["cohort"],
+        fingerprint=int(vector["fingerprint"], 16),
+        window_start=vector["window_start"],
+        reports=len(vector["reports"]),
+        width=vector["width"],
+        pack_id=bytes.fromhex(vector["pack_id"]),
+        payload=record[52:],
+    )
+
+
+@named(VECTORS["good"])
+def test_good_vectors_decode_and_encode(vector):
+    record = bytes.fromhex(vector["record"])
+    assert decode(record) == pack_of(vector)
+    assert encode(pack_of(vector)) == record
+
+
+@named(VECTORS["good"])
+def test_reports_of_good_vectors(vector):
+    pack = decode(bytes.fromhex(vector["record"]))
+    if pack.mechanism == wire.RAPPOR_NUMBER:
+        assert bit_rows(pack).shape == (pack.reports, pack.width // 8)
+        assert [bytes(row).hex() for row in bit_rows(pack)] == vector["reports"]
+    else:
+        assert buckets(pack).tolist() == vector["reports"]
+
+
+@named(VECTORS["bad"])
+def test_bad_vectors_name_their_reason(vector):
+    record = bytes.fromhex(vector["record"]) + bytes(vector.get("zeros_appended", 0))
+    with pytest.raises(WireError) as caught:
+        decode(record)
+    assert caught.value.reason == vector["reason"] == str(caught.value)
+
+
+def test_a_null_value_is_malformed():
+    with pytest.raises(WireError, match=r"^malformed$"):
+        decode(None)
+
+
+def test_the_checksum_is_crc_32c():
+    """Not the CRC-32 of zlib: the check value of the CRC catalogue."""
+    assert f"{crc32c(b'123456789'):08x}" == VECTORS["crc32c_of_123456789"]
+
+
+@st.composite
+def packs(draw):
+    mechanism = draw(st.sampled_from([wire.KRR_NUMBER, wire.RAPPOR_NUMBER, wire.LONGITUDINAL_KRR_NUMBER]))
+    if mechanism == wire.RAPPOR_NUMBER:
+        width = 8 * draw(st.integers(1, 512))
+    else:
+        width = draw(st.sampled_from([2, 256, 257, 65536, 65537, 2**31]) | st.integers(2, 2**31))
+    reports = draw(st.integers(1, 20))
+    size = reports * wire.report_bytes(mechanism, width)
+    return Pack(
+        mechanism=mechanism,
+        cohort=draw(st.integers(0, 2**16 - 1)),
+        fingerprint=draw(st.integers(0, 2**64 - 1)),
+        window_start=draw(st.integers(0, wire.MAX_WINDOW_START)),
+        reports=reports,
+        width=width,
+        pack_id=draw(st.binary(min_size=16, max_size=16)),
+        payload=draw(st.binary(min_size=size, max_size=size)),
+    )
+
+
+@given(packs())
+def test_decode_after_encode_is_the_identity(pack):
+    assert decode(encode(pack)) == pack
+
+
+@given(st.binary(max_size=200) | st.binary(max_size=100).map(lambda tail: b"DNBL\x01" + tail))
+def test_decode_of_any_bytes_raises_nothing_but_wire_error(record):
+    with suppress(WireError):
+        decode(record)
+
+
+@given(packs(), st.data())
+def test_decode_of_mutated_records_raises_wire_error(pack, data):
+    """CRC-32C finds every change within 32 bits in a row, so no single byte can be changed unnoticed."""
+    record = bytearray(encode(pack))
+    place = data.draw(st.integers(0, len(record) - 1))
+    record[place] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(WireError):
+        decode(bytes(record))
+
+
+@given(packs(), st.data())
+def test_decode_of_fields_out_of_range_with_a_right_checksum(pack, data):
+    """A sender who knows the format can make the checksum right; the fields must still fit each other."""
+    record = bytearray(encode(pack))
+    field = data.draw(st.sampled_from([slice(5, 6), slice(16, 24), slice(24, 28), slice(28, 32)]))
+    record[field] = data.draw(st.binary(min_size=field.stop - field.start, max_size=field.stop - field.start))
+    record[48:52] = crc32c(bytes(record[52:]), crc32c(bytes(record[:48]))).to_bytes(4, "little")
+    with suppress(WireError):
+        decoded = decode(bytes(record))
+        assert decoded.reports >= 1
+        assert decoded.reports * wire.report_bytes(decoded.mechanism, decoded.width) == len(decoded.payload)
+
+
+GOOD = pack_of(VECTORS["good"][0])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        replace(GOOD, cohort=65536),
+        replace(GOOD, cohort=-1),
+        replace(GOOD, fingerprint=2**64),
+        replace(GOOD, window_start=-1),
+        replace(GOOD, window_start=wire.MAX_WINDOW_START + 1),
+        replace(GOOD, pack_id=bytes(15)),
+        replace(GOOD, pack_id=bytes(17)),
+        replace(GOOD, reports=4),
+        replace(GOOD, mechanism=9),
+    ],
+)
+def test_encode_refuses_what_decode_would(wrong):
+    with pytest.raises(WireError, match=r"^malformed$"):
+        encode(wrong)
+
+
+def test_the_largest_record():
+    most = wire.MAX_RECORD_BYTES - wire.HEADER_BYTES
+    record = encode(replace(GOOD, reports=most, payload=bytes(most)))
+    assert len(record) == 1_000_000
+    assert decode(record).reports == most
+    with pytest.raises(WireError, match=r"^oversized$"):
+        encode(replace(GOOD, reports=most + 1, payload=bytes(most + 1)))
+
+
+def test_views_copy_nothing():
+    record = bytes.fromhex(VECTORS["good"][0]["record"])
+    assert np.shares_memory(buckets(decode(record)), np.frombuffer(record, np.uint8))
+
+
+@pytest.mark.parametrize(("k", "size"), [(2, 1), (256, 1), (257, 2), (65536, 2), (65537, 4), (2**31, 4)])
+def test_buckets_are_as_narrow_as_k_allows(k, size):
+    assert wire.bucket_dtype(k).itemsize == wire.report_bytes(wire.KRR_NUMBER, k) == size
+    assert np.iinfo(wire.bucket_dtype(k)).max >= k - 1
+
+
+def test_partition_is_the_little_endian_id_modulo_partitions():
+    assert partition_of(bytes([1, 2, 0, 0, 0, 0, 0, 0]) + bytes(8), 7) == (1 + 2 * 256) % 7
+    assert partition_of(bytes(7) + b"\xff" + b"\xff" * 8, 1000) == (255 * 256**7) % 1000
+
+
+def test_mechanism_numbers():
+    assert wire.mechanism_number(KRR.from_epsilon(4, 1.0)) == 1
+    assert wire.mechanism_number(Rappor.from_probabilities(8, 1, 1, 0.5, 0.25, 0.75)) == 2
