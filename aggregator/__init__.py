@@ -1,0 +1,1 @@
+"""From bytes to exact counts to estimates."""

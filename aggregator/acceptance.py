@@ -1,0 +1,133 @@
+"""Which packs count: a function of the log's prefix and the collection file, never of a clock.
+
+Rule 1: a pack is taken or rejected whole, for one reason.
+Rule 2: what is decided here depends on the record, on the highest append time so far in its partition (its
+own included) and on the ids counted before it; so a replay decides the same.
+Rule 3: cheap checks come first; nothing of a rejected pack is remembered but the reason.
+"""
+
+from collections.abc import Mapping, Set
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from aggregator.counting import count_pack
+from estimators.collection import Collection
+from producers import wire
+
+EARLY_SECONDS = 300  # how far a window may start after the append time: room for producers' clocks
+REASONS = (
+    "malformed",
+    "unsupported_version",
+    "oversized",
+    "unknown_collection",
+    "bad_cohort",
+    "bad_value",
+    "too_early",
+    "too_late",
+    "duplicate",
+    "misrouted",
+    "window_full",
+)
+
+
+class Rejection(Exception):
+    """A pack that does not count.
+
+    `fingerprint` and `window_start` are 0 where the pack is not in time for a window of a known collection,
+    so that no sender can make the ledger grow by inventing them.
+    """
+
+    def __init__(self, reason: str, fingerprint: int = 0, window_start: int = 0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.fingerprint = fingerprint
+        self.window_start = window_start
+
+
+class Accepted(NamedTuple):
+    """A pack that counts, and its counts: int64 (width,)."""
+
+    pack: wire.Pack
+    counts: npt.NDArray[np.int64]
+
+
+class Acceptance:
+    """The checks of one partition.
+
+    Parameters
+    ----------
+    collections : the known collections by fingerprint.
+    partition : partition of `reports`, 0..partitions-1.
+    partitions : number of partitions of `reports`.
+    window_packs : ids kept per window and partition; a pack beyond is rejected.
+    """
+
+    def __init__(
+        self,
+        collections: Mapping[int, Collection],
+        partition: int,
+        partitions: int,
+        window_packs: int = 4_000_000,
+    ) -> None:
+        self.collections = collections
+        self.partition = partition
+        self.partitions = partitions
+        self.window_packs = window_packs
+
+    def accept(
+        self, record: bytes, append_ms: int, watermark_ms: int, seen: Mapping[tuple[int, int], Set[bytes]]
+    ) -> Accepted:
+        """Check one record and count it.
+
+        Parameters
+        ----------
+        record : value of the record.
+        append_ms : its log append time, unix milliseconds.
+        watermark_ms : the highest append time so far, this record's included, unix milliseconds.
+        seen : ids already counted, by fingerprint and window start.
+
+        Raises
+        ------
+        Rejection with the reason.
+        """
+        try:
+            pack = wire.decode(record)
+        except wire.WireError as error:
+            raise Rejection(error.reason) from error
+        collection = self.collections.get(pack.fingerprint)
+        if collection is None:
+            raise Rejection("unknown_collection")
+        self._check_header(pack, collection)
+        _check_time(pack, collection, append_ms, watermark_ms)
+        ids = seen.get((pack.fingerprint, pack.window_start), frozenset())
+        if pack.pack_id in ids:
+            raise _rejection("duplicate", pack)
+        if len(ids) >= self.window_packs:
+            raise _rejection("window_full", pack)
+        counts = count_pack(pack, collection)
+        if counts is None:
+            raise _rejection("bad_value", pack)
+        return Accepted(pack, counts)
+
+    def _check_header(self, pack: wire.Pack, collection: Collection) -> None:
+        if pack.mechanism != wire.mechanism_number(collection.mechanism) or pack.width != collection.width:
+            raise Rejection("malformed", pack.fingerprint)
+        if pack.window_start % collection.window_seconds:
+            raise Rejection("malformed", pack.fingerprint)
+        if wire.partition_of(pack.pack_id, self.partitions) != self.partition:
+            raise Rejection("misrouted", pack.fingerprint)
+        if pack.cohort >= collection.cohorts:
+            raise Rejection("bad_cohort", pack.fingerprint)
+
+
+def _check_time(pack: wire.Pack, collection: Collection, append_ms: int, watermark_ms: int) -> None:
+    if pack.window_start * 1000 > append_ms + EARLY_SECONDS * 1000:
+        raise Rejection("too_early", pack.fingerprint)
+    if watermark_ms > collection.closes_at(pack.window_start) * 1000:
+        raise Rejection("too_late", pack.fingerprint)
+
+
+def _rejection(reason: str, pack: wire.Pack) -> Rejection:
+    return Rejection(reason, pack.fingerprint, pack.window_start)

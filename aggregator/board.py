@@ -1,0 +1,63 @@
+"""The newest estimate of every collection, followed from the topic `estimates`."""
+
+from collections.abc import Callable
+
+import msgspec
+import structlog
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from aggregator import estimate_record
+from aggregator.estimate_record import EstimateRecord
+
+TAIL_RECORDS = 500  # how far back, in each partition, the newest estimates are looked for at the start
+
+log = structlog.get_logger()
+
+
+class Board:
+    """What the page shows: one estimate per collection, that of its newest window."""
+
+    def __init__(self) -> None:
+        self.newest: dict[str, EstimateRecord] = {}
+
+    def take(self, data: bytes) -> EstimateRecord | None:
+        """Take in one record; the estimate if it is to be shown now. What is no estimate is ignored."""
+        try:
+            record = estimate_record.decode(data)
+        except msgspec.DecodeError:
+            log.warning("a record of the estimates topic is no estimate", bytes=len(data))
+            return None
+        shown = self.newest.get(record.collection)
+        if shown is not None and shown.window_start > record.window_start:
+            return None
+        if shown is None or shown.window_start < record.window_start or record.supersedes(shown):
+            self.newest[record.collection] = record
+            return record
+        return None
+
+    async def follow(
+        self,
+        bootstrap_servers: str,
+        topic: str,
+        partitions: int,
+        show: Callable[[EstimateRecord], None] = lambda _: None,
+    ) -> None:
+        """Read the topic, `read_committed`, from near its end until cancelled; `show` each new estimate."""
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=bootstrap_servers,
+            isolation_level="read_committed",
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+        )
+        await consumer.start()
+        try:
+            sources = [TopicPartition(topic, partition) for partition in range(partitions)]
+            consumer.assign(sources)
+            for source, end in (await consumer.end_offsets(sources)).items():
+                consumer.seek(source, max(0, end - TAIL_RECORDS))
+            async for record in consumer:
+                taken = self.take(record.value or b"")
+                if taken is not None:
+                    show(taken)
+        finally:
+            await consumer.stop()

@@ -1,0 +1,124 @@
+"""Faust's consumer with the ledgers' positions in place of committed offsets.
+
+Faust 0.15.3 by itself loses and doubles records in rebalances, pauses and restarts; each override says which
+of its habits it stands against. What the counts rest on is in `owner`; here records are only fetched, in an
+unbroken chain for each partition, and fetched again from wherever an owner says.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
+
+from aggregator.chain import BrokenChain, Chain
+from aggregator.owner import RecordsLost
+
+if TYPE_CHECKING:
+    from aggregator.engine import ExactApp
+
+IDLE_SECONDS = 0.1
+
+
+class Consumer(driver.Consumer):
+    """Feeds owners: it is the `Flow` that they know."""
+
+    app: "ExactApp"
+
+    def on_init(self) -> None:
+        """Begin without any chain: nothing is fetched before an owner asks for it."""
+        super().on_init()
+        self._chains: dict[int, Chain] = {}
+
+    def chain(self, partition: int) -> Chain | None:
+        """What was fetched since the last rewind; None when another rewind is needed."""
+        return self._chains.get(partition)
+
+    async def rewind(self, partition: int, position: int) -> None:
+        """Seek in the consumer's own thread, between two of its fetches, then begin a new chain.
+
+        Raises RecordsLost when the log begins beyond the position: retention has eaten uncounted records.
+        """
+        self._chains.pop(partition, None)
+        source = self._source(partition)
+        start = await self._log_start(source)
+        if start > position:
+            raise RecordsLost(partition, position, start)
+        await self._thread.call_thread(self._seek_in_thread, source, position)
+        self._chains[partition] = Chain(position)
+
+    async def end_offset(self, partition: int) -> int:
+        """End of the log, uncommitted records included."""
+        source = self._source(partition)
+        return int((await self.highwaters(source))[source])
+
+    async def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        """Let all ledgers go before the group does anything else."""
+        self._chains.clear()
+        await self.app.owners.release()
+        await super().on_partitions_revoked(revoked)
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        """Open the ledgers of what is assigned now."""
+        self._chains.clear()
+        await super().on_partitions_assigned(assigned, generation_id)
+        topic = self.app.topics_of_deployment.reports
+        await self.app.owners.assign(sorted(tp.partition for tp in assigned if tp.topic == topic), self)
+
+    async def perform_seek(self) -> None:
+        """Faust calls this where it drops what it had fetched: owners begin new chains."""
+        self._chains.clear()
+
+    async def _commit(self, offsets: Mapping[TP, int]) -> bool:
+        """Offsets leave in the ledgers' transactions only."""
+        return True
+
+    async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, Any]]:  # noqa: ASYNC109 (Faust's)
+        """Faust drops what lies below the highest offset it ever read: a rewind would deliver nothing."""
+        async for tp, message in super().getmany(timeout):
+            self._read_offset[tp] = message.offset
+            yield tp, message
+
+    async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:  # noqa: ASYNC109
+        """Fetch where the chain is known; drop what a rewind has overtaken while the fetch ran."""
+        active = self.assignment() if active_partitions is None else active_partitions
+        chains = {tp: self._chains[tp.partition] for tp in active if tp.partition in self._chains}
+        if not chains:
+            # An empty set would mean "all partitions" to the fetcher.
+            await self.sleep(IDLE_SECONDS)
+            return {}
+        fetched = await super()._getmany(set(chains), timeout)
+        return {tp: batch for tp, chain in chains.items() if (batch := await self._admit(tp, chain, fetched))}
+
+    async def _admit(self, tp: TP, chain: Chain, fetched: Mapping[TP, list[Any]]) -> list[Any]:
+        """What continues the chain; if it does not, nothing, the chain ends here and its owner rewinds."""
+        batch = fetched.get(tp, [])
+        beyond = self._fetcher_position(tp)
+        eaten = batch and batch[0].offset > chain.cursor and await self._log_start(tp) > chain.cursor
+        if self._chains.get(tp.partition) is not chain:
+            self._chains.pop(tp.partition, None)
+            return []
+        try:
+            if eaten:
+                raise BrokenChain(f"the log now starts beyond offset {chain.cursor}")
+            chain.admit([record.offset for record in batch], beyond)
+        except BrokenChain as broken:
+            self.log.warning("Rewinding %s: %s", tp, broken)
+            del self._chains[tp.partition]
+            return []
+        return batch
+
+    def _source(self, partition: int) -> TP:
+        return self._new_topicpartition(self.app.topics_of_deployment.reports, partition)
+
+    async def _log_start(self, source: TP) -> int:
+        return int((await self.earliest_offsets(source))[source])
+
+    async def _seek_in_thread(self, source: TP, position: int) -> None:
+        self._thread.seek(source, position)
+
+    def _fetcher_position(self, tp: TP) -> int:
+        """Where the fetcher stands, beyond holes that have no record after them yet; 0 when not known."""
+        assignment = self._thread._ensure_consumer()._subscription.subscription.assignment
+        state = assignment.state_value(tp) if assignment else None
+        return state.position if state is not None and state.has_valid_position else 0

@@ -1,0 +1,72 @@
+"""Faust at the edge: its group, assignment, agents and life cycle; none of its commits, tables or order."""
+
+from typing import cast
+
+import faust
+from faust.transport.drivers import aiokafka as driver
+from faust.types import StreamT, TransportT
+
+from aggregator.consumer import Consumer
+from aggregator.owner import Deployment
+from aggregator.owners import Owners
+from aggregator.topics import Topics
+
+BUFFERED_EVENTS = 256  # packs are up to 1 MB each
+
+
+class Transport(driver.Transport):
+    """Faust's transport with our consumer."""
+
+    Consumer = Consumer
+
+
+class ExactApp(faust.App):
+    """A Faust app that hands every delivered record to its partition's owner."""
+
+    owners: Owners
+    topics_of_deployment: Topics
+
+
+def build_app(deployment: Deployment, owners: Owners) -> ExactApp:
+    """Put the app together.
+
+    Why these settings: no tables and `memory://`, since Faust's changelogs are not exact; no declared topics,
+    since `topics create` makes them; a short session, so that a dead worker's partitions move on in seconds;
+    acks off, since nothing is committed by Faust and it would keep a list of every offset.
+    """
+    topics = deployment.topics
+    app = ExactApp(
+        topics.group,
+        broker=[f"kafka://{server}" for server in deployment.bootstrap_servers.split(",")],
+        store="memory://",
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        topic_partitions=topics.partitions,
+        stream_wait_empty=False,
+        stream_buffer_maxsize=BUFFERED_EVENTS,
+        broker_session_timeout=10,
+        broker_heartbeat_interval=1,
+        broker_commit_interval=5,
+        consumer_auto_offset_reset="earliest",
+        web_enabled=False,
+    )
+    app.owners = owners
+    app.topics_of_deployment = topics
+    app.transport = cast(TransportT, Transport(app.conf.broker_consumer, app))
+    reports = app.topic(
+        topics.reports,
+        key_type=bytes,
+        value_type=bytes,
+        key_serializer="raw",
+        value_serializer="raw",
+        acks=False,
+    )
+
+    @app.agent(reports, name="count")
+    async def count(stream: StreamT[bytes]) -> None:
+        async for event in stream.events():
+            message = event.message
+            append_ms = round(message.timestamp * 1000)
+            owners.offer(message.partition, message.offset, append_ms, message.value or b"")
+
+    return app

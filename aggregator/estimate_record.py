@@ -1,0 +1,134 @@
+"""The record of the topic `estimates`: one JSON object, keyed by collection and window start."""
+
+from math import isfinite
+
+import msgspec
+import numpy as np
+
+from aggregator.merge import WindowCounts
+from estimators import krr_estimate, rappor_decode
+from estimators.collection import Collection
+from estimators.estimate import Estimate
+from estimators.krr import KRR
+
+RECORD_VERSION = 1
+VALUES_PER_RECORD = 2000  # the largest estimates of a larger domain; keeps a record below Kafka's 1 MiB
+
+
+class Other(msgspec.Struct, frozen=True):
+    """What no candidate explains: fractions of all reports."""
+
+    frequency: float
+    std_error: float | None
+
+
+class EstimateRecord(msgspec.Struct, frozen=True):
+    """One estimate of one window (DESIGN section 5). Columns have equal length.
+
+    Times are unix seconds; frequency, std_error, low and high are fractions of all reports, count is
+    frequency times reports; a std_error is null where the counts tell nothing about the value. `revision` is
+    the number of packs merged: the higher one wins, at equal revision the final one. `omitted` counts the
+    values left out because they are estimated lower than all shown.
+    """
+
+    version: int
+    collection: str
+    fingerprint: str
+    window_start: int
+    window_end: int
+    revision: int
+    final: bool
+    reports: int
+    packs: int
+    rejected: int
+    mechanism: str
+    estimator: str
+    epsilon: float
+    values: list[str]
+    frequency: list[float]
+    count: list[float]
+    std_error: list[float | None]
+    low: list[float]
+    high: list[float]
+    significant: list[bool]
+    omitted: int
+    other: Other | None
+    diagnostics: dict[str, float]
+
+    @property
+    def key(self) -> bytes:
+        """Record key: what a newer record replaces."""
+        return f"{self.collection}/{self.window_start}".encode()
+
+    def supersedes(self, older: "EstimateRecord") -> bool:
+        """Whether this one is to be shown instead of an older one of the same window."""
+        return (self.revision, self.final) >= (older.revision, older.final)
+
+
+def encode(record: EstimateRecord) -> bytes:
+    """JSON bytes."""
+    return msgspec.json.encode(record)
+
+
+def decode(data: bytes) -> EstimateRecord:
+    """Inverse of `encode`; msgspec.DecodeError when the bytes are no estimate."""
+    try:
+        return msgspec.json.decode(data, type=EstimateRecord)
+    except (UnicodeDecodeError, RecursionError) as error:  # which msgspec lets through
+        raise msgspec.DecodeError("text that is not UTF-8, or nested too deep") from error
+
+
+def estimate(collection: Collection, window: WindowCounts) -> Estimate:
+    """Run the collection's default estimator on the counts of a window, or of several added up."""
+    if isinstance(collection.mechanism, KRR):
+        return krr_estimate.estimate(window.counts[0], collection.mechanism)
+    return rappor_decode.decode(
+        window.counts, window.cohort_sizes, collection.candidates, collection.mechanism
+    )
+
+
+def record_of(
+    collection: Collection, window_start: int, window: WindowCounts, result: Estimate, *, final: bool
+) -> EstimateRecord:
+    """Put an estimate into its record, the bucket `other` of k-RR apart."""
+    shown = np.arange(len(collection.labels()))
+    if len(shown) > VALUES_PER_RECORD:
+        shown = np.sort(np.argsort(-result.frequency[shown], kind="stable")[:VALUES_PER_RECORD])
+    labels = collection.labels()
+    return EstimateRecord(
+        version=RECORD_VERSION,
+        collection=collection.name,
+        fingerprint=f"{collection.fingerprint:016x}",
+        window_start=window_start,
+        window_end=collection.window_end(window_start),
+        revision=window.packs,
+        final=final,
+        reports=window.reports,
+        packs=window.packs,
+        rejected=window.rejected,
+        mechanism="k-rr" if isinstance(collection.mechanism, KRR) else "rappor",
+        estimator=result.estimator,
+        epsilon=collection.mechanism.epsilon,
+        values=[labels[i] for i in shown],
+        frequency=result.frequency[shown].tolist(),
+        count=(result.frequency[shown] * window.reports).tolist(),
+        std_error=[_finite(error) for error in result.std_error[shown].tolist()],
+        low=result.low[shown].tolist(),
+        high=result.high[shown].tolist(),
+        significant=result.significant[shown].tolist(),
+        omitted=len(labels) - len(shown),
+        other=_other(collection, result),
+        diagnostics=result.diagnostics,
+    )
+
+
+def _other(collection: Collection, result: Estimate) -> Other | None:
+    if result.other is not None:
+        return Other(result.other[0], _finite(result.other[1]))
+    if collection.other:
+        return Other(float(result.frequency[-1]), _finite(float(result.std_error[-1])))
+    return None
+
+
+def _finite(error: float) -> float | None:
+    return error if isfinite(error) else None

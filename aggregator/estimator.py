@@ -1,0 +1,138 @@
+"""The periodic task that turns counts into estimates, for the collections of one partition of `counts`.
+
+Rule 1: it publishes nothing itself. What it made leaves in the next transaction of the ledger of the same
+partition, so a deposed owner cannot publish.
+Rule 2: a final estimate is made only when every partition is closed beyond the end of grace; should counts
+change after that, a further one with a higher revision follows.
+Rule 3: a window that a partition has begun to delete is estimated no more: what is left is a part of it.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+import structlog
+
+from aggregator import estimate_record, rows
+from aggregator.estimate_record import EstimateRecord
+from aggregator.merge import MergedCounts, Window
+from aggregator.metrics import WorkerMetrics
+from aggregator.row_reader import RowReader
+from estimators.collection import Collection
+
+ESTIMATE_SECONDS = 2.0
+POLL_MILLISECONDS = 200
+
+log = structlog.get_logger()
+
+
+class Estimator:
+    """Estimates of the collections whose counts lie in one partition.
+
+    Parameters
+    ----------
+    collections : known collections by fingerprint.
+    partitions : number of partitions that count.
+    published : what former owners have published, from the ledger.
+    metrics : where to tell of it.
+    """
+
+    def __init__(
+        self,
+        collections: Mapping[int, Collection],
+        partitions: int,
+        published: Mapping[Window, rows.Published],
+        metrics: WorkerMetrics,
+    ) -> None:
+        self.collections = collections
+        self.partitions = partitions
+        self.published = dict(published)
+        self.metrics = metrics
+        self.merged = MergedCounts()
+        self.caught_up = False
+        self._unsettled: set[Window] = set()
+        self._made: dict[Window, EstimateRecord] = {}
+
+    async def run(self, reader: RowReader) -> None:
+        """Follow the counts and estimate what changed, until cancelled."""
+        await reader.start()
+        try:
+            end = await reader.end_offset()
+            next_time = 0.0
+            while True:
+                for record in await reader.poll(POLL_MILLISECONDS):
+                    self.take(record.key or b"", record.value)
+                self.caught_up = self.caught_up or await reader.position() >= end
+                now = asyncio.get_running_loop().time()
+                if self.caught_up and now >= next_time:
+                    next_time = now + ESTIMATE_SECONDS
+                    await self._estimate_due()
+        finally:
+            await reader.stop()
+
+    def take(self, key: bytes, value: bytes | None) -> None:
+        """Take in one record of `counts`."""
+        window = self.merged.apply(key, value)
+        if window is not None and window[0] in self.collections:
+            self._unsettled.add(window)
+
+    def due(self) -> list[tuple[Window, bool]]:
+        """Windows that want a new estimate, and whether it is the final one."""
+        closed_until = self.merged.closed_until_ms(self.partitions)
+        wanted = []
+        for window in sorted(self._unsettled, key=lambda window: window[1]):
+            collection = self.collections[window[0]]
+            if self.merged.is_dying(window, collection):
+                self._unsettled.discard(window)
+                continue
+            final = closed_until > collection.closes_at(window[1]) * 1000
+            packs = self.merged.packs(window)
+            newest = self.published.get(window, rows.Published(0, final=False))
+            if packs > newest.revision or (final and packs and not newest.final):
+                wanted.append((window, final))
+            elif final or not packs:
+                self._unsettled.discard(window)
+        return wanted
+
+    def make(self, window: Window, *, final: bool) -> EstimateRecord | None:
+        """Estimate one window; None when it holds too few reports, or counts that no estimate fits."""
+        collection = self.collections[window[0]]
+        totals = self.merged.totals(window, collection)
+        if totals.reports < collection.minimum_reports:
+            return None
+        try:
+            with self.metrics.estimate_seconds.time():
+                result = estimate_record.estimate(collection, totals)
+        except (ValueError, ArithmeticError) as error:
+            log.error("no estimate", collection=collection.name, window_start=window[1], error=str(error))
+            self.metrics.estimate_failures.labels(collection.name).inc()
+            return None
+        return estimate_record.record_of(collection, window[1], totals, result, final=final)
+
+    def drain(self) -> list[tuple[Window, EstimateRecord]]:
+        """Estimates made since the last call; they now count as published."""
+        made, self._made = list(self._made.items()), {}
+        return made
+
+    def forgotten(self, watermark_ms: int) -> Iterable[Window]:
+        """Published windows whose counts are gone everywhere: their rows may go too. They are dropped."""
+        if not self.caught_up:
+            return []
+        alive = set(self.merged.windows())
+        gone = [
+            window
+            for window in self.published
+            if window not in alive and watermark_ms > self.collections[window[0]].dies_at(window[1]) * 1000
+        ]
+        for window in gone:
+            del self.published[window]
+        return gone
+
+    async def _estimate_due(self) -> None:
+        for window, final in self.due():
+            record = await asyncio.to_thread(self.make, window, final=final)
+            if record is None:
+                self._unsettled.discard(window)  # until its counts change
+            else:
+                self._made[window] = record
+                self.published[window] = rows.Published(record.revision, final)
+                self.metrics.show_estimate(record)

@@ -1,0 +1,128 @@
+"""Where a ledger lives: Kafka transactions on one partition of `state`, by one fenced producer.
+
+Rule 1: starting the producer fences every former owner of the partition: from then on their commits fail,
+and what they left open is aborted.
+Rule 2: after any failure this object is of no use any more; nothing is repaired, another one is opened.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from aggregator import rows
+from aggregator.row_reader import RowReader, fold
+from aggregator.topics import Topics
+
+COMMIT_SECONDS = 15.0
+STOP_SECONDS = 3.0
+BATCH_BYTES = 512 * 1024  # a batch with one page over this size still fits into Kafka's 1 MiB
+
+#: What a store, its producer or its reader can raise when the broker, the network or the fence says no.
+STORE_ERRORS = (KafkaError, TimeoutError, OSError)
+
+
+class Outgoing(NamedTuple):
+    """A record that leaves because of what was counted. None as the partition lets the key decide."""
+
+    topic: str
+    partition: int | None
+    key: bytes | None
+    value: bytes | None
+
+
+class LedgerStore:
+    """Reads and writes the ledger of one partition.
+
+    Parameters
+    ----------
+    bootstrap_servers : host:port of the brokers.
+    topics : names of this deployment.
+    partition : whose ledger.
+    """
+
+    def __init__(self, bootstrap_servers: str, topics: Topics, partition: int) -> None:
+        self.bootstrap_servers = bootstrap_servers
+        self.topics = topics
+        self.partition = partition
+        self._producer: AIOKafkaProducer[bytes, bytes] | None = None
+
+    async def open(self) -> list[tuple[rows.Key, bytes]]:
+        """Fence the former owner, prove that writing works, and read the whole ledger.
+
+        The nonce is the proof that reading reached the end: it was committed after everything that any
+        former owner could commit.
+        """
+        self._producer = producer = AIOKafkaProducer(
+            bootstrap_servers=self.bootstrap_servers,
+            transactional_id=self.topics.transactional_id(self.partition),
+            transaction_timeout_ms=15_000,
+            request_timeout_ms=10_000,
+            max_batch_size=BATCH_BYTES,
+        )
+        await producer.start()
+        nonce = os.urandom(16)
+        owner = rows.encode_key(rows.SingleKey.OWNER)
+        await self.commit([Outgoing(self.topics.state, self.partition, owner, nonce)])
+        return await self._read_until(owner, nonce)
+
+    async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
+        """Send all records and the group's offset in one transaction.
+
+        Returns
+        -------
+        The append time that the broker gave to the last record, unix milliseconds.
+
+        Raises
+        ------
+        STORE_ERRORS; the transaction is then not known to be committed or aborted, and the store is done.
+        """
+        async with asyncio.timeout(COMMIT_SECONDS):
+            return await self._commit(records, position)
+
+    async def close(self) -> None:
+        """Let the producer go; an open transaction is left to the next owner, who aborts it."""
+        producer, self._producer = self._producer, None
+        if producer is None:
+            return
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await producer.stop()
+        except STORE_ERRORS:
+            await producer.client.close()
+
+    async def _commit(self, records: Iterable[Outgoing], position: int | None) -> int:
+        producer = self._producer
+        if producer is None:
+            raise KafkaError("the ledger's store is closed")
+        await producer.begin_transaction()
+        sent = [await _send(producer, record) for record in records]
+        if position is not None:
+            source = TopicPartition(self.topics.reports, self.partition)
+            await producer.send_offsets_to_transaction({source: position}, self.topics.group)
+        results = await asyncio.gather(*sent)
+        await producer.commit_transaction()
+        return int(results[-1].timestamp)
+
+    async def _read_until(self, owner: bytes, nonce: bytes) -> list[tuple[rows.Key, bytes]]:
+        reader = RowReader(self.bootstrap_servers, self.topics.state, self.partition)
+        found: dict[bytes, bytes] = {}
+        try:
+            await reader.start()
+            async for record in reader.until(lambda r: r.key == owner and r.value == nonce):
+                fold(found, record)
+        finally:
+            await reader.stop()
+        return [(rows.decode_key(key), value) for key, value in found.items()]
+
+
+async def _send(producer: "AIOKafkaProducer[bytes, bytes]", record: Outgoing) -> "asyncio.Future[Any]":
+    sent: asyncio.Future[Any] = await producer.send(
+        record.topic, record.value, key=record.key, partition=record.partition
+    )
+    # Of a failed transaction one error is told; asyncio would log the others as never retrieved.
+    sent.add_done_callback(lambda future: future.cancelled() or future.exception())
+    return sent

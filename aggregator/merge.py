@@ -1,0 +1,131 @@
+"""Joining the partitions' rows of `counts` into the counts of each window. Pure.
+
+Rule: a source's rows and its progress row come from one transaction, rows first. Whoever has read progress
+up to a position has read every row as of that position, or newer.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from aggregator import rows
+from estimators.collection import Collection
+
+Window = tuple[int, int]  # fingerprint, window start
+
+
+@dataclass(frozen=True)
+class WindowCounts:
+    """Counts of one window, all partitions together.
+
+    Parameters
+    ----------
+    counts : int64 (cohorts, width), reports per bucket, or with each bit set.
+    cohort_sizes : int64 (cohorts,), reports.
+    packs, rejected : packs counted, packs turned away.
+    """
+
+    counts: npt.NDArray[np.int64]
+    cohort_sizes: npt.NDArray[np.int64]
+    packs: int
+    rejected: int
+
+    def __add__(self, other: "WindowCounts") -> "WindowCounts":
+        """Counts of two windows of one collection together."""
+        return WindowCounts(
+            self.counts + other.counts,
+            self.cohort_sizes + other.cohort_sizes,
+            self.packs + other.packs,
+            self.rejected + other.rejected,
+        )
+
+    @property
+    def reports(self) -> int:
+        """Reports counted."""
+        return int(self.cohort_sizes.sum())
+
+
+@dataclass
+class _Sources:
+    counters: dict[tuple[int, rows.CountKey], rows.Counters]
+    rejected: dict[tuple[int, str], int]
+
+
+class MergedCounts:
+    """All rows of one partition of `counts`, the newest of each key."""
+
+    def __init__(self) -> None:
+        self.progress: dict[int, rows.Progress] = {}
+        self._windows: dict[Window, _Sources] = {}
+
+    def apply(self, key: bytes, value: bytes | None) -> Window | None:
+        """Take in one record; the window that it changed, None when it is progress."""
+        row, source = rows.split_source(key)
+        match row:
+            case rows.SingleKey.PROGRESS:
+                if value is not None:
+                    self.progress[source] = rows.decode_progress(value)
+                return None
+            case rows.CountKey():
+                window = (row.fingerprint, row.window_start)
+                found = self._windows.setdefault(window, _Sources({}, {}))
+                if value is None:
+                    found.counters.pop((source, row), None)
+                else:
+                    found.counters[source, row] = rows.decode_counters(value)
+            case rows.RejectedKey():
+                window = (row.fingerprint, row.window_start)
+                found = self._windows.setdefault(window, _Sources({}, {}))
+                if value is None:
+                    found.rejected.pop((source, row.reason), None)
+                else:
+                    found.rejected[source, row.reason] = rows.decode_rejected(value)
+            case _:
+                raise rows.RowError(f"a {type(row).__name__} has no place in the counts topic")
+        if not found.counters and not found.rejected:
+            del self._windows[window]
+        return window
+
+    def windows(self) -> list[Window]:
+        """Windows that have counts, oldest first."""
+        counted = [window for window, found in self._windows.items() if found.counters]
+        return sorted(counted, key=lambda window: window[1])
+
+    def packs(self, window: Window) -> int:
+        """Packs counted in a window: the revision of an estimate made from it."""
+        found = self._windows.get(window)
+        if found is None:
+            return 0
+        return sum(counters.packs for (_, key), counters in found.counters.items() if key.page == 0)
+
+    def closed_until_ms(self, partitions: int) -> int:
+        """No report appended before this is to come, unix milliseconds; 0 while a partition is silent."""
+        if len(self.progress) < partitions:
+            return 0
+        return min(progress.closed_until_ms for progress in self.progress.values())
+
+    def is_dying(self, window: Window, collection: Collection) -> bool:
+        """Whether a partition may have deleted its rows: what is left is then not the whole window."""
+        latest = max((progress.watermark_ms for progress in self.progress.values()), default=0)
+        return latest > collection.dies_at(window[1]) * 1000
+
+    def all_windows(self, collection: Collection) -> WindowCounts:
+        """Sum over the partitions and over all windows of a collection that are still kept."""
+        nothing = self.totals((collection.fingerprint, -1), collection)
+        windows = [window for window in self._windows if window[0] == collection.fingerprint]
+        return sum((self.totals(window, collection) for window in windows), nothing)
+
+    def totals(self, window: Window, collection: Collection) -> WindowCounts:
+        """Sum over the partitions."""
+        counts = np.zeros((collection.cohorts, collection.width), dtype=np.int64)
+        sizes = np.zeros(collection.cohorts, dtype=np.int64)
+        found = self._windows.get(window, _Sources({}, {}))
+        packs = 0
+        for (_, key), counters in found.counters.items():
+            first = key.page * rows.PAGE_COUNTERS
+            counts[key.cohort, first : first + len(counters.counts)] += counters.counts
+            if key.page == 0:
+                sizes[key.cohort] += counters.reports
+                packs += counters.packs
+        return WindowCounts(counts, sizes, packs, sum(found.rejected.values()))

@@ -1,0 +1,105 @@
+"""What a worker tells Prometheus. No label holds a cohort, a client, or a value that came from input."""
+
+from collections.abc import Iterable, Mapping
+from math import inf
+
+import numpy as np
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from aggregator.acceptance import Accepted, Rejection
+from aggregator.estimate_record import EstimateRecord
+from estimators.collection import Collection
+from estimators.rappor import Rappor
+
+VALUES_SHOWN = 20
+
+
+class WorkerMetrics:
+    """One worker's metrics, in a registry of their own."""
+
+    def __init__(self, collections: Mapping[int, Collection]) -> None:
+        self.collections = collections
+        self.registry = CollectorRegistry()
+        self.packs = self._counter("packs", "Packs read from the log, by what became of them.", "result")
+        self.rejected = self._counter("packs_rejected", "Packs turned away.", "reason")
+        self.reports = self._counter("reports", "Reports counted.", "collection")
+        self.resyncs = self._counter("resyncs", "Ledgers that were lost and opened again.")
+        self.estimate_failures = self._counter(
+            "estimate_failures", "Windows whose counts could not be estimated.", "collection"
+        )
+        self.checkpoint_seconds = self._histogram("checkpoint_seconds", "Time to store a ledger's changes.")
+        self.estimate_seconds = self._histogram("estimate_seconds", "Time to estimate one window.")
+        self.position = self._gauge("position_records", "Next offset of `reports` to count.", "partition")
+        self.lag = self._gauge("lag_records", "Records of `reports` that are not counted yet.", "partition")
+        self.watermark = self._gauge(
+            "watermark_timestamp_seconds", "Highest append time counted, unix time.", "partition"
+        )
+        self.frequency = self._gauge(
+            "estimate_frequency_ratio", "Estimated share of the reports.", "collection", "value"
+        )
+        self.std_error = self._gauge(
+            "estimate_std_error_ratio", "Standard error of that share.", "collection", "value"
+        )
+        self.estimated_reports = self._gauge("estimate_reports", "Reports behind the estimate.", "collection")
+        self.estimated_window = self._gauge(
+            "estimate_window_start_timestamp_seconds", "Start of its window, unix time.", "collection"
+        )
+        self.epsilon = self._gauge("epsilon_per_report_nats", "Privacy loss of one report.", "collection")
+        self.epsilon_permanent = self._gauge(
+            "epsilon_permanent_nats",
+            "Bound on the privacy loss of all reports of one client whose value stays the same.",
+            "collection",
+        )
+        self._show_privacy(collections.values())
+
+    def saw(self, outcome: Accepted | Rejection) -> None:
+        """Note what became of a pack."""
+        if isinstance(outcome, Rejection):
+            self.packs.labels("rejected").inc()
+            self.rejected.labels(outcome.reason).inc()
+        else:
+            self.packs.labels("counted").inc()
+            name = self.collections[outcome.pack.fingerprint].name
+            self.reports.labels(name).inc(outcome.pack.reports)
+
+    def show_progress(self, partition: int, position: int, watermark_ms: int) -> None:
+        """Show how far a partition's ledger is stored."""
+        self.position.labels(str(partition)).set(position)
+        self.watermark.labels(str(partition)).set(watermark_ms / 1000)
+
+    def forget_partition(self, partition: int) -> None:
+        """Stop telling of a partition that this worker owns no more, and of its collections."""
+        for gauge in (self.position, self.lag, self.watermark):
+            gauge.remove_by_labels({"partition": str(partition)})
+
+    def show_estimate(self, record: EstimateRecord) -> None:
+        """Show the newest estimate of a collection: its most frequent values."""
+        name = record.collection
+        self.forget_estimate(name)
+        self.estimated_reports.labels(name).set(record.reports)
+        self.estimated_window.labels(name).set(record.window_start)
+        for i in np.argsort(-np.asarray(record.frequency), kind="stable")[:VALUES_SHOWN]:
+            self.frequency.labels(name, record.values[i]).set(record.frequency[i])
+            error = record.std_error[i]
+            self.std_error.labels(name, record.values[i]).set(inf if error is None else error)
+
+    def forget_estimate(self, collection: str) -> None:
+        """Stop telling of a collection that another worker estimates now."""
+        gauges = (self.frequency, self.std_error, self.estimated_reports, self.estimated_window)
+        for gauge in gauges:
+            gauge.remove_by_labels({"collection": collection})
+
+    def _show_privacy(self, collections: Iterable[Collection]) -> None:
+        for collection in collections:
+            self.epsilon.labels(collection.name).set(collection.mechanism.epsilon)
+            if isinstance(collection.mechanism, Rappor) and collection.memoize:
+                self.epsilon_permanent.labels(collection.name).set(collection.mechanism.epsilon_inf)
+
+    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        return Counter(f"deniable_{name}", meaning, labels, registry=self.registry)
+
+    def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
+        return Gauge(f"deniable_{name}", meaning, labels, registry=self.registry)
+
+    def _histogram(self, name: str, meaning: str) -> Histogram:
+        return Histogram(f"deniable_{name}", meaning, registry=self.registry)

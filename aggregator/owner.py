@@ -1,0 +1,181 @@
+"""The life of one owned partition: open its ledger, count, checkpoint, estimate; all thrown away on failure.
+
+Rule 1: one gate. `offer` counts a record iff it is the one that follows the ledger's position. Whatever
+Faust delivers twice, late or out of order is ignored here, and what it loses is fetched again.
+Rule 2: nothing is repaired. After any failure the ledger is read anew from what was committed.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+import structlog
+
+from aggregator import rows
+from aggregator.acceptance import Acceptance
+from aggregator.chain import Chain
+from aggregator.checkpoint import compose
+from aggregator.estimator import Estimator
+from aggregator.ledger import Ledger
+from aggregator.ledger_store import STORE_ERRORS, LedgerStore
+from aggregator.metrics import WorkerMetrics
+from aggregator.row_reader import RowReader
+from aggregator.topics import Topics
+from estimators.collection import Collection
+
+CHECKPOINT_SECONDS = 0.5
+PUBLISH_SECONDS = 2.0
+STUCK_SECONDS = 2.0
+OPEN_SECONDS = 60.0
+RETRY_SECONDS = 1.0
+CLOCK_SKEW_MILLISECONDS = 5000  # how far brokers' clocks may differ before an idle partition counts as closed
+
+log = structlog.get_logger()
+
+
+class RecordsLost(Exception):
+    """Retention has deleted records that were never counted; no final estimate may be made any more."""
+
+    def __init__(self, partition: int, position: int, start: int) -> None:
+        super().__init__(
+            f"partition {partition} of the reports topic now starts at offset {start}, but {position} is the "
+            f"next to count: {start - position} offsets were deleted uncounted; raise the topic's retention"
+        )
+
+
+class Flow(Protocol):
+    """What an owner needs of the consumer that feeds it."""
+
+    async def rewind(self, partition: int, position: int) -> None:
+        """Fetch again from this offset, beginning a new chain; RecordsLost when the log begins beyond it."""
+
+    async def end_offset(self, partition: int) -> int:
+        """End of the log, uncommitted records included."""
+
+    def chain(self, partition: int) -> Chain | None:
+        """What was fetched since the last rewind; None when another rewind is needed."""
+
+
+class Deployment(NamedTuple):
+    """What a worker works on: brokers, topics, and the known collections by fingerprint."""
+
+    bootstrap_servers: str
+    topics: Topics
+    collections: Mapping[int, Collection]
+
+
+class Owner:
+    """Counts one partition for as long as this worker is assigned to it."""
+
+    def __init__(self, partition: int, deployment: Deployment, flow: Flow, metrics: WorkerMetrics) -> None:
+        self.partition = partition
+        self.deployment = deployment
+        self.flow = flow
+        self.metrics = metrics
+        self.not_ready: str | None = "opening the ledger"
+        self._ledger: Ledger | None = None
+        self._broker_ms = 0  # append time of the last row that this owner wrote, unix milliseconds
+        self._closed_until_ms = 0
+        self._publish_at = 0.0
+        self._counted_at = 0.0
+
+    def offer(self, offset: int, append_ms: int, record: bytes) -> None:
+        """Count a delivered record if it is the next one; ignore it otherwise."""
+        ledger, chain = self._ledger, self.flow.chain(self.partition)
+        if ledger is None or chain is None or offset != chain.follows(ledger.position):
+            return
+        self.metrics.saw(ledger.apply(offset, append_ms, record))
+        self._counted_at = time.monotonic()
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Serve until cancelled or stopping, opening the ledger again after every failure.
+
+        When stopping, a last checkpoint is written, so that the next owner has nothing to count again.
+        """
+        while not stopping.is_set():
+            store = LedgerStore(self.deployment.bootstrap_servers, self.deployment.topics, self.partition)
+            try:
+                await self._serve(store, stopping)
+            except* (*STORE_ERRORS, RecordsLost) as failure:
+                self._lost(failure.exceptions[0])
+            finally:
+                self._ledger = None
+                await store.close()
+            if not stopping.is_set():
+                await asyncio.sleep(RETRY_SECONDS)
+
+    def _lost(self, error: BaseException) -> None:
+        reason = str(error) or type(error).__name__
+        self.not_ready = f"partition {self.partition}: {reason}; opening the ledger again"
+        log.warning("ledger lost", partition=self.partition, error=repr(error))
+        self.metrics.resyncs.inc()
+
+    async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
+        async with asyncio.timeout(OPEN_SECONDS):
+            stored = await store.open()
+        topics, collections = self.deployment.topics, self.deployment.collections
+        ledger = Ledger(Acceptance(collections, self.partition, topics.partitions))
+        ledger.restore(stored)
+        estimator = Estimator(collections, topics.partitions, _published(stored), self.metrics)
+        self._broker_ms = self._closed_until_ms = 0
+        self._ledger = ledger
+        await self.flow.rewind(self.partition, ledger.position)
+        log.info("ledger open", partition=self.partition, position=ledger.position)
+        self.not_ready = None
+        reader = RowReader(self.deployment.bootstrap_servers, topics.counts, self.partition)
+        async with asyncio.TaskGroup() as tasks:
+            estimating = tasks.create_task(estimator.run(reader))
+            while not stopping.is_set():
+                await asyncio.sleep(CHECKPOINT_SECONDS)
+                await self._checkpoint(ledger, estimator, store)
+                await self._rewind_if_stuck(ledger)
+            estimating.cancel()
+
+    async def _checkpoint(self, ledger: Ledger, estimator: Estimator, store: LedgerStore) -> None:
+        started = time.monotonic()
+        closed_until_ms = None
+        if started >= self._publish_at or ledger.dead():
+            self._publish_at = started + PUBLISH_SECONDS
+            closed_until_ms = await self._close(ledger)
+        records = compose(ledger, estimator, self.deployment.topics, closed_until_ms)
+        if records:
+            position = ledger.position
+            self._broker_ms = await store.commit(records, position)
+            self.metrics.checkpoint_seconds.observe(time.monotonic() - started)
+            self.metrics.show_progress(self.partition, position, ledger.watermark_ms)
+
+    async def _close(self, ledger: Ledger) -> int:
+        """Until when this partition is closed: the watermark, or nearly the broker's time when it is idle.
+
+        Everything in the log at `end` is counted, and was appended no later than what comes; the row whose
+        append time is `_broker_ms` was written before `end` was asked for.
+        """
+        closed_until_ms = ledger.watermark_ms
+        broker_ms = self._broker_ms
+        end = await self.flow.end_offset(self.partition)
+        chain = self.flow.chain(self.partition)
+        passed = chain.fetched_until if chain and ledger.position == chain.cursor else ledger.position
+        self.metrics.lag.labels(str(self.partition)).set(max(0, end - max(passed, ledger.position)))
+        if broker_ms and max(passed, ledger.position) >= end:
+            closed_until_ms = max(closed_until_ms, broker_ms - CLOCK_SKEW_MILLISECONDS)
+        self._closed_until_ms = max(self._closed_until_ms, closed_until_ms)
+        return self._closed_until_ms
+
+    async def _rewind_if_stuck(self, ledger: Ledger) -> None:
+        """Fetch again what was fetched but never delivered, or when the chain broke."""
+        chain = self.flow.chain(self.partition)
+        silent = time.monotonic() - self._counted_at > STUCK_SECONDS
+        if chain is None or (chain.cursor > chain.follows(ledger.position) and silent):
+            self._counted_at = time.monotonic()
+            await self.flow.rewind(self.partition, ledger.position)
+        else:
+            chain.passed(ledger.position)
+
+
+def _published(stored: list[tuple[rows.Key, bytes]]) -> dict[tuple[int, int], rows.Published]:
+    return {
+        (key.fingerprint, key.window_start): rows.decode_published(value)
+        for key, value in stored
+        if isinstance(key, rows.PublishedKey)
+    }

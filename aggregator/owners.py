@@ -1,0 +1,76 @@
+"""The partitions that this worker owns, and the tasks that serve them."""
+
+import asyncio
+from collections.abc import Iterable
+
+from aggregator.metrics import WorkerMetrics
+from aggregator.owner import Deployment, Flow, Owner
+
+
+class Owners:
+    """Owners by partition; every rebalance throws them away and opens the ledgers anew.
+
+    Parameters
+    ----------
+    deployment : what to work on.
+    metrics : where to tell of it.
+    """
+
+    def __init__(self, deployment: Deployment, metrics: WorkerMetrics) -> None:
+        self.deployment = deployment
+        self.metrics = metrics
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._stopping = asyncio.Event()
+        self._owners: dict[int, Owner] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._assigned_once = False
+
+    def offer(self, partition: int, offset: int, append_ms: int, record: bytes) -> None:
+        """Hand a delivered record to its partition's owner, if there is one."""
+        owner = self._owners.get(partition)
+        if owner is not None:
+            owner.offer(offset, append_ms, record)
+
+    async def assign(self, partitions: Iterable[int], flow: Flow) -> None:
+        """Own exactly these partitions; what was owned before is thrown away first."""
+        await self.release()
+        self._assigned_once = True
+        for partition in partitions:
+            owner = self._owners[partition] = Owner(partition, self.deployment, flow, self.metrics)
+            task = self._tasks[partition] = asyncio.create_task(owner.run(self._stopping))
+            task.add_done_callback(self._note_end)
+
+    async def release(self) -> None:
+        """Throw all ledgers away; what they had not stored is counted again by the next owner."""
+        tasks, partitions = list(self._tasks.values()), list(self._owners)
+        self._owners, self._tasks = {}, {}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for partition in partitions:
+            self.metrics.forget_partition(partition)
+            self._forget_estimates(partition)
+
+    async def finish(self) -> None:
+        """Write last checkpoints, for a stop in good order."""
+        self._stopping.set()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def not_ready(self) -> list[str]:
+        """Why this worker is not ready; empty when it is."""
+        if not self._assigned_once:
+            return ["waiting for partitions"]
+        return [owner.not_ready for owner in self._owners.values() if owner.not_ready]
+
+    def _note_end(self, task: "asyncio.Task[None]") -> None:
+        """An owner ends only by cancellation, by a stop, or by an error that no retry can mend."""
+        error = None if task.cancelled() else task.exception()
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        if error is not None and not self.failed.done():
+            self.failed.set_exception(error)
+
+    def _forget_estimates(self, partition: int) -> None:
+        for fingerprint, collection in self.deployment.collections.items():
+            if self.deployment.topics.counts_partition(fingerprint) == partition:
+                self.metrics.forget_estimate(collection.name)

@@ -1,0 +1,98 @@
+"""Reading one partition from its start, without a group."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol, Self
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+POLL_MILLISECONDS = 500
+
+
+class Record(Protocol):
+    """One record of a topic, as aiokafka gives it: times in unix milliseconds."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+class RowReader:
+    """A consumer without a group on one partition, from its start.
+
+    Parameters
+    ----------
+    bootstrap_servers : host:port of the brokers.
+    topic, partition : what to read.
+    committed : True to see committed transactions only, as is right for all topics but `reports`.
+    """
+
+    def __init__(self, bootstrap_servers: str, topic: str, partition: int, *, committed: bool = True) -> None:
+        self.topic_partition = TopicPartition(topic, partition)
+        self._consumer = AIOKafkaConsumer(
+            bootstrap_servers=bootstrap_servers,
+            isolation_level="read_committed" if committed else "read_uncommitted",
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            request_timeout_ms=10_000,
+        )
+
+    async def start(self) -> None:
+        """Connect and go to the partition's start."""
+        await self._consumer.start()
+        self._consumer.assign([self.topic_partition])
+        await self._consumer.seek_to_beginning(self.topic_partition)
+
+    async def stop(self) -> None:
+        """Disconnect."""
+        await self._consumer.stop()
+
+    async def end_offset(self) -> int:
+        """End of the log, or of what is committed in it."""
+        ends: dict[TopicPartition, int] = await self._consumer.end_offsets([self.topic_partition])
+        return ends[self.topic_partition]
+
+    async def start_offset(self) -> int:
+        """First offset that the log still holds."""
+        starts: dict[TopicPartition, int] = await self._consumer.beginning_offsets([self.topic_partition])
+        return starts[self.topic_partition]
+
+    async def position(self) -> int:
+        """Next offset to read; it passes the markers that transactions leave in the log."""
+        return int(await self._consumer.position(self.topic_partition))
+
+    async def poll(self, milliseconds: int = POLL_MILLISECONDS) -> list[Record]:
+        """Records that came, oldest first; empty when none came in this time."""
+        batches = await self._consumer.getmany(self.topic_partition, timeout_ms=milliseconds)
+        return list(batches.get(self.topic_partition, ()))
+
+    async def until(self, done: Callable[[Record], bool]) -> AsyncIterator[Record]:
+        """Records up to and including the first one that is `done`."""
+        while True:
+            for record in await self.poll():
+                yield record
+                if done(record):
+                    return
+
+    async def until_end(self) -> AsyncIterator[Record]:
+        """Records that were there when this was called."""
+        end = await self.end_offset()
+        while await self.position() < end:
+            for record in await self.poll():
+                yield record
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+
+def fold(rows: dict[bytes, bytes], record: Record) -> None:
+    """Apply one record of a compacted topic: the newest value of a key wins, no value deletes it."""
+    key = record.key or b""
+    if record.value is None:
+        rows.pop(key, None)
+    else:
+        rows[key] = record.value

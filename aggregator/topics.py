@@ -1,0 +1,60 @@
+"""Names of the topics, groups and transactional ids, all behind one prefix."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Topics:
+    """What one deployment calls its topics.
+
+    Parameters
+    ----------
+    prefix : before every name, such as `deniable-`.
+    partitions : of `reports`, `state` and `counts`; it never changes (another number is another topic).
+    """
+
+    prefix: str
+    partitions: int
+
+    @property
+    def reports(self) -> str:
+        """Packs of randomized reports, as producers sent them."""
+        return f"{self.prefix}reports"
+
+    @property
+    def state(self) -> str:
+        """The ledgers (compacted), one partition for each of `reports`."""
+        return f"{self.prefix}state"
+
+    @property
+    def counts(self) -> str:
+        """Counts by collection (compacted): what estimates are made from."""
+        return f"{self.prefix}counts"
+
+    @property
+    def rejected(self) -> str:
+        """Reason and source offset of every rejected pack; no payload."""
+        return f"{self.prefix}rejected"
+
+    @property
+    def estimates(self) -> str:
+        """Estimates with their errors, one JSON record each."""
+        return f"{self.prefix}estimates"
+
+    @property
+    def group(self) -> str:
+        """Consumer group of the aggregator's workers."""
+        return f"{self.prefix}aggregator"
+
+    @property
+    def assignor_leader(self) -> str:
+        """A topic that Faust wants to exist."""
+        return f"{self.group}-__assignor-__leader"
+
+    def transactional_id(self, partition: int) -> str:
+        """Id of the one producer that may write this partition's ledger."""
+        return f"{self.group}-{partition}"
+
+    def counts_partition(self, fingerprint: int) -> int:
+        """Partition of `counts` that holds a collection's rows."""
+        return fingerprint % self.partitions

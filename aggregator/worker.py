@@ -1,0 +1,87 @@
+"""One aggregator process: counts, estimates, and a web server, until a signal or a failure."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+
+import structlog
+from aiokafka.errors import KafkaError
+
+from aggregator.board import Board
+from aggregator.engine import ExactApp, build_app
+from aggregator.metrics import WorkerMetrics
+from aggregator.owner import Deployment
+from aggregator.owners import Owners
+from aggregator.web import WebServer
+
+STOP_SECONDS = 10.0
+RETRY_SECONDS = 2.0
+WATCH_SECONDS = 0.5
+
+log = structlog.get_logger()
+
+
+class WorkerError(RuntimeError):
+    """The worker cannot go on; the message says why."""
+
+
+async def run_worker(deployment: Deployment, web_port: int, listening: Callable[[int], None]) -> None:
+    """Work until SIGINT or SIGTERM, then write last checkpoints and leave the group.
+
+    Parameters
+    ----------
+    deployment : what to work on.
+    web_port : port of the page and of /metrics on loopback; 0 for a free one.
+    listening : called with the port once the web server listens.
+
+    Raises
+    ------
+    WorkerError or the ledger's own error when going on would be wrong; PortInUseError.
+    """
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    metrics = WorkerMetrics(deployment.collections)
+    owners = Owners(deployment, metrics)
+    board = Board()
+    web = WebServer(deployment.collections, board, metrics.registry, owners.not_ready)
+    listening(await web.start(web_port))
+    app = build_app(deployment, owners)
+    following = asyncio.create_task(_follow(board, deployment))
+    try:
+        await _serve(app, owners, stop)
+    finally:
+        following.cancel()
+        await _stop(app, owners)
+        await web.stop()
+
+
+async def _serve(app: ExactApp, owners: Owners, stop: asyncio.Event) -> None:
+    await app.maybe_start()
+    while not stop.is_set():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), WATCH_SECONDS)
+        if owners.failed.done():
+            owners.failed.result()
+        if app.should_stop:
+            raise WorkerError(f"the engine stopped by itself: {app.crash_reason!r}")
+
+
+async def _stop(app: ExactApp, owners: Owners) -> None:
+    try:
+        async with asyncio.timeout(STOP_SECONDS):
+            await owners.finish()
+            await app.stop()
+    except TimeoutError:
+        log.warning("stopping took too long; what was not stored is counted again by the next owner")
+
+
+async def _follow(board: Board, deployment: Deployment) -> None:
+    topics = deployment.topics
+    while True:
+        try:
+            await board.follow(deployment.bootstrap_servers, topics.estimates, topics.partitions)
+        except (KafkaError, OSError) as error:
+            log.warning("estimates cannot be followed, trying again", error=repr(error))
+        await asyncio.sleep(RETRY_SECONDS)

@@ -1,0 +1,190 @@
+"""Two small collections, packs for them, and topics in memory."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aggregator import estimate_record, rows
+from aggregator.acceptance import Acceptance, Accepted
+from aggregator.counting import count_pack
+from aggregator.estimate_record import EstimateRecord
+from aggregator.estimator import Estimator
+from aggregator.ledger import Ledger
+from aggregator.ledger_store import Outgoing
+from aggregator.merge import Window, WindowCounts
+from aggregator.metrics import WorkerMetrics
+from aggregator.row_reader import Record, RowReader
+from aggregator.topics import Topics
+from estimators.collection import Collection
+from estimators.krr import KRR
+from estimators.rappor import Rappor
+from producers import wire
+
+T0 = 1_767_225_600  # a window start, unix seconds
+PARTITIONS = 4
+TOPICS = Topics("test-", PARTITIONS)
+CHANNEL = Rappor.from_probabilities(16, 2, 3, 0.25, 0.35, 0.65)
+FRUIT = Collection(
+    name="fruit",
+    mechanism=KRR.from_epsilon(4, 2.0),
+    values=("apple", "fig", "kiwi"),
+    other=True,
+    window_seconds=10,
+    grace_seconds=5,
+    retention_seconds=20,
+    minimum_reports=6,
+)
+PLACE = Collection(
+    name="place",
+    mechanism=CHANNEL,
+    candidates=("LAX", "SFO", "JFK"),
+    memoize=True,
+    window_seconds=10,
+    grace_seconds=5,
+    retention_seconds=20,
+    minimum_reports=6,
+)
+COLLECTIONS = {collection.fingerprint: collection for collection in (FRUIT, PLACE)}
+
+
+def pack_of(
+    collection: Collection = FRUIT,
+    window_start: int = T0,
+    number: int = 0,
+    reports: Sequence[int] = (0, 1, 3),
+    cohort: int = 0,
+    partition: int = 0,
+) -> wire.Pack:
+    """A pack; its id follows from `number` and belongs to `partition`. RAPPOR rows are integers."""
+    krr = isinstance(collection.mechanism, KRR)
+    dtype = wire.bucket_dtype(collection.width) if krr else np.dtype(f"<u{collection.width // 8}")
+    low = number * PARTITIONS + partition
+    return wire.Pack(
+        mechanism=wire.mechanism_number(collection.mechanism),
+        cohort=cohort,
+        fingerprint=collection.fingerprint,
+        window_start=window_start,
+        reports=len(reports),
+        width=collection.width,
+        pack_id=low.to_bytes(8, "little") + bytes(8),
+        payload=np.array(reports, dtype).tobytes(),
+    )
+
+
+def record_of(
+    collection: Collection = FRUIT,
+    window_start: int = T0,
+    number: int = 0,
+    reports: Sequence[int] = (0, 1, 3),
+    cohort: int = 0,
+    partition: int = 0,
+) -> bytes:
+    """The Kafka record of `pack_of`."""
+    return wire.encode(pack_of(collection, window_start, number, reports, cohort, partition))
+
+
+def new_ledger(partition: int = 0) -> Ledger:
+    return Ledger(Acceptance(COLLECTIONS, partition, PARTITIONS))
+
+
+def counted_pack(collection: Collection, reports: Sequence[int]) -> Accepted:
+    pack = pack_of(collection, reports=reports)
+    counts = count_pack(pack, collection)
+    if counts is None:
+        raise ValueError(f"reports must lie in [0, {collection.width}), got {reports}")
+    return Accepted(pack, counts)
+
+
+def estimate_of(collection: Collection = FRUIT) -> EstimateRecord:
+    """A provisional estimate from 40 reports of each cohort."""
+    outcome = counted_pack(collection, [0, 1, 1, 2] * 10)
+    counts = outcome.counts[None].repeat(collection.cohorts, axis=0)
+    window = WindowCounts(counts, counts[:, 0] * 0 + 40, packs=1, rejected=0)
+    result = estimate_record.estimate(collection, window)
+    return estimate_record.record_of(collection, T0, window, result, final=False)
+
+
+def ids_of(ledger: Ledger) -> dict[tuple[int, int], set[bytes]]:
+    return {window: set(ids) for window, ids in ledger.ids.items()}
+
+
+def tallies_of(ledger: Ledger) -> dict[tuple[int, int, int], tuple[list[int], int, int]]:
+    """Counts, reports and packs by fingerprint, window and cohort."""
+    return {key: (tally.counts.tolist(), tally.reports, tally.packs) for key, tally in ledger.tallies.items()}
+
+
+def new_estimator(published: Mapping[Window, rows.Published] | None = None) -> Estimator:
+    return Estimator(COLLECTIONS, PARTITIONS, published or {}, WorkerMetrics(COLLECTIONS))
+
+
+def estimate_due(estimator: Estimator) -> None:
+    """One turn of the periodic task."""
+    asyncio.run(estimator._estimate_due())
+
+
+def progress_row(position: int = 0, watermark_ms: int = 0, closed_until_ms: int = 0) -> bytes:
+    return rows.encode_progress(rows.Progress(position, watermark_ms, closed_until_ms))
+
+
+@dataclass
+class MemoryRecord:
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+class MemoryLog:
+    """Topics in memory."""
+
+    def __init__(self) -> None:
+        self._partitions: dict[tuple[str, int], list[Record]] = {}
+
+    def partition(self, topic: str, partition: int) -> list[Record]:
+        return self._partitions.setdefault((topic, partition), [])
+
+    def append(
+        self, topic: str, partition: int, value: bytes | None, key: bytes | None = None, append_ms: int = 0
+    ) -> int:
+        """Add a record; its offset."""
+        records = self.partition(topic, partition)
+        offset = records[-1].offset + 1 if records else 0
+        records.append(MemoryRecord(offset, append_ms, key, value))
+        return offset
+
+    def extend(self, records: Iterable[Outgoing], append_ms: int = 0) -> None:
+        for topic, partition, key, value in records:
+            self.append(topic, partition or 0, value, key, append_ms)
+
+    def reader(self, _: str, topic: str, partition: int, *, committed: bool = True) -> "MemoryReader":
+        """In place of the class RowReader."""
+        return MemoryReader(self.partition(topic, partition))
+
+
+class MemoryReader(RowReader):
+    def __init__(self, records: list[Record]) -> None:
+        self._records = records
+        self._next = 0
+
+    async def start(self) -> None:
+        self._next = await self.start_offset()
+
+    async def stop(self) -> None:
+        pass
+
+    async def start_offset(self) -> int:
+        return self._records[0].offset if self._records else 0
+
+    async def end_offset(self) -> int:
+        return self._records[-1].offset + 1 if self._records else 0
+
+    async def position(self) -> int:
+        return self._next
+
+    async def poll(self, milliseconds: int = 0) -> list[Record]:
+        await asyncio.sleep(0)
+        batch = [record for record in self._records if record.offset >= self._next]
+        self._next = await self.end_offset()
+        return batch

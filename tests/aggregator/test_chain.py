@@ -1,0 +1,67 @@
+"""The chain of fetched offsets: holes of the log are known, going back breaks it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.chain import BrokenChain, Chain
+
+
+@given(st.sets(st.integers(10, 60)), st.data())
+def test_following_the_chain_visits_every_fetched_record_once(present: set[int], data: st.DataObject) -> None:
+    """However the log's records are cut into fetches, and whatever holes lie between them."""
+    offsets = sorted(present)
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(offsets)))))
+    chain = Chain(10)
+    for first, last in zip([0, *cuts], [*cuts, len(offsets)], strict=True):
+        chain.admit(offsets[first:last], 0)
+    visited, position = [], 10
+    while position < chain.cursor:
+        record = chain.follows(position)
+        visited.append(record)
+        position = record + 1
+        chain.passed(position)
+    assert visited == offsets
+    assert chain.cursor == (offsets[-1] + 1 if offsets else 10)
+
+
+def test_a_hole_is_crossed_only_from_its_beginning() -> None:
+    chain = Chain(5)
+    chain.admit([5, 6, 9], 10)
+    assert [chain.follows(position) for position in (5, 6, 7, 8, 9, 10)] == [5, 6, 9, 8, 9, 10]
+
+
+def test_the_fetcher_stands_beyond_holes_at_the_end() -> None:
+    chain = Chain(5)
+    chain.admit([5], 8)
+    assert (chain.cursor, chain.fetched_until) == (6, 8)
+    chain.admit([], 9)
+    assert (chain.cursor, chain.fetched_until) == (6, 9)
+
+
+def test_a_fetcher_that_is_not_known_stands_at_the_cursor() -> None:
+    chain = Chain(5)
+    chain.admit([5, 6], 0)
+    assert chain.fetched_until == 7
+
+
+@pytest.mark.parametrize(
+    ("again", "message"),
+    [
+        ([6], "offset 6 was fetched after 6"),
+        ([4, 5], "offset 4 was fetched after 6"),
+        ([7, 6], "offset 6 was fetched after 7"),
+    ],
+)
+def test_going_back_breaks_the_chain(again: list[int], message: str) -> None:
+    chain = Chain(5)
+    chain.admit([5, 6], 7)
+    with pytest.raises(BrokenChain, match=f"^{message}$"):
+        chain.admit(again, 8)
+
+
+def test_holes_before_the_position_are_forgotten() -> None:
+    chain = Chain(0)
+    chain.admit([0, 2, 4, 6], 7)
+    chain.passed(3)
+    assert [chain.follows(position) for position in (1, 3, 5)] == [1, 4, 6]

@@ -1,0 +1,186 @@
+"""What leaves in one transaction, and in which order."""
+
+import msgspec
+from builders import (
+    FRUIT,
+    PARTITIONS,
+    PLACE,
+    T0,
+    TOPICS,
+    estimate_due,
+    new_estimator,
+    new_ledger,
+    pack_of,
+    record_of,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator import estimate_record, rows
+from aggregator.checkpoint import compose
+from aggregator.ledger import Ledger
+from aggregator.ledger_store import Outgoing
+from aggregator.merge import MergedCounts
+
+NOW_MS = T0 * 1000
+DEAD_MS = FRUIT.dies_at(T0) * 1000 + 1
+
+
+def counted(*records: bytes, append_ms: int = NOW_MS, ledger: Ledger | None = None) -> Ledger:
+    ledger = ledger or new_ledger()
+    for record in records:
+        ledger.apply(ledger.position, append_ms, record)
+    return ledger
+
+
+def test_nothing_leaves_when_nothing_changed() -> None:
+    estimator, ledger = new_estimator(), new_ledger()
+    assert compose(ledger, estimator, TOPICS, None) == []
+    counted(record_of(), ledger=ledger)
+    assert compose(ledger, estimator, TOPICS, None)
+    assert compose(ledger, estimator, TOPICS, None) == []
+
+
+def test_counts_come_before_progress_and_progress_goes_to_every_partition() -> None:
+    ledger = counted(record_of(), record_of(PLACE))
+    records = compose(ledger, new_estimator(), TOPICS, NOW_MS + 7)
+    progress = rows.encode_progress(rows.Progress(2, NOW_MS, NOW_MS + 7))
+    key = rows.with_source(b"P", 0)
+    kinds = [record.key[:1] for record in records if record.topic == TOPICS.counts and record.key]
+    assert kinds == [b"C", b"C", *[b"P"] * PARTITIONS]
+    assert [record for record in records if record.key == key] == [
+        Outgoing(TOPICS.counts, partition, key, progress) for partition in range(PARTITIONS)
+    ]
+    assert records[-1] == Outgoing(TOPICS.state, 0, b"P", progress)
+
+
+def test_each_collection_has_its_partition_of_counts() -> None:
+    ledger = counted(record_of(), record_of(PLACE))
+    for record in compose(ledger, new_estimator(), TOPICS, NOW_MS):
+        if record.topic == TOPICS.counts and record.key and record.key[:1] == b"C":
+            key, source = rows.split_source(record.key)
+            assert isinstance(key, rows.CountKey)
+            assert (record.partition, source) == (key.fingerprint % PARTITIONS, 0)
+
+
+def test_counts_wait_until_they_are_to_be_published() -> None:
+    ledger, estimator = counted(record_of()), new_estimator()
+    assert {record.topic for record in compose(ledger, estimator, TOPICS, None)} == {TOPICS.state}
+    later = compose(ledger, estimator, TOPICS, NOW_MS)
+    assert [record.key[:1] for record in later if record.key] == [b"C", *[b"P"] * PARTITIONS, b"P"]
+
+
+def test_the_state_is_of_the_ledgers_own_partition() -> None:
+    ledger = new_ledger(3)
+    ledger.apply(0, NOW_MS, record_of(partition=3))
+    records = compose(ledger, new_estimator(), TOPICS, None)
+    assert [record.partition for record in records] == [3, 3, 3]
+    assert [record.key[:1] for record in records if record.key] == [b"C", b"I", b"P"]
+
+
+def test_what_dies_leaves_counts_in_the_same_transaction_after_progress() -> None:
+    """Rows before progress, deletions after it: who misses a row knows from progress that it is over."""
+    ledger, estimator = counted(record_of(), record_of()), new_estimator()
+    compose(ledger, estimator, TOPICS, NOW_MS)
+    counted(b"no pack", append_ms=DEAD_MS, ledger=ledger)
+    records = compose(ledger, estimator, TOPICS, DEAD_MS)
+    gone = {record.key: record for record in records if record.value is None}
+    home = TOPICS.counts_partition(FRUIT.fingerprint)
+    for key in (
+        rows.CountKey(FRUIT.fingerprint, T0, 0, 0),
+        rows.RejectedKey(FRUIT.fingerprint, T0, "duplicate"),
+    ):
+        data = rows.encode_key(key)
+        assert gone.pop(data) == Outgoing(TOPICS.state, 0, data, None)
+        data = rows.with_source(data, 0)
+        assert gone.pop(data) == Outgoing(TOPICS.counts, home, data, None)
+    assert [type(rows.decode_key(key or b"")) for key in gone] == [rows.IdsKey]
+    counts = [(record.key or b"", record.value) for record in records if record.topic == TOPICS.counts]
+    assert [value is None for _, value in counts] == [False] * (len(counts) - 2) + [True] * 2
+    assert counts[-3][0][:1] == b"P"
+
+
+def test_a_rejection_tells_reason_and_place_and_nothing_of_the_pack() -> None:
+    ledger = counted(record_of(number=5), record_of(number=5), b"no pack")
+    told = [r for r in compose(ledger, new_estimator(), TOPICS, NOW_MS) if r.topic == TOPICS.rejected]
+    assert [msgspec.json.decode(record.value or b"") for record in told] == [
+        {"version": 1, "partition": 0, "offset": 1, "reason": "duplicate"},
+        {"version": 1, "partition": 0, "offset": 2, "reason": "malformed"},
+    ]
+    assert {(record.partition, record.key) for record in told} == {(None, None)}
+
+
+def test_no_payload_leaves_at_all() -> None:
+    payload = bytes(pack_of(PLACE, reports=[0xABCD, 0x1234]).payload)
+    ledger = counted(record_of(PLACE, reports=[0xABCD, 0x1234]), record_of(PLACE, reports=[0xABCD, 0x1234]))
+    for record in compose(ledger, new_estimator(), TOPICS, NOW_MS):
+        assert payload not in (record.value or b"") + (record.key or b"")
+
+
+def test_an_estimate_leaves_with_its_note_and_the_note_with_the_window() -> None:
+    estimator, ledger = new_estimator(), counted(record_of(reports=[0, 1, 2] * 5))
+    window = (FRUIT.fingerprint, T0)
+    for key, value in ledger.drain_unpublished():
+        estimator.take(rows.with_source(key, 0), value)
+    estimate_due(estimator)
+    records = compose(ledger, estimator, TOPICS, None)
+    record = next(record for record in records if record.topic == TOPICS.estimates)
+    estimate = estimate_record.decode(record.value or b"")
+    assert (record.partition, record.key) == (None, b"fruit/%d" % T0)
+    assert (estimate.reports, estimate.revision, estimate.final) == (15, 1, False)
+    note = rows.encode_key(rows.PublishedKey(*window))
+    expected = Outgoing(TOPICS.state, 0, note, rows.encode_published(rows.Published(1, False)))
+    assert expected in records
+    assert all(record.key != note for record in compose(ledger, estimator, TOPICS, None))
+
+    estimator.caught_up = True
+    estimator.take(rows.with_source(rows.encode_key(rows.CountKey(*window, 0, 0)), 0), None)
+    counted(b"no pack", append_ms=DEAD_MS, ledger=ledger)
+    assert Outgoing(TOPICS.state, 0, note, None) in compose(ledger, estimator, TOPICS, DEAD_MS)
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.booleans(), st.booleans()), max_size=25))
+def test_rows_and_progress_of_counts_agree(steps: list[tuple[int, bool, bool]]) -> None:
+    """Who has read a progress row holds the very rows of that position, whatever died or was rejected."""
+    ledger, estimator, merged = new_ledger(), new_estimator(), MergedCounts()
+    now = T0
+    for number, (seconds, publish, twin) in enumerate(steps):
+        now += seconds
+        window = FRUIT.window_start(now)
+        ledger.apply(number, now * 1000, record_of(window_start=window, number=0 if twin else number))
+        records = compose(ledger, estimator, TOPICS, NOW_MS if publish or ledger.dead() else None)
+        for record in records:
+            if record.topic == TOPICS.counts and record.key:
+                merged.apply(record.key, record.value)
+        if publish:
+            alive = {key[:2] for key, _ in ledger.counted() if not isinstance(key, rows.SingleKey)}
+            assert set(merged.windows()) == alive
+            for window_key in alive - {(0, 0)}:
+                mine = [tally for key, tally in ledger.tallies.items() if key[:2] == window_key]
+                totals = merged.totals(window_key, FRUIT)
+                assert totals.packs == sum(tally.packs for tally in mine)
+                assert totals.counts.tolist() == [mine[0].counts.tolist()]
+            assert merged.progress[0].position == number + 1
+
+
+def test_a_long_run_leaves_nothing_behind() -> None:
+    """Both compacted topics and what is merged from them stay as small as the windows that are alive."""
+    ledger, estimator = new_ledger(), new_estimator()
+    estimator.caught_up = True
+    kept: dict[tuple[str, int | None, bytes | None], bytes] = {}
+    sizes = []
+    for number in range(200):
+        start = T0 + 10 * number
+        counted(record_of(window_start=start, reports=[0] * 9), append_ms=start * 1000, ledger=ledger)
+        for record in compose(ledger, estimator, TOPICS, start * 1000):
+            if record.topic == TOPICS.counts:
+                estimator.take(record.key or b"", record.value)
+            if record.topic in (TOPICS.counts, TOPICS.state):
+                place = (record.topic, record.partition, record.key)
+                kept.pop(place, None)
+                if record.value is not None:
+                    kept[place] = record.value
+        estimate_due(estimator)
+        sizes.append((len(kept), len(estimator.merged._windows), len(estimator.published)))
+    assert max(sizes[10:]) == max(sizes[-10:])
+    assert sizes[-1][1:] == (4, 5)  # the note of what died goes one checkpoint later

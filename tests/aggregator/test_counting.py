@@ -1,0 +1,54 @@
+"""Vectorised counting against a literal one."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from builders import FRUIT, PLACE, pack_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.counting import count_pack
+from estimators.krr import KRR
+from estimators.rappor import Rappor
+from producers import wire
+
+
+@pytest.mark.parametrize(("k", "size"), [(4, 1), (256, 1), (257, 2), (65536, 2), (65537, 4), (70000, 4)])
+@given(data=st.data())
+def test_buckets_are_counted(k: int, size: int, data: st.DataObject) -> None:
+    collection = replace(FRUIT, mechanism=KRR.from_epsilon(k, 2.0), values=())
+    reports = data.draw(st.lists(st.integers(0, k - 1) | st.just(k - 1), min_size=1, max_size=30))
+    pack = pack_of(collection, reports=reports)
+    assert len(pack.payload) == size * len(reports)
+    counts = count_pack(pack, collection)
+    assert counts is not None
+    assert counts.shape == (k,)
+    assert counts.dtype == np.int64
+    assert {bucket: counts[bucket] for bucket in np.flatnonzero(counts)} == Counter(reports)
+
+
+@pytest.mark.parametrize(("k", "wrong"), [(4, 4), (4, 255), (300, 300), (65537, 65537), (65537, 2**32 - 1)])
+def test_one_bucket_out_of_range_spoils_the_pack(k: int, wrong: int) -> None:
+    collection = replace(FRUIT, mechanism=KRR.from_epsilon(k, 2.0), values=())
+    assert count_pack(pack_of(collection, reports=[0, wrong, 1]), collection) is None
+
+
+@given(st.lists(st.integers(0, 2**16 - 1), min_size=1, max_size=40))
+def test_bits_are_counted(reports: list[int]) -> None:
+    expected = [sum(report >> bit & 1 for report in reports) for bit in range(16)]
+    counts = count_pack(pack_of(PLACE, reports=reports), PLACE)
+    assert counts is not None
+    assert counts.dtype == np.int64
+    assert counts.tolist() == expected
+
+
+@pytest.mark.parametrize("count", [65535, 65536, 140_000])
+def test_more_reports_than_a_16_bit_sum_holds(count: int) -> None:
+    collection = replace(PLACE, mechanism=Rappor.from_probabilities(8, 2, 3, 0.25, 0.35, 0.65))
+    pack = replace(pack_of(PLACE), width=8, reports=count, payload=b"\x05" * count)
+    wire.encode(pack)  # it fits into a record
+    counts = count_pack(pack, collection)
+    assert counts is not None
+    assert counts.tolist() == [count, 0, count, 0, 0, 0, 0, 0]

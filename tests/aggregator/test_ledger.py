@@ -1,0 +1,308 @@
+"""The ledger against a plain dictionary, and across restarts at any point."""
+
+import tracemalloc
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from builders import (
+    COLLECTIONS,
+    FRUIT,
+    PLACE,
+    T0,
+    ids_of,
+    new_ledger,
+    pack_of,
+    progress_row,
+    record_of,
+    tallies_of,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator import rows
+from aggregator.acceptance import Acceptance
+from aggregator.ledger import Ledger, Refusal, UnknownFingerprint
+from estimators.collection import Collection
+from producers import wire
+
+STEPS_MS = [-5000, -1, 0, 1, 999, 1000, 4999, 5000, 5001, 10000, 20000]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_rows() -> Iterator[None]:
+    """Three counters and three ids a row, so that a few packs already fill several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows, "PAGE_COUNTERS", 3)
+        patch.setattr(rows, "IDS_PER_ROW", 3)
+        yield
+
+
+@dataclass(frozen=True)
+class Event:
+    """One record of the log; None is no pack at all."""
+
+    append_ms: int
+    pack: wire.Pack | None
+
+    @property
+    def record(self) -> bytes:
+        return b"no pack" if self.pack is None else wire.encode(self.pack)
+
+
+@st.composite
+def packs(draw: st.DrawFn, now: int) -> wire.Pack:
+    """A pack of a window around now; the few numbers make many of them twins."""
+    collection = draw(st.sampled_from([FRUIT, PLACE]))
+    number = draw(st.integers(0, 3))
+    window = collection.window_start(now) + 10 * draw(st.sampled_from([0, 0, 0, -1, -2, -4, 1, 31]))
+    reports = [number, 1, 3, draw(st.sampled_from([2, 2, 2, 4]))]
+    cohort = number % collection.cohorts
+    return pack_of(collection, window, number, reports, cohort, draw(st.sampled_from([0, 0, 0, 0, 1])))
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[Event]:
+    events, now_ms = [], T0 * 1000
+    for step in draw(st.lists(st.sampled_from(STEPS_MS), max_size=25)):
+        now_ms += step
+        pack = draw(st.none() | packs(now_ms // 1000) | packs(now_ms // 1000))
+        events.append(Event(now_ms, pack))
+    return events
+
+
+class Model:
+    """The literal rules of DESIGN sections 4 and 5 on dictionaries that never forget."""
+
+    def __init__(self) -> None:
+        self.watermark_ms = 0
+        self.tallies: dict[tuple[int, int, int], tuple[list[int], int, int]] = {}
+        self.rejected: Counter[tuple[int, int, str]] = Counter()
+        self.ids: dict[tuple[int, int], set[bytes]] = {}
+
+    def apply(self, event: Event) -> None:
+        self.watermark_ms = max(self.watermark_ms, event.append_ms)
+        pack = event.pack
+        if pack is None:
+            self.rejected[0, 0, "malformed"] += 1
+            return
+        collection, window = COLLECTIONS[pack.fingerprint], (pack.fingerprint, pack.window_start)
+        end_of_grace_ms = (pack.window_start + 10 + 5) * 1000
+        ids = self.ids.get(window, set())
+        reason = None
+        if pack.pack_id[0] % 4 != 0:
+            reason, window = "misrouted", (pack.fingerprint, 0)
+        elif pack.window_start * 1000 - event.append_ms > 300_000:
+            reason, window = "too_early", (pack.fingerprint, 0)
+        elif not self.watermark_ms <= end_of_grace_ms:
+            reason, window = "too_late", (pack.fingerprint, 0)
+        elif pack.pack_id in ids:
+            reason = "duplicate"
+        elif collection is FRUIT and 4 in bytes(pack.payload):
+            reason = "bad_value"
+        if reason:
+            self.rejected[*window, reason] += 1
+            return
+        self.ids.setdefault(window, set()).add(pack.pack_id)
+        self._count(pack, collection)
+
+    def _count(self, pack: wire.Pack, collection: Collection) -> None:
+        key = (pack.fingerprint, pack.window_start, pack.cohort)
+        counts, reports, counted = self.tallies.get(key, ([0] * collection.width, 0, 0))
+        if collection is FRUIT:
+            for bucket in bytes(pack.payload):
+                counts[bucket] += 1
+        else:
+            for row in wire.bit_rows(pack).tolist():
+                for bit in range(16):
+                    counts[bit] += (row[0] + 256 * row[1]) >> bit & 1
+        self.tallies[key] = (counts, reports + pack.reports, counted + 1)
+
+    def lives(self, window_start: int) -> bool:
+        """Whether counts of a window are still kept; 0 stands for no window."""
+        return not window_start or self.watermark_ms <= (window_start + 10 + 5 + 20) * 1000
+
+    def takes(self, window_start: int) -> bool:
+        """Whether a window may still take packs, so that its ids are kept."""
+        return self.watermark_ms <= (window_start + 10 + 5) * 1000
+
+
+def check_equal(ledger: Ledger, model: Model) -> None:
+    assert ledger.watermark_ms == model.watermark_ms
+    assert tallies_of(ledger) == {key: t for key, t in model.tallies.items() if model.lives(key[1])}
+    assert ledger.rejected == {key: n for key, n in model.rejected.items() if model.lives(key[1])}
+    assert ids_of(ledger) == {key: ids for key, ids in model.ids.items() if model.takes(key[1])}
+
+
+@given(logs())
+def test_the_ledger_equals_a_plain_dictionary_after_every_record(log: list[Event]) -> None:
+    ledger, model = new_ledger(), Model()
+    for offset, event in enumerate(log):
+        ledger.apply(offset, event.append_ms, event.record)
+        model.apply(event)
+        check_equal(ledger, model)
+        assert ledger.position == offset + 1
+
+
+class Stores:
+    """What one ledger's drained changes leave in `state` and `counts`."""
+
+    def __init__(self) -> None:
+        self.state: dict[bytes, bytes] = {}
+        self.counts: dict[bytes, bytes] = {}
+
+    def take(self, ledger: Ledger, publish: bool = True) -> None:
+        for key in ledger.dead():
+            self.counts.pop(key, None)
+        drained = ledger.drain()
+        assert len({key for key, _ in drained}) == len(drained)
+        for key, value in drained:
+            assert value is None or key not in self.state or key[:1] != b"I", "a row of ids was overwritten"
+            assert value is not None or key in self.state or key[:1] != b"I", "ids were never stored"
+            _put(self.state, key, value)
+        for key, value in ledger.drain_unpublished() if publish else []:
+            _put(self.counts, key, value)
+        self.state[b"P"] = progress_row(ledger.position, ledger.watermark_ms)
+        assert (ledger.drain(), ledger.dead()) == ([], [])
+        assert not publish or ledger.drain_unpublished() == []
+
+    def restored(self) -> Ledger:
+        """From the rows in whatever order they lie: here, the newest first."""
+        ledger = new_ledger()
+        ledger.restore([(rows.decode_key(key), self.state[key]) for key in reversed(self.state)])
+        return ledger
+
+
+def _put(store: dict[bytes, bytes], key: bytes, value: bytes | None) -> None:
+    if value is None:
+        store.pop(key, None)
+    else:
+        store[key] = value
+
+
+def all_of(ledger: Ledger) -> tuple[object, ...]:
+    return ledger.position, ledger.watermark_ms, tallies_of(ledger), ledger.rejected, ids_of(ledger)
+
+
+@given(logs(), st.data())
+def test_a_restart_at_any_point_changes_nothing(log: list[Event], data: st.DataObject) -> None:
+    """A ledger that is thrown away and restored, again and again, ends like one that never was."""
+    steady, restarted = new_ledger(), new_ledger()
+    steady_stores, stores = Stores(), Stores()
+    for offset, event in enumerate(log):
+        for ledger in (steady, restarted):
+            ledger.apply(offset, event.append_ms, event.record)
+        match data.draw(st.sampled_from(["go on", "go on", "store", "restart"])):
+            case "store":
+                stores.take(restarted)
+            case "restart":
+                stores.take(restarted, publish=data.draw(st.booleans()))
+                restarted = stores.restored()
+        assert all_of(restarted) == all_of(steady)
+    stores.take(restarted)
+    steady_stores.take(steady)
+    assert all_of(stores.restored()) == all_of(steady_stores.restored()) == all_of(steady)
+    assert stores.counts == steady_stores.counts
+    assert stores.counts == {rows.encode_key(key): value for key, value in steady.counted()}
+
+
+@given(logs())
+def test_what_is_not_stored_is_counted_again(log: list[Event]) -> None:
+    """Rule 3: who fails to store throws the ledger away, and folds again from the stored position."""
+    ledger, stores, half = new_ledger(), Stores(), len(log) // 2
+    for offset, event in enumerate(log):
+        if offset == half:
+            stores.take(ledger)
+        ledger.apply(offset, event.append_ms, event.record)
+    again = stores.restored()
+    for offset in range(again.position, len(log)):
+        again.apply(offset, log[offset].append_ms, log[offset].record)
+    assert all_of(again) == all_of(ledger)
+
+
+def test_many_ids_of_one_checkpoint_fill_several_rows() -> None:
+    """Their keys differ from each other, and from those of the checkpoint before."""
+    ledger, stores = new_ledger(), Stores()
+    for number in range(14):
+        ledger.apply(number, T0 * 1000, record_of(number=number))
+        if number in (6, 13):
+            stores.take(ledger)
+    rows_of_ids = [len(value) // rows.ID_BYTES for key, value in stores.state.items() if key[:1] == b"I"]
+    assert sorted(rows_of_ids) == [1, 1, 3, 3, 3, 3]
+    assert ids_of(stores.restored()) == ids_of(ledger)
+
+
+def test_refusals_are_told_once_with_their_offsets() -> None:
+    ledger = new_ledger()
+    for offset, record in [(4, record_of()), (5, record_of()), (8, b"no pack")]:
+        ledger.apply(offset, T0 * 1000, record)
+    assert ledger.drain_refusals() == [Refusal(5, "duplicate"), Refusal(8, "malformed")]
+    assert ledger.drain_refusals() == []
+
+
+def test_ids_die_with_grace_and_counts_with_retention() -> None:
+    ledger = new_ledger()
+    window = (FRUIT.fingerprint, T0)
+    for offset, record in enumerate([record_of(), record_of()]):
+        ledger.apply(offset, T0 * 1000, record)
+    ledger.drain()
+    for at_ms, kept in [(15_000, ["C", "C", "I", "R"]), (15_001, ["C", "C", "R"]), (35_001, [])]:
+        ledger.apply(ledger.position, T0 * 1000 + at_ms, b"no pack")
+        alive = [rows.encode_key(key)[:1].decode() for key, _ in ledger.counted() if key != MALFORMED]
+        assert sorted(alive + ["I"] * (window in ledger.ids)) == kept
+    gone = [rows.decode_key(key) for key, value in ledger.drain() if value is None]
+    assert [type(key).__name__ for key in gone] == ["IdsKey", "CountKey", "CountKey", "RejectedKey"]
+    assert {key[:2] for key in gone if not isinstance(key, rows.SingleKey)} == {window}
+
+
+MALFORMED = rows.RejectedKey(0, 0, "malformed")
+
+
+def test_rows_of_an_unknown_collection_are_refused() -> None:
+    ledger, stores = new_ledger(), Stores()
+    ledger.apply(0, T0 * 1000, record_of())
+    stores.take(ledger)
+    other = replace(FRUIT, window_seconds=20)
+    reader = Ledger(Acceptance({other.fingerprint: other}, 3, 4))
+    with pytest.raises(UnknownFingerprint) as caught:
+        reader.restore([(rows.decode_key(key), value) for key, value in stores.state.items()])
+    assert str(caught.value) == (
+        f"partition 3 holds counts of a collection (fingerprint {FRUIT.fingerprint:016x}) that the "
+        "collection file lacks or defines differently; put it back as it was, or set another "
+        "kafka.topic_prefix to begin anew"
+    )
+
+
+def test_rows_of_a_newer_version_are_refused() -> None:
+    with pytest.raises(rows.RowError, match=r"^row version must be 1, got 2; a newer deniable wrote it$"):
+        new_ledger().restore([(rows.SingleKey.PROGRESS, b"\x02" + progress_row()[1:])])
+
+
+def test_a_row_with_too_few_counters_is_refused() -> None:
+    row = rows.encode_counters(rows.Counters(1, 1, np.zeros(FRUIT.width - 1, dtype=np.int64)))
+    with pytest.raises(rows.RowError, match=rf"^counter row must hold {FRUIT.width} counters, got 3$"):
+        new_ledger().restore([(rows.CountKey(FRUIT.fingerprint, T0, 0, 0), row)])
+
+
+def test_memory_stays_flat_over_2000_windows() -> None:
+    """A leak of one id of 16 bytes a window would already take 80 kB."""
+    ledger = new_ledger()
+    tracemalloc.start()
+    try:
+        sizes = []
+        for window in range(2000):
+            start = T0 + 10 * window
+            good = record_of(window_start=start, number=window)
+            late = record_of(window_start=start - 600, number=window)
+            for record in (good, good, late, record_of(window_start=start, reports=[4]), b"no pack"):
+                ledger.apply(ledger.position, start * 1000, record)
+            ledger.drain()
+            ledger.drain_unpublished()
+            ledger.drain_refusals()
+            if window % 500 == 499:
+                sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert max(sizes) - min(sizes) < 20_000, sizes

@@ -1,0 +1,287 @@
+"""The life of an owner on topics in memory: the one gate, and that nothing is repaired after a failure."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+
+import pytest
+from aiokafka.errors import KafkaError
+from builders import COLLECTIONS, FRUIT, T0, TOPICS, MemoryLog, progress_row, record_of
+
+from aggregator import owner as owner_module
+from aggregator import rows
+from aggregator.chain import Chain
+from aggregator.ledger_store import LedgerStore, Outgoing
+from aggregator.metrics import WorkerMetrics
+from aggregator.owner import CLOCK_SKEW_MILLISECONDS, Deployment, Owner, RecordsLost
+from aggregator.row_reader import fold
+
+NOW_MS = T0 * 1000
+DEADLINE_SECONDS = 5
+
+
+class Broker:
+    """What an owner sees of Kafka: it is its store and its flow."""
+
+    def __init__(self) -> None:
+        self.log = MemoryLog()
+        self.now_ms = NOW_MS
+        self.failures: list[Exception] = []
+        self.transactions: list[list[Outgoing]] = []
+        self.rewinds: list[int] = []
+        self.current: Chain | None = None
+
+    def store(self, *_: object) -> "Broker":
+        """In place of the class LedgerStore."""
+        return self
+
+    async def open(self) -> list[tuple[rows.Key, bytes]]:
+        found: dict[bytes, bytes] = {}
+        for record in self.log.partition(TOPICS.state, 0):
+            fold(found, record)
+        return [(rows.decode_key(key), value) for key, value in found.items()]
+
+    async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.transactions.append(list(records))
+        self.log.extend(self.transactions[-1])
+        return self.now_ms
+
+    async def close(self) -> None:
+        pass
+
+    async def rewind(self, partition: int, position: int) -> None:
+        self.rewinds.append(position)
+        self.current = Chain(position)
+
+    async def end_offset(self, partition: int) -> int:
+        records = self.log.partition(TOPICS.reports, 0)
+        return records[-1].offset + 1 if records else 0
+
+    def chain(self, partition: int) -> Chain | None:
+        return self.current
+
+    def fetch(self, *offsets: int) -> None:
+        assert self.current is not None
+        self.current.admit(offsets, 0)
+
+    def stored(self) -> dict[rows.Key, bytes]:
+        return dict(asyncio.run(self.open()))
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    made = Broker()
+    monkeypatch.setattr(owner_module, "LedgerStore", made.store)
+    monkeypatch.setattr(owner_module, "RowReader", made.log.reader)
+    for name in ("CHECKPOINT_SECONDS", "RETRY_SECONDS", "PUBLISH_SECONDS"):
+        monkeypatch.setattr(owner_module, name, 0.005)
+    return made
+
+
+class Running:
+    """An owner that serves partition 0 while a test talks to it."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.metrics = WorkerMetrics(COLLECTIONS)
+        self.owner = Owner(0, Deployment("", TOPICS, COLLECTIONS), broker, self.metrics)
+        self._stopping = asyncio.Event()
+
+    async def __aenter__(self) -> "Running":
+        self._task = asyncio.create_task(self.owner.run(self._stopping))
+        await self.until(lambda: self.owner.not_ready is None)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stopping.set()
+        await self._task
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while not condition():  # noqa: ASYNC110 (an owner tells nobody)
+                await asyncio.sleep(0.001)
+
+    def offer(self, *offsets: int) -> None:
+        for offset in offsets:
+            self.owner.offer(offset, NOW_MS, record_of(number=offset))
+
+    async def stored(self) -> None:
+        """Wait for the next transaction."""
+        before = len(self.broker.transactions)
+        await self.until(lambda: len(self.broker.transactions) > before + 1)
+
+
+def packs(broker: Broker) -> int:
+    """Packs that the stored ledger holds."""
+    row = broker.stored().get(rows.CountKey(FRUIT.fingerprint, T0, 0, 0))
+    return rows.decode_counters(row).packs if row else 0
+
+
+def position(broker: Broker) -> int:
+    return rows.decode_progress(broker.stored()[rows.SingleKey.PROGRESS]).position
+
+
+def test_the_record_that_follows_the_position_is_counted_and_no_other(broker: Broker) -> None:
+    """Twice, late, too soon: all ignored. Offsets 3 and 4 are a hole of the log itself."""
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1, 2, 5, 6)
+            running.offer(1, 0, 0, 2, 1, 0, 5, 2, 6, 5, 5, 7)
+            await running.stored()
+
+    asyncio.run(run())
+    assert (packs(broker), position(broker)) == (4, 6)
+
+
+def test_without_a_chain_nothing_is_counted(broker: Broker) -> None:
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.current = None
+            running.offer(0)
+            assert running.owner._ledger is not None
+            assert running.owner._ledger.position == 0
+            await running.until(lambda: broker.rewinds == [0, 0])
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("failure", [KafkaError("fenced"), TimeoutError(), OSError("gone")], ids=repr)
+def test_after_a_failed_checkpoint_all_is_read_and_fetched_again(broker: Broker, failure: Exception) -> None:
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1, 2)
+            running.offer(0)
+            await running.stored()
+            broker.failures.append(failure)
+            running.offer(1)
+            await running.until(lambda: len(broker.rewinds) == 2)
+            assert broker.rewinds == [0, 1]
+            broker.fetch(1, 2)
+            running.offer(0, 1, 2)
+            await running.stored()
+            assert running.metrics.registry.get_sample_value("deniable_resyncs_total") == 1
+
+    asyncio.run(run())
+    assert (packs(broker), position(broker)) == (3, 3)
+
+
+def test_a_lost_ledger_is_told_until_it_is_open_again(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner_module, "RETRY_SECONDS", 0.05)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.failures.append(KafkaError("fenced"))
+            running.offer(0)
+            await running.until(lambda: running.owner.not_ready is not None)
+            assert running.owner.not_ready == "partition 0: KafkaError: fenced; opening the ledger again"
+            await running.until(lambda: running.owner.not_ready is None)
+
+    asyncio.run(run())
+
+
+def test_a_stop_stores_what_was_counted(broker: Broker) -> None:
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1)
+            running.offer(0, 1)
+
+    asyncio.run(run())
+    assert (packs(broker), position(broker)) == (2, 2)
+
+
+def test_what_was_fetched_but_not_delivered_is_fetched_again(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner_module, "STUCK_SECONDS", 0.05)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1, 2)
+            running.offer(0)
+            await running.until(lambda: broker.rewinds == [0, 1])
+
+    asyncio.run(run())
+
+
+def closed_until(broker: Broker) -> int:
+    key = rows.with_source(b"P", 0)
+    return max(
+        rows.decode_progress(record.value or b"").closed_until_ms
+        for record in broker.log.partition(TOPICS.counts, 0)
+        if record.key == key
+    )
+
+
+@pytest.mark.parametrize("waiting", [0, 1])
+def test_an_idle_partition_is_closed_until_shortly_before_the_brokers_time(
+    broker: Broker, waiting: int
+) -> None:
+    """But not while a record waits in the log."""
+    broker.now_ms = NOW_MS + 60_000
+    for number in range(1 + waiting):
+        broker.log.append(TOPICS.reports, 0, record_of(number=number), append_ms=NOW_MS)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0)
+            running.offer(0)
+            await running.stored()
+            await running.stored()
+
+    asyncio.run(run())
+    assert closed_until(broker) == (NOW_MS if waiting else broker.now_ms - CLOCK_SKEW_MILLISECONDS)
+
+
+def test_deaths_are_published_with_progress_at_once(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An estimator that misses rows must know from progress that their window is over."""
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1)
+            running.offer(0)
+            await running.stored()
+            monkeypatch.setattr(owner_module, "PUBLISH_SECONDS", 1000)
+            await running.until(lambda: running.owner._publish_at > time.monotonic() + 100)
+            running.owner.offer(1, FRUIT.dies_at(T0) * 1000 + 1, b"no pack")
+            await running.until(
+                lambda: any(r.topic == TOPICS.counts and r.value is None for r in last(broker))
+            )
+
+    asyncio.run(run())
+    keys = [(record.key or b"")[:1] for record in last(broker) if record.topic == TOPICS.counts]
+    assert keys == [b"R", b"P", b"P", b"P", b"P", b"C"]
+
+
+def last(broker: Broker) -> list[Outgoing]:
+    return broker.transactions[-1]
+
+
+def test_lost_records_are_told_with_what_to_do() -> None:
+    assert str(RecordsLost(3, 5, 9)) == (
+        "partition 3 of the reports topic now starts at offset 9, but 5 is the next to count: 4 offsets were "
+        "deleted uncounted; raise the topic's retention"
+    )
+
+
+def test_an_owner_goes_on_from_what_is_stored(broker: Broker) -> None:
+    broker.log.append(TOPICS.state, 0, progress_row(7, NOW_MS), b"P")
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(7)
+            running.offer(0, 6, 7)
+
+    asyncio.run(run())
+    assert broker.rewinds == [7]
+    assert (packs(broker), position(broker)) == (1, 8)
+
+
+def test_a_store_that_is_closed_takes_nothing() -> None:
+    store = LedgerStore("", TOPICS, 0)
+    with pytest.raises(KafkaError, match="the ledger's store is closed"):
+        asyncio.run(store.commit([]))

@@ -1,0 +1,138 @@
+"""Rows of `state` and `counts`: what was written is what is read, and damage is told as RowError alone."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator import rows
+from aggregator.acceptance import REASONS
+from aggregator.rows import Counters, Progress, Published, RowError
+
+fingerprints = st.integers(0, 2**64 - 1)
+starts = st.integers(0, 253_402_300_799)
+keys = st.one_of(
+    st.builds(rows.CountKey, fingerprints, starts, st.integers(0, 65535), st.integers(0, 2**32 - 1)),
+    st.builds(rows.IdsKey, fingerprints, starts, st.integers(0, 2**63 - 1)),
+    st.builds(rows.RejectedKey, fingerprints, starts, st.sampled_from(REASONS)),
+    st.builds(rows.PublishedKey, fingerprints, starts),
+    st.sampled_from(rows.SingleKey),
+)
+offsets = st.integers(0, 2**63 - 1)
+
+
+@given(keys)
+def test_a_key_is_read_as_it_was_written(key: rows.Key) -> None:
+    read = rows.decode_key(rows.encode_key(key))
+    assert read == key
+    assert type(read) is type(key)
+
+
+@given(st.lists(keys, unique=True))
+def test_different_keys_have_different_bytes(distinct: list[rows.Key]) -> None:
+    by_type = {(type(key), key) for key in distinct}
+    assert len({rows.encode_key(key) for key in distinct}) == len(by_type)
+
+
+@given(keys, st.integers(0, 65535))
+def test_a_source_is_read_as_it_was_written(key: rows.Key, source: int) -> None:
+    assert rows.split_source(rows.with_source(rows.encode_key(key), source)) == (key, source)
+
+
+@given(
+    st.integers(0, 2**63 - 1),
+    st.integers(0, 2**63 - 1),
+    st.lists(st.integers(0, 2**63 - 1), max_size=50),
+)
+def test_counters_are_read_as_they_were_written(reports: int, packs: int, counts: list[int]) -> None:
+    row = rows.encode_counters(Counters(reports, packs, np.array(counts, dtype=np.int64)))
+    read = rows.decode_counters(row)
+    assert (read.reports, read.packs, read.counts.tolist()) == (reports, packs, counts)
+    assert read.counts.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("highest", "size"),
+    [(0, 1), (255, 1), (256, 2), (65535, 2), (65536, 4), (2**32 - 1, 4), (2**32, 8), (2**63 - 1, 8)],
+)
+def test_counters_are_as_narrow_as_the_highest_allows(highest: int, size: int) -> None:
+    one, two = (rows.encode_counters(Counters(0, 0, np.full(n, highest, np.int64))) for n in (1, 2))
+    assert len(two) - len(one) == size
+
+
+def test_the_largest_page_stays_below_one_mebibyte() -> None:
+    page = np.full(rows.PAGE_COUNTERS, 2**63 - 1, np.int64)
+    assert len(rows.encode_counters(Counters(0, 0, page))) < 2**20 - 1024
+    assert rows.IDS_PER_ROW * rows.ID_BYTES < 2**20 - 1024
+
+
+@given(offsets, offsets, offsets)
+def test_progress_is_read_as_it_was_written(position: int, watermark_ms: int, closed_until_ms: int) -> None:
+    progress = Progress(position, watermark_ms, closed_until_ms)
+    assert rows.decode_progress(rows.encode_progress(progress)) == progress
+
+
+@given(st.integers(0, 2**64 - 1), st.booleans())
+def test_notes_are_read_as_they_were_written(number: int, final: bool) -> None:
+    assert rows.decode_rejected(rows.encode_rejected(number)) == number
+    assert rows.decode_published(rows.encode_published(Published(number, final))) == Published(number, final)
+
+
+DECODERS = [
+    rows.decode_key,
+    rows.split_source,
+    rows.decode_counters,
+    rows.decode_progress,
+    rows.decode_rejected,
+    rows.decode_published,
+]
+GOOD = [
+    rows.encode_counters(Counters(3, 1, np.array([1, 2], dtype=np.int64))),
+    rows.encode_progress(Progress(1, 2, 3)),
+    rows.encode_rejected(7),
+    rows.encode_published(Published(1, True)),
+]
+
+
+@pytest.mark.parametrize("decode", DECODERS, ids=lambda decode: decode.__name__)
+@given(data=st.binary(max_size=80) | st.sampled_from(b"CIREOP").map(lambda b: bytes([b])))
+def test_damaged_bytes_raise_row_error_only(decode: Callable[[bytes], object], data: bytes) -> None:
+    for damaged in (data, b"\x01" + data, b"C" + data, b"I" + data, b"R" + data, b"E" + data, b"O" + data):
+        with suppress(RowError):
+            decode(damaged)
+
+
+@pytest.mark.parametrize(("decode", "row"), list(zip(DECODERS[2:], GOOD, strict=True)))
+def test_a_newer_version_is_refused(decode: Callable[[bytes], object], row: bytes) -> None:
+    with pytest.raises(RowError, match=r"^row version must be 1, got 2; a newer deniable wrote it$"):
+        decode(b"\x02" + row[1:])
+
+
+def test_a_key_of_a_newer_kind_is_refused() -> None:
+    expected = r"^row key of unknown kind \(5 bytes\); a newer version may have written it$"
+    with pytest.raises(RowError, match=expected):
+        rows.decode_key(b"Znewe")
+
+
+@pytest.mark.parametrize("key", [b"C", b"I" + bytes(5), b"R" + bytes(3), b"R" + bytes(16) + b"\xff", b"OO"])
+def test_a_damaged_key_is_told_by_its_size(key: bytes) -> None:
+    with pytest.raises(RowError, match=f"^row key of {len(key)} bytes is damaged$"):
+        rows.decode_key(key)
+
+
+def test_a_row_that_claims_more_reports_than_can_be_is_damaged() -> None:
+    row = rows.encode_counters(rows.Counters(2**63, 1, np.zeros(1, dtype=np.int64)))
+    with pytest.raises(RowError, match=r"^counter row of 19 bytes is damaged$"):
+        rows.decode_counters(row)
+
+
+def test_a_damaged_row_is_told_by_its_size() -> None:
+    with pytest.raises(RowError, match=r"^row of 8 bytes is damaged, expected 9$"):
+        rows.decode_rejected(rows.encode_rejected(1)[:-1])
+    with pytest.raises(RowError, match=r"^counter row of 21 bytes is damaged$"):
+        rows.decode_counters(rows.encode_counters(Counters(1, 1, np.array([300, 1])))[:-1])
+    with pytest.raises(RowError, match=r"^counts key of 2 bytes is damaged$"):
+        rows.split_source(b"P\0")

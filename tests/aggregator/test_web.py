@@ -1,0 +1,167 @@
+"""The web server over real HTTP on loopback: routes, headers, health, and a port that is taken."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+from aiohttp import ClientSession
+from builders import COLLECTIONS, T0, estimate_of
+
+from aggregator import estimate_record, web
+from aggregator.board import Board
+from aggregator.metrics import WorkerMetrics
+from aggregator.web import HEADERS, PAGE, PAGE_FILES, PortInUseError, WebServer
+
+Answer = tuple[int, dict[str, str], bytes]
+Get = Callable[[str], Awaitable[Answer]]
+
+
+class Fixture:
+    def __init__(self) -> None:
+        self.board = Board()
+        self.metrics = WorkerMetrics(COLLECTIONS)
+        self.reasons: list[str] = []
+        self.server = WebServer(COLLECTIONS, self.board, self.metrics.registry, lambda: self.reasons)
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[Get]:
+        port = await self.server.start(0)
+        async with ClientSession(f"http://127.0.0.1:{port}") as session:
+
+            async def get(path: str) -> Answer:
+                async with session.get(path) as answer:
+                    return answer.status, dict(answer.headers), await answer.read()
+
+            try:
+                yield get
+            finally:
+                await self.server.stop()
+
+
+def get(path: str, served: Fixture | None = None) -> Answer:
+    async def once() -> Answer:
+        async with (served or Fixture()).serving() as ask:
+            return await ask(path)
+
+    return asyncio.run(once())
+
+
+def check_headers(headers: dict[str, str]) -> None:
+    assert {name: headers.get(name) for name in HEADERS} == HEADERS
+    assert "default-src 'none'" in HEADERS["Content-Security-Policy"]
+    assert "unsafe" not in HEADERS["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"), [("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "javascript")]
+)
+def test_the_page_is_served(path: str, kind: str) -> None:
+    status, headers, body = get(path)
+    assert status == 200
+    assert headers["Content-Type"].split(";")[0].endswith(kind)  # scripts have two names by now
+    assert body == (PAGE / PAGE_FILES[path]).read_bytes()
+    check_headers(headers)
+
+
+def test_every_file_of_the_page_is_served_and_no_other() -> None:
+    assert {path.name for path in PAGE.iterdir()} == set(PAGE_FILES.values())
+    for path in ("/web.py", "/page/index.html", "/../web.py", "/%2e%2e/web.py", "/index.html"):
+        assert get(path)[0] == 404
+
+
+def test_the_page_needs_nothing_that_its_policy_forbids() -> None:
+    text = (PAGE / "index.html").read_text()
+    for forbidden in ("style=", "onclick", "<style", "http://", "https://"):
+        assert forbidden not in text.replace("xmlns='http://www.w3.org/2000/svg'", "")
+    assert "<script>" not in text
+
+
+def test_collections_are_listed() -> None:
+    status, headers, body = get("/api/collections")
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    check_headers(headers)
+    listed = {entry["name"]: entry for entry in msgspec.json.decode(body)}
+    assert listed.keys() == {"fruit", "place"}
+    assert listed["fruit"]["mechanism"] == "k-rr"
+    assert listed["fruit"]["epsilon_permanent"] is None
+    assert listed["place"]["epsilon_permanent"] > listed["place"]["epsilon"]
+    assert listed["place"]["values"] == 3
+
+
+def test_an_estimate_is_given_as_json() -> None:
+    served, record = Fixture(), estimate_of()
+    served.board.newest["fruit"] = record
+    status, headers, body = get("/api/estimates/fruit", served)
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    assert estimate_record.decode(body) == record
+    assert record.window_start == T0
+    check_headers(headers)
+
+
+def test_no_estimate_yet_is_no_content() -> None:
+    status, headers, body = get("/api/estimates/place")
+    assert (status, body) == (204, b"")
+    check_headers(headers)
+
+
+def test_an_unknown_collection_is_not_found() -> None:
+    status, headers, body = get("/api/estimates/%3Cscript%3E")
+    assert (status, body) == (404, b'{"error":"unknown collection"}')
+    check_headers(headers)
+
+
+def test_metrics_are_in_the_text_format() -> None:
+    served = Fixture()
+    served.metrics.resyncs.inc()
+    status, headers, body = get("/metrics", served)
+    assert status == 200
+    assert headers["Content-Type"].startswith("text/plain; version=")
+    assert b"\ndeniable_resyncs_total 1.0\n" in body
+
+
+def test_health_and_readiness() -> None:
+    served = Fixture()
+
+    async def ask() -> list[tuple[int, bytes]]:
+        async with served.serving() as get:
+            answers = [await get("/healthz"), await get("/readyz")]
+            served.reasons = ["waiting for partitions"]
+            answers += [await get("/healthz"), await get("/readyz")]
+        return [(status, body) for status, _, body in answers]
+
+    healthy = (200, b'{"healthy":true}')
+    assert asyncio.run(ask()) == [
+        healthy,
+        (200, b'{"ready":true,"reasons":[]}'),
+        healthy,
+        (503, b'{"ready":false,"reasons":["waiting for partitions"]}'),
+    ]
+
+
+def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        expected = rf"^port {port} is in use; give another --web-port \(0: a free one\)$"
+        with pytest.raises(PortInUseError, match=expected):
+            asyncio.run(Fixture().server.start(port))
+
+
+def test_another_refusal_of_the_system_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "HOST", "192.0.2.1")  # kept for documentation, no machine's own
+    with pytest.raises(OSError, match="assign requested address"):
+        asyncio.run(Fixture().server.start(0))
+
+
+def test_it_listens_on_loopback_alone() -> None:
+    async def ask() -> list[object]:
+        server = Fixture().server
+        await server.start(0)
+        assert server._runner is not None
+        addresses = [address[0] for address in server._runner.addresses]
+        await server.stop()
+        return addresses
+
+    assert asyncio.run(ask()) == ["127.0.0.1"]

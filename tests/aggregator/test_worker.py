@@ -1,0 +1,73 @@
+"""A worker ends with a reason when going on would be wrong."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import cast
+
+import pytest
+from builders import COLLECTIONS, TOPICS, MemoryLog
+
+from aggregator import owner as owner_module
+from aggregator import rows, worker
+from aggregator.engine import ExactApp
+from aggregator.metrics import WorkerMetrics
+from aggregator.owner import Deployment, Flow
+from aggregator.owners import Owners
+from aggregator.worker import WorkerError
+
+DEPLOYMENT = Deployment("", TOPICS, COLLECTIONS)
+
+
+@dataclass
+class Engine:
+    """What the worker needs to know of the Faust app."""
+
+    should_stop: bool = False
+    crash_reason: Exception | None = None
+
+    async def maybe_start(self) -> None:
+        pass
+
+
+class DamagedStore:
+    """A ledger that a newer version wrote."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    async def open(self) -> list[tuple[rows.Key, bytes]]:
+        return [(rows.SingleKey.PROGRESS, b"\x02" + bytes(24))]
+
+    async def close(self) -> None:
+        pass
+
+
+def serve(engine: Engine, assigned: bool = False) -> None:
+    async def run() -> None:
+        owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        assert owners.not_ready() == ["waiting for partitions"]
+        if assigned:
+            await owners.assign([0], cast(Flow, None))  # the ledger fails before it is used
+            assert owners.not_ready() == ["opening the ledger"]
+        await worker._serve(cast(ExactApp, engine), owners, asyncio.Event())
+
+    asyncio.run(run())
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(owner_module, "RowReader", MemoryLog().reader)
+    monkeypatch.setattr(owner_module, "LedgerStore", DamagedStore)
+
+
+def test_an_engine_that_stops_ends_the_worker() -> None:
+    expected = r"^the engine stopped by itself: ValueError\('why'\)$"
+    with pytest.raises(WorkerError, match=expected):
+        serve(Engine(should_stop=True, crash_reason=ValueError("why")))
+
+
+def test_a_ledger_of_a_newer_version_ends_the_worker() -> None:
+    """No retry can mend that; what the ledger holds must not be overwritten."""
+    with pytest.raises(rows.RowError, match=r"^row version must be 1, got 2"):
+        serve(Engine(), assigned=True)
