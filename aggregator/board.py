@@ -49,8 +49,8 @@ class Board:
             enable_auto_commit=False,
             auto_offset_reset="earliest",
         )
-        await consumer.start()
         try:
+            await consumer.start()
             sources = [TopicPartition(topic, partition) for partition in range(partitions)]
             consumer.assign(sources)
             for source, end in (await consumer.end_offsets(sources)).items():

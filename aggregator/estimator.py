@@ -54,8 +54,7 @@ class Estimator:
 
     async def run(self, reader: RowReader) -> None:
         """Follow the counts and estimate what changed, until cancelled."""
-        await reader.start()
-        try:
+        async with reader:
             end = await reader.end_offset()
             next_time = 0.0
             while True:
@@ -66,8 +65,6 @@ class Estimator:
                 if self.caught_up and now >= next_time:
                     next_time = now + ESTIMATE_SECONDS
                     await self._estimate_due()
-        finally:
-            await reader.stop()
 
     def take(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of `counts`."""

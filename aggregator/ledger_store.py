@@ -108,14 +108,10 @@ class LedgerStore:
         return int(results[-1].timestamp)
 
     async def _read_until(self, owner: bytes, nonce: bytes) -> list[tuple[rows.Key, bytes]]:
-        reader = RowReader(self.bootstrap_servers, self.topics.state, self.partition)
         found: dict[bytes, bytes] = {}
-        try:
-            await reader.start()
+        async with RowReader(self.bootstrap_servers, self.topics.state, self.partition) as reader:
             async for record in reader.until(lambda r: r.key == owner and r.value == nonce):
                 fold(found, record)
-        finally:
-            await reader.stop()
         return [(rows.decode_key(key), value) for key, value in found.items()]
 
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Protocol, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
 
 POLL_MILLISECONDS = 500
 
@@ -28,24 +29,35 @@ class RowReader:
     """
 
     def __init__(self, bootstrap_servers: str, topic: str, partition: int, *, committed: bool = True) -> None:
+        self.bootstrap_servers = bootstrap_servers
         self.topic_partition = TopicPartition(topic, partition)
-        self._consumer = AIOKafkaConsumer(
-            bootstrap_servers=bootstrap_servers,
-            isolation_level="read_committed" if committed else "read_uncommitted",
+        self.committed = committed
+        self._started: AIOKafkaConsumer | None = None
+
+    async def start(self) -> None:
+        """Connect and go to the partition's start."""
+        self._started = AIOKafkaConsumer(
+            bootstrap_servers=self.bootstrap_servers,
+            isolation_level="read_committed" if self.committed else "read_uncommitted",
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             request_timeout_ms=10_000,
         )
-
-    async def start(self) -> None:
-        """Connect and go to the partition's start."""
         await self._consumer.start()
         self._consumer.assign([self.topic_partition])
         await self._consumer.seek_to_beginning(self.topic_partition)
 
     async def stop(self) -> None:
-        """Disconnect."""
-        await self._consumer.stop()
+        """Disconnect; right also when `start` was never called, or failed."""
+        if self._started is not None:
+            await self._started.stop()
+            self._started = None
+
+    @property
+    def _consumer(self) -> AIOKafkaConsumer:
+        if self._started is None:
+            raise KafkaError("the reader is not started")
+        return self._started
 
     async def end_offset(self) -> int:
         """End of the log, or of what is committed in it."""
@@ -82,7 +94,11 @@ class RowReader:
                 yield record
 
     async def __aenter__(self) -> Self:
-        await self.start()
+        try:
+            await self.start()
+        except BaseException:
+            await self.stop()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -1,0 +1,32 @@
+# `make demo` and `make test` do everything from a fresh clone on. ARGS is passed on: make demo ARGS=--once
+
+# Where setpriv is (Linux), the kernel ends what make has started when make itself is killed.
+GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
+
+.PHONY: help install java check test demo lock
+
+help: ## what there is to make
+	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile
+
+install: .venv/installed ## the environment in .venv, with the command .venv/bin/deniable
+
+.venv/installed: requirements.lock pyproject.toml deploy/install.sh
+	@$(GUARD) sh deploy/install.sh python
+
+java:
+	@$(GUARD) sh deploy/install.sh java
+
+check: .venv/installed ## ruff and mypy
+	@$(GUARD) .venv/bin/ruff check .
+	@$(GUARD) .venv/bin/ruff format --check .
+	@$(GUARD) .venv/bin/mypy --strict
+
+test: .venv/installed java ## all tests, those with a real broker included
+	@$(GUARD) .venv/bin/pytest $(ARGS)
+
+demo: .venv/installed java ## the flights of a year through a real Kafka, estimates live
+	@$(GUARD) .venv/bin/deniable demo $(ARGS)
+
+lock: ## requirements.lock anew from pyproject.toml, with uv
+	uv pip compile --quiet --generate-hashes --universal --extra dev --extra demo \
+		--custom-compile-command "make lock" pyproject.toml -o requirements.lock

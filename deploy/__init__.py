@@ -1,0 +1,1 @@
+"""How it is put together and run; the only room that may import all others."""

@@ -1,0 +1,5 @@
+"""`python -m deploy` is the command `deniable`."""
+
+from deploy.cli import main
+
+main()

@@ -1,0 +1,9 @@
+"""Why the embedded broker is not there, in words for the person at the terminal."""
+
+
+class BrokerError(RuntimeError):
+    """The embedded broker cannot start; the message says why and, where it is known, what to do."""
+
+
+class ToolMissingError(BrokerError):
+    """Java or Maven is not installed, or too old; the message says what to run."""

@@ -1,0 +1,199 @@
+"""The demo: Kafka, two workers and a producer on real data, and a verdict on what comes out."""
+
+import asyncio
+import tempfile
+import time
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.live import Live
+
+from aggregator import estimate_record
+from aggregator.merge import MergedCounts
+from aggregator.owner import Deployment
+from aggregator.replay import Comparison, replay
+from aggregator.row_reader import RowReader
+from aggregator.topics import Topics
+from deploy import topic_setup
+from deploy.addresses import probe
+from deploy.broker import Broker
+from deploy.children import Child, last_lines, stop
+from deploy.collection_file import Configuration
+from deploy.demo_setup import DemoError, configure, page_of, start_worker
+from deploy.demo_stream import Stream
+from deploy.demo_verdict import Judged, faults
+from deploy.demo_view import live_view, summary, truth_table
+from deploy.flights import Flights, load_flights
+
+WORKERS = 2
+STREAM_SECONDS = {True: 25.0, False: 60.0}  # ending by itself, and watched in a terminal
+VERDICT_SECONDS = 40.0
+REFRESH_SECONDS = 1.0
+PROGRESS_SECONDS = 5.0
+
+
+def run_demo(*, once: bool, bootstrap_servers: str | None) -> None:
+    """Run the whole path on the flights; ends by itself when `once`, else with Ctrl-C.
+
+    Raises
+    ------
+    DemoError when counts, intervals or discoveries are not what they should be.
+    """
+    flights = load_flights()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="deniable-demo-")))
+        if bootstrap_servers is None:
+            _tell("starting Kafka …")
+            bootstrap_servers = stack.enter_context(Broker()).bootstrap_servers
+        probe(bootstrap_servers)
+        configuration = configure(folder, bootstrap_servers, flights)
+        kafka = configuration.kafka
+        topic_setup.create(kafka.bootstrap_servers, configuration.topics, kafka.replication_factor)
+        _tell(f"Kafka is at {kafka.bootstrap_servers}; starting {WORKERS} workers …")
+        logs = [folder / f"worker-{number}.log" for number in range(WORKERS)]
+        workers = [start_worker(configuration, log) for log in logs]
+        stack.callback(stop, workers)
+        pages = [page_of(worker, log) for worker, log in zip(workers, logs, strict=True)]
+        demo = Demo(configuration, flights, dict(zip(logs, workers, strict=True)), pages)
+        asyncio.run(demo.run(once=once))
+
+
+class Demo:
+    """One run: the stream, what the workers make of it, and the verdict."""
+
+    def __init__(
+        self, configuration: Configuration, flights: Flights, workers: dict[Path, Child], pages: list[str]
+    ) -> None:
+        self.configuration = configuration
+        self.flights = flights
+        self.workers = workers
+        self.pages = pages
+        self.console = Console()
+        self.merged = MergedCounts()
+
+    async def run(self, *, once: bool) -> None:
+        """Stream, show, judge; then leave the page up until Ctrl-C unless `once`."""
+        stream = Stream(self.flights, STREAM_SECONDS[once])
+        stream.start(self.configuration)
+        following = [asyncio.create_task(self._follow(home)) for home in range(self._topics.partitions)]
+        try:
+            await self._show(stream, following)
+            await self._judge(stream)
+        finally:
+            stream.stopped.set()
+            for task in following:
+                task.cancel()
+        if not once:
+            _tell(f"The page stays up: {self.pages[0]}  (Ctrl-C ends the demo)")
+            await asyncio.Event().wait()
+
+    async def _show(self, stream: Stream, following: list[asyncio.Task[None]]) -> None:
+        addresses = [f"live page: {self.pages[0]}", f"metrics: {self.pages[0]}metrics"]
+        live = Live(console=self.console, auto_refresh=False, screen=False)
+        told = 0.0
+        with live if self.console.is_terminal else ExitStack():
+            while not (stream.finished and self._counted() >= stream.accepted()):
+                await asyncio.sleep(REFRESH_SECONDS)
+                self._check_alive(stream, following)
+                flights, counted = len(self.flights.carriers), self._counted()
+                status = f"{stream.sent:,} of {flights:,} flights sent, {counted:,} reports counted"
+                if self.console.is_terminal:
+                    live.update(
+                        live_view(await self._judged(self.merged, stream.sent), status, addresses),
+                        refresh=True,
+                    )
+                elif time.monotonic() - told >= PROGRESS_SECONDS:
+                    told = time.monotonic()
+                    _tell(status)
+
+    async def _judge(self, stream: Stream) -> None:
+        """Check all that the demo promises; say `demo: ok` or raise."""
+        _tell("all counted; waiting for the final estimates, then recounting the log …")
+        comparison = await self._settled()
+        judged = await self._judged(comparison.counts, stream.sent)
+        for one in judged:
+            self.console.print(truth_table(one, missed=set(one.misses())))
+        for one in judged:
+            self.console.print(summary(one), soft_wrap=True)
+        wrong = [*self._count_faults(stream, comparison, judged), *faults(judged)]
+        if wrong:
+            raise DemoError("demo: failed\n" + "\n".join(wrong))
+        self.console.print(
+            f"every report counted exactly once: {comparison.records:,} packs replayed from offset 0, "
+            f"difference: {comparison.difference}",
+            soft_wrap=True,
+        )
+        self.console.print("demo: ok")
+
+    async def _settled(self) -> Comparison:
+        """Recount once every window has its final estimate."""
+        deployment = Deployment(
+            self.configuration.kafka.bootstrap_servers, self._topics, self.configuration.by_fingerprint()
+        )
+        deadline = time.monotonic() + VERDICT_SECONDS
+        while True:
+            comparison = await replay(deployment, VERDICT_SECONDS)
+            windows = sum(self._is_published(comparison, window) for window in comparison.counts.windows())
+            if comparison.finals == windows:
+                return comparison
+            if time.monotonic() > deadline:
+                raise DemoError(f"demo: failed\nonly {comparison.finals} of {windows} windows became final")
+            await asyncio.sleep(REFRESH_SECONDS)
+
+    def _is_published(self, comparison: Comparison, window: tuple[int, int]) -> bool:
+        collection = self.configuration.by_fingerprint()[window[0]]
+        return comparison.counts.totals(window, collection).reports >= collection.minimum_reports
+
+    def _count_faults(self, stream: Stream, comparison: Comparison, judged: list[Judged]) -> list[str]:
+        wrong = []
+        if comparison.difference:
+            wrong.append(f"counts differ from a replay of the log: difference: {comparison.difference}")
+        for one in judged:
+            name, sent = one.collection.name, len(self.flights.carriers)
+            if one.estimate.reports != sent or stream.reports_of(name) != sent:
+                wrong.append(
+                    f"{name}: {sent} flights, {stream.reports_of(name)} reports acknowledged, "
+                    f"{one.estimate.reports} counted"
+                )
+        return wrong
+
+    async def _judged(self, counts: MergedCounts, sent: int) -> list[Judged]:
+        """Estimates over all windows together (counts add), beside the truth of the flights sent so far."""
+        true_values = {"carrier": self.flights.carriers, "destination": self.flights.destinations}
+        judged = []
+        for collection in self.configuration.collections:
+            totals = counts.all_windows(collection)
+            if totals.reports:
+                estimate = await asyncio.to_thread(estimate_record.estimate, collection, totals)
+                judged.append(Judged(collection, estimate, Counter(true_values[collection.name][:sent])))
+        return judged
+
+    async def _follow(self, home: int) -> None:
+        kafka = self.configuration.kafka
+        async with RowReader(kafka.bootstrap_servers, self._topics.counts, home) as reader:
+            while True:
+                for record in await reader.poll():
+                    self.merged.apply(record.key or b"", record.value)
+
+    def _counted(self) -> int:
+        return sum(self.merged.all_windows(one).reports for one in self.configuration.collections)
+
+    def _check_alive(self, stream: Stream, following: list[asyncio.Task[None]]) -> None:
+        for log, worker in self.workers.items():
+            if worker.poll() is not None:
+                raise DemoError(f"demo: failed\na worker ended by itself:\n{last_lines(log)}")
+        for task in following:
+            if task.done():
+                task.result()
+        stream.check()
+
+    @property
+    def _topics(self) -> Topics:
+        return self.configuration.topics
+
+
+def _tell(text: str) -> None:
+    click.echo(text, err=True)

@@ -1,0 +1,57 @@
+"""What the demo runs on: a collection file of its own and two workers."""
+
+import sys
+import time
+from pathlib import Path
+from uuid import uuid4
+
+from deploy.children import Child, last_lines, spawn
+from deploy.collection_file import Configuration, load
+from deploy.flights import Flights
+
+WORKER_START_SECONDS = 30.0
+
+COLLECTION_FILE = """\
+revision: 1
+kafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}", allow_plaintext: true}}
+producer: {{pack_seconds: 0.5}}
+collections:
+  - {{name: carrier, mechanism: k-rr, values: [{carriers}], other: false, epsilon: 1.0986122886681098,
+     window_seconds: 5, grace_seconds: 8, minimum_reports: 5000, budget: none}}
+  - {{name: destination, mechanism: rappor, bits: 128, hashes: 2, cohorts: 8, f: 0.25, p: 0.35, q: 0.65,
+     candidates_file: airports.txt, window_seconds: 5, grace_seconds: 8, minimum_reports: 5000, budget: none}}
+"""
+
+
+class DemoError(RuntimeError):
+    """The demo did not come out as promised; the message says what is wrong."""
+
+
+def configure(folder: Path, servers: str, flights: Flights) -> Configuration:
+    """Write the demo's collection file: under a prefix of its own, so that demos share a broker in peace."""
+    candidates = sorted({*flights.destinations, *flights.decoys})
+    (folder / "airports.txt").write_text("\n".join(candidates), encoding="utf-8")
+    file = folder / "deniable.yaml"
+    carriers = ", ".join(f'"{carrier}"' for carrier in sorted(set(flights.carriers)))
+    prefix = f"deniable-demo-{uuid4().hex[:8]}-"
+    file.write_text(
+        COLLECTION_FILE.format(servers=servers, prefix=prefix, carriers=carriers), encoding="utf-8"
+    )
+    return load(file, environment={})
+
+
+def start_worker(configuration: Configuration, log: Path) -> Child:
+    """Start an aggregator that ends with this process."""
+    arguments = ["aggregate", "--config", str(configuration.path), "--web-port", "0"]
+    return spawn([sys.executable, "-m", "deploy", *arguments], log)
+
+
+def page_of(worker: Child, log: Path) -> str:
+    """Wait until a worker says where its page is."""
+    deadline = time.monotonic() + WORKER_START_SECONDS
+    while time.monotonic() < deadline and worker.poll() is None:
+        for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("page: "):
+                return line.removeprefix("page: ")
+        time.sleep(0.1)
+    raise DemoError(f"demo: failed\na worker did not start:\n{last_lines(log)}")

@@ -1,0 +1,87 @@
+#!/bin/sh
+# What a machine lacks: `install.sh python` makes .venv, `install.sh java` sees to Java and Maven.
+# Debian packages are installed when root asks; anyone else is told which ones.
+set -eu
+cd "$(dirname "$0")/.."
+missing= packages=
+
+find_python() {
+    for name in python3.14 python3.13 python3.12 python3.11 python3; do
+        if is_usable "$name"; then
+            echo "$name"
+            return
+        fi
+    done
+    return 1
+}
+
+is_usable() {
+    "$1" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+has_java() {
+    java=${JAVA_HOME:+$JAVA_HOME/bin/}java
+    version=$("$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p')
+    [ "${version:-0}" -ge 17 ]
+}
+
+# need WHAT PACKAGE...: note what is missing, and which package has it: the first that this system knows.
+need() {
+    missing="${missing:+$missing and }$1"
+    shift
+    if is_root && [ -z "$packages" ]; then apt-get update -q >&2; fi
+    for package in "$@"; do
+        if apt-cache show "$package" >/dev/null 2>&1; then break; fi
+    done
+    packages="${packages:+$packages }$package"
+}
+
+# Install what was noted, or say how.
+provide() {
+    if [ -z "$packages" ]; then return; fi
+    if ! is_root; then
+        echo "Missing: $missing. Run, as root, \`apt-get install $packages\`, then this again." >&2
+        exit 1
+    fi
+    # shellcheck disable=SC2086 # several words
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+        -o DPkg::Lock::Timeout=300 $packages >&2
+}
+
+is_root() {
+    [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null
+}
+
+# Run a command that the kernel ends when this script is killed.
+guarded() {
+    if command -v setpriv >/dev/null; then setpriv --pdeathsig TERM "$@"; else "$@"; fi
+}
+
+install_python() {
+    # One at a time: two of these in one checkout would write the same files.
+    exec 9<deploy/install.sh
+    if command -v flock >/dev/null; then flock 9; fi
+    find_python >/dev/null ||
+        need "Python 3.11 or newer with its venv module" \
+            python3.14-venv python3.13-venv python3.12-venv python3.11-venv
+    provide
+    if ! is_usable .venv/bin/python || ! .venv/bin/python -c 'import pip' 2>/dev/null; then
+        "$(find_python)" -m venv --clear .venv
+    fi
+    guarded .venv/bin/python -m pip install -q --require-hashes -r requirements.lock
+    guarded .venv/bin/python -m pip install -q --no-deps --no-build-isolation -e .
+    touch .venv/installed
+}
+
+install_java() {
+    has_java ||
+        need "Java 17 or newer" openjdk-17-jre-headless openjdk-21-jre-headless default-jre-headless
+    command -v mvn >/dev/null || need Maven maven
+    provide
+}
+
+case ${1:-} in
+python) install_python ;;
+java) install_java ;;
+*) echo "usage: install.sh python|java" >&2 && exit 2 ;;
+esac

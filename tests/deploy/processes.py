@@ -1,0 +1,23 @@
+"""Looking at processes from outside, as an operator would."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def state_of(pid: int) -> str:
+    """The state letter of a process; `Z` too for one that is gone. Source: proc_pid_stat(5)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z"
+
+
+def wait_until(happens: Callable[[], bool], seconds: float = 10.0) -> bool:
+    """True as soon as it happens, False when it did not within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if happens():
+            return True
+        time.sleep(0.02)
+    return happens()

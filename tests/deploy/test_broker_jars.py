@@ -1,0 +1,111 @@
+"""Java and Maven: found, too old, missing, failing. The tools here are small scripts in their place."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from deploy import broker_jars
+from deploy.broker_errors import BrokerError, ToolMissingError
+from deploy.broker_jars import POM, fetch_jars, find_java
+
+# Makes the folder that it is asked to fill, and counts its runs.
+FILL = """
+for word; do
+    case $word in -DoutputDirectory=*) mkdir -p "${word#*=}" && echo x >> "$0.runs" ;; esac
+done
+"""
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder of PATH; the cache is empty, and the shell is found by its full name."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "mkdir").symlink_to("/bin/mkdir")
+    return tmp_path / "bin"
+
+
+def write_tool(path: Path, script: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("version", ["17.0.15", "21", "25-ea"])
+def test_java_is_found(tools: Path, version: str) -> None:
+    java = write_tool(tools / "java", f"echo 'openjdk version \"{version}\"' >&2")
+    assert find_java() == str(java)
+
+
+def test_java_home_wins(tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_tool(tools / "java", "echo 'openjdk version \"17\"' >&2")
+    java = write_tool(tmp_path / "home" / "bin" / "java", "echo 'openjdk version \"21\"' >&2")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
+    assert find_java() == str(java)
+
+
+@pytest.mark.usefixtures("tools")
+def test_no_java() -> None:
+    with pytest.raises(ToolMissingError, match="needs Java 17 or newer, found none: install openjdk-17"):
+        find_java()
+
+
+@pytest.mark.parametrize(
+    ("printed", "found"),
+    [
+        ('openjdk version "11.0.2"', "found version 11 at"),
+        ('java version "1.8.0_292"', "found version 8 at"),
+        ("what?", "found one that does not tell its version at"),
+    ],
+)
+def test_java_that_is_too_old(tools: Path, printed: str, found: str) -> None:
+    write_tool(tools / "java", f"echo '{printed}' >&2")
+    with pytest.raises(ToolMissingError, match=f"needs Java 17 or newer, {found} .*/java: install"):
+        find_java()
+
+
+@pytest.mark.usefixtures("tools")
+def test_no_maven() -> None:
+    with pytest.raises(ToolMissingError, match="found no mvn: run `apt-get install maven`"):
+        fetch_jars()
+
+
+def test_maven_runs_once(tools: Path) -> None:
+    maven = write_tool(tools / "mvn", FILL)
+    libs = fetch_jars()
+    assert libs.is_dir()
+    assert fetch_jars() == libs
+    assert Path(f"{maven}.runs").read_text() == "x\n"
+    assert sorted(os.listdir(libs.parent)) == sorted(["lock", libs.name])
+
+
+def test_changed_jars_are_fetched_anew(tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_tool(tools / "mvn", FILL)
+    before = fetch_jars()
+    changed = tmp_path / "pom.xml"
+    changed.write_text(POM.read_text().replace("2.25.3", "2.25.4"))
+    monkeypatch.setattr(broker_jars, "POM", changed)
+    assert fetch_jars() != before
+
+
+def test_maven_that_fails_leaves_nothing_and_is_tried_again(tools: Path) -> None:
+    write_tool(tools / "mvn", "echo '[ERROR] no network'; exit 1")
+    with pytest.raises(BrokerError, match=r"could not fetch Kafka's jars:\n\[ERROR\] no network"):
+        fetch_jars()
+    write_tool(tools / "mvn", FILL)
+    assert fetch_jars().is_dir()
+
+
+def test_maven_that_hangs(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_tool(tools / "mvn", "echo waiting; exec /bin/sleep 600")
+    monkeypatch.setattr(broker_jars, "MAVEN_SECONDS", 1)
+    with pytest.raises(BrokerError, match="Maven did not end within 1 s:\nwaiting"):
+        fetch_jars()
+
+
+def test_the_pom_names_the_version_of_the_cache_folder() -> None:
+    assert f"<artifactId>kafka_2.13</artifactId><version>{broker_jars.KAFKA_VERSION}<" in POM.read_text()

@@ -1,0 +1,224 @@
+"""The command line without a broker: help, refusals, exit codes, and what goes to which stream."""
+
+import logging
+import re
+import shlex
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+import structlog
+
+from deploy.cli import EXPECTED, main
+from deploy.commands import deniable
+from tests.deploy.collection_texts import WHOLE
+
+PRODUCE = "produce carrier --input lines.csv --field carrier --no-clients"
+TALKING = ["topics create", "topics check", "aggregate", "replay", "watch carrier", PRODUCE]
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[[str], Ended]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Iterator[Run]:
+    """Runs a command line in this process, in a folder with a collection file and an input."""
+    monkeypatch.chdir(tmp_path)
+    Path("deniable.yaml").write_text(WHOLE)
+    Path("lines.csv").write_text("carrier\nAA\n")
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    root = logging.getLogger()
+    log_handlers, level = root.handlers[:], root.level
+    root.handlers = []
+
+    def run(line: str) -> Ended:
+        monkeypatch.setattr("sys.argv", ["deniable", *shlex.split(line)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert isinstance(ended.value.code, int)
+        return Ended(ended.value.code, *capsys.readouterr())
+
+    yield run
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    root.handlers = log_handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+def leaves(group: click.Group, name: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command, by its whole name, groups included."""
+    yield name, group
+    for word, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from leaves(command, f"{name} {word}")
+        else:
+            yield f"{name} {word}", command
+
+
+COMMANDS = dict(leaves(deniable, "deniable"))
+
+
+def test_the_commands_are_those_that_were_promised() -> None:
+    words = "demo broker topics aggregate produce watch replay check"
+    assert set(deniable.commands) == set(words.split())
+    assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_what_and_gives_an_example_that_is_one(name: str, run: Run) -> None:
+    Path("f.csv").touch()
+    ended = run(f"{name.removeprefix('deniable')} --help")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(f"Usage: {name} ")
+    example = re.search(r"^  Example: (deniable .*)$", ended.out, re.MULTILINE)
+    assert example, ended.out
+    words = shlex.split(example[1])
+    leaf = max((known for known in COMMANDS if f"{example[1]} ".startswith(f"{known} ")), key=len)
+    assert leaf.startswith(name)
+    COMMANDS[leaf].make_context(leaf, words[len(leaf.split()) :]).close()
+
+
+def test_options_and_defaults_are_those_that_were_promised() -> None:
+    options = {
+        name: {word for parameter in command.params for word in parameter.opts}
+        for name, command in COMMANDS.items()
+    }
+    for name in ("topics create", "topics check", "produce", "aggregate", "watch", "replay"):
+        assert {"--config", "--bootstrap-servers"} <= options[f"deniable {name}"]
+    assert {"--data-dir", "--port"} <= options["deniable broker"]
+    assert "--web-port" in options["deniable aggregate"]
+    assert "--partitions" in options["deniable topics create"]
+    assert {"--once", "--bootstrap-servers"} <= options["deniable demo"]
+    assert {"--input", "--format", "--field", "--clients", "--no-clients"} <= options["deniable produce"]
+    config = next(parameter for parameter in COMMANDS["deniable check"].params if parameter.name == "config")
+    assert str(config.default) == "deniable.yaml"
+
+
+def test_the_version_is_that_of_the_distribution(run: Run) -> None:
+    assert run("--version") == (0, f"deniable, version {version('deniable')}\n", "")
+
+
+def test_check_tells_programs_of_every_collection(run: Run) -> None:
+    ended = run("check")
+    assert (ended.code, ended.err) == (0, "")
+    assert [line.partition(":")[0] for line in ended.out.splitlines() if line[0] != " "] == [
+        "carrier",
+        "destination",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("", "Usage: deniable"),
+        ("topics", "Usage: deniable topics"),
+        ("nope", "No such command 'nope'"),
+        ("check --nope", "No such option"),
+        ("watch", "Missing argument 'COLLECTION'"),
+        ("produce carrier --no-clients", "Missing option '--field'"),
+        (
+            "produce carrier --field x",
+            "give either --clients NAME, or --no-clients if every line is a client",
+        ),
+        ("produce carrier --field x --clients y --no-clients", "give either --clients NAME, or --no-clients"),
+        ("produce carrier --field x --no-clients --format xml", "'xml' is not one of 'csv', 'jsonl'"),
+        ("produce carrier --field x --no-clients --input none.csv", "'none.csv': No such file or directory"),
+        ("produce carrier --field x --no-clients --input .", "'.': Is a directory"),
+        ("aggregate --web-port 65536", "65536 is not in the range 0<=x<=65535"),
+        ("broker --port -1", "-1 is not in the range 0<=x<=65535"),
+        ("broker --data-dir lines.csv", "Directory 'lines.csv' is a file"),
+        ("topics create --partitions 0", "0 is not in the range 1<=x<=1000"),
+        ("replay --wait -1", "-1.0 is not in the range x>=0"),
+    ],
+)
+def test_wrong_usage_is_status_2(line: str, said: str, run: Run) -> None:
+    ended = run(line)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    "line", ["watch nope", "produce nope --input lines.csv --field carrier --no-clients"]
+)
+def test_an_unknown_collection_is_status_1(line: str, run: Run) -> None:
+    assert run(line) == (
+        1,
+        "",
+        "Error: deniable.yaml: there is no collection 'nope'; there are: carrier, destination\n",
+    )
+
+
+@pytest.mark.parametrize("line", [*TALKING, "check"])
+def test_a_bad_file_is_refused_before_anything_connects(line: str, run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        servers = f"127.0.0.1:{server.getsockname()[1]}"
+        text = WHOLE.replace("epsilon: 1.0986", "epsilon: 17")
+        Path("deniable.yaml").write_text(f"kafka: {{bootstrap_servers: '{servers}'}}\n{text}")
+        ended = run(line)
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert ended == (
+        1,
+        "",
+        "Error: deniable.yaml: collections[0] (carrier): epsilon must be in (0, 16], got 17.0\n",
+    )
+
+
+@pytest.mark.parametrize("line", [*TALKING, "demo --once"])
+def test_a_broker_that_is_not_there_is_named(line: str, run: Run) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        ended = run(f"{line} --bootstrap-servers {address}")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == (
+        f"Error: no Kafka broker answers ({address}: Connection refused); start one with deniable broker, "
+        "or name an existing one with --bootstrap-servers HOST:PORT\n"
+    )
+
+
+@pytest.mark.parametrize("kind", EXPECTED)
+def test_what_a_user_can_mend_is_one_line(
+    kind: type[Exception], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise kind("do this")
+
+    monkeypatch.setattr("deploy.commands.load", fail)
+    ended = run("check")
+    assert (ended.code, ended.out) == (1, "")
+    assert re.fullmatch(r"Error: (\w+: )?do this\n", ended.err)
+
+
+def test_an_interruption_is_status_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deploy.commands.load", interrupt)
+    assert run("check") == (130, "", "\n")
+
+
+def test_signals_end_in_good_order_unless_ignored(run: Run) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    run("check")
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    with pytest.raises(SystemExit) as ended:
+        signal.raise_signal(signal.SIGTERM)
+    assert ended.value.code == 143

@@ -1,0 +1,170 @@
+"""What a field of the collection file may hold, and what each refusal says."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.collection_texts import WHOLE, refusal
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "deniable.yaml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("epsilon: 1.0986", "epsilom: 1", "collections[0]: Object contains unknown field `epsilom`"),
+        ("epsilon: 1.0986,", "", "collections[0]: Object missing required field `epsilon`"),
+        ("1.0986", "-1", "collections[0] (carrier): epsilon must be in (0, 16], got -1.0"),
+        ("1.0986", ".nan", "collections[0] (carrier): epsilon must be in (0, 16], got nan"),
+        ("1.0986", ".inf", "collections[0] (carrier): epsilon must be in (0, 16], got inf"),
+        ("1.0986", "true", "collections[0].epsilon: Expected `float`, got True"),
+        ("1.0986", "high", "collections[0].epsilon: Expected `float`, got 'high'"),
+        ("B6", "9E5", 'collections[0].values[1]: Expected `str`, got 900000.0; quote it: "…"'),
+        ("B6", "true", 'collections[0].values[1]: Expected `str`, got True; quote it: "…"'),
+        ("B6", "~", 'collections[0].values[1]: Expected `str`, got None; quote it: "…"'),
+        ("B6", "AA", "collections[0] (carrier): values must be distinct, got 'AA' twice"),
+        (
+            "values:",
+            "size: 3, values:",
+            "collections[0] (carrier): give either values, a list of text, or size, a number of values",
+        ),
+        (
+            '[AA, B6, "9E"]',
+            "[AA]",
+            "collections[0] (carrier): number of values must be in [2, 1400000], got 1",
+        ),
+        (
+            'values: [AA, B6, "9E"], other: false',
+            "size: 0",
+            "collections[0] (carrier): number of values must be in [1, 1400000], got 0",
+        ),
+        (
+            "name: carrier",
+            "name: Carrier",
+            "collections[0].name: Expected `str` matching regex '^[a-z][a-z0-9_-]{0,62}$', got 'Carrier'",
+        ),
+        (
+            "name: destination",
+            "name: carrier",
+            "collections[1] (carrier): name must be distinct, got that of collections[0]",
+        ),
+        (
+            "k-rr",
+            "krr",
+            "collections[0].mechanism: Invalid value 'krr'; it must be k-rr or rappor",
+        ),
+        (
+            "window_seconds: 60",
+            "window_seconds: 0",
+            "collections[0]: window_seconds must be in [1, 31622400], got 0",
+        ),
+        (
+            "window_seconds: 60",
+            "window_seconds: true",
+            "collections[0].window_seconds: Expected `int`, got True",
+        ),
+        (
+            "grace_seconds: 30",
+            "grace_seconds: -1",
+            "collections[0]: grace_seconds must be in [0, 31622400], got -1",
+        ),
+        (
+            "budget: none",
+            "retention_seconds: -1, budget: none",
+            "collections[0]: retention_seconds must be in [60, 316224000], got -1",
+        ),
+        (
+            "budget: none",
+            "minimum_reports: 0, budget: none",
+            "collections[0]: minimum_reports must be in [1, 1000000000000], got 0",
+        ),
+        ("f: 0.25", "f: .nan", "collections[1] (destination): f must be in [0, 1), got nan"),
+        ("p: 0.35", "p: 0.7", "collections[1] (destination): p must be in (0, q = 0.65), got 0.7"),
+        (
+            "bits: 128",
+            "bits: 12",
+            "collections[1] (destination): bits must be a multiple of 8 in [8, 4096], got 12",
+        ),
+        ("LAX", "JFK", "collections[1] (destination): candidates must be distinct, got 'JFK' twice"),
+        ("LAX", "7", 'collections[1].candidates[1]: Expected `str`, got 7; quote it: "…"'),
+        ("revision: 1", "revision: 0", "revision must be in [1, 9223372036854775807], got 0"),
+        ("revision: 1", "revision: .nan", "revision: Expected `int`, got nan"),
+        ("revision: 1", "colections: 1", "Object contains unknown field `colections`"),
+        ("revision: 1", "revision: 1\nkafka:", "kafka: Expected `object`, got None"),
+        (
+            "revision: 1",
+            "revision: 1\nkafka: {partitions: 1001}",
+            "kafka: partitions must be in [1, 1000], got 1001",
+        ),
+        (
+            "revision: 1",
+            "revision: 1\nkafka: {replication_factor: 0}",
+            "kafka: replication_factor must be in [1, 100], got 0",
+        ),
+        (
+            "revision: 1",
+            "revision: 1\nproducer: {pack_reports: 0}",
+            "producer: pack_reports must be in [1, 1000000], got 0",
+        ),
+        (
+            "revision: 1",
+            "revision: 1\nproducer: {outbox: 1}",
+            "producer: Object contains unknown field `outbox`",
+        ),
+    ],
+)
+def test_a_bad_field_is_named_with_its_range_and_value(file: Path, old: str, new: str, said: str) -> None:
+    assert old in WHOLE
+    assert refusal(file, WHOLE.replace(old, new, 1)) == said
+
+
+def test_a_number_beyond_floats_is_refused(file: Path) -> None:
+    said = refusal(file, WHOLE.replace("1.0986", "1" + "0" * 400))
+    assert said.startswith("collections[0].epsilon: Number out of range, got 1000000")
+
+
+@pytest.mark.parametrize(
+    "budget", ["budget: 8", "budget: some", "budget: {epsilon: 8}", "minimum_reports: 1"]
+)
+def test_a_budget_that_is_not_enforced_is_refused(file: Path, budget: str) -> None:
+    said = refusal(file, WHOLE.replace("budget: none", budget, 1))
+    assert said.startswith("collections[0]")
+    assert said.endswith("; this version enforces no budgets: write budget: none")
+
+
+@pytest.mark.parametrize(
+    "candidates", ["", "candidates: [],", "candidates: [A], candidates_file: airports.txt,"]
+)
+def test_missing_candidates_are_refused(file: Path, candidates: str) -> None:
+    assert refusal(file, WHOLE.replace("candidates: [JFK, LAX],", candidates)) == (
+        "collections[1] (destination): give either candidates, a list of at least one text, "
+        "or candidates_file, a path"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"\xff", "must be UTF-8: invalid start byte"),
+        (b"\n\n", "must hold at least one line, got none"),
+    ],
+)
+def test_a_candidates_file_that_cannot_be_used_is_named(file: Path, content: bytes | None, said: str) -> None:
+    airports = file.parent / "airports.txt"
+    if content is not None:
+        airports.write_bytes(content)
+    text = WHOLE.replace("candidates: [JFK, LAX]", "candidates_file: airports.txt")
+    assert refusal(file, text) == f"collections[1] (destination): candidates_file {airports} {said}"
+
+
+def test_more_candidates_than_the_bits_can_tell_apart_are_refused(file: Path) -> None:
+    candidates = ", ".join(f"C{number}" for number in range(128 * 8))
+    text = re.sub(r"candidates: \[[^]]*\]", f"candidates: [{candidates}]", WHOLE)
+    assert refusal(file, text) == (
+        "collections[1] (destination): number of candidates must be in [1, 1023], got 1024"
+    )

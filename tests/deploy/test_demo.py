@@ -1,0 +1,107 @@
+"""The demo as a user has it: it comes out right by itself, and leaves nothing behind however it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+MARK = "DENIABLE_TEST_MARK"
+START_SECONDS = 90
+ONCE_SECONDS = 150  # 90 s on an idle machine; here other tests may run beside it
+
+Starter = Callable[[], "subprocess.Popen[str]"]
+
+
+def marked(mark: str) -> list[int]:
+    """Processes that descend from the demo, found by a variable in their environment."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdecimal():
+            try:
+                environment = (process / "environ").read_bytes()
+            except OSError:
+                continue
+            if f"{MARK}={mark}".encode() in environment.split(b"\0"):
+                found.append(int(process.name))
+    return found
+
+
+def wait_until_gone(mark: str, seconds: float = 15) -> list[int]:
+    """What still runs after a while; empty as soon as nothing does."""
+    deadline = time.monotonic() + seconds
+    while (running := marked(mark)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return running
+
+
+@pytest.fixture
+def mark() -> str:
+    return uuid.uuid4().hex
+
+
+@pytest.fixture
+def start_demo(kafka_jars: None, mark: str, tmp_path: Path) -> Iterator[Starter]:
+    """Starts `deniable demo --once` in a session of its own, and makes sure that it ends with the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start() -> subprocess.Popen[str]:
+        with (tmp_path / "stderr").open("w") as stderr:
+            demo = subprocess.Popen(
+                [sys.executable, "-m", "deploy", "demo", "--once"],
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+                start_new_session=True,
+                env={**os.environ, MARK: mark, "TMPDIR": str(tmp_path)},
+            )
+        started.append(demo)
+        return demo
+
+    yield start
+    for demo in started:
+        if demo.poll() is None:
+            demo.kill()
+        demo.communicate()
+
+
+def wait_for_workers(mark: str) -> None:
+    """Wait until the demo, its broker and its two workers run."""
+    deadline = time.monotonic() + START_SECONDS
+    while len(marked(mark)) < 4:
+        assert time.monotonic() < deadline, "the demo did not start its workers"
+        time.sleep(0.2)
+
+
+@pytest.mark.broker
+def test_it_ends_by_itself_and_says_ok(start_demo: Starter, mark: str) -> None:
+    """All flights through the whole path: exact, with honest intervals, and `demo: ok` as the last line."""
+    output, _ = start_demo().communicate(timeout=ONCE_SECONDS)
+    assert output.rstrip().splitlines()[-1] == "demo: ok", output
+    assert "difference: 0" in output
+    assert output.count("336,776 reports") == 2
+    assert wait_until_gone(mark) == []
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_it_leaves_nothing_running(
+    start_demo: Starter, mark: str, tmp_path: Path, number: signal.Signals
+) -> None:
+    """Killed, interrupted or asked to end in the middle: broker and workers go too."""
+    demo = start_demo()
+    wait_for_workers(mark)
+    time.sleep(2)
+    demo.send_signal(number)
+    status = demo.wait(timeout=30)
+    assert wait_until_gone(mark) == []
+    expected = {signal.SIGKILL: -9, signal.SIGINT: 130, signal.SIGTERM: 143}
+    assert status == expected[number]
+    assert "Traceback" not in (tmp_path / "stderr").read_text()
+    if number is not signal.SIGKILL:
+        assert not list(tmp_path.glob("deniable-*")), "temporary folders are left"

@@ -1,0 +1,80 @@
+"""The demo's verdict: it passes what is honest and fails what is not, at the rates it states."""
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+
+from deploy.demo_verdict import FALSE_ALARM_RATE, Judged, at_least, faults
+from estimators.collection import Collection
+from estimators.estimate import Estimate
+from estimators.rappor import Rappor
+
+REAL = 121
+DECOYS = 210
+MECHANISM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
+
+
+def judged(missed: int, false: int, found: int = 100, real: int = REAL) -> Judged:
+    """`missed` of `real` values outside their intervals; `found` discoveries, `false` of them decoys."""
+    values = tuple(f"real-{i}" for i in range(real)) + tuple(f"decoy-{i}" for i in range(DECOYS))
+    share = np.array([1 / real] * real + [0.0] * DECOYS)
+    low, high = share - 0.001, share + 0.001
+    low[:missed] += 0.0011
+    significant = np.zeros(len(values), bool)
+    significant[: found - false] = True
+    significant[real : real + false] = True
+    estimate = Estimate("test", 1000, share, np.full(len(values), 0.001), low, high, significant)
+    truth = {value: 7 for value in values[:real]}
+    return Judged(Collection("place", MECHANISM, candidates=values), estimate, truth)
+
+
+def test_misses_and_discoveries_are_named() -> None:
+    one = judged(missed=2, false=1, found=3)
+    assert one.misses() == ["real-0", "real-1"]
+    assert one.discoveries() == ["real-0", "real-1", "decoy-0"]
+    assert one.true_frequency("real-5") == 1 / REAL
+    assert one.true_frequency("decoy-5") == 0
+
+
+def test_decoys_are_no_part_of_the_coverage() -> None:
+    one = judged(missed=0, false=0)
+    one.estimate.low[REAL:] = 0.5
+    assert one.misses() == []
+
+
+@pytest.mark.parametrize(("missed", "said"), [(0, []), (20, []), (21, ["21 of 121 intervals of 95 % miss"])])
+def test_intervals_fail_from_21_misses_on(missed: int, said: list[str]) -> None:
+    found = faults([judged(missed, 0)])
+    assert [sentence.removesuffix(" the truth") for sentence in found] == said
+
+
+@pytest.mark.parametrize(("false", "said"), [(18, []), (19, ["19 of 100 significant values are decoys"])])
+def test_discoveries_fail_when_too_many_are_decoys(false: int, said: list[str]) -> None:
+    assert faults([judged(0, false)]) == said
+
+
+def test_both_collections_count_together() -> None:
+    """16 + 105 values: neither collection alone would fail."""
+    carrier, place = judged(7, 0, real=16, found=16), judged(14, 0, real=105)
+    assert faults([place]) == []
+    assert faults([carrier, place]) == ["21 of 121 intervals of 95 % miss the truth"]
+
+
+def test_no_discoveries_at_all_are_no_false_ones() -> None:
+    assert faults([judged(0, 0, found=0)]) == []
+
+
+@pytest.mark.parametrize(
+    ("hits", "trials", "rate"), [(0, 10, 0.05), (1, 10, 0.05), (21, 121, 0.05), (5, 5, 0.3)]
+)
+def test_the_tail_is_the_binomials(hits: int, trials: int, rate: float) -> None:
+    exact = Fraction(rate)
+    tail = 1 - sum(comb(trials, i) * exact**i * (1 - exact) ** (trials - i) for i in range(hits))
+    assert at_least(hits, trials, rate) == pytest.approx(float(tail), rel=1e-9)
+
+
+def test_the_rates_are_those_that_the_docstring_states() -> None:
+    assert at_least(21, REAL, 0.05) < FALSE_ALARM_RATE == 1e-6 < at_least(20, REAL, 0.05)
+    assert at_least(21, REAL, 0.30) > 0.998

