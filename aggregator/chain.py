@@ -48,6 +48,17 @@ class Chain:
         """Offset of the record that follows a position; the position itself where there is no hole."""
         return self._follower.get(position, position)
 
+    def pass_hole(self, position: int) -> int:
+        """Position beyond a hole at the end of the log, when all that was fetched is counted.
+
+        Such a hole, of a transaction's markers, must not stay ahead of a stored position: once retention has
+        deleted it, the log would seem to have lost records.
+        """
+        if position == self.cursor:
+            self.cursor = self.fetched_until
+            return self.cursor
+        return position
+
     def passed(self, position: int) -> None:
         """Forget the holes before a position."""
         if self._follower:

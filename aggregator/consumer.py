@@ -12,6 +12,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from aggregator.chain import BrokenChain, Chain
+from aggregator.ledger_store import STORE_ERRORS
 from aggregator.owner import RecordsLost
 
 if TYPE_CHECKING:
@@ -87,20 +88,26 @@ class Consumer(driver.Consumer):
             # An empty set would mean "all partitions" to the fetcher.
             await self.sleep(IDLE_SECONDS)
             return {}
-        fetched = await super()._getmany(set(chains), timeout)
+        try:
+            fetched = await super()._getmany(set(chains), timeout)
+        except BaseException:
+            # The fetch may go on in its thread, and what it brings would be lost without a trace.
+            for tp in chains:
+                self._chains.pop(tp.partition, None)
+            raise
         return {tp: batch for tp, chain in chains.items() if (batch := await self._admit(tp, chain, fetched))}
 
     async def _admit(self, tp: TP, chain: Chain, fetched: Mapping[TP, list[Any]]) -> list[Any]:
         """What continues the chain; if it does not, nothing, the chain ends here and its owner rewinds."""
         batch = fetched.get(tp, [])
         beyond = self._fetcher_position(tp)
-        eaten = batch and batch[0].offset > chain.cursor and await self._log_start(tp) > chain.cursor
+        eaten = bool(batch) and batch[0].offset > chain.cursor and await self._begins_beyond(tp, chain.cursor)
         if self._chains.get(tp.partition) is not chain:
             self._chains.pop(tp.partition, None)
             return []
         try:
             if eaten:
-                raise BrokenChain(f"the log now starts beyond offset {chain.cursor}")
+                raise BrokenChain(f"the log may start beyond offset {chain.cursor}")
             chain.admit([record.offset for record in batch], beyond)
         except BrokenChain as broken:
             self.log.warning("Rewinding %s: %s", tp, broken)
@@ -113,6 +120,13 @@ class Consumer(driver.Consumer):
 
     async def _log_start(self, source: TP) -> int:
         return int((await self.earliest_offsets(source))[source])
+
+    async def _begins_beyond(self, source: TP, offset: int) -> bool:
+        """Whether the log starts beyond an offset, or cannot be asked: a rewind then asks again."""
+        try:
+            return await self._log_start(source) > offset
+        except STORE_ERRORS:
+            return True
 
     async def _seek_in_thread(self, source: TP, position: int) -> None:
         self._thread.seek(source, position)

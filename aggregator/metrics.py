@@ -20,6 +20,7 @@ class WorkerMetrics:
     def __init__(self, collections: Mapping[int, Collection]) -> None:
         self.collections = collections
         self.registry = CollectorRegistry()
+        self._shown: dict[str, int] = {}  # window start of the estimate shown, by collection
         self.packs = self._counter("packs", "Packs read from the log, by what became of them.", "result")
         self.rejected = self._counter("packs_rejected", "Packs turned away.", "reason")
         self.reports = self._counter("reports", "Reports counted.", "collection")
@@ -75,7 +76,10 @@ class WorkerMetrics:
     def show_estimate(self, record: EstimateRecord) -> None:
         """Show the newest estimate of a collection: its most frequent values."""
         name = record.collection
+        if record.window_start < self._shown.get(name, 0):
+            return  # a late final estimate of an older window
         self.forget_estimate(name)
+        self._shown[name] = record.window_start
         self.estimated_reports.labels(name).set(record.reports)
         self.estimated_window.labels(name).set(record.window_start)
         for i in np.argsort(-np.asarray(record.frequency), kind="stable")[:VALUES_SHOWN]:
@@ -85,6 +89,7 @@ class WorkerMetrics:
 
     def forget_estimate(self, collection: str) -> None:
         """Stop telling of a collection that another worker estimates now."""
+        self._shown.pop(collection, None)
         gauges = (self.frequency, self.std_error, self.estimated_reports, self.estimated_window)
         for gauge in gauges:
             gauge.remove_by_labels({"collection": collection})

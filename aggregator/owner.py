@@ -155,9 +155,10 @@ class Owner:
         broker_ms = self._broker_ms
         end = await self.flow.end_offset(self.partition)
         chain = self.flow.chain(self.partition)
-        passed = chain.fetched_until if chain and ledger.position == chain.cursor else ledger.position
-        self.metrics.lag.labels(str(self.partition)).set(max(0, end - max(passed, ledger.position)))
-        if broker_ms and max(passed, ledger.position) >= end:
+        if chain is not None:
+            ledger.position = chain.pass_hole(ledger.position)
+        self.metrics.lag.labels(str(self.partition)).set(max(0, end - ledger.position))
+        if broker_ms and ledger.position >= end:
             closed_until_ms = max(closed_until_ms, broker_ms - CLOCK_SKEW_MILLISECONDS)
         self._closed_until_ms = max(self._closed_until_ms, closed_until_ms)
         return self._closed_until_ms

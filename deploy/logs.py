@@ -71,6 +71,8 @@ def _is_routine(record: logging.LogRecord) -> bool:
     owner says so. The first group of a broker's life finds its coordinator not yet there.
     """
     said = record.getMessage()
+    if record.name == "kafka.net.selector":
+        return record.levelno == logging.WARNING  # its own tasks took long: so they do on a busy machine
     if record.name == "aiokafka.producer.sender" and record.levelno == logging.WARNING:
         return "NotEnoughReplicasError" in said
     return "GroupCoordinatorNotAvailableError" in said

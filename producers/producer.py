@@ -159,9 +159,6 @@ class Producer:
             self.flush(timeout)
         finally:
             self._delivery.close(timeout=CLOSE_SECONDS)
-            for name, count in self.unknown().items():
-                if count:
-                    _log.info("values unknown to the collection", collection=name, count=count)
 
     def counters(self) -> Counters:
         """Totals since the start."""

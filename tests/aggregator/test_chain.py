@@ -65,3 +65,12 @@ def test_holes_before_the_position_are_forgotten() -> None:
     chain.admit([0, 2, 4, 6], 7)
     chain.passed(3)
     assert [chain.follows(position) for position in (1, 3, 5)] == [1, 4, 6]
+
+
+def test_a_hole_at_the_end_is_passed_once_all_before_it_is_counted() -> None:
+    chain = Chain(5)
+    chain.admit([5, 6], 9)
+    assert [chain.pass_hole(5), chain.pass_hole(6)] == [5, 6]
+    assert chain.pass_hole(7) == 9
+    chain.admit([12], 13)
+    assert chain.follows(9) == 12

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from faults import Load, Workers, configure, pause, recount
-from kafka import KafkaProducer
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
 from aggregator.owner import Deployment
-from aggregator.replay import Comparison, replay
+from aggregator.replay import Comparison, _ledger_claim, replay
 from deploy.collection_file import Configuration
+from tests.deploy.processes import wait_until
 
 SESSION_SECONDS = 10  # after which the group takes a silent worker for dead
 PACKS_PER_SECOND = 400
@@ -106,3 +107,45 @@ def test_counts_survive_faults(broker: str, topic_prefix: str, tmp_path: Path, s
         for bucket, count in bucket_counts.items():
             mine[cohort * widths[fingerprint] + bucket] += count
     assert {w: +c for w, c in stored(comparison, configuration).items()} == by_window
+
+
+@pytest.mark.broker
+def test_a_hole_that_retention_deletes_is_no_loss(broker: str, topic_prefix: str, tmp_path: Path) -> None:
+    """The log ends in a transaction's marker, all is counted, and retention deletes everything.
+
+    The stored position has passed the marker, so the next owner does not take it for records that were lost.
+    """
+    configuration = configure(tmp_path, broker, topic_prefix)
+    deployment = deployment_of(configuration)
+    topic, partitions = configuration.topics.reports, range(configuration.kafka.partitions)
+    ends = [2] * len(partitions)  # of a record and a marker each
+    workers = Workers(configuration, tmp_path)
+    try:
+        workers.start()
+        stranger = KafkaProducer(bootstrap_servers=broker, transactional_id=f"{topic}-stranger")
+        stranger.init_transactions()
+        stranger.begin_transaction()
+        for partition in partitions:
+            stranger.send(topic, b"no pack", partition=partition)
+        stranger.commit_transaction()
+        stranger.close()
+        assert wait_until(lambda: stored_positions(deployment) == ends, 60), workers.tell()
+        workers.kill(signal.SIGTERM)
+        with KafkaAdminClient(bootstrap_servers=broker) as admin:
+            admin.delete_records({TopicPartition(topic, partition): -1 for partition in partitions})
+        workers.start()
+        assert wait_until(lambda: "ledger open" in workers.logs[-1].read_text(), 60), workers.tell()
+        time.sleep(3)
+        assert "ledger lost" not in workers.logs[-1].read_text()
+    finally:
+        workers.stop()
+
+
+def stored_positions(deployment: Deployment) -> list[int]:
+    """Position of every ledger as stored."""
+
+    async def read() -> list[int]:
+        sources = range(deployment.topics.partitions)
+        return [(await _ledger_claim(deployment, source)).position for source in sources]
+
+    return asyncio.run(read())
