@@ -41,6 +41,11 @@ class Estimate:
     other: tuple[float, float] | None = None
     diagnostics: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def count(self) -> FloatArray:
+        """Estimated number of reports whose true value is each, float64 (n,): frequency times reports."""
+        return self.frequency * self.reports
+
 
 def shown_interval(low: FloatArray, high: FloatArray, frequency: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Clip an interval of the unconstrained estimate to [0, 1], then widen it to hold what is shown.

@@ -5,7 +5,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Self
 
+from estimators.estimate import FloatArray
 from estimators.logarithm import exp_below, log_above
+from estimators.symmetric import symmetric_matrix
 
 WORDS = 1 << 64
 LARGEST_K = 1 << 31
@@ -39,7 +41,7 @@ class KRR:
     def __post_init__(self) -> None:
         if not 2 <= self.k <= LARGEST_K:
             raise ValueError(f"k must be in [2, {LARGEST_K}], got {self.k}")
-        least = _least_threshold(self.k)
+        least = least_threshold(self.k)
         if not least <= self.threshold < WORDS:
             raise ValueError(f"threshold must be in [{least}, {WORDS - 1}], got {self.threshold}")
 
@@ -61,11 +63,33 @@ class KRR:
         if not 2 <= k <= LARGEST_K:
             raise ValueError(f"k must be in [2, {LARGEST_K}], got {k}")
         # p / smallest q = T 2^64 / ((2^64 - T) rarest) <= e^epsilon, solved for the largest integer T.
-        weight = exp_below(epsilon) * _rarest(k)
+        weight = exp_below(epsilon) * rarest(k)
         threshold = int(WORDS * weight / (WORDS + weight))
-        if threshold < _least_threshold(k):
-            least = cls(k, _least_threshold(k)).epsilon
+        if threshold < least_threshold(k):
+            least = cls(k, least_threshold(k)).epsilon
             raise ValueError(f"epsilon must be in [{least}, {LARGEST_EPSILON}] for k = {k}, got {epsilon}")
+        return cls(k, threshold)
+
+    @classmethod
+    def from_probability(cls, k: int, p: float) -> Self:
+        """Build the k-RR that tells the truth with probability p, rounded down to a multiple of 2^-64.
+
+        Its epsilon is ln(p (k - 1) / (1 - p)) but for that rounding: ln 3 at p = 3/4 and k = 2.
+
+        Parameters
+        ----------
+        k : number of values, in [2, 2^31].
+        p : P(report v | truth v), in (1/k, 1). A survey that answers at random with probability r, the truth
+            among the k answers, has p = 1 - r + r/k.
+
+        Raises
+        ------
+        ValueError if a parameter is out of range.
+        """
+        if not 2 <= k <= LARGEST_K:
+            raise ValueError(f"k must be in [2, {LARGEST_K}], got {k}")
+        if not 0 < p < 1 or (threshold := int(Fraction(p) * WORDS)) < least_threshold(k):
+            raise ValueError(f"p must be in (1/{k}, 1), got {p}")
         return cls(k, threshold)
 
     @property
@@ -83,11 +107,16 @@ class KRR:
         """The difference p - q, rounded once, so positive even where the floats p and q are equal."""
         return (self.k * self.threshold - WORDS) / (WORDS * (self.k - 1))
 
+    @property
+    def channel(self) -> FloatArray:
+        """P(report y | truth x) in row y and column x, float64 (k, k), 8 k² bytes."""
+        return symmetric_matrix(self)
+
     @cached_property
     def epsilon(self) -> float:
         """Privacy loss of one report: ln(p / smallest q), rounded up."""
         truth = Fraction(self.threshold, WORDS)
-        return log_above(truth / ((1 - truth) * Fraction(_rarest(self.k), WORDS)))
+        return log_above(truth / ((1 - truth) * Fraction(rarest(self.k), WORDS)))
 
     @property
     def width(self) -> int:
@@ -104,15 +133,19 @@ class KRR:
         return {"kind": "k-rr", "k": self.k, "threshold": self.threshold}
 
 
-def _rarest(k: int) -> int:
+def rarest(k: int) -> int:
     """Words, of 2^64, that multiply-shift maps to the rarest of k - 1 numbers."""
     return WORDS // (k - 1)
 
 
-def _least_threshold(k: int) -> int:
+def commonest(k: int) -> int:
+    """Words, of 2^64, that multiply-shift maps to the commonest of k - 1 numbers."""
+    return -(-WORDS // (k - 1))
+
+
+def least_threshold(k: int) -> int:
     """Smallest threshold that makes the truth likelier than the commonest other value.
 
-    T / 2^64 > (1 - T / 2^64) c / 2^64, where c = ceil(2^64 / (k - 1)) words lead to the commonest one.
+    T / 2^64 > (1 - T / 2^64) c / 2^64, where c words lead to the commonest one.
     """
-    commonest = -(-WORDS // (k - 1))
-    return WORDS * commonest // (WORDS + commonest) + 1
+    return WORDS * commonest(k) // (WORDS + commonest(k)) + 1

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csc_array
 
+from estimators.bit_channel import BitChannel
 from estimators.estimate import FloatArray
-from estimators.rappor import Rappor
+from estimators.rappor_design import weighted_gram
 from estimators.simplex import minimize_quadratic
 
 GAP_TOLERANCE = 1e-12
@@ -20,18 +22,18 @@ class BitLikelihood:
 
     Parameters
     ----------
-    design : float64 array (rows, n), share of a candidate's reports whose true bit is 1, in [0, 1].
+    design : csc_array (rows, n), share of a candidate's reports whose true bit is 1, in [0, 1].
     ones : float64 array (rows,), reports that show a 1.
     zeros : float64 array (rows,), reports of the same cohort that show a 0.
     reports : number of all reports (N).
-    mechanism : Rappor that made the reports.
+    channel : BitChannel that made the reports.
     """
 
-    design: FloatArray
+    design: csc_array
     ones: FloatArray
     zeros: FloatArray
     reports: int
-    mechanism: Rappor
+    channel: BitChannel
 
     def value(self, theta: FloatArray) -> float:
         """Negative log-likelihood per report, nats."""
@@ -42,25 +44,26 @@ class BitLikelihood:
         """First derivative by theta, float64 (n,)."""
         rate = self._rate(theta)
         residual = self.zeros / (1 - rate) - self.ones / rate
-        return self._contrast / self.reports * (residual @ self.design)
+        slope: FloatArray = self._contrast / self.reports * (self.design.T @ residual)
+        return slope
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Second derivative by theta, float64 (n, n), positive semidefinite."""
         rate = self._rate(theta)
         curvature = self.ones / rate**2 + self.zeros / (1 - rate) ** 2
-        root = self.design * (self._contrast * np.sqrt(curvature / self.reports))[:, None]
-        return root.T @ root
+        return weighted_gram(self.design, self._contrast**2 / self.reports * curvature)
 
     @property
     def _contrast(self) -> float:
-        return self.mechanism.q_star - self.mechanism.p_star
+        return self.channel.q_star - self.channel.p_star
 
     def _rate(self, theta: FloatArray) -> FloatArray:
         """P(report 1) per row; in [p*, q*] since X theta is in [0, 1]."""
-        return self.mechanism.p_star + self._contrast * (self.design @ theta)
+        rate: FloatArray = self.channel.p_star + self._contrast * (self.design @ theta)
+        return rate
 
 
-def maximize(likelihood: BitLikelihood) -> tuple[FloatArray, float]:
+def maximize(likelihood: BitLikelihood, start: FloatArray) -> tuple[FloatArray, float]:
     """Find the maximum of the likelihood on {theta >= 0, sum theta <= 1} by Newton steps within the set.
 
     Convex, so a minimum of the negative is the global one, and its distance is known: by convexity no theta
@@ -69,13 +72,13 @@ def maximize(likelihood: BitLikelihood) -> tuple[FloatArray, float]:
     Parameters
     ----------
     likelihood : BitLikelihood of n columns.
+    start : float64 array (n,), >= 0, sum <= 1; the nearer the maximum, the fewer steps.
 
     Returns
     -------
     theta, float64 (n,); the gap, nats per report, below 1e-12 unless rounding stops it before.
     """
-    columns = likelihood.design.shape[1]
-    theta = np.full(columns, 1 / (columns + 1))
+    theta = start
     for _ in range(_MAXIMUM_STEPS):
         gradient = likelihood.gradient(theta)
         gap = max(0.0, float(gradient @ theta - min(0.0, gradient.min())))

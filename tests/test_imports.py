@@ -36,7 +36,7 @@ def forbidden(room: str, name: str) -> bool:
     if top in ROOMS and ROOMS.index(top) > ROOMS.index(room):
         return True
     if room == "estimators":
-        return top not in {"estimators", "numpy"} and top not in sys.stdlib_module_names
+        return top not in {"estimators", "numpy", "scipy"} and top not in sys.stdlib_module_names
     if room == "producers":
         return is_in(name, "random") or is_in(name, "numpy.random")
     if room == "aggregator":

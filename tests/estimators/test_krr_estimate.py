@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from simulation import generator, krr_counts, zipf_counts
 
 from estimators.estimate import QUANTILE_975
+from estimators.ibu import ibu
+from estimators.inversion import Inversion
 from estimators.krr import KRR
-from estimators.krr_estimate import estimate, inv, mle, score_interval, std_error
+from estimators.krr_estimate import ESTIMATORS, estimate, inv, inv_n, inv_p, mle, std_error
+from estimators.longitudinal import LongitudinalKRR
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "krr_estimators.json").read_text())["cases"]
 HALF = KRR(4, 1 << 63)  # p = 1/2, q = 1/6
@@ -31,6 +34,8 @@ def test_published_numbers(case):
     inverted = inv(counts, mechanism)
     theta = mle(counts, mechanism)
     np.testing.assert_allclose(inverted, case["inv"], atol=1e-9)
+    np.testing.assert_allclose(inv_n(counts, mechanism), case["inv_n"], atol=1e-9)
+    np.testing.assert_allclose(inv_p(counts, mechanism), case["inv_p"], atol=1e-9)
     np.testing.assert_allclose(theta, case["mle"], atol=1e-9)
     np.testing.assert_allclose(
         std_error(inverted, int(counts.sum()), mechanism), case["inv_std_error"], atol=1e-9
@@ -39,12 +44,15 @@ def test_published_numbers(case):
     assert loss == pytest.approx(case["mle_nll"], abs=1e-9)
 
 
-@pytest.mark.parametrize("estimator", ["mle", "inv"])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_expected_counts_give_back_the_truth(estimator):
     truth = np.array([600_000, 360_000, 0, 240_000])
     counts = truth // 2 + (truth.sum() - truth) // 6
     result = estimate(counts, HALF, estimator)
-    np.testing.assert_allclose(result.frequency, truth / truth.sum(), atol=1e-15)
+    # The update approaches a frequency of 0 on the boundary only as 1 / steps.
+    np.testing.assert_allclose(
+        result.frequency, truth / truth.sum(), atol=1e-15 if estimator != "ibu" else 1e-3
+    )
     assert result.estimator == estimator
     assert result.reports == 1_200_000
     assert result.significant.tolist() == [True, True, False, True]
@@ -64,6 +72,54 @@ def test_mle_satisfies_the_conditions_of_the_maximum(counts, epsilon):
     assert slope.max() <= theta @ slope * (1 + 1e-9)
 
 
+@given(st.lists(st.integers(0, 1000), min_size=2, max_size=8).filter(any), st.floats(1e-12, 16))
+def test_every_constrained_estimate_is_a_distribution(counts, epsilon):
+    counts = np.array(counts)
+    mechanism = KRR.from_epsilon(len(counts), epsilon)
+    for function in (mle, inv_n, inv_p):
+        frequency = function(counts, mechanism)
+        assert frequency.min() >= 0
+        assert frequency.sum() == pytest.approx(1, abs=1e-3 if epsilon < 1e-6 else 1e-9)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"k{len(case['counts'])}-eps{case['epsilon']:.2f}")
+def test_mle_is_where_the_update_converges(case):
+    """The likelihood of 60,000 steps comes within 1e-8 per report, and never above."""
+    counts = np.array(case["counts"])
+    mechanism = KRR.from_epsilon(len(counts), case["epsilon"])
+    update = ibu(counts, mechanism, iterations=60_000, tolerance=0)
+    best, reached = (
+        log_likelihood(counts, theta, mechanism) / counts.sum()
+        for theta in (mle(counts, mechanism), update.frequency)
+    )
+    assert best - 1e-8 <= reached <= best + 1e-13
+    np.testing.assert_allclose(update.frequency, mle(counts, mechanism), atol=2e-4)
+
+
+def test_ibu_reports_how_it_ended():
+    result = estimate(np.array([50, 30, 15, 5]), HALF, "ibu", iterations=7)
+    update = ibu(np.array([50, 30, 15, 5]), HALF, iterations=7)
+    assert result.diagnostics == {"residual": update.residual, "iterations": 7}
+    assert estimate(np.array([50, 30, 15, 5]), HALF).diagnostics == {}
+
+
+def test_two_steps_are_estimated_as_one_channel():
+    """The truth comes back from the expected counts of permanent and instantaneous step together."""
+    mechanism = LongitudinalKRR.from_epsilons(4, 3.0, 1.0)
+    truth = np.array([0.5, 0.3, 0.2, 0.0])
+    counts = np.rint(1e15 * (mechanism.channel @ truth)).astype(np.int64)
+    for function in (inv, inv_n, inv_p, mle):
+        np.testing.assert_allclose(function(counts, mechanism), truth, atol=1e-13)
+
+
+def test_counts_of_true_values_are_frequency_times_reports():
+    """The survey of 1,000 booleans, 364 of them reported true, with truth .75: .228, so 228 true ones."""
+    mechanism = KRR.from_probability(2, 0.75)
+    result = estimate(np.array([636, 364]), mechanism, "inv")
+    assert result.frequency[1] == pytest.approx(0.228, abs=1e-12)
+    assert result.frequency[1] * result.reports == pytest.approx(228, abs=1e-9)
+
+
 @given(st.permutations(range(5)))
 def test_mle_moves_with_its_values(order):
     counts = np.array([40, 25, 20, 20, 5])
@@ -71,9 +127,10 @@ def test_mle_moves_with_its_values(order):
     np.testing.assert_array_equal(mle(counts[order], mechanism), mle(counts, mechanism)[order])
 
 
-def test_all_reports_in_one_value():
-    result = estimate(np.array([0, 0, 7, 0]), HALF)
-    np.testing.assert_allclose(result.frequency, [0, 0, 1, 0], atol=1e-15)
+@pytest.mark.parametrize("estimator", ["mle", "inv-n", "inv-p", "ibu"])
+def test_all_reports_in_one_value(estimator):
+    result = estimate(np.array([0, 0, 7, 0]), HALF, estimator)
+    np.testing.assert_allclose(result.frequency, [0, 0, 1, 0], atol=1e-11)
     assert np.isfinite(result.std_error).all()
     assert (result.low <= result.frequency).all()
     assert (result.frequency <= result.high).all()
@@ -84,7 +141,7 @@ def test_interval_ends_are_just_not_rejected(count, epsilon, k):
     """At each end f, the estimate lies 1.96 standard errors of f away."""
     mechanism = KRR.from_epsilon(k, epsilon)
     inverted = np.array([(count / 1000 - mechanism.q) / mechanism.contrast])
-    for end in score_interval(inverted, 1000, mechanism):
+    for end in Inversion.of_symmetric(mechanism).score_interval(inverted, 1000):
         rate = mechanism.q + mechanism.contrast * end
         variance = (1 - end) * mechanism.q * (1 - mechanism.q) + end * mechanism.p * (1 - mechanism.p)
         distance = abs(count / 1000 - rate) / np.sqrt(variance / 1000)
@@ -160,7 +217,7 @@ BAD_COUNTS = [
 ]
 
 
-@pytest.mark.parametrize("function", [estimate, inv, mle])
+@pytest.mark.parametrize("function", [estimate, inv, inv_n, inv_p, mle, ibu])
 @pytest.mark.parametrize(("counts", "message"), BAD_COUNTS)
 def test_bad_counts_are_refused(function, counts, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
@@ -168,5 +225,5 @@ def test_bad_counts_are_refused(function, counts, message):
 
 
 def test_unknown_estimator_is_refused():
-    with pytest.raises(ValueError, match=r"^estimator must be one of mle, inv, got ibu$"):
-        estimate(np.array([1, 2, 3, 4]), HALF, "ibu")
+    with pytest.raises(ValueError, match=r"^estimator must be one of mle, inv, inv-n, inv-p, ibu, got em$"):
+        estimate(np.array([1, 2, 3, 4]), HALF, "em")

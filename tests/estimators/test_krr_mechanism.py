@@ -4,6 +4,7 @@ import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -68,6 +69,32 @@ def test_probabilities_are_the_realised_ones():
     assert KRR(2, (1 << 62) * 3).p == 0.75
 
 
+@pytest.mark.parametrize(("k", "odds"), [(2, 3), (4, 9)])
+def test_three_quarters_of_truth_cost_the_published_epsilons(k, odds):
+    mechanism = KRR.from_probability(k, 0.75)
+    assert mechanism == KRR(k, 3 << 62)
+    assert mechanism.epsilon == pytest.approx(math.log(odds), rel=1e-15)
+    assert within(worst_ratio(k, mechanism.threshold, WORDS // (k - 1)), mechanism.epsilon)
+
+
+@given(st.integers(2, 1 << 31), st.floats(0.51, 1, exclude_max=True))
+def test_probability_of_the_truth_is_rounded_down_by_less_than_a_word(k, p):
+    assert 0 <= Fraction(p) * WORDS - KRR.from_probability(k, p).threshold < 1
+
+
+@pytest.mark.parametrize("p", [-0.5, 0.0, 0.25, 1.0, math.nan])
+def test_probability_of_the_truth_out_of_range_is_refused(p):
+    """At p = 1/4, which is q, reports of four values say nothing."""
+    with pytest.raises(ValueError, match=rf"^p must be in \(1/4, 1\), got {p}$"):
+        KRR.from_probability(4, p)
+
+
+def test_channel_has_the_truth_on_its_diagonal():
+    np.testing.assert_array_equal(
+        KRR(3, 1 << 63).channel, [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
+    )
+
+
 def test_contrast_survives_where_the_probabilities_look_equal():
     mechanism = KRR(2, (1 << 63) + 1)
     assert mechanism.p == mechanism.q == 0.5
@@ -90,6 +117,8 @@ def test_epsilon_out_of_range_is_refused(epsilon):
 def test_k_out_of_range_is_refused(k):
     with pytest.raises(ValueError, match=rf"^k must be in \[2, 2147483648\], got {k}$"):
         KRR.from_epsilon(k, 1.0)
+    with pytest.raises(ValueError, match=rf"^k must be in \[2, 2147483648\], got {k}$"):
+        KRR.from_probability(k, 0.75)
     with pytest.raises(ValueError, match=rf"^k must be in \[2, 2147483648\], got {k}$"):
         KRR(k, 1 << 63)
 

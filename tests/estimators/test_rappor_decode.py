@@ -2,14 +2,19 @@
 
 import itertools
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from scipy.sparse import csc_array
 from simulation import generator, rappor_counts, zipf_counts
 
-from estimators.bloom import design_matrix
+from estimators.bit_counts import BitCounts
 from estimators.rappor import Rappor
-from estimators.rappor_decode import decode
+from estimators.rappor_decode import decode, decode_design
+from estimators.rappor_design import bloom_design, design_of_positions
 from estimators.rappor_errors import fit
 
 DEMO = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
@@ -20,7 +25,7 @@ WORDS = ["apple", "banana", "carrot", "date"]
 
 def expected_counts(truth, words, mechanism, sizes):
     """Bit counts without noise, rounded, when each cohort holds the truth's shares."""
-    shares = design_matrix(tuple(words), mechanism).reshape(mechanism.cohorts, mechanism.bits, -1) @ truth
+    shares = (bloom_design(words, mechanism) @ truth).reshape(mechanism.cohorts, mechanism.bits)
     rates = mechanism.p_star + (mechanism.q_star - mechanism.p_star) * shares
     return np.rint(rates * sizes[:, None]).astype(np.int64)
 
@@ -105,7 +110,8 @@ def test_errors_are_the_sandwich_with_each_term_written_out():
     weight = (sizes[:, None] * contrast**2 / (rates * (1 - rates))).ravel()
     bread = np.linalg.inv((design.reshape(30, 4).T * weight) @ design.reshape(30, 4))
     expected = np.sqrt(np.diag(bread @ score @ covariance @ score.T @ bread))
-    squares = fit(design, rates * sizes[:, None], sizes, theta, SMALL)
+    counts = BitCounts(rates * sizes[:, None], sizes, SMALL)
+    squares = fit(counts, csc_array(design.reshape(30, 4)), theta)
     np.testing.assert_allclose(squares.estimate, theta, atol=1e-12)
     np.testing.assert_allclose(squares.std_error, expected, rtol=1e-10)
 
@@ -118,11 +124,11 @@ def test_errors_are_those_seen_where_clients_fall_into_cohorts_at_random():
     """
     mechanism = Rappor.from_probabilities(64, 2, 4, 0.0, 0.02, 0.98)
     rng, truth = generator(5), np.array([2700, 150, 150])
-    design = design_matrix(tuple(WORDS[:3]), mechanism).reshape(4, 64, 3)
+    design = bloom_design(WORDS[:3], mechanism)
     estimates, errors = [], []
     for _ in range(600):
         counts, sizes = rappor_counts(rng, truth, WORDS[:3], mechanism)
-        squares = fit(design, counts, sizes, truth / 3000, mechanism)
+        squares = fit(BitCounts(counts, sizes, mechanism), design, truth / 3000)
         estimates.append(squares.estimate)
         errors.append(squares.std_error)
     np.testing.assert_allclose(np.mean(estimates, axis=0), truth / 3000, atol=5e-4)
@@ -139,14 +145,14 @@ def test_a_cohort_without_reports_breaks_nothing():
 
 
 def test_candidates_with_the_same_bits_are_known_together_only():
-    """In 8 bits and one cohort: their intervals are [0, 1], the others' are not."""
-    mechanism = Rappor.from_probabilities(8, 1, 1, 0.25, 0.35, 0.65)
-    words = [f"word-{i}" for i in range(7)]
-    columns = design_matrix(tuple(words), mechanism).argmax(axis=0)
+    """In 16 bits and one cohort: their intervals are [0, 1], the others' are not."""
+    mechanism = Rappor.from_probabilities(16, 1, 1, 0.25, 0.35, 0.65)
+    words = [f"word-{i}" for i in range(8)]
+    columns = bloom_design(words, mechanism).toarray().argmax(axis=0)
     alike = np.array([(columns == column).sum() > 1 for column in columns])
     assert alike.any()
     assert not alike.all()
-    counts, sizes = rappor_counts(generator(7), zipf_counts(7, 100_000), words, mechanism)
+    counts, sizes = rappor_counts(generator(7), zipf_counts(8, 100_000), words, mechanism)
     result = decode(counts, sizes, words, mechanism, background=False)
     assert np.isinf(result.std_error[alike]).all()
     assert np.isfinite(result.std_error[~alike]).all()
@@ -163,6 +169,37 @@ def test_a_single_report_is_enough_for_numbers():
     assert ((result.low <= result.frequency) & (result.frequency <= result.high)).all()
 
 
+def test_a_candidate_that_sets_no_bit_is_not_known():
+    counts, sizes = rappor_counts(generator(9), zipf_counts(4, 50_000), WORDS, SMALL)
+    positions = np.array([[256, 256], [3, 70], [9, 200]], np.int32)
+    design = design_of_positions(positions, 257)[:256]
+    result = decode_design(BitCounts(counts, sizes, SMALL), design, 2 / 64, background=True)
+    assert np.isinf(result.std_error).tolist() == [True, False, False]
+    assert not result.significant[0]
+
+
+SMALL_JOB = """
+import timeit
+import numpy as np
+from estimators.rappor import Rappor
+from estimators.rappor_decode import decode
+
+mechanism = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
+ones = np.random.default_rng(1).binomial(42_000, mechanism.p_star * 1.01, (8, 128))
+words = [f"word-{i}" for i in range(300)]
+print(min(timeit.repeat(lambda: decode(ones, np.full(8, 42_000), words, mechanism), number=1, repeat=10)))
+"""
+
+
+def test_300_candidates_and_8_cohorts_take_at_most_50_ms():
+    """The fastest of ten on one thread: where others use the machine, threads wait for each other."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    ended = subprocess.run(
+        [sys.executable, "-c", SMALL_JOB], env=environment, capture_output=True, text=True, check=True
+    )
+    assert float(ended.stdout) <= 0.05
+
+
 GOOD = (np.full((4, 64), 5), np.full(4, 10), WORDS)
 
 
@@ -174,8 +211,7 @@ GOOD = (np.full((4, 64), 5), np.full(4, 10), WORDS)
         ({0: np.full((4, 64), -1)}, "bit_counts must not be negative, got -1"),
         ({0: np.full((4, 64), 13)}, "bit_counts must not exceed their cohort's size, got 3 more"),
         ({0: np.zeros((4, 64), int), 1: np.zeros(4, int)}, "cohort_sizes must hold at least 1 report, got 0"),
-        ({2: []}, r"candidates must be 1 to 255, cohorts \* bits - 1, got 0"),
-        ({2: [str(i) for i in range(256)]}, r"candidates must be 1 to 255, cohorts \* bits - 1, got 256"),
+        ({2: []}, "candidates must be at least 1, got 0"),
         ({2: ["a", "b", "a", "a"]}, "candidates must be distinct, got 2 repeated"),
     ],
 )

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import hstack
 from simulation import generator, rappor_counts, zipf_counts
 
-from estimators.bloom import design_matrix
+from estimators.first_pass import first_guess
 from estimators.rappor import Rappor
+from estimators.rappor_design import bloom_design, even_column
 from estimators.rappor_likelihood import BitLikelihood, maximize
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "rappor_mle.json").read_text())["cases"]
@@ -17,10 +19,15 @@ CASES = json.loads((Path(__file__).parents[1] / "vectors" / "rappor_mle.json").r
 def likelihood_of(words, counts, sizes, mechanism, background=False):
     ones = np.asarray(counts, float).ravel()
     zeros = np.repeat(np.asarray(sizes, float), mechanism.bits) - ones
-    design = design_matrix(tuple(words), mechanism)
+    design = bloom_design(words, mechanism)
     if background:
-        design = np.column_stack([design, np.full(len(design), mechanism.hashes / mechanism.bits)])
+        design = hstack([design, even_column(len(ones), mechanism.hashes / mechanism.bits)], format="csc")
     return BitLikelihood(design, ones, zeros, int(sum(sizes)), mechanism)
+
+
+def even_start(likelihood):
+    columns = likelihood.design.shape[1]
+    return np.full(columns, 1 / (columns + 1))
 
 
 @pytest.mark.parametrize("case", CASES, ids=["three-words", "six-words"])
@@ -29,7 +36,7 @@ def test_published_maxima(case):
     likelihood = likelihood_of(
         case["words"], case["bit_counts"], case["cohort_sizes"], Rappor.from_probabilities(*parameters)
     )
-    theta, gap = maximize(likelihood)
+    theta, gap = maximize(likelihood, even_start(likelihood))
     np.testing.assert_allclose(theta, case["mle"], atol=2e-4)
     assert likelihood.value(theta) <= case["mean_nll"] + 1e-9
     assert 0 <= gap <= 1e-12
@@ -72,7 +79,8 @@ def test_maximum_is_reached_from_any_counts(bits, hashes, cohorts, f, p, q, word
         ones = rng.integers(0, np.repeat(sizes[:, None], bits, axis=1), endpoint=True)
     elif counts == "all or nothing":
         ones = sizes[:, None] * rng.integers(0, 2, ones.shape)
-    theta, gap = maximize(likelihood_of(names, ones, sizes, mechanism))
+    likelihood = likelihood_of(names, ones, sizes, mechanism)
+    theta, gap = maximize(likelihood, even_start(likelihood))
     assert theta.min() >= 0
     assert theta.sum() <= 1 + 1e-12
     assert gap <= 1e-11
@@ -85,8 +93,19 @@ def test_last_steps_gain_less_than_a_value_can_show(seed):
     sizes = generator(5).multinomial(336_776, np.full(8, 1 / 8))
     rng = generator(seed)
     ones = rng.binomial(np.repeat(sizes, 128), rng.random(1024))
-    theta, gap = maximize(
-        likelihood_of([f"AP{i}" for i in range(305)], ones, sizes, mechanism, background=True)
-    )
+    names = [f"AP{i}" for i in range(305)]
+    likelihood = likelihood_of(names, ones, sizes, mechanism, background=True)
+    theta, gap = maximize(likelihood, even_start(likelihood))
     assert theta.sum() <= 1 + 1e-12
     assert gap <= 1e-11
+
+
+def test_the_maximum_does_not_depend_on_the_start():
+    rng, mechanism = generator(3), Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
+    names = [f"word-{i}" for i in range(100)]
+    ones, sizes = rappor_counts(rng, zipf_counts(100, 100_000), names, mechanism)
+    likelihood = likelihood_of(names, ones, sizes, mechanism)
+    observed = (ones / sizes[:, None] - mechanism.p_star) / (mechanism.q_star - mechanism.p_star)
+    guess = first_guess(likelihood.design, observed.ravel(), sizes)
+    theta, _ = maximize(likelihood, even_start(likelihood))
+    np.testing.assert_allclose(maximize(likelihood, guess)[0], theta, atol=1e-6)

@@ -1,0 +1,85 @@
+"""The counted bits of one window, and what least squares and likelihood make of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array
+
+from estimators.bit_channel import BitChannel
+from estimators.estimate import FloatArray
+from estimators.least_squares import Rows
+from estimators.rappor_likelihood import BitLikelihood
+
+
+@dataclass(frozen=True, eq=False)
+class BitCounts:
+    """Reports counted by cohort and bit, and the channel that made them.
+
+    Parameters
+    ----------
+    ones : int64 array (cohorts, bits), reports that show a 1.
+    cohort_sizes : int64 array (cohorts,), reports of each cohort (N_c); 0 is allowed.
+    channel : BitChannel that made the reports.
+    overlap : factor by which returning clients multiply the variance of what a client keeps, >= 1; 1 when no
+        client reports twice (`rollup.client_overlap`).
+    permanent_variance : variance, by its permanent noise alone, of one report's debiased bit, >= 0; of no
+        effect when overlap is 1.
+
+    Raises
+    ------
+    ValueError if shapes do not match, or counts are negative, exceed their cohort's size or hold no report.
+    """
+
+    ones: NDArray[np.int64]
+    cohort_sizes: NDArray[np.int64]
+    channel: BitChannel
+    overlap: float = 1.0
+    permanent_variance: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.cohort_sizes.shape != self.ones.shape[:1]:
+            raise ValueError(
+                f"cohort_sizes must have shape {self.ones.shape[:1]}, got {self.cohort_sizes.shape}"
+            )
+        if self.ones.min() < 0:
+            raise ValueError(f"bit_counts must not be negative, got {self.ones.min()}")
+        excess = int((self.ones - self.cohort_sizes[:, None]).max())
+        if excess > 0:
+            raise ValueError(f"bit_counts must not exceed their cohort's size, got {excess} more")
+        if self.reports == 0:
+            raise ValueError("cohort_sizes must hold at least 1 report, got 0")
+
+    @property
+    def reports(self) -> int:
+        """Number of reports (N)."""
+        return int(self.cohort_sizes.sum())
+
+    def likelihood(self, design: csc_array) -> BitLikelihood:
+        """Likelihood of the frequencies of a design's columns, rows taken cohort after cohort."""
+        ones = self.ones.ravel().astype(np.float64)
+        zeros = (self.cohort_sizes[:, None] - self.ones).ravel().astype(np.float64)
+        return BitLikelihood(design, ones, zeros, self.reports, self.channel)
+
+    def rows(self, design: csc_array, theta: FloatArray) -> Rows:
+        """One equation for each bit of each cohort, its weight taken at the shares X theta.
+
+        Parameters
+        ----------
+        design : csc_array (cohorts * bits, n), X.
+        theta : float64 array (n,), >= 0, sum <= 1.
+        """
+        p_star, contrast = self.channel.p_star, self.channel.q_star - self.channel.p_star
+        sizes = np.repeat(self.cohort_sizes, self.ones.shape[1])
+        held = np.maximum(sizes, 1)
+        truth = design @ theta
+        rate = p_star + contrast * truth
+        noise = (p_star * (1 - p_star) + truth * contrast * (1 - p_star - self.channel.q_star)) / contrast**2
+        weight = sizes * contrast**2 / (rate * (1 - rate))
+        repeated = (self.overlap - 1) * (self.permanent_variance + truth * (1 - truth)) / held
+        return Rows(
+            observed=(self.ones.ravel() / held - p_star) / contrast,
+            weight=weight,
+            noise=(noise + (self.overlap - 1) * self.permanent_variance) / held,
+            excess=1 + float(np.mean(weight * repeated)),
+        )

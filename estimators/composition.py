@@ -1,0 +1,112 @@
+"""Exact composition: (epsilon, delta) of many independent outputs, by convolution of their privacy losses."""
+
+import math
+
+import numpy as np
+
+from estimators.estimate import FloatArray
+from estimators.privacy_loss import PrivacyLoss
+
+UNIT = 2.0**-53  # relative error of one rounding
+
+# Both ends of a convolution are cut where every mass is below SMALLEST. There are at most 64 convolutions of
+# at most 2^32 masses, and what is lost in one counts at most 2^32 times in the end: below LOST in all.
+SMALLEST = 1e-100
+LOST = 1e-78
+
+
+def delta_at(loss: PrivacyLoss, epsilon: float) -> float:
+    """Smallest delta for which all copies together are (epsilon, delta) private, from above.
+
+    delta = sum of P(y) (1 - exp(epsilon - L(y))) over the outputs with L(y) > epsilon. It exceeds the exact
+    value by a relative `_rounding` (3e-11 for 10,000 k-RR reports), by 1e-78, and by what lowering
+    epsilon by a relative 2^-50 of the largest loss changes.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss.
+    epsilon : nats, >= 0.
+
+    Raises
+    ------
+    ValueError if epsilon is out of range.
+
+    Source: Dwork, Rothblum, Vadhan, "Boosting and differential privacy" (FOCS 2010); Koskela, Jälkö, Honkela,
+    "Computing tight differential privacy guarantees using FFT" (AISTATS 2020), lemma 5.
+    """
+    if not epsilon >= 0:
+        raise ValueError(f"epsilon must be >= 0, got {epsilon}")
+    return _delta(loss, compose(loss), epsilon)
+
+
+def epsilon_at(loss: PrivacyLoss, delta: float) -> float:
+    """Smallest epsilon >= 0 for which all copies together are (epsilon, delta) private, from above.
+
+    Bisection keeps an upper end whose delta, itself from above, is at most the wanted one; it stops within
+    2^-50 of the largest loss.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss.
+    delta : in (0, 1).
+
+    Raises
+    ------
+    ValueError if delta is out of range.
+    """
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be in (0, 1), got {delta}")
+    composed = compose(loss)
+    if _delta(loss, composed, 0.0) <= delta:
+        return 0.0
+    low, high = 0.0, loss.largest
+    while high - low > loss.largest * 2**-50:
+        middle = (low + high) / 2
+        if _delta(loss, composed, middle) <= delta:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def compose(loss: PrivacyLoss) -> PrivacyLoss:
+    """Loss of all copies together as that of one output: its masses to the power `copies` by convolution.
+
+    All terms are positive, so every mass keeps a relative error of at most `_rounding`, however small it is:
+    what a Fourier transform would not give.
+    """
+    mass, first = np.ones(1), 0
+    power, power_first = loss.mass, loss.first
+    copies = loss.copies
+    while copies:
+        if copies & 1:
+            mass, first = _trimmed(np.convolve(mass, power), first + power_first)
+        copies >>= 1
+        if copies:
+            power, power_first = _trimmed(np.convolve(power, power), 2 * power_first)
+    return PrivacyLoss(loss.step, first, mass, loss.largest)
+
+
+def _trimmed(mass: FloatArray, first: int) -> tuple[FloatArray, int]:
+    kept = np.flatnonzero(mass > SMALLEST)
+    return mass[kept[0] : kept[-1] + 1], first + int(kept[0])
+
+
+def _delta(loss: PrivacyLoss, composed: PrivacyLoss, epsilon: float) -> float:
+    lowered = epsilon - loss.largest * 2**-50
+    beyond = np.maximum(composed.losses - lowered, 0)
+    exceeding = float(composed.mass @ -np.expm1(-beyond))
+    return min(exceeding * (1 + _rounding(loss)) + LOST, 1.0)
+
+
+def _rounding(loss: PrivacyLoss) -> float:
+    """Relative error of a composed mass, of n copies of m atoms, and of the sum over them.
+
+    A sum of s products of positive numbers rounds by at most s units. Joining a and b copies sums over at
+    most (m - 1) min(a, b) + 1 products, and over all joins min(a, b) adds up to at most n log2(n) / 2. Each
+    copy brings the rounding of its own masses. The last sum, over at most n (m - 1) + 1 atoms, is pairwise or
+    blocked; counted as if it were not.
+    """
+    atoms, copies = len(loss.mass), loss.copies
+    units = (atoms - 1) * copies * (math.log2(copies) / 2 + 1) + 4 * copies + 4
+    return 1.01 * units * UNIT

@@ -1,0 +1,61 @@
+"""Any distribution of privacy losses on a lattice, never below the truth."""
+
+import math
+
+import numpy as np
+
+from estimators.estimate import FloatArray
+from estimators.privacy_loss import PrivacyLoss
+
+SMALLEST_FLOAT = 1e-300
+
+
+def spread(losses: FloatArray, mass: FloatArray, lowest: float, highest: float, steps: int) -> FloatArray:
+    """Split every atom between its two neighbours on a lattice, keeping its mass under P and under Q.
+
+    An atom with loss L and mass a becomes (1 - w) a at the lattice loss below and w a at the one above, with
+    w so that the mass under Q, a exp(-L), stays. Whoever sees the split output and forgets which neighbour it
+    was has the true output: so the lattice losses bound delta at every epsilon, every Rényi divergence and
+    rho from above. No loss rises by a step, so epsilon at a delta rises by less than a step for each output;
+    since the mean of exp(-L) stays, the rise is quadratic in the step where many atoms make up delta.
+
+    Parameters
+    ----------
+    losses : float64 array (m,), nats, in [lowest, highest] up to rounding.
+    mass : float64 array (m,), probabilities under P.
+    lowest, highest : ends of the lattice, nats.
+    steps : steps from one end to the other, >= 1.
+
+    Returns
+    -------
+    float64 array (steps + 1,), masses under P at lowest, lowest + step and so on.
+
+    Source: Doroshenko et al., "Connect the dots: tighter discrete approximations of privacy loss
+    distributions" (PoPETs 2022).
+    """
+    step = (highest - lowest) / steps
+    distance = np.clip((losses - lowest) / step, 0, steps)
+    below = np.minimum(distance.astype(np.int64), steps - 1)
+    share = np.expm1(-step * (distance - below)) / math.expm1(-step)
+    lower = np.bincount(below, mass * (1 - share), steps + 1).astype(np.float64)
+    return lower + np.bincount(below + 1, mass * share, steps + 1)
+
+
+def joint_loss(mass: FloatArray, largest: float, limit: float, copies: int = 1) -> PrivacyLoss:
+    """Loss of reports that depend on each other; masses too small for a float count at the largest loss.
+
+    So the figures stay bounds, but the Rényi divergence has a floor, D_alpha >= largest - 690 / (alpha - 1):
+    of the many reports that are needed for such masses, rdp and zcdp may say far more than is true. Epsilon
+    from the distribution itself does not change.
+
+    Parameters
+    ----------
+    mass : float64 array (2 m + 1,), of the losses from -largest to largest; changed in place.
+    largest : the last loss, nats.
+    limit : bound of the loss of one copy that is known beforehand, nats.
+    copies : as of PrivacyLoss.
+    """
+    half = len(mass) // 2
+    mass[-1] += SMALLEST_FLOAT
+    mass[0] += SMALLEST_FLOAT * math.exp(-largest)
+    return PrivacyLoss(largest / half, -half, mass, min(math.nextafter(largest, math.inf), limit), copies)

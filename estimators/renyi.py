@@ -1,0 +1,162 @@
+"""Rényi divergence of privacy losses, tight zCDP, and what both say as (epsilon, delta)."""
+
+import heapq
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from estimators.privacy_loss import PrivacyLoss
+
+# Relative gap between the supremum that `zcdp_rho` finds and the bound that it returns.
+RHO_GAP = 1e-12
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def renyi_divergence(loss: PrivacyLoss, order: float) -> float:
+    """D_alpha(P || Q) = ln E[exp((alpha - 1) L)] / (alpha - 1), tight: the RDP curve at one order.
+
+    Relative rounding error below 1e-13.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss, all copies together.
+    order : alpha, >= 1; at 1 the limit, which is the Kullback-Leibler divergence.
+
+    Returns
+    -------
+    Nats.
+
+    Raises
+    ------
+    ValueError if the order is out of range.
+
+    Source: Mironov, "Rényi differential privacy" (CSF 2017), definition 3; k-RAPPOR: "Tight RDP and zCDP
+    bounds for RAPPOR", theorem 6.
+    """
+    if not order >= 1:
+        raise ValueError(f"order must be >= 1, got {order}")
+    return _divergence(loss, order - 1)
+
+
+def zcdp_rho(loss: PrivacyLoss) -> float:
+    """Tight zCDP parameter: the supremum of D_alpha / alpha over alpha > 1, from above within 1e-12 of it.
+
+    The supremum need not be at alpha -> 1, and D_alpha / alpha may have several maxima, so it is enclosed by
+    branch and bound over t = alpha - 1. With u = t (1 + t) and K = t D_alpha = ln E[exp(t L)], it is the
+    supremum of K / u. No t beyond D_infinity / D_1 - 1 gives more than t -> 0 does, since D_alpha is at most
+    D_infinity. The interval with the highest `_quotient_bound` is halved until that bound does not beat the
+    best value found by more than the gap.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss that is the same when P and Q swap.
+
+    Returns
+    -------
+    rho of all copies together, nats.
+
+    Source: Bun, Steinke, "Concentrated differential privacy" (TCC 2016), definition 1.1.
+    """
+    one = replace(loss, copies=1)
+    best = _divergence(one, 0)
+    last = one.largest / best - 1
+    pending = [(-math.inf, 0.0, 0.0, last, last * _divergence(one, last))]
+    while pending and -pending[0][0] > best * (1 + RHO_GAP):
+        _, low, at_low, high, at_high = heapq.heappop(pending)
+        middle = (low + high) / 2
+        at_middle = middle * _divergence(one, middle)
+        best = max(best, at_middle / (middle * (1 + middle)))
+        for half in ((low, at_low, middle, at_middle), (middle, at_middle, high, at_high)):
+            heapq.heappush(pending, (-_quotient_bound(*half), *half))
+    return loss.copies * best * (1 + RHO_GAP)
+
+
+def epsilon_from_rho(rho: float, delta: float) -> float:
+    """Convert zCDP to (epsilon, delta): rho + 2 sqrt(rho ln(1 / delta)).
+
+    Parameters
+    ----------
+    rho : of all reports together, > 0.
+    delta : in (0, 1).
+
+    Source: Bun, Steinke, "Concentrated differential privacy" (TCC 2016), proposition 1.3.
+    """
+    return rho + 2 * math.sqrt(-rho * math.log(delta))
+
+
+def epsilon_from_renyi(loss: PrivacyLoss, delta: float) -> float:
+    """Convert the whole RDP curve to (epsilon, delta), by the order that gives least.
+
+    epsilon = D_alpha + (ln(1 / delta) - ln(alpha)) / (alpha - 1) + ln(1 - 1 / alpha), or the largest loss
+    (the limit alpha -> infinity). With t = alpha - 1 this is a convex function of t divided by t, thus
+    quasi-convex: golden section finds its minimum, and every t gives a valid epsilon. The lossless conversion
+    (Asoodeh et al., 2021, theorem 3), a search within this search, gives a relative 1e-8 less at ten reports
+    and delta <= 1e-3.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss, all copies together.
+    delta : in (0, 1).
+
+    Source: Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy" (NeurIPS 2020),
+    proposition 12.
+    """
+
+    def converted(log_t: float) -> float:
+        t = math.exp(log_t)
+        return _divergence(loss, t) - (math.log(delta) + math.log1p(t)) / t - math.log1p(1 / t)
+
+    return min(max(_golden_minimum(converted, -30.0, 30.0), 0.0), loss.largest)
+
+
+def _divergence(loss: PrivacyLoss, t: float) -> float:
+    """D_(1+t) of all copies, t >= 0, without cancellation however small the losses.
+
+    As P and Q may swap, the loss -L has the mass of L times exp(-L), so that
+    E[exp(t L)] = 1 + sum over L > 0 of P(L) (exp(t L) - 1) (1 - exp(-(t + 1) L)).
+    """
+    losses, mass = loss.losses[1 - loss.first :], loss.mass[1 - loss.first :]
+    if t == 0:
+        return -loss.copies * float(mass @ (losses * np.expm1(-losses)))
+    largest = t * float(losses[-1])
+    if largest < 500:  # e^500 is a float
+        moment = math.log1p(-float(mass @ (np.expm1(t * losses) * np.expm1(-(t + 1) * losses))))
+    else:
+        moment = largest + math.log(float(mass @ np.exp(t * losses - largest)))
+    return loss.copies * moment / t
+
+
+def _quotient_bound(low: float, at_low: float, high: float, at_high: float) -> float:
+    """Upper bound of K / u, u = t (1 + t), for t in [low, high], from K at both ends.
+
+    First, K / u = D_alpha / alpha, and D_alpha does not fall. Second, as P and Q may swap, exp(K) is
+    E[exp(-L/2) cosh((t + 1/2) L)], and (t + 1/2)^2 = u + 1/4, so exp(K) is a power series in u + 1/4 with
+    coefficients >= 0, thus convex in u. Since K <= K_low + exp(K - K_low) - 1,
+    K is below the line from (u_low, K_low) to (u_high, K_low + exp(K_high - K_low) - 1), and a line divided
+    by u is largest at an end. The second bound is off by the square of the interval.
+    """
+    bound = at_high / (high * (1 + low))
+    if at_high - at_low < 1:
+        line = (at_low + math.expm1(at_high - at_low)) / (high * (1 + high))
+        bound = min(bound, max(line, at_low / (low * (1 + low)) if low else line))
+    return bound
+
+
+def _golden_minimum(function: Callable[[float], float], low: float, high: float) -> float:
+    """Least value that golden section sees of a quasi-convex function on [low, high]."""
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_left, at_right = function(left), function(right)
+    least = min(at_left, at_right)
+    while high - low > 1e-9:
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - GOLDEN * (high - low)
+            at_left = function(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + GOLDEN * (high - low)
+            at_right = function(right)
+        least = min(least, at_left, at_right)
+    return least

@@ -1,0 +1,131 @@
+"""Longitudinal k-RR reports that share one permanent response: their exact joint privacy loss."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from estimators.estimate import FloatArray
+from estimators.longitudinal import LongitudinalKRR
+from estimators.loss_spread import SMALLEST_FLOAT, joint_loss, spread
+from estimators.privacy_loss import PrivacyLoss
+
+# Lattice steps from no loss to the largest of all reports together.
+STEPS = 1 << 14
+MOST_ENUMERATED = 30
+
+
+def shared_krr_loss(mechanism: LongitudinalKRR, reports: int) -> PrivacyLoss:
+    """Loss of several reports made from one permanent response, all together.
+
+    Let c_b of n reports show b, and r = p2 / q2. Under the true value v they have the probability
+
+        q2^n (p1 r^c_v + q1 (r^c_w + S)),  S = sum of r^c_b over all values b but v and w,
+
+    and under w the same with v and w exchanged, so that c_v, c_w and S say all. Up to 30 reports, S runs over
+    all ways to share n - c_v - c_w reports among k - 2 values. Above that, S is replaced by its two extremes,
+    weighted so that its mean stays: both probabilities are linear in S, so this tells more, and every figure
+    is an upper bound, in tests by less than 3 % of epsilon.
+
+    Losses are spread onto a lattice of 2^14 steps (see `spread`), so epsilon is above the truth by less than
+    a relative 2^-14 of the largest loss. Rounding, and lies of unequal chance, which are taken as equal
+    here, change it by less than 1e-9 where n k <= 10^9.
+
+    Parameters
+    ----------
+    mechanism : LongitudinalKRR.
+    reports : n, >= 1.
+
+    Returns
+    -------
+    PrivacyLoss of all reports together, never beyond that of the permanent response.
+    """
+    k, first, second = mechanism.k, mechanism.permanent, mechanism.instantaneous
+    log_p, log_q, log_r = math.log(first.p), math.log(first.q), math.log(second.p / second.q)
+    all_v = reports * log_r
+    likeliest = np.logaddexp(log_p + all_v, math.log((k - 1) * first.q))
+    largest = float(likeliest - np.logaddexp(log_q + all_v, math.log1p(-first.q)))
+    factorials = np.array([math.lgamma(count + 1) for count in range(reports + 1)])
+    mass = np.zeros(2 * STEPS + 1)
+    for others in _likely_counts(1 - second.p - second.q, 1 - 2 * second.q, factorials) if k > 2 else [0]:
+        log_sums, log_ways = _sums(k - 2, log_r, others, reports <= MOST_ENUMERATED)
+        c_v = np.arange(reports - others + 1)
+        c_w = c_v[::-1]
+        likelihood = np.logaddexp(log_p + log_r * c_v, log_q + np.logaddexp(log_r * c_w, log_sums))
+        log_ways = log_ways + factorials[-1] - factorials[others] - factorials[c_v] - factorials[c_w]
+        log_mass = likelihood + log_ways + reports * math.log(second.q)
+        kept = log_mass > math.log(SMALLEST_FLOAT)
+        losses = (likelihood - likelihood[:, ::-1])[kept]
+        mass += spread(losses, np.exp(log_mass[kept]), -largest, largest, 2 * STEPS)
+    return joint_loss(mass, largest, mechanism.epsilon_inf)
+
+
+def _likely_counts(rate: float, other_rate: float, factorials: FloatArray) -> list[int]:
+    """Successes among n trials whose binomial chance, of either rate, is not below SMALLEST_FLOAT.
+
+    Parameters
+    ----------
+    rate, other_rate : in (0, 1).
+    factorials : ln 0! to ln n!, float64 (n + 1,).
+    """
+    successes = np.arange(len(factorials))
+    chances = [
+        successes * math.log(chance) + successes[::-1] * math.log1p(-chance) for chance in (rate, other_rate)
+    ]
+    log_mass = np.maximum(*chances) + factorials[-1] - factorials - factorials[::-1]
+    return [int(count) for count in np.flatnonzero(log_mass > math.log(SMALLEST_FLOAT))]
+
+
+def _sums(cells: int, log_r: float, reports: int, enumerate_all: bool) -> tuple[FloatArray, FloatArray]:
+    """Sums S of r^count over cells that share reports, and the number of ways to each; logarithms of both.
+
+    Returns
+    -------
+    float64 arrays (m, 1).
+    """
+    if cells == 0:
+        return np.full((1, 1), -np.inf), np.zeros((1, 1))
+    if enumerate_all:
+        found = [_sum_and_ways(parts, cells, log_r) for parts in _partitions(reports, cells, reports)]
+    else:
+        found = _two_extremes(cells, log_r, reports)
+    log_sums, log_ways = np.array(found).T[:, :, np.newaxis]
+    return log_sums, log_ways
+
+
+def _sum_and_ways(parts: tuple[int, ...], cells: int, log_r: float) -> tuple[float, float]:
+    """Logarithms of S, and of how many sequences of reports share themselves among the cells like this."""
+    empty = cells - len(parts)
+    places = math.perm(cells, len(parts))
+    for part in set(parts):
+        places //= math.factorial(parts.count(part))
+    orders = math.factorial(sum(parts)) // math.prod(map(math.factorial, parts))
+    return math.log(empty + sum(math.exp(log_r * part) for part in parts)), math.log(places * orders)
+
+
+def _two_extremes(cells: int, log_r: float, reports: int) -> list[tuple[float, float]]:
+    """As `_sums`, but only where counts are as equal as can be and where all are in one cell, the mean kept.
+
+    A count is binomial of rate 1 / cells, so that r^count has the mean (1 + (r - 1) / cells)^reports.
+    """
+    each, more = divmod(reports, cells)
+    least = each * log_r + math.log(cells + more * math.expm1(log_r))
+    most = float(np.logaddexp(reports * log_r, math.log(cells - 1))) if cells > 1 else reports * log_r
+    mean = math.log(cells) + reports * math.log1p(math.expm1(log_r) / cells)
+    log_ways = reports * math.log(cells)
+    if most - least < 1e-9 or mean <= least:
+        return [(mean, log_ways)]
+    log_share = mean - most + math.log(math.expm1(least - mean) / math.expm1(least - most))
+    return [(least, log_ways + math.log(-math.expm1(log_share))), (most, log_ways + log_share)]
+
+
+def _partitions(total: int, most_parts: int, largest: int) -> Iterator[tuple[int, ...]]:
+    """All ways to write the total as at most so many parts, none above the largest, in falling order."""
+    if total == 0:
+        yield ()
+        return
+    for part in range(min(total, largest), 0, -1):
+        if part * most_parts < total:
+            return
+        for rest in _partitions(total - part, most_parts - 1, part):
+            yield (part, *rest)

@@ -1,0 +1,90 @@
+"""A channel given as a matrix: whole words, exact epsilon, refusals."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators.channel import GivenChannel
+from estimators.krr import KRR
+
+WORDS = 1 << 64
+SURVEY = np.array([[0.7, 0.1, 0.2], [0.2, 0.8, 0.3], [0.1, 0.1, 0.5]])
+
+
+@given(st.integers(2, 6), st.integers(2, 6), st.data())
+def test_words_are_the_matrix_to_the_last_digits(reports, values, data):
+    weights = data.draw(st.lists(st.floats(1e-6, 1), min_size=reports * values, max_size=reports * values))
+    matrix = np.reshape(weights, (reports, values))
+    matrix /= matrix.sum(axis=0)
+    mechanism = GivenChannel.from_matrix(matrix)
+    assert {sum(column) for column in mechanism.words} == {WORDS}
+    np.testing.assert_allclose(mechanism.channel, matrix, rtol=0, atol=1e-15)
+    assert mechanism.width == reports
+
+
+@given(st.integers(2, 6), st.floats(0.01, 16))
+def test_epsilon_is_the_worst_ratio_rounded_up(k, epsilon):
+    mechanism = GivenChannel.from_matrix(KRR.from_epsilon(k, epsilon).channel)
+    ratio = max(Fraction(max(row), min(row)) for row in zip(*mechanism.words, strict=True))
+    with localcontext(prec=60):
+        exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+    assert exact <= Decimal(mechanism.epsilon) <= exact + Decimal(2) ** -48
+    assert mechanism.epsilon == pytest.approx(epsilon, rel=1e-9)
+
+
+def test_epsilon_of_a_survey():
+    assert GivenChannel.from_matrix(SURVEY).epsilon == pytest.approx(math.log(7), rel=1e-15)
+
+
+def test_a_report_that_betrays_its_sender_costs_everything():
+    assert GivenChannel.from_matrix(np.eye(3)).epsilon == math.inf
+
+
+def test_a_report_that_says_nothing_costs_nothing():
+    assert GivenChannel.from_matrix(np.full((4, 2), 0.25)).epsilon == 0.0
+
+
+def test_a_report_that_nobody_makes_costs_nothing():
+    assert GivenChannel.from_matrix(np.array([[0.75, 0.25], [0.25, 0.75], [0, 0]])).epsilon == pytest.approx(
+        math.log(3), rel=1e-15
+    )
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        ([0.5, 0.5], r"matrix must have at least 2 rows and 2 columns, got shape \(2,\)"),
+        ([[1.0, 1.0]], r"matrix must have at least 2 rows and 2 columns, got shape \(1, 2\)"),
+        ([[1.0], [0.0]], r"matrix must have at least 2 rows and 2 columns, got shape \(2, 1\)"),
+        ([[1.1, 0.5], [-0.1, 0.5]], r"matrix must hold probabilities in \[0, 1\], got 1.1"),
+        ([[math.nan, 0.5], [0.5, 0.5]], r"matrix must hold probabilities in \[0, 1\], got nan"),
+        ([[0.5, 0.5], [0.5, 0.4]], r"matrix must have columns that sum to 1 within 1e-09, got 0.9"),
+    ],
+)
+def test_matrix_of_no_channel_is_refused(matrix, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        GivenChannel.from_matrix(np.array(matrix))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), r"words must hold at least 2 tuples .*, got 0 of lengths \[\]"),
+        (((WORDS, 0),), r"words must hold at least 2 tuples .*, got 1 of lengths \[2\]"),
+        (((WORDS,), (WORDS,)), r"words must hold at least 2 tuples .*, got 2 of lengths \[1\]"),
+        (((WORDS, 0), (WORDS, 0, 0)), r"words must hold at least 2 tuples .*, got 2 of lengths \[2, 3\]"),
+        (((WORDS, 0), (5, 6)), r"words must be >= 0 and .*, got a least of 5 and a sum of 11"),
+        (
+            ((WORDS, 0), (WORDS + 1, -1)),
+            rf"words must be >= 0 and .*, got a least of -1 and a sum of {WORDS}",
+        ),
+    ],
+)
+def test_words_of_no_channel_are_refused(words, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        GivenChannel(words)

@@ -1,0 +1,146 @@
+"""Plans agree with the formulas, and with what the estimators then report."""
+
+import math
+
+import numpy as np
+import pytest
+from simulation import generator, rappor_counts, zipf_counts
+
+from estimators.krr import KRR
+from estimators.krr_estimate import estimate
+from estimators.longitudinal import LongitudinalKRR
+from estimators.planning import (
+    best_bloom,
+    best_one_hot,
+    expected_std_error,
+    krr_limit,
+    reports_needed,
+    smallest_detectable,
+)
+from estimators.rappor import Rappor
+from estimators.rappor_decode import decode
+from estimators.rappor_hot import HotRappor
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_errors_of_rare_values_are_the_published_ones(epsilon):
+    """(K - 2 + e^eps) / (e^eps - 1)² for k-RR and 4 e^eps / (e^eps - 1)² for one-hot, over N."""
+    power = math.exp(epsilon)
+    krr = expected_std_error(KRR.from_epsilon(50, epsilon), 1000) ** 2
+    one_hot = expected_std_error(best_one_hot(50, epsilon), 1000) ** 2
+    assert krr == pytest.approx((48 + power) / (power - 1) ** 2 / 1000, rel=1e-6)
+    assert one_hot == pytest.approx(4 * power / (power - 1) ** 2 / 1000, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0])
+def test_the_known_rule_holds_for_its_own_rappor_only(epsilon):
+    """K < 3 e^eps + 2 with q* = 1/2, p* = 1/(e^eps + 1); symmetric bits or a permanent step raise it."""
+    rule = 3 * math.exp(epsilon) + 2
+    assert krr_limit(best_one_hot(2, epsilon), epsilon) == pytest.approx(rule, rel=1e-6)
+    flip = 1 / (math.exp(epsilon / 2) + 1)
+    symmetric = HotRappor.from_probabilities(2, 1, 0.0, flip, 1 - flip)
+    assert symmetric.epsilon == pytest.approx(epsilon, rel=1e-6)
+    assert krr_limit(symmetric, epsilon) > 1.01 * rule
+    permanent = HotRappor.from_probabilities(2, 1, 0.25, 1 / (math.exp(epsilon) + 1), 0.5)
+    assert krr_limit(permanent, epsilon) > 1.2 * rule
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_the_limit_is_where_the_errors_cross(epsilon):
+    limit = krr_limit(best_one_hot(2, epsilon), epsilon)
+    one_hot = expected_std_error(best_one_hot(2, epsilon), 1)
+    assert expected_std_error(KRR.from_epsilon(math.floor(limit), epsilon), 1) < one_hot
+    assert expected_std_error(KRR.from_epsilon(math.floor(limit) + 1, epsilon), 1) > one_hot
+
+
+@pytest.mark.parametrize(
+    "mechanism", [KRR.from_epsilon(10, 1.0), LongitudinalKRR.from_epsilons(10, 2.0, 1.0)]
+)
+def test_krr_errors_are_those_reported(mechanism):
+    counts = np.rint(100_000 * (mechanism.q + mechanism.contrast * np.array([0.5, 0.3, 0.2] + 7 * [0.0])))
+    result = estimate(counts.astype(np.int64), mechanism)
+    for value, frequency in ((0, 0.5), (1, 0.3), (9, 0.0)):
+        planned = expected_std_error(mechanism, result.reports, frequency)
+        assert planned == pytest.approx(result.std_error[value], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "candidates"),
+    [
+        (Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65), 305),
+        (best_bloom(2.0), 305),
+        (best_bloom(2.0), 20),
+    ],
+)
+def test_bloom_errors_are_those_reported(mechanism, candidates):
+    """Mean error of candidates nobody holds, beside 105 or 15 others of Zipf 1: within 12 %."""
+    words = [f"word-{i}" for i in range(candidates)]
+    held = zipf_counts(105 if candidates > 105 else 15, 336_776)
+    counts, sizes = rappor_counts(generator(1), held, words[: len(held)], mechanism)
+    reported = decode(counts, sizes, words, mechanism).std_error[len(held) :].mean()
+    assert expected_std_error(mechanism, 336_776, 0.0, candidates) == pytest.approx(reported, rel=0.12)
+
+
+def test_a_bloom_candidate_is_told_from_an_even_background():
+    """8 bits, 1 hash, 64 cohorts, all other strings even: exact to 2 %; 6 % off without the background."""
+    mechanism = Rappor.from_probabilities(8, 1, 64, 0.25, 0.35, 0.65)
+    share = mechanism.p_star + (mechanism.q_star - mechanism.p_star) / 8
+    counts, sizes = np.full((64, 8), round(share * 100_000)), np.full(64, 100_000)
+    reported = float(decode(counts, sizes, ["apple"], mechanism).std_error[0])
+    assert expected_std_error(mechanism, 6_400_000) == pytest.approx(reported, rel=0.02)
+
+
+def test_a_value_of_the_smallest_detectable_frequency_is_found_nine_times_in_ten():
+    """Normal estimates, 20,000 draws of each: 90 % found and 5 % / 50 in error, within 5 sigma."""
+    mechanism, rng = KRR.from_epsilon(50, 2.0), generator(2)
+    smallest = smallest_detectable(mechanism, 30_000, 50)
+    rare = expected_std_error(mechanism, 30_000)
+    critical = 3.090232306167813 * rare  # normal quantile of 1 - 0.05 / 50
+    held = round(smallest * 30_000)
+    ones = rng.binomial(held, mechanism.p, 20_000) + rng.binomial(30_000 - held, mechanism.q, 20_000)
+    found = (ones / 30_000 - mechanism.q) / mechanism.contrast > critical
+    assert found.mean() == pytest.approx(0.9, abs=0.011)
+    nobody = (
+        rng.binomial(30_000, mechanism.q, 20_000) / 30_000 - mechanism.q
+    ) / mechanism.contrast > critical
+    assert nobody.mean() == pytest.approx(0.001, abs=0.0012)
+
+
+def test_too_few_reports_detect_nothing():
+    assert smallest_detectable(KRR.from_epsilon(1000, 0.1), 100, 1000) == math.inf
+
+
+@pytest.mark.parametrize("wanted", [0.5, 0.01, 1e-4])
+def test_reports_needed_are_just_enough(wanted):
+    mechanism = best_one_hot(10, 1.0)
+    needed = reports_needed(mechanism, wanted)
+    assert expected_std_error(mechanism, needed) <= wanted
+    if needed > 1:
+        assert expected_std_error(mechanism, needed - 1) > wanted
+
+
+def test_best_mechanisms_keep_epsilon():
+    for made in (best_one_hot(10, 1.0), best_bloom(1.0)):
+        assert 0.999 < made.epsilon <= 1.0
+
+
+KEPT = KRR.from_epsilon(4, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: expected_std_error(KEPT, 0), "reports must be at least 1, got 0"),
+        (lambda: expected_std_error(KEPT, 9, 1.5), r"frequency must be in \[0, 1\], got 1.5"),
+        (lambda: expected_std_error(KEPT, 9, 0.0, 0), "candidates must be at least 1, got 0"),
+        (lambda: smallest_detectable(KEPT, 9, 0), "values must be at least 1, got 0"),
+        (lambda: reports_needed(KEPT, 0.0), "std_error must be above 0, got 0.0"),
+        (lambda: reports_needed(KEPT, math.nan), "std_error must be above 0, got nan"),
+        (lambda: best_one_hot(4, 0.0), r"epsilon must be in \(0, 16\], got 0.0"),
+        (lambda: best_bloom(17.0), r"epsilon must be in \(0, 16\], got 17.0"),
+        (lambda: krr_limit(best_one_hot(4, 1.0), -1.0), r"epsilon must be in \(0, 16\], got -1.0"),
+    ],
+)
+def test_bad_parameters_are_refused(call, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        call()

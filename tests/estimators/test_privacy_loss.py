@@ -1,0 +1,121 @@
+"""The loss of one report is that of the outputs, enumerated; integer thresholds included."""
+
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+
+from estimators.krr import KRR, WORDS
+from estimators.longitudinal import LongitudinalKRR
+from estimators.privacy_loss import PrivacyLoss, bits_loss, krr_loss, longitudinal_loss
+from estimators.rappor_hot import HotRappor
+from estimators.two_step import WORDS as BIT_WORDS
+
+Row = list[Fraction]
+
+
+def lies(mechanism: KRR, truth: int) -> Row:
+    """P(report w | truth), counting the words that multiply-shift sends to each lie."""
+    others = mechanism.k - 1
+    starts = [-(-number * WORDS // others) for number in range(others + 1)]
+    chance = 1 - Fraction(mechanism.threshold, WORDS)
+    row = [chance * Fraction(starts[number + 1] - starts[number], WORDS) for number in range(others)]
+    return [*row[:truth], 1 - chance, *row[truth:]]
+
+
+def channel(mechanism: KRR) -> list[Row]:
+    return [lies(mechanism, truth) for truth in range(mechanism.k)]
+
+
+def excess(first: Row, second: Row, odds: Fraction) -> Fraction:
+    return sum((max(p - odds * q, Fraction(0)) for p, q in zip(first, second, strict=True)), Fraction(0))
+
+
+def excess_of(loss: PrivacyLoss, odds: Fraction) -> float:
+    """Delta at epsilon ln(odds) of one copy, from the masses under P and Q."""
+    return float(np.maximum(loss.mass - float(odds) * loss.mass * np.exp(-loss.losses), 0).sum())
+
+
+ODDS = [Fraction(1), Fraction(11, 10), Fraction(3, 2), Fraction(5, 2)]
+
+
+@pytest.mark.parametrize("k", [2, 3, 7, 11])
+def test_krr_is_its_channel_for_the_worst_pair(k: int) -> None:
+    mechanism = KRR.from_epsilon(k, 1.0)
+    rows = channel(mechanism)
+    for odds in ODDS:
+        worst = max(excess(rows[v], rows[w], odds) for v, w in product(range(k), repeat=2) if v != w)
+        assert excess_of(krr_loss(mechanism), odds) == pytest.approx(float(worst), rel=1e-14)
+
+
+@pytest.mark.parametrize("k", [3, 7])
+def test_longitudinal_is_its_channel_for_the_worst_pair(k: int) -> None:
+    mechanism = LongitudinalKRR(KRR.from_epsilon(k, 2.0), KRR.from_epsilon(k, 1.0))
+    first, second = channel(mechanism.permanent), channel(mechanism.instantaneous)
+    rows = [[sum((row[b] * second[b][y] for b in range(k)), Fraction(0)) for y in range(k)] for row in first]
+    for odds in ODDS:
+        worst = max(excess(rows[v], rows[w], odds) for v, w in product(range(k), repeat=2) if v != w)
+        assert excess_of(longitudinal_loss(mechanism), odds) == pytest.approx(float(worst), rel=1e-14)
+
+
+@pytest.mark.parametrize("k", [2, 3, 7, 1000, 2**20 + 1, 2**31])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_the_step_is_epsilon_from_above(k: int, epsilon: float) -> None:
+    mechanism = KRR.from_epsilon(k, epsilon)
+    loss = krr_loss(mechanism)
+    assert loss.largest == mechanism.epsilon
+    assert mechanism.epsilon <= loss.step <= mechanism.epsilon * (1 + 2**-52) + k**2 * 2**-63
+
+
+def bit_row(true_bits: tuple[int, ...], mechanism: HotRappor) -> Row:
+    """P(report | true bits) for every report of these bits."""
+    flip, p, q = (
+        Fraction(threshold, BIT_WORDS)
+        for threshold in (mechanism.flip_threshold, mechanism.p_threshold, mechanism.q_threshold)
+    )
+    ones = [q + (p - q) * (flip if bit else 1 - flip) for bit in true_bits]
+    return [
+        prod((one if shown else 1 - one for one, shown in zip(ones, report, strict=True)), start=Fraction(1))
+        for report in product((0, 1), repeat=len(true_bits))
+    ]
+
+
+@pytest.mark.parametrize("ones", [1, 2, 3])
+def test_bits_are_all_reports_of_the_differing_bits(ones: int) -> None:
+    mechanism = HotRappor.from_probabilities(8, ones, f=0.3, p=0.2, q=0.7)
+    first = bit_row((1,) * ones + (0,) * ones, mechanism)
+    second = bit_row((0,) * ones + (1,) * ones, mechanism)
+    one = bits_loss(mechanism, ones)
+    assert one.copies == ones
+    mass = np.ones(1)
+    for _ in range(ones):
+        mass = np.convolve(mass, one.mass)
+    together = PrivacyLoss(one.step, -ones, mass, one.largest)
+    for odds in ODDS:
+        assert excess_of(together, odds) == pytest.approx(float(excess(first, second, odds)), rel=1e-13)
+    assert mechanism.epsilon_one * (1 - 1e-15) <= one.largest <= mechanism.epsilon_one
+
+
+def test_pairs_that_differ_in_fewer_bits_show_less() -> None:
+    mechanism = HotRappor.from_probabilities(8, 2, f=0.3, p=0.2, q=0.7)
+    pairs = [((1, 1, 0, 0), (0, 0, 1, 1)), ((1, 1, 0), (0, 0, 1)), ((1, 1), (0, 0)), ((1, 0), (0, 1))]
+    for odds in ODDS:
+        worst, *fewer = (excess(bit_row(v, mechanism), bit_row(w, mechanism), odds) for v, w in pairs)
+        assert all(other <= worst for other in fewer)
+
+
+def test_swapping_the_values_changes_nothing() -> None:
+    mechanism = HotRappor.from_probabilities(8, 1, f=0.3, p=0.2, q=0.7)
+    for loss in (krr_loss(KRR.from_epsilon(5, 1.0)), bits_loss(mechanism, 1)):
+        under_q = loss.mass * np.exp(-loss.losses)
+        assert under_q == pytest.approx(loss.mass[::-1], rel=1e-14)
+
+
+def test_the_largest_loss_of_many_is_rounded_up() -> None:
+    loss = krr_loss(KRR.from_epsilon(16, 0.1))
+    for reports in (1, 3, 7, 8, 1000):
+        assert Fraction(loss.times(reports).largest) >= reports * Fraction(loss.largest)
+        assert loss.times(reports).largest == pytest.approx(reports * loss.largest, rel=2**-52)
+    assert krr_loss(KRR.from_epsilon(16, 1.0)).times(8).largest == 8.0

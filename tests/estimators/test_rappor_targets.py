@@ -1,0 +1,98 @@
+"""f, p and q from two epsilons: both kept, both reached where that can be, and no better choice exists."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators.rappor import Rappor
+from estimators.rappor_hot import HotRappor
+from estimators.rappor_targets import choose_thresholds
+
+
+def variance(p_star, q_star):
+    return p_star * (1 - p_star) / (q_star - p_star) ** 2
+
+
+@given(st.integers(1, 16), st.floats(0.01, 40), st.floats(0.01, 1))
+def test_both_epsilons_are_kept_and_as_close_as_32_bits_allow(hashes, epsilon_inf, part):
+    epsilon_one = part * epsilon_inf
+    mechanism = Rappor(128, hashes, 8, *choose_thresholds(hashes, epsilon_inf, epsilon_one))
+    assert mechanism.epsilon_inf <= epsilon_inf
+    assert mechanism.epsilon_one <= epsilon_one
+    if epsilon_inf / hashes <= 20:  # f is not the least that there is
+        assert mechanism.epsilon_inf >= epsilon_inf * (1 - 1e-4)
+        assert mechanism.epsilon_one >= epsilon_one * (1 - 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("hashes", "epsilon_inf", "epsilon_one"),
+    [(2, 10.39088168983715, 1.0), (3, 6.7297986830701884e-06, 6.705324997826774e-06)],
+)
+def test_rounding_of_floats_never_breaks_a_target(hashes, epsilon_inf, epsilon_one):
+    """Where floats alone put f one unit too low, and p."""
+    mechanism = Rappor(128, hashes, 8, *choose_thresholds(hashes, epsilon_inf, epsilon_one))
+    assert mechanism.epsilon_inf <= epsilon_inf
+    assert mechanism.epsilon_one <= epsilon_one
+
+
+@pytest.mark.parametrize("ones", [1, 2])
+@pytest.mark.parametrize("epsilon_inf", [0.5, 2.0, 6.0])
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 1.0])
+def test_no_other_choice_that_keeps_both_has_less_variance(ones, epsilon_inf, part):
+    """All f, p and q on a grid; its best comes within a quarter, so that the search is seen to be one."""
+    epsilon_one = part * epsilon_inf
+    mechanism = HotRappor(8, ones, *choose_thresholds(ones, epsilon_inf, epsilon_one))
+    least_flip = 1 / (1 + math.exp(epsilon_inf / (2 * ones)))
+    flip, p, q = np.meshgrid(
+        np.linspace(least_flip, 0.5, 12, endpoint=False),
+        np.linspace(0, 1, 250),
+        np.linspace(0, 1, 250),
+        sparse=True,
+    )
+    p_star, q_star = p * (1 - flip) + q * flip, q * (1 - flip) + p * flip
+    kept = (p_star < q_star) & (
+        q_star * (1 - p_star) <= p_star * (1 - q_star) * math.exp(epsilon_one / ones) * (1 + 1e-12)
+    )
+    best = variance(p_star[kept], q_star[kept]).min()
+    chosen = variance(mechanism.p_star, mechanism.q_star)
+    assert chosen <= best * (1 + 1e-6)
+    assert best <= chosen * 1.25
+
+
+def test_with_room_in_epsilon_inf_the_rates_are_the_known_optimum():
+    mechanism = HotRappor(8, 1, *choose_thresholds(1, 8.0, 1.0))
+    assert mechanism.q_star == pytest.approx(0.5, abs=1e-8)
+    assert mechanism.p_star == pytest.approx(1 / (math.e + 1), abs=1e-8)
+
+
+def test_one_report_that_may_cost_all_needs_no_second_step():
+    flip, p, q = choose_thresholds(1, 2.0, 2.0)
+    assert (p, q) == (1, (1 << 32) - 1)
+    assert flip == pytest.approx((1 << 32) / (1 + math.e), rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 2.0, 1.0), "ones must be at least 1, got 0"),
+        ((1, 0.0, 1.0), r"epsilon_inf must be in \(0, 64\], got 0.0"),
+        ((1, 65.0, 1.0), r"epsilon_inf must be in \(0, 64\], got 65.0"),
+        ((1, math.nan, 1.0), r"epsilon_inf must be in \(0, 64\], got nan"),
+        ((2, 2.0, 1e-6), r"epsilon_one must be in \[2e-06, epsilon_inf = 2.0\], got 1e-06"),
+        ((2, 2.0, 2.5), r"epsilon_one must be in \[2e-06, epsilon_inf = 2.0\], got 2.5"),
+        ((2, 2.0, math.nan), r"epsilon_one must be in \[2e-06, epsilon_inf = 2.0\], got nan"),
+    ],
+)
+def test_target_out_of_range_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        choose_thresholds(*arguments)
+
+
+@pytest.mark.parametrize(("ones", "epsilon_inf"), [(1, 1e-6), (16, 16e-6), (1, 64.0), (3, 1.0)])
+def test_least_epsilon_one_can_be_realised(ones, epsilon_inf):
+    mechanism = HotRappor(64, ones, *choose_thresholds(ones, epsilon_inf, 1e-6 * ones))
+    assert mechanism.epsilon_one <= 1e-6 * ones
+    assert mechanism.epsilon_inf <= epsilon_inf
