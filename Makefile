@@ -3,10 +3,10 @@
 # Where setpriv is (Linux), the kernel ends what make has started when make itself is killed.
 GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 
-.PHONY: help install java check test demo lock
+.PHONY: help install java check test demo bench-estimators lock
 
 help: ## what there is to make
-	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
 
 install: .venv/installed ## the environment in .venv, with the command .venv/bin/deniable
 
@@ -27,6 +27,10 @@ test: .venv/installed java ## all tests, those with a real broker included
 demo: .venv/installed java ## the flights of a year through a real Kafka, estimates live
 	@$(GUARD) .venv/bin/deniable demo $(ARGS)
 
+bench-estimators: .venv/installed ## coverage of the intervals, and the comparison of the MLE* poster
+	@$(GUARD) .venv/bin/python -m bench.coverage
+	@$(GUARD) .venv/bin/python -m bench.estimators_poster
+
 lock: ## requirements.lock anew from pyproject.toml, with uv
-	uv pip compile --quiet --generate-hashes --universal --extra dev --extra demo \
+	uv pip compile --quiet --generate-hashes --universal --extra dev --extra demo --extra bench \
 		--custom-compile-command "make lock" pyproject.toml -o requirements.lock

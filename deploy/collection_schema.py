@@ -13,6 +13,7 @@ from estimators.rappor import Rappor
 
 YEAR_SECONDS = 366 * 86_400
 LARGEST_SIZE = 1_400_000
+MOST_CANDIDATES = 1_000_000
 
 Name = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,62}$")]
 Prefix = Annotated[str, Meta(pattern="^[a-zA-Z0-9._-]{0,100}$")]
@@ -117,7 +118,7 @@ class RapporEntry(_Entry, frozen=True, forbid_unknown_fields=True, tag="rappor",
         mechanism = Rappor.from_probabilities(self.bits, self.hashes, self.cohorts, self.f, self.p, self.q)
         candidates = tuple(self._candidates(folder))
         _check_distinct("candidates", candidates)
-        _check("number of candidates", len(candidates), 1, self.bits * self.cohorts - 1)
+        _check("number of candidates", len(candidates), 1, MOST_CANDIDATES)
         return Collection(
             name=self.name,
             mechanism=mechanism,

@@ -12,12 +12,16 @@ from aggregator.owner import Deployment
 from aggregator.replay import ReplayError, replay
 from aggregator.worker import run_worker
 from deploy import topic_setup
+from deploy.account_command import account
 from deploy.broker import Broker
 from deploy.collection_file import DEFAULT_FILE, Configuration, load
 from deploy.demo import run_demo
 from deploy.describe import describe
+from deploy.estimate_command import estimate
+from deploy.estimate_rappor_command import rappor_command
 from deploy.feed import Feed, feed_collection
 from deploy.logs import configure_logs
+from deploy.plan_command import plan_command
 from deploy.topic_setup import TopicError
 from deploy.watch import watch_collection
 
@@ -255,6 +259,11 @@ def check(config: Path) -> None:
     loaded = load(config)
     for collection in loaded.collections:
         click.echo(describe(collection))
+
+
+estimate.add_command(rappor_command)
+for _command in (estimate, account, plan_command):
+    deniable.add_command(_command)
 
 
 def _require_topics(loaded: Configuration) -> None:

@@ -73,14 +73,15 @@ COMMANDS = dict(leaves(deniable, "deniable"))
 
 
 def test_the_commands_are_those_that_were_promised() -> None:
-    words = "demo broker topics aggregate produce watch replay check"
+    words = "demo broker topics aggregate produce watch replay check estimate account plan"
     assert set(deniable.commands) == set(words.split())
     assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_says_what_and_gives_an_example_that_is_one(name: str, run: Run) -> None:
-    Path("f.csv").touch()
+    for file in ("f.csv", "p.csv", "c.csv", "m.csv"):
+        Path(file).touch()
     ended = run(f"{name.removeprefix('deniable')} --help")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f"Usage: {name} ")

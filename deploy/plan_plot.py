@@ -1,0 +1,55 @@
+"""The plot of `deniable plan`: how small a frequency can be detected, by the number of reports."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+import numpy as np
+
+from estimators.planning import Mechanism, smallest_detectable
+
+_POINTS = 61
+_DECADES = 2  # on either side of the number of reports asked for
+
+
+def save_plot(
+    path: Path, mechanisms: Mapping[str, Mechanism], values: int, epsilon: float, reports: int
+) -> None:
+    """Write a PNG with one curve for each mechanism, around the number of reports.
+
+    Parameters
+    ----------
+    path : file to write.
+    mechanisms : by name.
+    values : values that are looked at.
+    epsilon : as declared, for the title.
+    reports : number of reports that is marked.
+
+    Raises
+    ------
+    click.ClickException if matplotlib is not installed, or the file cannot be written.
+    """
+    try:
+        from matplotlib.figure import Figure  # here: only a plot needs it
+    except ImportError as error:
+        raise click.ClickException(
+            "--plot needs matplotlib: install the extra `bench`, as in deniable[bench]"
+        ) from error
+    numbers = reports * 10.0 ** np.linspace(-_DECADES, _DECADES, _POINTS)
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for name, mechanism in mechanisms.items():
+        found = [smallest_detectable(mechanism, max(1, round(number)), values) for number in numbers]
+        axes.loglog(numbers, np.where(np.isfinite(found), found, np.nan), label=name)
+    axes.axvline(reports, color="gray", linestyle=":", label=f"{reports:,} reports")
+    axes.set(
+        xlabel="reports",
+        ylabel="smallest detectable frequency",
+        title=f"{values:,} values, epsilon {epsilon:g}",
+    )
+    axes.grid(visible=True, which="both", alpha=0.3)
+    axes.legend()
+    try:
+        figure.savefig(path, format="png", dpi=150)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {error.strerror}") from error
