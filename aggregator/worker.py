@@ -26,7 +26,12 @@ class WorkerError(RuntimeError):
     """The worker cannot go on; the message says why."""
 
 
-async def run_worker(deployment: Deployment, web_port: int, listening: Callable[[int], None]) -> None:
+async def run_worker(
+    deployment: Deployment,
+    web_port: int,
+    listening: Callable[[int], None],
+    stopping: Callable[[], None] = lambda: None,
+) -> None:
     """Work until SIGINT or SIGTERM, then write last checkpoints and leave the group.
 
     Parameters
@@ -34,6 +39,7 @@ async def run_worker(deployment: Deployment, web_port: int, listening: Callable[
     deployment : what to work on.
     web_port : port of the page and of /metrics on loopback; 0 for a free one.
     listening : called with the port once the web server listens.
+    stopping : called when the stop begins; Faust may never end it while no broker answers.
 
     Raises
     ------
@@ -52,6 +58,7 @@ async def run_worker(deployment: Deployment, web_port: int, listening: Callable[
     try:
         await _serve(app, owners, stop)
     finally:
+        stopping()
         following.cancel()
         await _stop(app, owners)
         await web.stop()

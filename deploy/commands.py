@@ -1,7 +1,9 @@
 """The commands: their options, and what they call."""
 
 import asyncio
+import os
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -26,6 +28,7 @@ from deploy.topic_setup import TopicError
 from deploy.watch import watch_collection
 
 DEFAULT_WEB_PORT = 8321
+STOP_SECONDS = 15.0
 
 _config = click.option(
     "--config",
@@ -199,7 +202,7 @@ def aggregate(web_port: int, config: Path, bootstrap_servers: str | None) -> Non
     """
     loaded = load(config, bootstrap_servers)
     _require_topics(loaded)
-    asyncio.run(run_worker(_deployment(loaded), web_port, _announce))
+    asyncio.run(run_worker(_deployment(loaded), web_port, _announce, _end_in_time))
 
 
 @deniable.command()
@@ -274,6 +277,13 @@ def _require_topics(loaded: Configuration) -> None:
 
 def _deployment(loaded: Configuration) -> Deployment:
     return Deployment(loaded.kafka.bootstrap_servers, loaded.topics, loaded.by_fingerprint())
+
+
+def _end_in_time() -> None:
+    """End the process even if its stop hangs, as Faust's does without a broker; ledgers bear a kill -9."""
+    deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
+    deadline.daemon = True
+    deadline.start()
 
 
 def _announce(port: int) -> None:

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.demo_verdict import Judged
+from deploy.describe import rounded_up
 
 LIVE_ROWS = 16
 
@@ -22,8 +23,9 @@ def truth_table(judged: Judged, rows: int | None = None, missed: Set[str] = froz
     missed : values to mark, since their interval does not hold the truth.
     """
     collection, estimate = judged.collection, judged.estimate
+    epsilon = rounded_up(collection.mechanism.epsilon)
     table = Table(
-        title=f"{collection.name}: {estimate.reports:,} reports, epsilon {collection.mechanism.epsilon:.3g}",
+        title=f"{collection.name}: {estimate.reports:,} reports, epsilon {epsilon}",
         title_justify="left",
         pad_edge=False,
     )

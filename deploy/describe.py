@@ -1,6 +1,7 @@
 """A collection in words: what it asks, and what an answer costs."""
 
 import math
+from decimal import ROUND_CEILING, Context
 
 from estimators.collection import Collection
 from estimators.rappor import Rappor
@@ -13,17 +14,22 @@ def describe(collection: Collection) -> str:
     lines = [
         f"{collection.name}: {_mechanism(collection)}, windows of {collection.window_seconds} s"
         f" + {collection.grace_seconds} s grace, fingerprint {collection.fingerprint:016x}",
-        f"  one report: epsilon {mechanism.epsilon:.4g}, it cannot change anyone's odds by more than"
-        f" a factor {factor:.3g}",
+        f"  one report: epsilon {rounded_up(mechanism.epsilon)}, it cannot change anyone's odds by more than"
+        f" a factor {rounded_up(factor)}",
     ]
     if isinstance(mechanism, Rappor) and collection.memoize:
         lines.append(
-            f"  all reports of one client and unchanged value: epsilon {mechanism.epsilon_inf:.4g}; "
+            f"  all reports of one client and unchanged value: epsilon {rounded_up(mechanism.epsilon_inf)}; "
             "that a value changed is not hidden"
         )
     else:
         lines.append("  every further report of one client costs as much again: no budget is enforced")
     return "\n".join(lines)
+
+
+def rounded_up(figure: float) -> str:
+    """Four digits, never below the figure: a privacy loss is not stated below the truth."""
+    return f"{Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(figure):f}"
 
 
 def _mechanism(collection: Collection) -> str:

@@ -1,6 +1,8 @@
 """A collection in words: the figures are those of its mechanism."""
 
-from deploy.describe import describe
+import pytest
+
+from deploy.describe import describe, rounded_up
 from estimators.collection import Collection
 from estimators.krr import KRR
 from estimators.rappor import Rappor
@@ -13,7 +15,7 @@ def test_krr_says_what_one_report_and_every_further_one_cost() -> None:
     assert describe(collection) == (
         "carrier: k-RR over 4 buckets, the last one for all other values, windows of 60 s + 30 s grace,"
         f" fingerprint {collection.fingerprint:016x}\n"
-        "  one report: epsilon 2, it cannot change anyone's odds by more than a factor 7.39\n"
+        "  one report: epsilon 2, it cannot change anyone's odds by more than a factor 7.390\n"
         "  every further report of one client costs as much again: no budget is enforced"
     )
 
@@ -22,12 +24,20 @@ def test_memoized_rappor_says_what_all_reports_of_a_value_cost() -> None:
     lines = describe(Collection("place", RAPPOR, candidates=("x", "y"), memoize=True)).splitlines()
     assert lines[0].startswith("place: RAPPOR, 128 bits, 2 hashes, 8 cohorts, 2 candidates, windows of 60 s")
     assert lines[2] == (
-        f"  all reports of one client and unchanged value: epsilon {RAPPOR.epsilon_inf:.4g}; "
+        f"  all reports of one client and unchanged value: epsilon {rounded_up(RAPPOR.epsilon_inf)}; "
         "that a value changed is not hidden"
     )
 
 
 def test_rappor_without_memory_adds_up() -> None:
     lines = describe(Collection("place", RAPPOR, candidates=("x",))).splitlines()
-    assert lines[1].startswith(f"  one report: epsilon {RAPPOR.epsilon_one:.4g}, ")
+    assert lines[1].startswith("  one report: epsilon 1.832, ")
     assert lines[2] == "  every further report of one client costs as much again: no budget is enforced"
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [(1.83133237, "1.832"), (6.2422, "6.243"), (3.0, "3"), (1 + 1e-12, "1.001"), (float("inf"), "Infinity")],
+)
+def test_a_figure_is_never_stated_below_the_truth(figure: float, said: str) -> None:
+    assert rounded_up(figure) == said
