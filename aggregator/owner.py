@@ -27,6 +27,7 @@ from estimators.collection import Collection
 CHECKPOINT_SECONDS = 0.5
 PUBLISH_SECONDS = 2.0
 STUCK_SECONDS = 2.0
+STALL_SECONDS = 20.0
 OPEN_SECONDS = 60.0
 RETRY_SECONDS = 1.0
 CLOCK_SKEW_MILLISECONDS = 5000  # how far brokers' clocks may differ before an idle partition counts as closed
@@ -128,8 +129,9 @@ class Owner:
             estimating = tasks.create_task(estimator.run(reader))
             while not stopping.is_set():
                 await asyncio.sleep(CHECKPOINT_SECONDS)
-                await self._checkpoint(ledger, estimator, store)
-                await self._rewind_if_stuck(ledger)
+                async with asyncio.timeout(STALL_SECONDS):  # a client without a broker may wait for ever
+                    await self._checkpoint(ledger, estimator, store)
+                    await self._rewind_if_stuck(ledger)
             estimating.cancel()
 
     async def _checkpoint(self, ledger: Ledger, estimator: Estimator, store: LedgerStore) -> None:
