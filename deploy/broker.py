@@ -5,10 +5,10 @@ from pathlib import Path
 from types import TracebackType
 
 from deploy.broker_errors import BrokerError
-from deploy.broker_folder import BrokerFolder
 from deploy.broker_jars import fetch_jars, find_java
 from deploy.broker_process import LOG_NAME, format_once, run_broker, wait_until_it_answers, write_settings
 from deploy.children import Child, last_lines, signal_group, stop
+from deploy.held_folder import HeldFolder
 from deploy.ports import free_port, require_free
 
 START_SECONDS = 60.0
@@ -29,7 +29,7 @@ class Broker:
     def __init__(self, data_dir: Path | None = None, port: int = 0) -> None:
         self._data_dir = data_dir
         self._port = port
-        self._folder: BrokerFolder | None = None
+        self._folder: HeldFolder | None = None
         self._child: Child | None = None
 
     def __enter__(self) -> "Broker":
@@ -63,14 +63,15 @@ class Broker:
 
         Raises
         ------
-        BrokerError when the port or the data folder is in use, when Java or Maven is missing, or, with the
-        last lines of the log, when the broker does not answer within 60 s. Nothing is left running then.
+        BrokerError when the port is in use, when Java or Maven is missing, or, with the last lines of the
+        log, when the broker does not answer within 60 s; FolderError when the data folder cannot be had.
+        Nothing is left running then.
         """
         if self._child is not None and self._child.poll() is None:
             return self.bootstrap_servers
         try:
             java, libs = find_java(), fetch_jars()
-            self._folder = self._folder or BrokerFolder(self._data_dir)
+            self._folder = self._folder or HeldFolder(self._data_dir)
             self._come_up(self._folder.path, java, libs)
         except BaseException:
             self.stop()

@@ -10,10 +10,9 @@ from pathlib import Path
 import structlog
 
 from deploy.broker_errors import BrokerError, ToolMissingError
-from deploy.broker_folder import cache_folder, lock
 from deploy.children import last_lines, spawn, stop
+from deploy.held_folder import cache_folder, lock
 
-KAFKA_VERSION = "4.3.1"
 POM = Path(__file__).parent / "kafka" / "pom.xml"
 LEAST_JAVA = 17
 MAVEN_SECONDS = 600
@@ -46,13 +45,13 @@ def fetch_jars() -> Path:
 
     Raises
     ------
-    ToolMissingError without Maven, BrokerError with Maven's last lines when it fails.
+    ToolMissingError without Maven, BrokerError with Maven's last lines when it fails, FolderError when the
+    cache folder cannot be written.
     """
-    # Named after the list of jars too, so that a changed list is fetched anew.
+    # Named after the list of jars, so that a changed list is fetched anew.
     digest = blake2b(POM.read_bytes(), digest_size=4).hexdigest()
-    folder = cache_folder() / f"kafka-{KAFKA_VERSION}"
+    folder = cache_folder() / "kafka"
     libs = folder / f"libs-{digest}"
-    folder.mkdir(parents=True, exist_ok=True)
     with lock(folder):
         if not libs.is_dir():
             _fetch(libs)

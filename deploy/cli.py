@@ -1,69 +1,84 @@
-"""The command `deniable`: how it starts, ends, and says what is wrong."""
+"""The command `deniable`: how it starts, ends, and says what is wrong.
+
+Rule: what takes long to import is imported after SIGINT is handled, so that Ctrl-C is quiet from the start.
+"""
 
 import signal
 import sys
+from contextlib import suppress
 
-import aiokafka.errors
-import click
-import kafka.errors
-
-from aggregator.ledger import UnknownFingerprint
-from aggregator.replay import ReplayError
-from aggregator.rows import RowError
-from aggregator.web import PortInUseError
-from aggregator.worker import WorkerError
-from deploy.addresses import UnreachableError
-from deploy.broker_errors import BrokerError
-from deploy.collection_file import CollectionFileError
-from deploy.commands import deniable
-from deploy.demo_setup import DemoError
-from deploy.feed import FeedError
-from deploy.flights import FlightsError
-from deploy.topic_setup import TopicError
-from producers.connection import DeliveryError
-from producers.secret import SecretError
+from deploy import standard_streams
+from deploy.signals import end_in_good_order, handle, leave_at_once
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 #: What a user or an operator can mend: one line on stderr, exit status 1, never a traceback.
 EXPECTED = (
-    BrokerError,
-    CollectionFileError,
-    DeliveryError,
-    DemoError,
-    FeedError,
-    FlightsError,
-    PortInUseError,
-    ReplayError,
-    RowError,
-    SecretError,
-    TopicError,
-    UnknownFingerprint,
-    UnreachableError,
-    WorkerError,
-    aiokafka.errors.KafkaError,
-    kafka.errors.KafkaError,
+    ("aggregator.ledger", "UnknownFingerprint"),
+    ("aggregator.replay", "ReplayError"),
+    ("aggregator.rows", "RowError"),
+    ("aggregator.web", "PortInUseError"),
+    ("aggregator.worker", "WorkerError"),
+    ("aiokafka.errors", "KafkaError"),
+    ("deploy.addresses", "UnreachableError"),
+    ("deploy.broker_errors", "BrokerError"),
+    ("deploy.collection_file", "CollectionFileError"),
+    ("deploy.demo_setup", "DemoError"),
+    ("deploy.feed", "FeedError"),
+    ("deploy.flights", "FlightsError"),
+    ("deploy.held_folder", "FolderError"),
+    ("deploy.topic_setup", "TopicError"),
+    ("kafka.errors", "KafkaError"),
+    ("producers.connection", "DeliveryError"),
+    ("producers.secret", "SecretError"),
 )
 
 
 def main() -> None:
     """Run the command and say in one line what a user can mend."""
+    standard_streams.open_closed()
+    handle(signal.SIGINT, leave_at_once)  # until the command is loaded
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup wants it
-            signal.signal(number, _end)
+        handle(number, end_in_good_order)
     try:
-        code = deniable.main(prog_name="deniable", standalone_mode=False)
+        status = _run()
+    except OSError as error:  # the system refused something: a disk is full, a stream is closed
+        status = _refuse(standard_streams.flush() or _words(error))
+    handle(signal.SIGINT, leave_at_once)
+    lost = standard_streams.flush()
+    sys.exit(_refuse(lost) if lost else status)
+
+
+def _run() -> int:
+    import click
+
+    from deploy.commands import deniable
+
+    try:
+        status = deniable.main(prog_name="deniable", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
-        sys.exit(INTERRUPTED)
+        return INTERRUPTED
+    except SystemExit as ended:
+        status = ended.code
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
-    except EXPECTED as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
-    sys.exit(code if isinstance(code, int) else 0)
+        return error.exit_code
+    except _expected() as error:
+        return _refuse(str(error))
+    return status if isinstance(status, int) else 0
 
 
-def _end(number: int, _: object) -> None:
-    """End in good order, children included, as with Ctrl-C."""
-    sys.exit(128 + number)
+def _expected() -> tuple[type[BaseException], ...]:
+    """Those of EXPECTED whose modules are loaded; no other can have been raised."""
+    return tuple(getattr(sys.modules[module], name) for module, name in EXPECTED if module in sys.modules)
+
+
+def _refuse(said: str) -> int:
+    with suppress(OSError):  # stderr may be what is full
+        print(f"Error: {said}", file=sys.stderr, flush=True)  # noqa: T201 - click may not be loaded
+    return 1
+
+
+def _words(error: OSError) -> str:
+    reason = error.strerror or repr(error)
+    return f"{error.filename}: {reason}" if error.filename else reason

@@ -18,7 +18,14 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from aggregator.topics import Topics
 from deploy.addresses import check_addresses
-from deploy.collection_schema import File, KafkaSection, KRREntry, ProducerSection, RapporEntry
+from deploy.collection_schema import (
+    File,
+    KafkaSection,
+    KRREntry,
+    ProducerSection,
+    RapporEntry,
+    read_text,
+)
 from estimators.collection import Collection
 
 DEFAULT_FILE = Path("deniable.yaml")
@@ -100,7 +107,7 @@ def load(
 
 
 def _read(path: Path) -> dict[str, Any]:
-    document = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    document = YAML(typ="safe", pure=True).load(read_text(path))
     if not isinstance(document, dict):
         raise ValueError(
             f"must be a mapping with revision, collections, kafka and producer, got {type(document).__name__}"

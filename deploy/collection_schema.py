@@ -1,6 +1,7 @@
 """What may stand in the collection file: its sections, its fields with their ranges, and what they build."""
 
 from collections.abc import Iterable
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,6 +15,7 @@ from estimators.rappor import Rappor
 YEAR_SECONDS = 366 * 86_400
 LARGEST_SIZE = 1_400_000
 MOST_CANDIDATES = 1_000_000
+MOST_BYTES = 1 << 26  # of a file; a million candidates of 64 bytes
 
 Name = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,62}$")]
 Prefix = Annotated[str, Meta(pattern="^[a-zA-Z0-9._-]{0,100}$")]
@@ -140,11 +142,13 @@ class RapporEntry(_Entry, frozen=True, forbid_unknown_fields=True, tag="rappor",
         file = folder / self.candidates_file
         try:
             # Not splitlines(): it takes characters for line ends that may stand within a candidate.
-            candidates = [line for line in file.read_text(encoding="utf-8-sig").split("\n") if line]
+            candidates = [line for line in read_text(file).split("\n") if line]
         except OSError as error:
             raise ValueError(f"candidates_file {file} cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
             raise ValueError(f"candidates_file {file} must be UTF-8: {error.reason}") from error
+        except ValueError as error:
+            raise ValueError(f"candidates_file {file}: {error}") from error
         if not candidates:
             raise ValueError(f"candidates_file {file} must hold at least one line, got none")
         return candidates
@@ -160,6 +164,20 @@ class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         _check("revision", self.revision, 1, 2**63 - 1)
+
+
+def read_text(file: Path) -> str:
+    """A file in UTF-8, with or without a byte order mark, whatever its line ends.
+
+    Raises
+    ------
+    ValueError when it is longer than MOST_BYTES, without reading on; OSError and UnicodeDecodeError.
+    """
+    with file.open("rb") as opened:
+        data = opened.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"a file must hold at most {MOST_BYTES} bytes, got more")
+    return TextIOWrapper(BytesIO(data), encoding="utf-8-sig").read()
 
 
 def _check_distinct(field: str, texts: Iterable[str]) -> None:

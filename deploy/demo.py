@@ -1,7 +1,6 @@
 """The demo: Kafka, two workers and a producer on real data, and a verdict on what comes out."""
 
 import asyncio
-import tempfile
 import time
 from collections import Counter
 from contextlib import ExitStack
@@ -13,7 +12,6 @@ from rich.live import Live
 
 from aggregator import estimate_record
 from aggregator.merge import MergedCounts
-from aggregator.owner import Deployment
 from aggregator.replay import Comparison, replay
 from aggregator.row_reader import RowReader
 from aggregator.topics import Topics
@@ -25,8 +23,10 @@ from deploy.collection_file import Configuration
 from deploy.demo_setup import DemoError, configure, page_of, start_worker
 from deploy.demo_stream import Stream
 from deploy.demo_verdict import Judged, faults
-from deploy.demo_view import live_view, summary, truth_table
+from deploy.demo_view import live_view, truth_table, verdict
+from deploy.deployment import deployment_of
 from deploy.flights import Flights, load_flights
+from deploy.held_folder import HeldFolder
 
 WORKERS = 2
 STREAM_SECONDS = {True: 25.0, False: 60.0}  # ending by itself, and watched in a terminal
@@ -44,7 +44,7 @@ def run_demo(*, once: bool, bootstrap_servers: str | None) -> None:
     """
     flights = load_flights()
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="deniable-demo-")))
+        folder = stack.enter_context(HeldFolder())
         if bootstrap_servers is None:
             _tell("starting Kafka …")
             bootstrap_servers = stack.enter_context(Broker()).bootstrap_servers
@@ -101,10 +101,8 @@ class Demo:
                 flights, counted = len(self.flights.carriers), self._counted()
                 status = f"{stream.sent:,} of {flights:,} flights sent, {counted:,} reports counted"
                 if self.console.is_terminal:
-                    live.update(
-                        live_view(await self._judged(self.merged, stream.sent), status, addresses),
-                        refresh=True,
-                    )
+                    judged = await self._judged(self.merged, stream.sent)
+                    live.update(live_view(judged, status, addresses, *self.console.size), refresh=True)
                 elif time.monotonic() - told >= PROGRESS_SECONDS:
                     told = time.monotonic()
                     _tell(status)
@@ -116,23 +114,24 @@ class Demo:
         judged = await self._judged(comparison.counts, stream.sent)
         for one in judged:
             self.console.print(truth_table(one, missed=set(one.misses())))
-        for one in judged:
-            self.console.print(summary(one), soft_wrap=True)
+        for sentence in verdict(judged):
+            self._say(sentence)
         wrong = [*self._count_faults(stream, comparison, judged), *faults(judged)]
         if wrong:
             raise DemoError("demo: failed\n" + "\n".join(wrong))
-        self.console.print(
+        self._say(
             f"every report counted exactly once: {comparison.records:,} packs replayed from offset 0, "
-            f"difference: {comparison.difference}",
-            soft_wrap=True,
+            f"difference: {comparison.difference}"
         )
-        self.console.print("demo: ok")
+        self._say("demo: ok")
+
+    def _say(self, sentence: str) -> None:
+        """Wrapped at words in a terminal, one line for programs."""
+        self.console.print(sentence, soft_wrap=not self.console.is_terminal)
 
     async def _settled(self) -> Comparison:
         """Recount once every window has its final estimate."""
-        deployment = Deployment(
-            self.configuration.kafka.bootstrap_servers, self._topics, self.configuration.by_fingerprint()
-        )
+        deployment = deployment_of(self.configuration)
         deadline = time.monotonic() + VERDICT_SECONDS
         while True:
             comparison = await replay(deployment, VERDICT_SECONDS)

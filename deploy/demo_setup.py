@@ -1,5 +1,6 @@
 """What the demo runs on: a collection file of its own and two workers."""
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -8,13 +9,14 @@ from uuid import uuid4
 from deploy.children import Child, last_lines, spawn
 from deploy.collection_file import Configuration, load
 from deploy.flights import Flights
+from producers.secret import NEW_SECRET_BYTES
 
 WORKER_START_SECONDS = 30.0
 
 COLLECTION_FILE = """\
 revision: 1
 kafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}", allow_plaintext: true}}
-producer: {{pack_seconds: 0.5}}
+producer: {{pack_seconds: 0.5, secret_file: secret}}
 collections:
   - {{name: carrier, mechanism: k-rr, values: [{carriers}], other: false, epsilon: 1.0986122886681098,
      window_seconds: 5, grace_seconds: 8, minimum_reports: 5000, budget: none}}
@@ -29,6 +31,9 @@ class DemoError(RuntimeError):
 
 def configure(folder: Path, servers: str, flights: Flights) -> Configuration:
     """Write the demo's collection file: under a prefix of its own, so that demos share a broker in peace."""
+    secret = folder / "secret"  # goes with the folder, so that nobody need hear of it
+    secret.touch(mode=0o600)
+    secret.write_bytes(os.urandom(NEW_SECRET_BYTES))
     candidates = sorted({*flights.destinations, *flights.decoys})
     (folder / "airports.txt").write_text("\n".join(candidates), encoding="utf-8")
     file = folder / "deniable.yaml"

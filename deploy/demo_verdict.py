@@ -46,6 +46,33 @@ class Judged:
         return [value for value, found in zip(labels, self.estimate.significant, strict=True) if found]
 
 
+@dataclass(frozen=True)
+class Tally:
+    """Values of all collections together.
+
+    Parameters
+    ----------
+    real, missed : values that occur, and how many of them lie outside their 95 % intervals.
+    found, false : values called significant, and how many of them are decoys.
+    """
+
+    real: int
+    missed: int
+    found: int
+    false: int
+
+
+def tally(judged: list[Judged]) -> Tally:
+    """Count what `faults` tests."""
+    found = [(one, value) for one in judged for value in one.discoveries()]
+    return Tally(
+        real=sum(len(one.truth) for one in judged),
+        missed=sum(len(one.misses()) for one in judged),
+        found=len(found),
+        false=sum(value not in one.truth for one, value in found),
+    )
+
+
 def faults(judged: list[Judged]) -> list[str]:
     """What is wrong with the estimates, one sentence each; none when they hold.
 
@@ -53,20 +80,18 @@ def faults(judged: list[Judged]) -> list[str]:
     5 % of the discoveries are false. With 121 values the first fails from 21 misses on: intervals that cover
     only 70 % of the time fail it with 99.95 %.
     """
-    real = sum(len(one.truth) for one in judged)
-    missed = sum(len(one.misses()) for one in judged)
-    found = [(one, value) for one in judged for value in one.discoveries()]
-    false = sum(value not in one.truth for one, value in found)
+    of = tally(judged)
     sentences = []
-    if _improbable(missed, real, MISS_RATE):
-        sentences.append(f"{missed} of {real} intervals of 95 % miss the truth")
-    if _improbable(false, len(found), FALSE_DISCOVERY_RATE):
-        sentences.append(f"{false} of {len(found)} significant values are decoys")
+    if of.missed > most(of.real, MISS_RATE):
+        sentences.append(f"{of.missed} of {of.real} intervals of 95 % miss the truth")
+    if of.false > most(of.found, FALSE_DISCOVERY_RATE):
+        sentences.append(f"{of.false} of {of.found} significant values are decoys")
     return sentences
 
 
-def _improbable(hits: int, trials: int, rate: float) -> bool:
-    return at_least(hits, trials, rate) < FALSE_ALARM_RATE
+def most(trials: int, rate: float) -> int:
+    """The most hits that the tests allow: more have a probability below FALSE_ALARM_RATE."""
+    return max(hits for hits in range(trials + 1) if at_least(hits, trials, rate) >= FALSE_ALARM_RATE)
 
 
 def at_least(hits: int, trials: int, rate: float) -> float:

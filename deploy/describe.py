@@ -4,7 +4,9 @@ import math
 from decimal import ROUND_CEILING, Context
 
 from estimators.collection import Collection
+from estimators.longitudinal import LongitudinalKRR
 from estimators.rappor import Rappor
+from estimators.rappor_hot import HotRappor
 
 
 def describe(collection: Collection) -> str:
@@ -17,9 +19,9 @@ def describe(collection: Collection) -> str:
         f"  one report: epsilon {rounded_up(mechanism.epsilon)}, it cannot change anyone's odds by more than"
         f" a factor {rounded_up(factor)}",
     ]
-    if isinstance(mechanism, Rappor) and collection.memoize:
+    if collection.memoize:
         lines.append(
-            f"  all reports of one client and unchanged value: epsilon {rounded_up(mechanism.epsilon_inf)}; "
+            f"  all reports of one client and unchanged value: epsilon {rounded_up(collection.epsilon_inf)}; "
             "that a value changed is not hidden"
         )
     else:
@@ -39,6 +41,8 @@ def _mechanism(collection: Collection) -> str:
             f"RAPPOR, {mechanism.bits} bits, {mechanism.hashes} hashes, {mechanism.cohorts} cohorts, "
             f"{len(collection.candidates)} candidates"
         )
-    return f"k-RR over {mechanism.k} buckets" + (
-        ", the last one for all other values" if collection.other else ""
-    )
+    last = ", the last one for all other values" if collection.other else ""
+    if isinstance(mechanism, HotRappor):
+        return f"RAPPOR over {mechanism.buckets} buckets, {mechanism.hot} in an answer{last}"
+    kind = "longitudinal k-RR" if isinstance(mechanism, LongitudinalKRR) else "k-RR"
+    return f"{kind} over {mechanism.k} buckets{last}"

@@ -8,16 +8,18 @@ import io
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import click
 import msgspec
 
 from deploy.collection_file import Configuration
 from estimators.collection import Collection
+from producers.delivery import Counters
 from producers.producer import Producer
 
 BATCH_LINES = 10_000
+LONGEST_LINE = 1 << 20  # characters
 BATCH_SECONDS = 1.0  # a line's window is that of its batch
 TOLD_LINES = 5  # bad lines that are told one by one; the rest is counted
 WAIT_SECONDS = 60.0  # how long a batch may wait for the broker to take what was sent before
@@ -90,18 +92,30 @@ class Feed:
             raise FeedError(f"the input cannot be read: {error.strerror}") from error
 
     def _csv_records(self, text: io.TextIOWrapper) -> Iterator[tuple[int, dict[str, Any]]]:
-        reader = csv.DictReader(text, restval=ABSENT)
+        reader = csv.reader(_lines(text), strict=True)
+        line = 1  # where a record begins
         try:
-            for name in (self.value_field, self.client_field):
-                if name is not None and name not in (reader.fieldnames or ()):
-                    raise FeedError(f"the input has no column '{name}'; its first line must name the columns")
-            for record in reader:
-                yield reader.line_num, record
+            columns = self._columns(next(reader, []))
+            line = reader.line_num + 1
+            for row in reader:
+                if row:
+                    yield line, {name: row[i] for name, i in columns.items() if i < len(row)}
+                line = reader.line_num + 1
         except csv.Error as error:  # its words are the module's own, none of the input's
-            raise FeedError(f"line {reader.line_num} of the input is no CSV: {error}") from None
+            raise FeedError(f"line {line} of the input is no CSV: {error}") from None
+
+    def _columns(self, header: list[str]) -> dict[str, int]:
+        """Where the columns that are wanted stand; FeedError unless each is there once."""
+        wanted = [self.value_field] if self.client_field is None else [self.value_field, self.client_field]
+        for name in wanted:
+            if name not in header:
+                raise FeedError(f"the input has no column '{name}'; its first line must name the columns")
+            if header.count(name) > 1:
+                raise FeedError(f"the input has {header.count(name)} columns '{name}'; rename all but one")
+        return {name: header.index(name) for name in wanted}
 
     def _json_records(self, text: io.TextIOWrapper) -> Iterator[tuple[int, dict[str, Any]]]:
-        for number, line in enumerate(text, start=1):
+        for number, line in enumerate(_lines(text), start=1):
             try:
                 record = msgspec.json.decode(line)
             except (msgspec.DecodeError, RecursionError):
@@ -135,8 +149,22 @@ class Feed:
             click.echo(f"line {number} skipped: it lacks a field, or one is of the wrong type", err=True)
 
 
+def _lines(text: TextIO) -> Iterator[str]:
+    """Its lines; FeedError at one without an end, before it fills the memory."""
+    number = 0
+    while line := text.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise FeedError(
+                f"line {number} of the input must have at most {LONGEST_LINE} characters, got more"
+            )
+        yield line
+
+
 def feed_collection(configuration: Configuration, collection: Collection, feed: Feed) -> None:
-    """Send every line of the stream as one report, and say on stderr how many went, whatever way it ends.
+    """Send every line of the stream as one report, and say on stderr how many went.
+
+    When it fails or is cut short, it says so too, unless nothing was sent.
 
     Raises
     ------
@@ -144,12 +172,15 @@ def feed_collection(configuration: Configuration, collection: Collection, feed: 
     """
     started = time.monotonic()
     producer = open_producer(configuration, [collection], WAIT_SECONDS)
+    is_whole = False
     try:
         with producer:
             for values, clients in feed.batches():
                 producer.report(collection.name, values, clients)
+        is_whole = True
     finally:
-        _tell(producer, feed.skipped, time.monotonic() - started)
+        if is_whole or producer.counters() != Counters():
+            _tell(producer, feed.skipped, time.monotonic() - started)
 
 
 def _tell(producer: Producer, skipped: int, seconds: float) -> None:

@@ -49,7 +49,7 @@ def plan(topics: Topics) -> list[TopicPlan]:
 
 
 def create(bootstrap_servers: str, topics: Topics, replication_factor: int) -> list[str]:
-    """Make the topics that are absent.
+    """Make the topics that are absent, unless a present one has another number of partitions.
 
     Returns
     -------
@@ -68,12 +68,12 @@ def create(bootstrap_servers: str, topics: Topics, replication_factor: int) -> l
             }
             for topic in plan(topics)
         }
-        absent = sorted(set(wanted) - _present(admin, list(wanted)).keys())
+        present = _present(admin, list(wanted))
+        _refuse(_partition_findings(present, topics))  # before more are made beside them
+        absent = sorted(set(wanted) - present.keys())
         if absent:
             _create(admin, {name: wanted[name] for name in absent})
-        findings = _findings(admin, topics)
-    if findings:
-        raise TopicError("\n".join(findings))
+        _refuse(_findings(admin, topics))
     return absent
 
 
@@ -93,21 +93,35 @@ def check(bootstrap_servers: str, topics: Topics) -> list[str]:
         return _findings(admin, topics)
 
 
+def require(bootstrap_servers: str, topics: Topics) -> None:
+    """Check that all topics are there and fit; TopicError with a line for each finding."""
+    _refuse(check(bootstrap_servers, topics))
+
+
+def _refuse(findings: list[str]) -> None:
+    if findings:
+        raise TopicError("\n".join(findings))
+
+
 def _findings(admin: KafkaAdminClient, topics: Topics) -> list[str]:
     planned = plan(topics)
     present = _present(admin, [topic.name for topic in planned])
-    findings = []
+    findings = _partition_findings(present, topics)
     for topic in planned:
         if topic.name not in present:
             findings.append(f"topic {topic.name} is absent: run deniable topics create")
-        elif present[topic.name] != topic.partitions:
-            findings.append(
-                f"topic {topic.name} must have {topic.partitions} partitions, got {present[topic.name]}: "
-                f"set kafka.partitions: {present[topic.name]}, or another kafka.topic_prefix"
-            )
-        else:
+        elif present[topic.name] == topic.partitions:
             findings += _unfit_settings(admin, topic)
     return findings
+
+
+def _partition_findings(present: Mapping[str, int], topics: Topics) -> list[str]:
+    return [
+        f"topic {topic.name} has {present[topic.name]} partitions, not {topic.partitions}, and their number "
+        f"never changes: use {present[topic.name]} (kafka.partitions), or another kafka.topic_prefix"
+        for topic in plan(topics)
+        if present.get(topic.name, topic.partitions) != topic.partitions
+    ]
 
 
 def _unfit_settings(admin: KafkaAdminClient, topic: TopicPlan) -> list[str]:

@@ -5,6 +5,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import click
 import msgspec
@@ -21,7 +22,7 @@ from deploy.collection_file import Configuration
 from estimators.collection import Collection
 from estimators.estimate import QUANTILE_975
 
-ROWS_SHOWN = 30
+TABLE_FRAME = 8  # lines of the table that are no values: title, head, borders, what is left out, (other)
 
 
 class EveryEstimate(Board):
@@ -41,11 +42,14 @@ async def watch_collection(configuration: Configuration, collection: Collection)
         _end_with_the_reader()
         await _follow(EveryEstimate(), configuration, collection, _print_line)
         return
-    with Live(console=Console(), auto_refresh=False) as live:
+    console = Console()
+    with Live(console=console, auto_refresh=False) as live:
+
+        def show(record: EstimateRecord) -> None:
+            live.update(table_of(record, max(1, console.height - TABLE_FRAME)), refresh=True)
+
         live.update(f"waiting for the first estimate of {collection.name} …", refresh=True)
-        await _follow(
-            Board(), configuration, collection, lambda record: live.update(table_of(record), refresh=True)
-        )
+        await _follow(Board(), configuration, collection, show)
 
 
 async def _follow(
@@ -86,17 +90,18 @@ def _end_quietly() -> None:
     sys.exit(0)
 
 
-def table_of(record: EstimateRecord) -> Table:
-    """The most frequent values with their 95 % intervals; what is not significant is dim."""
+def table_of(record: EstimateRecord, rows: int) -> Table:
+    """The `rows` most frequent values with their 95 % intervals; what is not significant is dim."""
     state = "final" if record.final else "provisional"
+    window = f"{datetime.fromtimestamp(record.window_start, UTC):%Y-%m-%d %H:%M:%SZ}"
     table = Table(
-        title=f"{record.collection}: {record.reports:,} reports, window {record.window_start}, {state}",
+        title=f"{record.collection}: {record.reports:,} reports, {state}\nwindow from {window}",
         title_justify="left",
     )
     table.add_column("value")
     for name in ("share", "95 % interval", "reports"):
         table.add_column(name, justify="right")
-    for i in np.argsort(-np.asarray(record.frequency), kind="stable")[:ROWS_SHOWN]:
+    for i in np.argsort(-np.asarray(record.frequency), kind="stable")[:rows]:
         table.add_row(
             escape(record.values[i]),
             f"{record.frequency[i]:.2%}",
@@ -104,6 +109,8 @@ def table_of(record: EstimateRecord) -> Table:
             f"{record.count[i]:,.0f}",
             style="" if record.significant[i] else "dim",
         )
+    if len(record.values) > rows:
+        table.add_row(f"… {len(record.values) - rows} more", "", "", "")
     if record.other is not None:
         error = record.other.std_error
         around = "unknown" if error is None else f"± {QUANTILE_975 * error:.2%}"

@@ -5,9 +5,13 @@ import tempfile
 from hashlib import blake2b
 from pathlib import Path
 
+import structlog
+
 NEW_SECRET_BYTES = 32
 MIN_SECRET_BYTES = 32
 MAX_SECRET_BYTES = blake2b.MAX_KEY_SIZE
+
+_log = structlog.get_logger(__name__)
 
 
 class SecretError(RuntimeError):
@@ -44,7 +48,7 @@ class Secret:
 
 
 def load_secret(path: Path) -> Secret:
-    """Read the secret file; make it, mode 0600, when there is none.
+    """Read the secret file; make it, mode 0600, when there is none, and say so in the log.
 
     A file that is there is never replaced: a new secret would draw every client's permanent responses again,
     and two responses to one value tell more than one does.
@@ -95,3 +99,6 @@ def _create(path: Path) -> None:
             os.close(folder)
     finally:
         os.unlink(name)
+    _log.warning(
+        "made a new secret: back it up, a lost one draws every permanent response again", file=str(path)
+    )

@@ -72,15 +72,32 @@ def test_tables_say_the_same_in_words() -> None:
     assert [line.split()[:2] for line in costs_table] == [
         ["epsilon_one", "1"],
         ["epsilon_inf", "unbounded"],
-        ["rho", "0.112879"],
+        ["rho", "0.1129"],
         ["basic", "5"],
-        ["zcdp", "6.14917"],
-        ["rdp", "4.98816"],
-        ["exact", "4.98816"],
+        ["zcdp", "6.150"],
+        ["rdp", "4.989"],
+        ["exact", "4.989"],
     ]
     assert costs_table[-1].endswith("epsilon of 5 reports at delta 1e-06")
     assert run(f"{K_RR} --budget 8").stdout.splitlines()[-1].split()[:2] == ["exact", "10"]
     assert run(f"{RAPPOR} --budget 8 --memoized").stdout.splitlines()[-1].split()[:2] == ["exact", "any"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (f"{K_RR} --budget 1e9", "100000 or more"),
+        (
+            "--mechanism k-rr-longitudinal --k 2 --epsilon-inf 1 --epsilon-one 1e-9 --budget 0.9 --memoized",
+            "10000 or more",
+        ),
+        (f"{K_RR} --budget 0.1", "0"),
+    ],
+)
+def test_a_number_at_the_end_of_what_is_tried_is_said_to_be_one(line: str, said: str) -> None:
+    assert (
+        run(line).stdout.splitlines()[-1].partition(" reports within")[0].split(maxsplit=1)[1].strip() == said
+    )
 
 
 @pytest.mark.parametrize(

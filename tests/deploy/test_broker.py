@@ -12,6 +12,7 @@ from kafka import KafkaAdminClient
 from deploy import broker as broker_module
 from deploy.broker import Broker
 from deploy.broker_errors import BrokerError
+from deploy.held_folder import FolderError
 from deploy.ports import free_port
 from tests.deploy.processes import state_of, wait_until
 
@@ -70,7 +71,7 @@ def test_data_survive_stop_kill_and_pause(data_dir: Path) -> None:
         assert wait_until(lambda: first.child is not None and state_of(first.child.pid) == "T")
         first.resume()
         assert topics(address) == ["kept"]
-        with pytest.raises(BrokerError, match="is in use by another broker"):
+        with pytest.raises(FolderError, match="is in use by another process"):
             Broker(data_dir).start()
     first.stop()
     with Broker(data_dir) as second:

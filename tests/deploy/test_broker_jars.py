@@ -105,7 +105,3 @@ def test_maven_that_hangs(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broker_jars, "MAVEN_SECONDS", 1)
     with pytest.raises(BrokerError, match="Maven did not end within 1 s:\nwaiting"):
         fetch_jars()
-
-
-def test_the_pom_names_the_version_of_the_cache_folder() -> None:
-    assert f"<artifactId>kafka_2.13</artifactId><version>{broker_jars.KAFKA_VERSION}<" in POM.read_text()

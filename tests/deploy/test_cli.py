@@ -1,13 +1,17 @@
 """The command line without a broker: help, refusals, exit codes, and what goes to which stream."""
 
+import errno
 import logging
+import os
 import re
 import shlex
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import click
@@ -15,10 +19,12 @@ import pytest
 import structlog
 
 from deploy.cli import EXPECTED, main
+from deploy.commands import COMMANDS as LISTED
 from deploy.commands import deniable
 from tests.deploy.collection_texts import WHOLE
 
 PRODUCE = "produce carrier --input lines.csv --field carrier --no-clients"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 TALKING = ["topics create", "topics check", "aggregate", "replay", "watch carrier", PRODUCE]
 
 
@@ -39,7 +45,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     monkeypatch.chdir(tmp_path)
     Path("deniable.yaml").write_text(WHOLE)
     Path("lines.csv").write_text("carrier\nAA\n")
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
     root = logging.getLogger()
     log_handlers, level = root.handlers[:], root.level
     root.handlers = []
@@ -62,7 +68,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 def leaves(group: click.Group, name: str) -> Iterator[tuple[str, click.Command]]:
     """Every command, by its whole name, groups included."""
     yield name, group
-    for word, command in group.commands.items():
+    context = click.Context(group)
+    for word in group.list_commands(context):
+        command = group.get_command(context, word)
+        assert command is not None
         if isinstance(command, click.Group):
             yield from leaves(command, f"{name} {word}")
         else:
@@ -74,8 +83,14 @@ COMMANDS = dict(leaves(deniable, "deniable"))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     words = "demo broker topics aggregate produce watch replay check estimate account plan"
-    assert set(deniable.commands) == set(words.split())
+    assert set(LISTED) == set(words.split())
     assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)
+
+
+def test_the_list_of_commands_fits_a_terminal_and_loads_none(run: Run) -> None:
+    listed = run("--help").out.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in listed] == list(LISTED)
+    assert max(map(len, listed)) < 80
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -194,24 +209,68 @@ def test_a_broker_that_is_not_there_is_named(line: str, run: Run) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", EXPECTED)
+@pytest.mark.parametrize(("module", "name"), EXPECTED)
 def test_what_a_user_can_mend_is_one_line(
-    kind: type[Exception], run: Run, monkeypatch: pytest.MonkeyPatch
+    module: str, name: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    kind = getattr(import_module(module), name)
+
     def fail(*_: object) -> None:
         raise kind("do this")
 
-    monkeypatch.setattr("deploy.commands.load", fail)
+    monkeypatch.setattr("deploy.check_command.load", fail)
     ended = run("check")
     assert (ended.code, ended.out) == (1, "")
     assert re.fullmatch(r"Error: (\w+: )?do this\n", ended.err)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+        (PermissionError(errno.EACCES, "Permission denied", "x.yaml"), "x.yaml: Permission denied"),
+        (TimeoutError(), "TimeoutError()"),
+    ],
+)
+def test_what_the_system_refuses_is_one_line(
+    error: OSError, said: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("deploy.check_command.load", fail)
+    assert run("check") == (1, "", f"Error: {said}\n")
+
+
+def test_output_that_is_lost_at_the_end_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/full", "w") as full:
+
+        def write(*_: object) -> SimpleNamespace:
+            full.write("not flushed")
+            return SimpleNamespace(collections=())
+
+        monkeypatch.setattr("deploy.check_command.load", write)
+        monkeypatch.setattr("sys.stdout", full)
+        assert run("check") == (1, "", "Error: stdout cannot be written: No space left on device\n")
+
+
+def test_a_file_that_cannot_be_read_is_status_1_as_one_that_is_absent(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("check --config none.yaml") == (
+        1,
+        "",
+        "Error: none.yaml: cannot be read: No such file or directory\n",
+    )
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)  # what click asks; the superuser may read all
+    assert run("check").code == 0
 
 
 def test_an_interruption_is_status_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("deploy.commands.load", interrupt)
+    monkeypatch.setattr("deploy.check_command.load", interrupt)
     assert run("check") == (130, "", "\n")
 
 

@@ -156,3 +156,9 @@ def test_a_collection_is_found_by_name_or_the_names_are_told(file: Path) -> None
     with pytest.raises(CollectionFileError) as caught:
         loaded.collection("nope")
     assert str(caught.value) == f"{file}: there is no collection 'nope'; there are: carrier, destination"
+
+
+def test_an_endless_file_is_refused() -> None:
+    with pytest.raises(CollectionFileError) as caught:
+        load(Path("/dev/zero"), environment={})
+    assert str(caught.value) == "/dev/zero: a file must hold at most 67108864 bytes, got more"

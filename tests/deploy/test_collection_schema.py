@@ -168,3 +168,11 @@ def test_a_million_candidates_are_the_most(file: Path) -> None:
     assert refusal(file, text) == (
         "collections[1] (destination): number of candidates must be in [1, 1000000], got 1000001"
     )
+
+
+def test_an_endless_candidates_file_is_refused(file: Path) -> None:
+    text = WHOLE.replace("candidates: [JFK, LAX]", "candidates_file: /dev/zero")
+    assert refusal(file, text) == (
+        "collections[1] (destination): candidates_file /dev/zero: "
+        "a file must hold at most 67108864 bytes, got more"
+    )

@@ -3,31 +3,10 @@
 from fractions import Fraction
 from math import comb
 
-import numpy as np
 import pytest
 
-from deploy.demo_verdict import FALSE_ALARM_RATE, Judged, at_least, faults
-from estimators.collection import Collection
-from estimators.estimate import Estimate
-from estimators.rappor import Rappor
-
-REAL = 121
-DECOYS = 210
-MECHANISM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
-
-
-def judged(missed: int, false: int, found: int = 100, real: int = REAL) -> Judged:
-    """`missed` of `real` values outside their intervals; `found` discoveries, `false` of them decoys."""
-    values = tuple(f"real-{i}" for i in range(real)) + tuple(f"decoy-{i}" for i in range(DECOYS))
-    share = np.array([1 / real] * real + [0.0] * DECOYS)
-    low, high = share - 0.001, share + 0.001
-    low[:missed] += 0.0011
-    significant = np.zeros(len(values), bool)
-    significant[: found - false] = True
-    significant[real : real + false] = True
-    estimate = Estimate("test", 1000, share, np.full(len(values), 0.001), low, high, significant)
-    truth = {value: 7 for value in values[:real]}
-    return Judged(Collection("place", MECHANISM, candidates=values), estimate, truth)
+from deploy.demo_verdict import FALSE_ALARM_RATE, at_least, faults, most, tally
+from tests.deploy.judged import REAL, judged
 
 
 def test_misses_and_discoveries_are_named() -> None:
@@ -78,3 +57,12 @@ def test_the_tail_is_the_binomials(hits: int, trials: int, rate: float) -> None:
 def test_the_rates_are_those_that_the_docstring_states() -> None:
     assert at_least(21, REAL, 0.05) < FALSE_ALARM_RATE == 1e-6 < at_least(20, REAL, 0.05)
     assert at_least(21, REAL, 0.30) > 0.998
+
+
+def test_the_most_that_is_allowed_is_where_the_tests_begin_to_fail() -> None:
+    assert (most(REAL, 0.05), most(100, 0.05), most(0, 0.05)) == (20, 18, 0)
+
+
+def test_the_tally_is_that_of_all_collections() -> None:
+    counted = tally([judged(2, 1, found=3), judged(1, 0, found=5)])
+    assert (counted.real, counted.missed, counted.found, counted.false) == (2 * REAL, 3, 8, 1)

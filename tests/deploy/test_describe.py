@@ -5,7 +5,9 @@ import pytest
 from deploy.describe import describe, rounded_up
 from estimators.collection import Collection
 from estimators.krr import KRR
+from estimators.longitudinal import LongitudinalKRR
 from estimators.rappor import Rappor
+from estimators.rappor_hot import HotRappor
 
 RAPPOR = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 
@@ -33,6 +35,27 @@ def test_rappor_without_memory_adds_up() -> None:
     lines = describe(Collection("place", RAPPOR, candidates=("x",))).splitlines()
     assert lines[1].startswith("  one report: epsilon 1.832, ")
     assert lines[2] == "  every further report of one client costs as much again: no budget is enforced"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "other", "said"),
+    [
+        (HotRappor.from_probabilities(3, 1, 0.5, 0.25, 0.75), False, "RAPPOR over 3 buckets, 1 in an answer"),
+        (
+            HotRappor.from_probabilities(4, 2, 0.5, 0.25, 0.75),
+            True,
+            "RAPPOR over 4 buckets, 2 in an answer, the last one for all other values",
+        ),
+        (LongitudinalKRR.from_epsilons(3, 2.0, 1.0), False, "longitudinal k-RR over 3 buckets"),
+    ],
+)
+def test_other_mechanisms_say_what_all_reports_of_a_value_cost(
+    mechanism: HotRappor | LongitudinalKRR, other: bool, said: str
+) -> None:
+    collection = Collection("place", mechanism, values=("a", "b", "c"), other=other, memoize=True)
+    lines = describe(collection).splitlines()
+    assert lines[0].startswith(f"place: {said}, windows of 60 s")
+    assert f"unchanged value: epsilon {rounded_up(collection.epsilon_inf)};" in lines[2]
 
 
 @pytest.mark.parametrize(

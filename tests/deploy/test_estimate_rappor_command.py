@@ -63,6 +63,12 @@ def test_the_table_shows_the_most_frequent_first(tmp_path: Path) -> None:
     assert lines[-1].startswith("other strings: ")
 
 
+def test_a_name_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    result = run(tmp_path, map="apple\x1b[2J,5\n")
+    assert "\x1b" not in result.stdout
+    assert result.stdout.splitlines()[2].startswith(r"'apple\x1b[2J'")
+
+
 def test_the_table_ends_after_50_candidates(tmp_path: Path) -> None:
     crowd = "".join(f"word-{i},{i % 64 + 1}\n" for i in range(60))
     lines = run(tmp_path, map=crowd).stdout.splitlines()
@@ -73,9 +79,10 @@ def test_the_table_ends_after_50_candidates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"params": "k,h,m,p,q,f\n16,2,4,0.5,1.5,0.5"}, "Error: q must be in (0, 1], got 1.5"),
-        ({"counts": "5"}, "Error: counts must have m = 4 lines, one for each cohort, got 1"),
-        ({"map": b"apple\xff,5\n"}, "must be text in UTF-8"),
+        ({"params": "k,h,m,p,q,f\n16,2,4,0.5,1.5,0.5"}, "params.csv: q must be in (0, 1], got 1.5"),
+        ({"counts": "5"}, "counts.csv: must have m = 4 lines, one for each cohort, got 1"),
+        ({"map": "apple,65"}, "map.csv: line 1, cell 2 must be a whole number in [1, 64], got 65"),
+        ({"map": b"apple\xff,5\n"}, "map.csv must be text in UTF-8, byte 5 is not"),
     ],
 )
 def test_bad_files_are_refused_in_one_line(
@@ -83,7 +90,7 @@ def test_bad_files_are_refused_in_one_line(
 ) -> None:
     result = run(tmp_path, **changed)
     assert result.exit_code == 1
-    assert result.stderr.startswith("Error: ")
+    assert result.stderr.startswith(f"Error: {tmp_path}")
     assert result.stderr.endswith(f"{message}\n")
     assert result.stderr.count("\n") == 1
     assert result.stdout == ""

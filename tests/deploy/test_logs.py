@@ -1,12 +1,16 @@
 """Libraries speak up from WARNING on, whatever level their loggers ask for."""
 
 import logging
+import os
+import re
 from collections.abc import Iterator
 
 import pytest
 import structlog
 
 from deploy.logs import QUIET_SECONDS, configure_logs
+
+LINE = re.compile(r"\d\d:\d\d:\d\d \[(\w+) *\] (.*?) *(?:\[([\w.]+)\])?")
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +24,15 @@ def _restored() -> Iterator[None]:
     structlog.reset_defaults()
 
 
+def told(capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str, str]]:
+    """Level, event and logger of each line, which all have one form."""
+    output = capsys.readouterr()
+    assert output.out == ""
+    lines = [LINE.fullmatch(line) for line in output.err.splitlines()]
+    assert all(lines), output.err
+    return [(line[1], line[2], line[3] or "") for line in lines if line]
+
+
 def test_a_library_with_a_level_of_its_own_is_quiet_too(capsys: pytest.CaptureFixture[str]) -> None:
     logger = logging.getLogger("test.library")
     logger.setLevel(logging.INFO)
@@ -29,21 +42,58 @@ def test_a_library_with_a_level_of_its_own_is_quiet_too(capsys: pytest.CaptureFi
     configure_logs(verbose=True)
     logger.info("asked for")
     logging.getLogger("test.other").debug("payload")
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert [line.rpartition(": ")[2] for line in output.err.splitlines()] == ["trouble", "asked for"]
+    assert told(capsys) == [
+        ("warning", "trouble", "test.library"),
+        ("info", "asked for", "test.library"),
+    ]
 
 
-def test_only_the_retry_after_a_transaction_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("name", "level", "text", "values"),
+    [
+        (
+            "aiokafka.producer.sender",
+            logging.WARNING,
+            "Got error produce response on topic-partition %s, retrying. Error: %s",
+            ("state-1", "<class 'aiokafka.errors.NotEnoughReplicasError'>"),
+        ),
+        (
+            "aiokafka.consumer.group_coordinator",
+            logging.WARNING,
+            "Heartbeat failed for group %s because it is rebalancing",
+            ("deniable-aggregator",),
+        ),
+        (
+            "aiokafka.consumer.group_coordinator",
+            logging.ERROR,
+            "Group Coordinator Request failed: %s",
+            ("[Error 15] GroupCoordinatorNotAvailableError",),
+        ),
+        (
+            "faust.transport.drivers.aiokafka",
+            logging.ERROR,
+            "[^-Consumer]: Aiokafka has not sent fetch request for %r since start (started %s)",
+            ("reports-1", "5 minutes ago"),
+        ),
+        ("kafka.net.selector", logging.WARNING, "Task took %s seconds", (0.2,)),
+    ],
+)
+def test_routine_is_left_out_and_only_that(
+    capsys: pytest.CaptureFixture[str], name: str, level: int, text: str, values: tuple[object, ...]
+) -> None:
     configure_logs()
-    sender = logging.getLogger("aiokafka.producer.sender")
-    text = "Got error produce response on topic-partition %s, retrying. Error: %s"
-    sender.warning(text, "state-1", "<class 'aiokafka.errors.NotEnoughReplicasError'>")
-    sender.error("NotEnoughReplicasError")
-    sender.warning(text, "state-1", "<class 'aiokafka.errors.RequestTimedOutError'>")
-    logging.getLogger("aiokafka.client").warning("NotEnoughReplicasError")
-    said = capsys.readouterr().err.splitlines()
-    assert ["Timed" in said[1], [line.split()[2] for line in said]] == [True, ["ERROR", "WARNING", "WARNING"]]
+    logging.getLogger(name).log(level, text, *values)
+    assert told(capsys) == []
+    other = logging.ERROR if level == logging.WARNING else logging.CRITICAL
+    logging.getLogger(name).log(other, text, *values)
+    logging.getLogger("another").log(level, text, *values)
+    assert [line[0] for line in told(capsys)] == [
+        logging.getLevelName(other).lower(),
+        logging.getLevelName(level).lower(),
+    ]
+    configure_logs(verbose=True)
+    logging.getLogger(name).log(level, text, *values)
+    assert len(told(capsys)) == 1
 
 
 def test_a_library_says_a_thing_once_in_a_while_and_without_a_traceback(
@@ -57,12 +107,22 @@ def test_a_library_says_a_thing_once_in_a_while_and_without_a_traceback(
         logger.error("cannot reach %s", node, exc_info=ValueError("inner"))
     moment += QUIET_SECONDS
     logger.error("cannot reach %s", 7)
-    said = capsys.readouterr().err.splitlines()
-    assert [line.rpartition(": ")[2] for line in said] == ["cannot reach 0", "cannot reach 7"]
+    assert [line[1] for line in told(capsys)] == ["cannot reach 0", "cannot reach 7"]
 
 
-def test_our_own_news_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_our_own_news_are_told_each_time_in_the_same_form(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logs()
-    structlog.get_logger().info("ledger open", partition=3)
-    output = capsys.readouterr()
-    assert (output.out, "ledger open" in output.err, "partition=3" in output.err) == ("", True, True)
+    for _ in range(2):
+        structlog.get_logger().info("ledger open", partition=3)
+    structlog.get_logger().debug("detail")
+    assert told(capsys) == [("info", "ledger open              partition=3", "")] * 2
+
+
+def test_a_stderr_that_is_full_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/full", "w", buffering=1) as full:
+        monkeypatch.setattr("sys.stderr", full)
+        configure_logs()
+        structlog.get_logger().warning("ledger lost")
+        with pytest.raises(OSError, match="No space left on device"):
+            full.flush()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())

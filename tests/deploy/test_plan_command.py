@@ -75,6 +75,32 @@ def test_without_matplotlib_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch, 
     )
 
 
+def test_a_plot_at_the_ends_of_what_can_be_planned(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the plot needs matplotlib")
+    for reports in (1, 10**18):
+        result = run(f"--values 105 --epsilon 1 --reports {reports} --plot {tmp_path / 'plan.png'}")
+        assert (result.exit_code, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (f"--reports {10**19}", f"{10**19} is not in the range 1<=x<={10**18}"),
+        ("--reports 5 --std-error 1e-160", "1e-160 is not in the range 1e-09<=x<=1"),
+        ("--reports 0", f"0 is not in the range 1<=x<={10**18}"),
+    ],
+)
+def test_numbers_beyond_planning_are_wrong_usage(arguments: str, said: str) -> None:
+    result = run(f"--values 105 --epsilon 1 {arguments}")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+def test_an_epsilon_too_small_for_rappor_is_refused() -> None:
+    result = run("--values 105 --epsilon 1e-9 --reports 3000")
+    assert result.stderr == "Error: epsilon must be in [1e-06, 16], got 1e-09\n"
+
+
 @pytest.mark.parametrize("epsilon", ["0", "-1.0", "17", "nan"])
 def test_an_epsilon_out_of_range_is_refused_in_one_line(epsilon: str) -> None:
     result = run(f"--values 105 --epsilon {epsilon} --reports 3000")

@@ -9,26 +9,29 @@ from rich.console import Console
 
 from aggregator import estimate_record
 from aggregator.estimate_record import EstimateRecord, Other
-from deploy.watch import ROWS_SHOWN, EveryEstimate, _print_line, table_of
+from deploy.watch import TABLE_FRAME, EveryEstimate, _print_line, table_of
 from tests.deploy.estimates import record
 
 
-def shown(estimate: EstimateRecord) -> list[str]:
+def shown(estimate: EstimateRecord, rows: int = 10) -> list[str]:
     output = io.StringIO()
-    Console(file=output, width=100).print(table_of(estimate))
+    Console(file=output, width=100).print(table_of(estimate, rows))
     return output.getvalue().splitlines()
 
 
 def test_the_table_is_ordered_by_frequency_with_intervals() -> None:
     lines = shown(record(["AA", "[red]B6", "9E"], [0.25, 0.7, 0.01]))
-    assert lines[0].strip() == "carrier: 12,000 reports, window 60, provisional"
+    assert [line.strip() for line in lines[:2]] == [
+        "carrier: 12,000 reports, provisional",
+        "window from 1970-01-01 00:01:00Z",
+    ]
     rows = [line.split("│") for line in lines if "%" in line][1:]
     assert [cell.strip() for cell in rows[0][1:-1]] == ["[red]B6", "70.00%", "68.00% – 72.00%", "8,400"]
     assert [row[1].strip() for row in rows] == ["[red]B6", "AA", "9E"]
 
 
 def test_what_is_not_significant_is_dim() -> None:
-    assert [row.style for row in table_of(record(["AA", "9E"], [0.9, 0.01])).rows] == ["", "dim"]
+    assert [row.style for row in table_of(record(["AA", "9E"], [0.9, 0.01]), 10).rows] == ["", "dim"]
 
 
 def test_a_final_estimate_says_so_and_other_has_its_own_row() -> None:
@@ -39,8 +42,11 @@ def test_a_final_estimate_says_so_and_other_has_its_own_row() -> None:
 
 
 def test_a_large_collection_is_cut_to_what_a_terminal_holds() -> None:
-    lines = shown(record([f"v{i}" for i in range(500)], [i / 1000 for i in range(500)]))
-    assert sum("│ v" in line for line in lines) == ROWS_SHOWN
+    many = record([f"v{i}" for i in range(500)], [i / 1000 for i in range(500)], other=Other(0.3, 0.1))
+    lines = shown(many, 24 - TABLE_FRAME)
+    assert len(lines) == 24
+    assert sum("│ v" in line for line in lines) == 24 - TABLE_FRAME
+    assert "│ … 484 more" in lines[-3]
 
 
 def test_programs_get_the_final_estimate_of_an_older_window_too() -> None:

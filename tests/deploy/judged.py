@@ -1,0 +1,26 @@
+"""Made-up estimates beside a made-up truth."""
+
+import numpy as np
+
+from deploy.demo_verdict import Judged
+from estimators.collection import Collection
+from estimators.estimate import Estimate
+from estimators.rappor import Rappor
+
+REAL = 121
+DECOYS = 210
+MECHANISM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
+
+
+def judged(missed: int, false: int, found: int = 100, real: int = REAL) -> Judged:
+    """`missed` of `real` values outside their intervals; `found` discoveries, `false` of them decoys."""
+    values = tuple(f"real-{i}" for i in range(real)) + tuple(f"decoy-{i}" for i in range(DECOYS))
+    share = np.array([1 / real] * real + [0.0] * DECOYS)
+    low, high = share - 0.001, share + 0.001
+    low[:missed] += 0.0011
+    significant = np.zeros(len(values), bool)
+    significant[: found - false] = True
+    significant[real : real + false] = True
+    estimate = Estimate("test", 1000, share, np.full(len(values), 0.001), low, high, significant)
+    truth = {value: 7 for value in values[:real]}
+    return Judged(Collection("place", MECHANISM, candidates=values), estimate, truth)

@@ -1,0 +1,52 @@
+"""Folders: held by one process, temporary ones gone with it or swept by the next."""
+
+from pathlib import Path
+
+import pytest
+
+from deploy.held_folder import FolderError, HeldFolder, lock
+
+
+def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
+    first = HeldFolder(tmp_path)
+    with pytest.raises(FolderError, match=rf"^{tmp_path} is in use by another process; give another folder$"):
+        HeldFolder(tmp_path)
+    first.release()
+    HeldFolder(tmp_path).release()
+    assert tmp_path.is_dir()
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FolderError, match=r"file/data cannot be used: Not a directory$"):
+        HeldFolder(tmp_path / "file" / "data")
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(FolderError, match=r"file/deniable/temporary cannot be used: Not a directory$"):
+        HeldFolder()
+
+
+def test_temporary_folders_go_with_their_holder_or_with_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    abandoned = tmp_path / "deniable" / "temporary" / "of-a-killed-process"
+    (abandoned / "kafka").mkdir(parents=True)
+    with HeldFolder() as held:
+        assert not abandoned.exists()
+        assert held.stat().st_mode & 0o777 == 0o700
+        with HeldFolder() as other:
+            assert held.is_dir()
+            assert other != held
+        assert not other.exists()
+        assert held.is_dir()
+    assert not held.exists()
+
+
+def test_a_lock_ends_with_its_file(tmp_path: Path) -> None:
+    with lock(tmp_path / "new"), pytest.raises(FolderError, match="is in use by another process"):
+        lock(tmp_path / "new", wait=False)
+    lock(tmp_path / "new", wait=False).close()

@@ -1,0 +1,28 @@
+"""Loopback ports: in use, out of range, free."""
+
+import socket
+
+import pytest
+
+from deploy.broker_errors import BrokerError
+from deploy.ports import free_port, require_free
+
+
+def test_a_port_in_use_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(
+            BrokerError, match=f"port {port} is in use; give another one, or 0 for a free one"
+        ):
+            require_free(port)
+
+
+@pytest.mark.parametrize("port", [-1, 65_536])
+def test_a_port_out_of_range_is_refused(port: int) -> None:
+    with pytest.raises(BrokerError, match=rf"port must be in \[0, 65535\], 0 for a free one, got {port}"):
+        require_free(port)
+
+
+def test_a_free_port_can_be_listened_on() -> None:
+    with socket.create_server(("127.0.0.1", free_port())):
+        pass
