@@ -9,7 +9,9 @@ from aggregator.merge import WindowCounts
 from estimators import krr_estimate, rappor_decode
 from estimators.collection import Collection
 from estimators.estimate import Estimate
-from estimators.krr import KRR
+from estimators.rappor import Rappor
+from estimators.rappor_hot import HotRappor
+from estimators.rappor_hot_decode import decode_hot
 
 RECORD_VERSION = 1
 VALUES_PER_RECORD = 2000  # the largest estimates of a larger domain; keeps a record below Kafka's 1 MiB
@@ -80,17 +82,19 @@ def decode(data: bytes) -> EstimateRecord:
 
 def estimate(collection: Collection, window: WindowCounts) -> Estimate:
     """Run the collection's default estimator on the counts of a window, or of several added up."""
-    if isinstance(collection.mechanism, KRR):
-        return krr_estimate.estimate(window.counts[0], collection.mechanism)
-    return rappor_decode.decode(
-        window.counts, window.cohort_sizes, collection.candidates, collection.mechanism
-    )
+    match collection.mechanism:
+        case Rappor() as mechanism:
+            return rappor_decode.decode(window.counts, window.cohort_sizes, collection.candidates, mechanism)
+        case HotRappor() as mechanism:
+            return decode_hot(window.counts, window.cohort_sizes, mechanism)
+        case mechanism:
+            return krr_estimate.estimate(window.counts[0], mechanism)
 
 
 def record_of(
     collection: Collection, window_start: int, window: WindowCounts, result: Estimate, *, final: bool
 ) -> EstimateRecord:
-    """Put an estimate into its record, the bucket `other` of k-RR apart."""
+    """Put an estimate into its record, the bucket `other` apart."""
     shown = np.arange(len(collection.labels()))
     if len(shown) > VALUES_PER_RECORD:
         shown = np.sort(np.argsort(-result.frequency[shown], kind="stable")[:VALUES_PER_RECORD])
@@ -106,7 +110,7 @@ def record_of(
         reports=window.reports,
         packs=window.packs,
         rejected=window.rejected,
-        mechanism="k-rr" if isinstance(collection.mechanism, KRR) else "rappor",
+        mechanism=collection.mechanism.name,
         estimator=result.estimator,
         epsilon=collection.mechanism.epsilon,
         values=[labels[i] for i in shown],

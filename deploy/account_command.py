@@ -6,11 +6,13 @@ from typing import Any
 
 import click
 
-from estimators.account import BOUNDS, Mechanism, allowed_reports, costs, epsilon_inf, loss_of_reports
+from deploy.describe import rounded_up
+from estimators.account import BOUNDS, allowed_reports, costs, epsilon_inf, loss_of_reports, most_reports
+from estimators.accounting.renyi import zcdp_rho
 from estimators.krr import KRR
 from estimators.longitudinal import LongitudinalKRR
+from estimators.mechanism import Mechanism
 from estimators.rappor_hot import LARGEST_BUCKETS, HotRappor
-from estimators.renyi import zcdp_rho
 
 LARGEST_HASHES = 256
 
@@ -36,7 +38,7 @@ PARAMETERS = {
     "--budget",
     type=float,
     metavar="E",
-    help="Tell how many reports keep this epsilon (up to 100000, memoized up to 10000).",
+    help="Tell how many reports keep this epsilon: of 100000, memoized of 10000.",
 )
 @click.option("--delta", type=float, default=1e-6, show_default=True)
 @click.option(
@@ -54,7 +56,8 @@ def account(
 ) -> None:
     """Tell what reports of one client and value cost, or how many a budget allows.
 
-    Four bounds: basic composition, tight zCDP, tight RDP, and the exact distribution of the privacy loss.
+    Four bounds: basic composition, tight zCDP, tight RDP, and the exact distribution of the privacy loss
+    (memoized longitudinal k-RR: from above by up to 3 % beyond 30 reports).
 
     Example: deniable account --mechanism k-rr --k 16 --epsilon 1 --reports 5
     """
@@ -73,7 +76,11 @@ def account(
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     found = _one_report(asked, memoized) | answer
-    click.echo(json.dumps(found) if as_json else _table(found, reports, budget, delta))
+    click.echo(
+        json.dumps(found, allow_nan=False)
+        if as_json
+        else _table(found, reports, budget, delta, most_reports(asked, memoized))
+    )
 
 
 def _mechanism(name: str, given: dict[str, float]) -> Mechanism:
@@ -98,19 +105,29 @@ def _one_report(mechanism: Mechanism, memoized: bool) -> dict[str, Any]:
     }
 
 
-def _table(found: dict[str, Any], reports: int | None, budget: float | None, delta: float) -> str:
-    """Write what the JSON object says as lines of a name, a figure and its meaning."""
+def _table(found: dict[str, Any], reports: int | None, budget: float | None, delta: float, most: int) -> str:
+    """Write what the JSON object says as lines of a name, a figure, rounded up, and its meaning."""
     permanent = found["epsilon_inf"]
     lines = [
-        ("epsilon_one", f"{found['epsilon_one']:.6g}", "one report"),
-        ("epsilon_inf", "unbounded" if permanent is None else f"{permanent:.6g}", "one permanent response"),
-        ("rho", f"{found['rho']:.6g}", "one report, zCDP"),
+        ("epsilon_one", rounded_up(found["epsilon_one"]), "one report"),
+        (
+            "epsilon_inf",
+            "unbounded" if permanent is None else rounded_up(permanent),
+            "one permanent response",
+        ),
+        ("rho", rounded_up(found["rho"]), "one report, zCDP"),
     ]
     if reports is not None:
         said = f"epsilon of {reports} reports at delta {delta:g}"
-        lines += [(name, f"{found[name]:.6g}", said) for name in BOUNDS]
+        lines += [(name, rounded_up(found[name]), said) for name in BOUNDS]
     else:
         said = f"reports within epsilon {budget:g} at delta {delta:g}"
-        counts = found["reports"]
-        lines += [(name, "any" if counts[name] is None else str(counts[name]), said) for name in BOUNDS]
-    return "\n".join(f"{name:<12} {figure:<10} {meaning}" for name, figure, meaning in lines)
+        lines += [(name, _allowed(found["reports"][name], most), said) for name in BOUNDS]
+    return "\n".join(f"{name:<12} {figure:<14} {meaning}" for name, figure, meaning in lines)
+
+
+def _allowed(reports: int | None, most: int) -> str:
+    """Number of reports in words; the largest that is tried stands for that many or more."""
+    if reports is None:
+        return "any"
+    return f"{reports} or more" if reports == most else str(reports)

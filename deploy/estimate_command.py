@@ -1,20 +1,24 @@
 """`deniable estimate`: frequencies from counts that are at hand, without Kafka."""
 
 import json
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
+from deploy.text_file import name_of, read_text
 from estimators.estimate import Estimate
 from estimators.ibu import ITERATIONS, TOLERANCE
 from estimators.krr import KRR
 from estimators.krr_estimate import ESTIMATORS
 from estimators.krr_estimate import estimate as estimate_krr
+from estimators.whole_number import parse_whole
 
 # Beyond this, numbers of reports are no longer exact as floats.
 MOST_REPORTS = 1 << 53
+MOST_VALUES = 1_400_000
+MOST_BYTES = 1 << 25
 
 
 @click.group()
@@ -43,7 +47,7 @@ def estimate() -> None:
 @click.option(
     "--input",
     "source",
-    type=click.File(encoding="utf-8", errors="replace"),
+    type=click.File("rb"),
     help="The counts from a file, one a line; - is stdin.",
 )
 @click.option(
@@ -61,7 +65,7 @@ def krr_command(
     epsilon: float,
     estimator: str,
     counts: str | None,
-    source: TextIO | None,
+    source: BinaryIO | None,
     iterations: int,
     tolerance: float,
     as_json: bool,
@@ -71,13 +75,13 @@ def krr_command(
     Example: deniable estimate k-rr --epsilon 1.0986 --counts 50,30,15,5 --json
     """
     if counts is not None and source is None:
-        fields = counts.split(",")
+        place, text = "--counts, number", counts.replace(",", "\n")
     elif source is not None and counts is None:
-        fields = source.read().rstrip().split("\n")
+        place, text = f"{name_of(source)}, line", read_text(source, MOST_BYTES).rstrip()
     else:
         raise click.UsageError("give either --counts N,N,... or --input FILE")
     try:
-        numbers = _whole_numbers(fields)
+        numbers = _whole_numbers(text, place)
         mechanism = KRR.from_epsilon(len(numbers), epsilon)
         result = estimate_krr(numbers, mechanism, estimator, iterations, tolerance)
     except ValueError as error:
@@ -85,12 +89,17 @@ def krr_command(
     click.echo(json.dumps(_record(result, mechanism), allow_nan=False) if as_json else _table(result))
 
 
-def _whole_numbers(fields: list[str]) -> NDArray[np.int64]:
-    """Counts as they were written; ValueError names the place, not what stands there."""
-    for place, field in enumerate(fields, start=1):
-        if not (field.strip().isascii() and field.strip().isdigit()):
-            raise ValueError(f"counts must be whole numbers >= 0, number {place} of {len(fields)} is not")
-    numbers = [int(field) for field in fields]
+def _whole_numbers(text: str, place: str) -> NDArray[np.int64]:
+    """Counts, one a line; ValueError tells the place of a line that is none."""
+    fields = text.split("\n") if text else []
+    if not 2 <= len(fields) <= MOST_VALUES:
+        raise ValueError(f"counts must be of 2 to {MOST_VALUES} values, got {len(fields)}")
+    numbers = []
+    for number, field in enumerate(fields, start=1):
+        try:
+            numbers.append(parse_whole(field, 0, MOST_REPORTS))
+        except ValueError as error:
+            raise ValueError(f"{place} {number}: {error}") from error
     if sum(numbers) > MOST_REPORTS:
         raise ValueError(f"counts must sum to at most {MOST_REPORTS}, got {sum(numbers)}")
     return np.array(numbers, np.int64)

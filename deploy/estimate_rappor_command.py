@@ -2,18 +2,23 @@
 
 import json
 import math
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
 
 import click
 
+from deploy.text_file import name_of, read_text
 from estimators.estimate import Estimate
 from estimators.google_rappor import parse_counts, parse_map, parse_params
 from estimators.rappor_decode import decode_design
 
 SHOWN = 50  # lines of the table, the most frequent first
 
-_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+# 100,000 candidates that set 128 bits take 64 MB.
+MOST_BYTES = 1 << 28
+
+_file = click.File("rb")
 
 
 @click.command("rappor")
@@ -26,30 +31,33 @@ _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--no-background", is_flag=True, help="Every report is of a candidate: no column for others.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
-def rappor_command(params: Path, counts: Path, map_: Path, no_background: bool, as_json: bool) -> None:
+def rappor_command(
+    params: BinaryIO, counts: BinaryIO, map_: BinaryIO, no_background: bool, as_json: bool
+) -> None:
     """Estimate how often each candidate was true from the bit counts of each cohort.
 
     Example: deniable estimate rappor --params p.csv --counts c.csv --map m.csv
     """
-    try:
-        parameters = parse_params(_read(params))
-        bit_counts = parse_counts(_read(counts), parameters)
-        candidates, design = parse_map(_read(map_), parameters)
-        result = decode_design(bit_counts, design, parameters.h / parameters.k, not no_background)
-    except ValueError as error:
-        raise click.ClickException(str(error)) from error
+    with _errors_of(params):
+        parameters = parse_params(read_text(params, MOST_BYTES))
+    with _errors_of(counts):
+        bit_counts = parse_counts(read_text(counts, MOST_BYTES), parameters)
+    with _errors_of(map_):
+        candidates, design = parse_map(read_text(map_, MOST_BYTES), parameters)
+    result = decode_design(bit_counts, design, parameters.h / parameters.k, not no_background)
     if as_json:
         click.echo(json.dumps(_record(candidates, result), allow_nan=False))
     else:
         click.echo(_table(candidates, result))
 
 
-def _read(path: Path) -> str:
-    """Content of a file in UTF-8, with or without a byte order mark."""
+@contextmanager
+def _errors_of(file: BinaryIO) -> Iterator[None]:
+    """Say which file has what is wrong."""
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise click.ClickException(f"{path} must be text in UTF-8") from error
+        yield
+    except ValueError as error:
+        raise click.ClickException(f"{name_of(file)}: {error}") from error
 
 
 def _record(candidates: list[str], result: Estimate) -> dict[str, Any]:
@@ -70,6 +78,11 @@ def _record(candidates: list[str], result: Estimate) -> dict[str, Any]:
     }
 
 
+def _printable(name: str) -> str:
+    """A candidate from a file must not steer the terminal."""
+    return name if name.isprintable() else ascii(name)
+
+
 def _finite(figure: float | None) -> float | None:
     return figure if figure is not None and math.isfinite(figure) else None
 
@@ -77,14 +90,15 @@ def _finite(figure: float | None) -> float | None:
 def _table(candidates: list[str], result: Estimate) -> str:
     """The most frequent candidates for people, `*` behind those that are significant."""
     order = (-result.frequency).argsort(kind="stable")[:SHOWN].tolist()
-    width = max(len("candidate"), *(len(candidates[place]) for place in order))
+    names = {place: _printable(candidates[place]) for place in order}
+    width = max(len("candidate"), *map(len, names.values()))
     lines = [f"{result.reports} reports, {len(candidates)} candidates, 95 % intervals, * significant"]
     lines.append(f"{'candidate':<{width}} {'frequency':>10} {'std error':>10} {'low':>9} {'high':>9}")
     for place in order:
         figures = (result.frequency, result.std_error, result.low, result.high)
         frequency, error, low, high = (float(column[place]) for column in figures)
         star = " *" if result.significant[place] else ""
-        name = f"{candidates[place]:<{width}}"
+        name = f"{names[place]:<{width}}"
         lines.append(f"{name} {frequency:>10.6f} {error:>10.6f} {low:>9.6f} {high:>9.6f}{star}")
     if len(candidates) > SHOWN:
         lines.append(f"and {len(candidates) - SHOWN} more; --json shows all")

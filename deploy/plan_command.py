@@ -7,10 +7,13 @@ from pathlib import Path
 
 import click
 
+from deploy.describe import rounded_up
 from deploy.plan_plot import save_plot
 from estimators.krr import KRR, LARGEST_K
+from estimators.mechanism import Mechanism
 from estimators.planning import (
-    Mechanism,
+    LARGEST_REPORTS,
+    LEAST_STD_ERROR,
     best_bloom,
     best_one_hot,
     expected_std_error,
@@ -45,11 +48,13 @@ class Row:
 @click.option(
     "--values", type=click.IntRange(2, LARGEST_K), required=True, help="Values, or candidates, to tell apart."
 )
-@click.option("--epsilon", type=float, required=True, help="Privacy loss of one report, in (0, 16].")
-@click.option("--reports", type=click.IntRange(1), required=True, help="Reports in one window.")
+@click.option("--epsilon", type=float, required=True, help="Privacy loss of one report, in [1e-6, 16].")
+@click.option(
+    "--reports", type=click.IntRange(1, LARGEST_REPORTS), required=True, help="Reports in one window."
+)
 @click.option(
     "--std-error",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=click.FloatRange(LEAST_STD_ERROR, 1),
     default=0.01,
     show_default=True,
     help="Wanted standard error, as a fraction of all reports.",
@@ -112,7 +117,7 @@ def _table(rows: list[Row], std_error: float, best: str, limit: float) -> str:
     for row in rows:
         found = "none" if row.smallest_detectable is None else f"{row.smallest_detectable:.6f}"
         lines.append(
-            f"{row.mechanism:<15} {row.epsilon:>8.4f} {row.std_error:>10.6f} {found:>11}"
+            f"{row.mechanism:<15} {rounded_up(row.epsilon):>8} {row.std_error:>10.6f} {found:>11}"
             f" {row.reports_needed:>18,}"
         )
     lines.append(f"least error: {best}; k-RR beats one-hot RAPPOR below {limit:.1f} values at this epsilon")

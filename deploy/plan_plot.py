@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from estimators.planning import Mechanism, smallest_detectable
+from estimators.mechanism import Mechanism
+from estimators.planning import LARGEST_REPORTS, smallest_detectable
 
 _POINTS = 61
 _DECADES = 2  # on either side of the number of reports asked for
@@ -35,11 +36,11 @@ def save_plot(
         raise click.ClickException(
             "--plot needs matplotlib: install the extra `bench`, as in deniable[bench]"
         ) from error
-    numbers = reports * 10.0 ** np.linspace(-_DECADES, _DECADES, _POINTS)
+    numbers = np.clip(reports * 10.0 ** np.linspace(-_DECADES, _DECADES, _POINTS), 1, LARGEST_REPORTS)
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     for name, mechanism in mechanisms.items():
-        found = [smallest_detectable(mechanism, max(1, round(number)), values) for number in numbers]
+        found = [smallest_detectable(mechanism, round(number), values) for number in numbers]
         axes.loglog(numbers, np.where(np.isfinite(found), found, np.nan), label=name)
     axes.axvline(reports, color="gray", linestyle=":", label=f"{reports:,} reports")
     axes.set(

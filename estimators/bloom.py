@@ -1,7 +1,6 @@
-"""Which bits a word sets: the hash of google/rappor's Python and C++ clients, and matrices of it."""
+"""Which bits a word sets: the hash of google/rappor's Python and C++ clients."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from hashlib import md5
 
 import numpy as np
@@ -74,25 +73,3 @@ def bloom_rows(words: Sequence[str], cohorts: NDArray[np.integer], mechanism: Ra
         row[list(bloom_positions(distinct[number], cohort, mechanism))] = 1
     packed: NDArray[np.uint8] = np.packbits(filters, axis=1, bitorder="little")[place]
     return packed
-
-
-@lru_cache(maxsize=16)
-def design_matrix(candidates: tuple[str, ...], mechanism: Rappor) -> NDArray[np.float64]:
-    """1 where a candidate sets a bit of a cohort, else 0; kept for the next window, so read-only.
-
-    Parameters
-    ----------
-    candidates : n strings.
-    mechanism : Rappor.
-
-    Returns
-    -------
-    float64 array (cohorts * bits, n), row cohort * bits + bit.
-    """
-    matrix = np.zeros((mechanism.cohorts * mechanism.bits, len(candidates)))
-    for column, word in enumerate(candidates):
-        for cohort in range(mechanism.cohorts):
-            for bit in bloom_positions(word, cohort, mechanism):
-                matrix[cohort * mechanism.bits + bit, column] = 1.0
-    matrix.setflags(write=False)
-    return matrix

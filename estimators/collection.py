@@ -1,12 +1,16 @@
 """What one collection means: its mechanism, its vocabulary, its windows, its fingerprint."""
 
 import json
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 
 from estimators.krr import KRR
+from estimators.mechanism import Mechanism
 from estimators.rappor import Rappor
+from estimators.rappor_hot import HotRappor
+from estimators.two_step import TwoStepBits
 
 FINGERPRINT_BYTES = 8
 
@@ -18,21 +22,25 @@ class Collection:
     Parameters
     ----------
     name : text matching `[a-z][a-z0-9_-]{0,62}`.
-    mechanism : KRR or Rappor.
-    values : k-RR: what the buckets mean, in order, without `other`; empty when the values are the integers
-        0 to k-1. RAPPOR: empty.
-    other : k-RR: True when the last bucket, counted in k, takes every value that is not listed.
+    mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
+    values : all but Bloom RAPPOR: what the buckets mean, in order, without `other`; empty when the values
+        are the integers from 0 on. Bloom RAPPOR: empty.
+    other : all but Bloom RAPPOR: True when the last bucket takes every value that is not listed.
     candidates : Bloom RAPPOR: the strings to look for when decoding. They change no report, so they are
         no part of the fingerprint.
-    memoize : RAPPOR: True when one client and value always repeat the same permanent response.
+    memoize : all but plain k-RR: True when one client and value always repeat the same permanent response.
     window_seconds : length of a tumbling window, seconds, >= 1.
     grace_seconds : how long after its end a window still takes reports, seconds of log append time, >= 0.
     retention_seconds : how long after that its counts are kept, seconds, >= 0.
     minimum_reports : a window with fewer reports is not published.
+
+    Raises
+    ------
+    ValueError if `memoize` is asked of a RAPPOR whose permanent response would be the true value.
     """
 
     name: str
-    mechanism: KRR | Rappor
+    mechanism: Mechanism
     values: tuple[str, ...] = ()
     other: bool = False
     candidates: tuple[str, ...] = ()
@@ -41,6 +49,13 @@ class Collection:
     grace_seconds: int = 30
     retention_seconds: int = 3600
     minimum_reports: int = 100
+
+    def __post_init__(self) -> None:
+        if self.memoize and isinstance(self.mechanism, TwoStepBits) and self.epsilon_inf == math.inf:
+            raise ValueError(
+                "memoize needs f > 0: at f = 0 the remembered response is the true value, which many reports"
+                " reveal; set f, or memoize: false"
+            )
 
     @cached_property
     def fingerprint(self) -> int:
@@ -64,18 +79,25 @@ class Collection:
 
     @property
     def takes_integers(self) -> bool:
-        """True when values are the integers 0 to k-1, False when they are text."""
-        return isinstance(self.mechanism, KRR) and not self.values
+        """True when values are the integers from 0 on, False when they are text."""
+        return not isinstance(self.mechanism, Rappor) and not self.values
 
     @property
     def width(self) -> int:
-        """Counters in one row: k of k-RR, bits of RAPPOR."""
+        """Counters in one row: k of k-RR, bits of RAPPOR, a multiple of 8."""
         return self.mechanism.width
 
     @property
     def cohorts(self) -> int:
-        """Cohorts that clients are spread over; 1 for k-RR."""
+        """Cohorts that clients are spread over; 1 of all but Bloom RAPPOR."""
         return self.mechanism.cohorts
+
+    @property
+    def epsilon_inf(self) -> float:
+        """Privacy loss of all reports of one client and unchanged value, nats; inf where each costs anew."""
+        if not self.memoize or isinstance(self.mechanism, KRR):
+            return math.inf
+        return self.mechanism.epsilon_inf
 
     def window_start(self, unix_seconds: float) -> int:
         """Start of the window that holds this moment, unix seconds."""
@@ -97,4 +119,5 @@ class Collection:
         """What each estimated entry is called, in the order of the estimate's arrays, `other` left out."""
         if isinstance(self.mechanism, Rappor):
             return self.candidates
-        return self.values or tuple(str(value) for value in range(self.mechanism.k - self.other))
+        buckets = self.mechanism.buckets if isinstance(self.mechanism, HotRappor) else self.mechanism.k
+        return self.values or tuple(str(value) for value in range(buckets - self.other))

@@ -1,17 +1,24 @@
-"""The files of google/rappor's analysis: params.csv, counts.csv and map.csv, parsed from their text."""
+"""The files of google/rappor's analysis: params.csv, counts.csv and map.csv, parsed from their text.
+
+Source: google/rappor, doc/data-flow.md.
+"""
 
 import csv
 import io
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array
 
-from estimators.bit_counts import BitCounts
-from estimators.rappor_design import design_of_positions
+from estimators.decoding.bit_counts import BitCounts
+from estimators.whole_number import parse_whole
 
-_HEADER = ("k", "h", "m", "p", "q", "f")
+_HEADER: dict[str, type[int | float]] = {"k": int, "h": int, "m": int, "p": float, "q": float, "f": float}
+LARGEST = 1 << 16
+LARGEST_ROWS = 1 << 24
+MOST_REPORTS = 10**13
 
 
 @dataclass(frozen=True)
@@ -20,9 +27,9 @@ class GoogleParameters:
 
     Parameters
     ----------
-    k : bits of a report, >= 1.
+    k : bits of a report, in [1, 65536].
     h : hash functions, in [1, k].
-    m : cohorts, >= 1.
+    m : cohorts, in [1, 65536]; m k is at most 2^24.
     p : P(report 1 | permanent bit 0), in [0, q).
     q : P(report 1 | permanent bit 1), in (p, 1].
     f : share of permanent bits that are noise, in [0, 1).
@@ -40,12 +47,14 @@ class GoogleParameters:
     f: float
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise ValueError(f"k must be at least 1, got {self.k}")
+        if not 1 <= self.k <= LARGEST:
+            raise ValueError(f"k must be in [1, {LARGEST}], got {self.k}")
         if not 1 <= self.h <= self.k:
             raise ValueError(f"h must be in [1, k = {self.k}], got {self.h}")
-        if self.m < 1:
-            raise ValueError(f"m must be at least 1, got {self.m}")
+        if not 1 <= self.m <= LARGEST:
+            raise ValueError(f"m must be in [1, {LARGEST}], got {self.m}")
+        if self.m * self.k > LARGEST_ROWS:
+            raise ValueError(f"m * k must be at most {LARGEST_ROWS}, got {self.m * self.k}")
         if not 0 <= self.f < 1:
             raise ValueError(f"f must be in [0, 1), got {self.f}")
         if not 0 < self.q <= 1:
@@ -82,17 +91,20 @@ def parse_params(text: str) -> GoogleParameters:
     """
     lines = _lines(text)
     if len(lines) != 2:
-        raise ValueError(f"params must have 2 lines, a header and values, got {len(lines)}")
+        raise ValueError(f"must have 2 lines, the header {','.join(_HEADER)} and values, got {len(lines)}")
     header, values = ([cell.strip() for cell in line] for _, line in lines)
-    if sorted(header) != sorted(_HEADER) or len(values) != len(header):
-        raise ValueError(f"params must have the header {','.join(_HEADER)} and a value for each name")
-    given = dict(zip(header, values, strict=True))
-    try:
-        whole = [int(given[name]) for name in ("k", "h", "m")]
-        shares = [float(given[name]) for name in ("p", "q", "f")]
-    except ValueError:
-        raise ValueError("params must hold whole numbers k, h, m and numbers p, q, f") from None
-    return GoogleParameters(*whole, *shares)
+    if sorted(header) != sorted(_HEADER):
+        raise ValueError(f"line {lines[0][0]} must be the header {','.join(_HEADER)}, in any order")
+    if len(values) != len(header):
+        raise ValueError(f"line {lines[1][0]} must have {len(header)} values, got {len(values)}")
+    given: dict[str, Any] = {}
+    for name, value in zip(header, values, strict=True):
+        try:
+            given[name] = _HEADER[name](value)
+        except ValueError:
+            kind = "whole number" if _HEADER[name] is int else "number"
+            raise ValueError(f"{name} must be a {kind}, got {value!r:.20}") from None
+    return GoogleParameters(**given)
 
 
 def parse_counts(text: str, parameters: GoogleParameters) -> BitCounts:
@@ -107,19 +119,28 @@ def parse_counts(text: str, parameters: GoogleParameters) -> BitCounts:
 
     Raises
     ------
-    ValueError if there are not m lines of k + 1 cells, a cell is no whole number >= 0, a bit's count exceeds
-    its cohort's reports, or there is no report.
+    ValueError if there are not m lines of k + 1 cells, a cell is no whole number in [0, 10^13], a bit's count
+    exceeds its cohort's reports, or there is no report.
     """
     lines = _lines(text)
     if len(lines) != parameters.m:
-        raise ValueError(f"counts must have m = {parameters.m} lines, one for each cohort, got {len(lines)}")
-    table = np.zeros((parameters.m, parameters.k + 1), np.int64)
-    for row, (number, cells) in zip(table, lines, strict=True):
+        raise ValueError(f"must have m = {parameters.m} lines, one for each cohort, got {len(lines)}")
+    rows = []
+    for number, cells in lines:
         if len(cells) != parameters.k + 1:
+            raise ValueError(f"line {number} must have k + 1 = {parameters.k + 1} cells, got {len(cells)}")
+        row = [
+            _whole(cell.strip() or "0", 0, MOST_REPORTS, number, place) for place, cell in enumerate(cells, 1)
+        ]
+        if max(row) > row[0]:
             raise ValueError(
-                f"counts line {number} must have k + 1 = {parameters.k + 1} cells, got {len(cells)}"
+                f"line {number}, cell {row.index(max(row)) + 1} must be at most the reports of the cohort,"
+                f" {row[0]}, got {max(row)}"
             )
-        row[:] = [_whole(cell, "counts", number) for cell in cells]
+        rows.append(row)
+    table = np.array(rows, np.int64)
+    if not table.any():
+        raise ValueError("must hold at least 1 report, got 0")
     return BitCounts(table[:, 1:], table[:, 0], parameters)
 
 
@@ -144,45 +165,36 @@ def parse_map(text: str, parameters: GoogleParameters) -> tuple[list[str], csc_a
     """
     lines = _lines(text)
     if not lines:
-        raise ValueError("map must have at least 1 candidate, got 0")
-    rows, width = parameters.m * parameters.k, parameters.m * parameters.h
-    nowhere = rows  # a row below all others takes the empty cells, and is cut off
-    positions = np.full((len(lines), width), nowhere, np.int32)
-    first_line: dict[str, int] = {}
-    for row, (number, (candidate, *cells)) in zip(positions, lines, strict=True):
+        raise ValueError("must have at least 1 candidate, got 0")
+    rows, most = parameters.m * parameters.k, parameters.m * parameters.h
+    columns, first_line = [], dict[str, int]()
+    for number, (candidate, *cells) in lines:
         earlier = first_line.setdefault(candidate, number)
         if earlier != number:
-            raise ValueError(f"map line {number} repeats the candidate of line {earlier}")
-        if len(cells) > width:
-            raise ValueError(
-                f"map line {number} must have at most m * h = {width} positions, got {len(cells)}"
-            )
-        row[: len(cells)] = [_position(cell, rows, nowhere, number) for cell in cells]
-    return list(first_line), design_of_positions(positions, rows + 1)[:rows]
+            raise ValueError(f"line {number} repeats the candidate of line {earlier}")
+        if len(cells) > most:
+            raise ValueError(f"line {number} must have at most m * h = {most} positions, got {len(cells)}")
+        given = [(place, cell) for place, cell in enumerate(cells, 2) if cell.strip()]
+        positions = {_whole(cell, 1, rows, number, place) for place, cell in given}
+        columns.append(np.array(sorted(positions), np.int32) - 1)
+    indices = np.concatenate(columns)
+    ends = np.cumsum([0, *map(len, columns)])
+    design = csc_array((np.ones(len(indices)), indices, ends), shape=(rows, len(columns)))
+    return list(first_line), design
 
 
 def _lines(text: str) -> list[tuple[int, list[str]]]:
     """Cells of each line that is not empty, with its number from 1."""
-    reader = csv.reader(io.StringIO(text, newline=""))
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         return [(reader.line_num, cells) for cells in reader if cells]
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num} is no CSV: {error}") from error
 
 
-def _whole(cell: str, name: str, number: int) -> int:
-    """Value of a cell, 0 when it is empty."""
-    digits = cell.strip()
-    if digits and not (digits.isascii() and digits.isdigit() and len(digits) <= 13):
-        raise ValueError(f"{name} line {number} must hold whole numbers >= 0 below 10^13")
-    return int(digits or 0)
-
-
-def _position(cell: str, rows: int, nowhere: int, number: int) -> int:
-    """Row of a one-based position, `nowhere` when the cell is empty."""
-    if not cell.strip():
-        return nowhere
-    position = _whole(cell, "map", number)
-    if not 1 <= position <= rows:
-        raise ValueError(f"map line {number}: positions must be in [1, m * k = {rows}], got {position}")
-    return position - 1
+def _whole(cell: str, least: int, most: int, line: int, place: int) -> int:
+    """Value of a cell in [least, most]."""
+    try:
+        return parse_whole(cell, least, most)
+    except ValueError as error:
+        raise ValueError(f"line {line}, cell {place} {error}") from error

@@ -46,7 +46,7 @@ def ibu(
     counts : int64 array (k,), reports per value.
     mechanism : k-RR that made the reports.
     iterations : most steps to make, >= 1.
-    tolerance : stop after a step whose L1 length is at most this, >= 0.
+    tolerance : stop after a step whose L1 length is at most this, in [0, inf).
 
     Returns
     -------
@@ -117,8 +117,8 @@ def _iterate(
     """Update until a step is short: `rates` multiplies by the channel, `gains` by its transpose."""
     if iterations < 1:
         raise ValueError(f"iterations must be at least 1, got {iterations}")
-    if not tolerance >= 0:
-        raise ValueError(f"tolerance must be at least 0, got {tolerance}")
+    if not 0 <= tolerance < np.inf:
+        raise ValueError(f"tolerance must be in [0, inf), got {tolerance}")
     theta = np.full(size, 1 / size)
     residual, made = np.inf, 0
     while made < iterations and residual > tolerance:

@@ -27,12 +27,12 @@ class Inversion:
 
     @classmethod
     def of_symmetric(cls, mechanism: SymmetricChannel) -> Self:
-        """Take one value of k-RR, permanent step or not."""
+        """Take one value of k-RR, permanent step or not: hit p, miss q."""
         return cls(mechanism.p, mechanism.q, mechanism.contrast)
 
     @classmethod
     def of_bit(cls, mechanism: BitChannel) -> Self:
-        """Take one bit of RAPPOR."""
+        """Take one bit of RAPPOR: hit q*, miss p*."""
         return cls(mechanism.q_star, mechanism.p_star, mechanism.q_star - mechanism.p_star)
 
     def frequency(self, share: FloatArray) -> FloatArray:

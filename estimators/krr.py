@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
-from estimators.estimate import FloatArray
 from estimators.logarithm import exp_below, log_above
-from estimators.symmetric import symmetric_matrix
+from estimators.symmetric import SymmetricMechanism
 
 WORDS = 1 << 64
 LARGEST_K = 1 << 31
@@ -15,7 +14,7 @@ LARGEST_EPSILON = 16
 
 
 @dataclass(frozen=True)
-class KRR:
+class KRR(SymmetricMechanism):
     """The channel that a producer runs, as the integers it compares with.
 
     A report is the truth iff a uniform 64-bit word is below `threshold`. Else it is one of the k - 1 other
@@ -34,6 +33,9 @@ class KRR:
     Source: Pinzón et al., "Estimating the true distribution of data collected with randomized response"
     (arXiv 2601.08603), "RR mechanism"; there p, q and K.
     """
+
+    #: What the collection file calls it.
+    name: ClassVar[str] = "k-rr"
 
     k: int
     threshold: int
@@ -107,45 +109,30 @@ class KRR:
         """The difference p - q, rounded once, so positive even where the floats p and q are equal."""
         return (self.k * self.threshold - WORDS) / (WORDS * (self.k - 1))
 
-    @property
-    def channel(self) -> FloatArray:
-        """P(report y | truth x) in row y and column x, float64 (k, k), 8 k² bytes."""
-        return symmetric_matrix(self)
-
     @cached_property
     def epsilon(self) -> float:
         """Privacy loss of one report: ln(p / smallest q), rounded up."""
         truth = Fraction(self.threshold, WORDS)
         return log_above(truth / ((1 - truth) * Fraction(rarest(self.k), WORDS)))
 
-    @property
-    def width(self) -> int:
-        """Counters in one row of counts: one for each value."""
-        return self.k
-
-    @property
-    def cohorts(self) -> int:
-        """Groups of clients that are counted apart: 1, k-RR needs none."""
-        return 1
-
     def parameters(self) -> dict[str, int | str]:
         """All that changes what a report means, exact: what a collection's fingerprint is made of."""
-        return {"kind": "k-rr", "k": self.k, "threshold": self.threshold}
+        return {"kind": self.name, "k": self.k, "threshold": self.threshold}
 
 
 def rarest(k: int) -> int:
-    """Words, of 2^64, that multiply-shift maps to the rarest of k - 1 numbers."""
+    """Words, of 2^64, that multiply-shift maps to the rarest of k - 1 numbers, k >= 2."""
     return WORDS // (k - 1)
 
 
 def commonest(k: int) -> int:
-    """Words, of 2^64, that multiply-shift maps to the commonest of k - 1 numbers."""
+    """Words, of 2^64, that multiply-shift maps to the commonest of k - 1 numbers, k >= 2."""
     return -(-WORDS // (k - 1))
 
 
 def least_threshold(k: int) -> int:
     """Smallest threshold that makes the truth likelier than the commonest other value.
 
-    T / 2^64 > (1 - T / 2^64) c / 2^64, where c words lead to the commonest one.
+    T / 2^64 > (1 - T / 2^64) c / 2^64, where c words lead to the commonest one; k >= 2.
     """
     return WORDS * commonest(k) // (WORDS + commonest(k)) + 1

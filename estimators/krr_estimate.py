@@ -129,7 +129,12 @@ def mle(counts: NDArray[np.int64], mechanism: SymmetricChannel) -> FloatArray:
     """Maximize the likelihood over all distributions: MLE*, exact and unique.
 
     With the t smallest shares set to q and the others rescaled by c = (1 - t q) / sum of the others, it is
-    the inversion of that, for the smallest t that leaves none negative: c phi_(t+1) >= q.
+    the inversion of that, for the smallest t that leaves none negative: c phi_(t+1) >= q. Since
+    1 - t q = m q + (p - q) for the m = K - t values kept, whose counts n sum to S, it is
+
+        (n + q / (p - q) (m n - S)) / S,
+
+    where nothing cancels but whole numbers, however close p is to q.
 
     Parameters
     ----------
@@ -149,13 +154,13 @@ def mle(counts: NDArray[np.int64], mechanism: SymmetricChannel) -> FloatArray:
     count_reports(counts, mechanism.k)
     ascending = np.sort(counts)
     kept_sums = np.cumsum(ascending[::-1])[::-1]
-    # 1 - t q, written so that the last entry is p, which no rounding takes below q.
-    kept_mass = mechanism.p + np.arange(mechanism.k - 1, -1, -1) * mechanism.q
-    # The condition is false up to some t and true from there on, and takes equal counts together: moving
-    # one count x from the kept to the zeros takes q x from both sides of kept_mass x >= q kept_sum.
-    zeros = int(np.argmax(kept_mass * ascending >= mechanism.q * kept_sums))
-    rescaled = counts * (kept_mass[zeros] / kept_sums[zeros])
-    frequency: FloatArray = np.maximum((rescaled - mechanism.q) / mechanism.contrast, 0)
+    kept = np.arange(mechanism.k, 0, -1.0)
+    # Never negative for the last one alone; false up to some t and true from there on, and takes equal counts
+    # together: moving one count x from the kept to the zeros leaves m x - S as it is.
+    fits = mechanism.contrast * ascending + mechanism.q * (kept * ascending - kept_sums) >= 0
+    zeros = int(np.argmax(fits))
+    numerator = counts + mechanism.q / mechanism.contrast * (kept[zeros] * counts - kept_sums[zeros])
+    frequency: FloatArray = np.clip(numerator / kept_sums[zeros], 0, 1)
     return frequency
 
 

@@ -21,6 +21,10 @@ def exp_below(x: float) -> Fraction:
     ----------
     x : exponent in [0, 80], taken as the exact rational that the float is.
 
+    Returns
+    -------
+    Exact rational, >= 1.
+
     Raises
     ------
     ValueError if x is outside that range.
@@ -42,6 +46,10 @@ def log_above(ratio: Fraction) -> float:
     Parameters
     ----------
     ratio : exact ratio of two probabilities, in [1 + 2^-80, 2^100).
+
+    Returns
+    -------
+    Nats, > 0.
 
     Raises
     ------

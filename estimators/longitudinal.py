@@ -3,16 +3,15 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
-from estimators.estimate import FloatArray
-from estimators.krr import KRR, WORDS, commonest, least_threshold, rarest
+from estimators.krr import KRR, LARGEST_EPSILON, WORDS, commonest, least_threshold, rarest
 from estimators.logarithm import exp_below, log_above
-from estimators.symmetric import symmetric_matrix
+from estimators.symmetric import SymmetricMechanism
 
 
 @dataclass(frozen=True)
-class LongitudinalKRR:
+class LongitudinalKRR(SymmetricMechanism):
     """The channel from a true value, through its permanent response, to one report.
 
     Two symmetric channels in a row are a symmetric channel: `p` and `q` are those of both together, so that
@@ -31,6 +30,9 @@ class LongitudinalKRR:
     et al., "Improving the utility of locally differentially private protocols for longitudinal and
     multidimensional frequency estimates" (Digital Communications and Networks, 2022), L-GRR.
     """
+
+    #: What the collection file calls it.
+    name: ClassVar[str] = "k-rr-longitudinal"
 
     permanent: KRR
     instantaneous: KRR
@@ -56,6 +58,8 @@ class LongitudinalKRR:
         ------
         ValueError if a parameter is out of range, or an epsilon so small that 64-bit words cannot realise it.
         """
+        if not 0 < epsilon_inf <= LARGEST_EPSILON:
+            raise ValueError(f"epsilon_inf must be in (0, {LARGEST_EPSILON}], got {epsilon_inf}")
         permanent = KRR.from_epsilon(k, epsilon_inf)
         if not 0 < epsilon_one < epsilon_inf:
             raise ValueError(f"epsilon_one must be in (0, epsilon_inf = {epsilon_inf}), got {epsilon_one}")
@@ -92,11 +96,6 @@ class LongitudinalKRR:
         return float(self._contrast)
 
     @property
-    def channel(self) -> FloatArray:
-        """P(report y | truth x) in row y and column x, float64 (k, k), 8 k² bytes."""
-        return symmetric_matrix(self)
-
-    @property
     def epsilon_inf(self) -> float:
         """Privacy loss of the permanent response, so of all reports made from it, rounded up."""
         return self.permanent.epsilon
@@ -117,20 +116,10 @@ class LongitudinalKRR:
         """Privacy loss of one report: `epsilon_one`."""
         return self.epsilon_one
 
-    @property
-    def width(self) -> int:
-        """Counters in one row of counts: one for each value."""
-        return self.k
-
-    @property
-    def cohorts(self) -> int:
-        """Groups of clients that are counted apart: 1, k-RR needs none."""
-        return 1
-
     def parameters(self) -> dict[str, int | str]:
         """All that changes what a report means, exact: what a collection's fingerprint is made of."""
         return {
-            "kind": "k-rr-longitudinal",
+            "kind": self.name,
             "k": self.k,
             "permanent_threshold": self.permanent.threshold,
             "instantaneous_threshold": self.instantaneous.threshold,

@@ -5,15 +5,16 @@ from statistics import NormalDist
 
 import numpy as np
 
+from estimators.decoding.screening import most_columns
 from estimators.inversion import Inversion
-from estimators.krr import KRR, LARGEST_EPSILON
-from estimators.longitudinal import LongitudinalKRR
+from estimators.krr import LARGEST_EPSILON
+from estimators.mechanism import Mechanism
 from estimators.rappor import Rappor
 from estimators.rappor_hot import HotRappor
-from estimators.screening import most_columns
 
-Mechanism = KRR | LongitudinalKRR | HotRappor | Rappor
-
+LEAST_EPSILON = 1e-6  # below it, RAPPOR's thresholds over 2^32 are too coarse
+LARGEST_REPORTS = 10**18
+LEAST_STD_ERROR = 1e-9
 #: Chance that a value nobody holds passes for found, over all values together.
 FALSE_ALARM = 0.05
 #: Chance that a value of the smallest detectable frequency is found.
@@ -32,7 +33,7 @@ def expected_std_error(
     Parameters
     ----------
     mechanism : KRR, LongitudinalKRR, HotRappor or Rappor that will make the reports.
-    reports : N, >= 1.
+    reports : N, in [1, 10^18].
     frequency : of the value in question, in [0, 1]; 0 for a rare one.
     candidates : strings decoded together, >= 1; of no effect but with Bloom RAPPOR.
 
@@ -47,8 +48,8 @@ def expected_std_error(
     Source: Wang et al., "Locally differentially private protocols for frequency estimation" (USENIX Security
     2017), equation 3.
     """
-    if reports < 1:
-        raise ValueError(f"reports must be at least 1, got {reports}")
+    if not 1 <= reports <= LARGEST_REPORTS:
+        raise ValueError(f"reports must be in [1, {LARGEST_REPORTS}], got {reports}")
     if not 0 <= frequency <= 1:
         raise ValueError(f"frequency must be in [0, 1], got {frequency}")
     if candidates < 1:
@@ -108,7 +109,7 @@ def reports_needed(
     Parameters
     ----------
     mechanism, frequency, candidates : as of `expected_std_error`.
-    std_error : wanted, fraction of all reports, > 0.
+    std_error : wanted, fraction of all reports, in [1e-9, 1].
 
     Returns
     -------
@@ -118,8 +119,8 @@ def reports_needed(
     ------
     ValueError if a parameter is out of range.
     """
-    if not std_error > 0:
-        raise ValueError(f"std_error must be above 0, got {std_error}")
+    if not LEAST_STD_ERROR <= std_error <= 1:
+        raise ValueError(f"std_error must be in [{LEAST_STD_ERROR}, 1], got {std_error}")
     return max(1, math.ceil((expected_std_error(mechanism, 1, frequency, candidates) / std_error) ** 2))
 
 
@@ -129,7 +130,7 @@ def best_one_hot(buckets: int, epsilon: float) -> HotRappor:
     Parameters
     ----------
     buckets : number of values, in [2, 4096].
-    epsilon : privacy loss of one report, in (0, 16].
+    epsilon : privacy loss of one report, in [1e-6, 16].
 
     Raises
     ------
@@ -148,7 +149,7 @@ def best_bloom(epsilon: float) -> Rappor:
 
     Parameters
     ----------
-    epsilon : privacy loss of one report, in (0, 16].
+    epsilon : privacy loss of one report, in [1e-6, 16].
 
     Raises
     ------
@@ -167,7 +168,7 @@ def krr_limit(rappor: HotRappor, epsilon: float) -> float:
     Parameters
     ----------
     rappor : HotRappor; its number of buckets is of no effect.
-    epsilon : of k-RR, in (0, 16].
+    epsilon : of k-RR, in [1e-6, 16].
 
     Returns
     -------
@@ -185,8 +186,8 @@ def krr_limit(rappor: HotRappor, epsilon: float) -> float:
 
 
 def _check_epsilon(epsilon: float) -> None:
-    if not 0 < epsilon <= LARGEST_EPSILON:
-        raise ValueError(f"epsilon must be in (0, {LARGEST_EPSILON}], got {epsilon}")
+    if not LEAST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        raise ValueError(f"epsilon must be in [{LEAST_EPSILON}, {LARGEST_EPSILON}], got {epsilon}")
 
 
 def _bloom_std_error(mechanism: Rappor, frequency: float, candidates: int) -> float:

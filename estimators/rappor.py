@@ -1,7 +1,7 @@
 """RAPPOR over Bloom filters with cohorts: two steps of randomization for each bit of a hashed value."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 from estimators.two_step import TwoStepBits, check_thresholds, round_to_thresholds
 
@@ -29,6 +29,9 @@ class Rappor(TwoStepBits):
 
     Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), sections 2 and 3; google/rappor.
     """
+
+    #: What the collection file calls it.
+    name: ClassVar[str] = "rappor"
 
     bits: int
     hashes: int
@@ -75,7 +78,7 @@ class Rappor(TwoStepBits):
     def parameters(self) -> dict[str, int | str]:
         """All that changes what a report means, exact: what a collection's fingerprint is made of."""
         return {
-            "kind": "rappor",
+            "kind": self.name,
             "bits": self.bits,
             "hashes": self.hashes,
             "cohorts": self.cohorts,

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, hstack
 
-from estimators.bit_counts import BitCounts
+from estimators.decoding.bit_counts import BitCounts
+from estimators.decoding.design import bloom_design, even_column
+from estimators.decoding.errors import LeastSquares, fit
+from estimators.decoding.first_pass import first_guess
+from estimators.decoding.least_squares import solve
+from estimators.decoding.likelihood import maximize
+from estimators.decoding.screening import estimate_beside, most_columns, screen
 from estimators.estimate import QUANTILE_975, Estimate, FloatArray, shown_interval
-from estimators.first_pass import first_guess
-from estimators.least_squares import solve
 from estimators.rappor import Rappor
-from estimators.rappor_design import bloom_design, even_column
-from estimators.rappor_errors import LeastSquares, fit
-from estimators.rappor_likelihood import maximize
-from estimators.screening import estimate_beside, most_columns, screen
 from estimators.significance import benjamini_hochberg, normal_tail
 
 
@@ -63,7 +63,7 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     """Estimate the frequency of each column of a design, with 95 % intervals and significance.
 
     Point estimate: the maximum of the independent-bit likelihood on {theta >= 0, sum <= 1}. Standard errors,
-    intervals and significance: unconstrained weighted least squares with sandwich errors (`rappor_errors`),
+    intervals and significance: unconstrained weighted least squares with sandwich errors (`decoding.errors`),
     since intervals around the constrained maximum do not cover.
 
     With more candidates than `most_columns` allows, both are taken over those that `screen` chooses, beside a

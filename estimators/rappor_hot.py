@@ -77,6 +77,11 @@ class HotRappor(TwoStepBits):
         """Groups of clients that are counted apart: 1, since nothing is hashed."""
         return 1
 
+    @property
+    def name(self) -> str:
+        """What the collection file calls it."""
+        return "rappor-one-hot" if self.hot == 1 else "rappor-k-hot"
+
     def parameters(self) -> dict[str, int | str]:
         """All that changes what a report means, exact: what a collection's fingerprint is made of."""
         return {

@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators import krr_estimate
-from estimators.bit_counts import BitCounts
 from estimators.bit_rates import extract_rates
+from estimators.decoding.bit_counts import BitCounts
+from estimators.decoding.design import bloom_design
 from estimators.estimate import QUANTILE_975, Estimate, FloatArray, shown_interval
 from estimators.inversion import Inversion
 from estimators.krr import KRR
 from estimators.longitudinal import LongitudinalKRR
 from estimators.rappor import Rappor
 from estimators.rappor_decode import decode, decode_design
-from estimators.rappor_design import bloom_design
 from estimators.rappor_hot import HotRappor
 from estimators.rappor_hot_decode import decode_hot
 from estimators.significance import benjamini_hochberg, normal_tail
@@ -166,6 +166,10 @@ def _rolled_up(independent: Estimate, inverted: FloatArray, permanent: Inversion
 
     Of n reports made from one permanent response the noise is n times the permanent one plus n independent
     instantaneous ones; what independent reports have of it is both, once for each report.
+
+    Source: Arcolezi et al., "Improving the utility of locally differentially private protocols for
+    longitudinal and multidimensional frequency estimates" (Digital Communications and Networks, 2022), for
+    the variance of two steps.
     """
     repeated = (overlap - 1) * permanent.std_error(inverted, independent.reports) ** 2
     std_error = np.sqrt(independent.std_error**2 + repeated)

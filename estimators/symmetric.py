@@ -31,17 +31,22 @@ class SymmetricChannel(Protocol):
         ...
 
 
-def symmetric_matrix(mechanism: SymmetricChannel) -> FloatArray:
-    """Write the channel out: p on the diagonal, q elsewhere.
+class SymmetricMechanism:
+    """What every k-RR is beside its probabilities: to be inherited by a SymmetricChannel."""
 
-    Parameters
-    ----------
-    mechanism : SymmetricChannel.
+    @property
+    def channel(self: SymmetricChannel) -> FloatArray:
+        """P(report y | truth x) in row y and column x, p or q, float64 (k, k), 8 k² bytes."""
+        matrix = np.full((self.k, self.k), self.q)
+        np.fill_diagonal(matrix, self.p)
+        return matrix
 
-    Returns
-    -------
-    float64 array (k, k), P(report y | truth x) in row y and column x; it takes 8 k² bytes.
-    """
-    matrix = np.full((mechanism.k, mechanism.k), mechanism.q)
-    np.fill_diagonal(matrix, mechanism.p)
-    return matrix
+    @property
+    def width(self: SymmetricChannel) -> int:
+        """Counters in one row of counts: one for each value."""
+        return self.k
+
+    @property
+    def cohorts(self) -> int:
+        """Groups of clients that are counted apart: 1, k-RR needs none."""
+        return 1

@@ -1,6 +1,7 @@
 """The two steps of randomization of one RAPPOR bit, permanent and instantaneous, in exact thresholds."""
 
 import math
+from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import cached_property
 
@@ -12,7 +13,7 @@ from estimators.logarithm import log_above
 WORDS = 1 << 32
 
 
-class TwoStepBits:
+class TwoStepBits(ABC):
     """What every RAPPOR does to a bit, whatever sets the bits: to be inherited by a frozen dataclass.
 
     The permanent response flips each bit with probability f/2 = flip_threshold / 2^32. A report then shows a
@@ -32,9 +33,9 @@ class TwoStepBits:
     q_threshold: int
 
     @property
+    @abstractmethod
     def ones(self) -> int:
         """Most true bits that are 1: of two true values each sets at most so many that the other does not."""
-        raise NotImplementedError
 
     @property
     def f(self) -> float:
@@ -133,6 +134,8 @@ def loss_of_one_report(ones: int, flip_threshold: int, p_threshold: int, q_thres
     Returns
     -------
     epsilon, rounded up.
+
+    Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), theorem 2.
     """
     p_star = _reported(flip_threshold, p_threshold, q_threshold)
     q_star = _reported(flip_threshold, q_threshold, p_threshold)
@@ -140,11 +143,18 @@ def loss_of_one_report(ones: int, flip_threshold: int, p_threshold: int, q_thres
 
 
 def loss_of_permanent_response(ones: int, flip_threshold: int) -> float:
-    """Bound the loss of a permanent response: 2 h ln((1 - f/2) / (f/2)), h = `ones`.
+    """Bound the loss of a permanent response: 2 h ln((1 - f/2) / (f/2)).
+
+    Parameters
+    ----------
+    ones : h, >= 1.
+    flip_threshold : as of `TwoStepBits`.
 
     Returns
     -------
     epsilon, rounded up; inf when the threshold is 0.
+
+    Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), theorem 1.
     """
     if flip_threshold == 0:
         return math.inf

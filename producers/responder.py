@@ -109,8 +109,11 @@ def _encodable(value: str) -> str:
 
 
 def responder_of(collection: Collection, secret: Secret, words: Words) -> Responder:
-    """Responder for a collection's mechanism."""
-    mechanism = collection.mechanism
-    if isinstance(mechanism, Rappor):
-        return RapporResponder(collection, mechanism, secret, words)
-    return KRRResponder(collection, mechanism, words)
+    """Responder for a collection's mechanism; ValueError when it is neither k-RR nor Bloom-filter RAPPOR."""
+    match collection.mechanism:
+        case Rappor() as mechanism:
+            return RapporResponder(collection, mechanism, secret, words)
+        case KRR() as mechanism:
+            return KRRResponder(collection, mechanism, words)
+        case other:
+            raise ValueError(f"mechanism of {collection.name} must be k-rr or rappor, got {other.name}")

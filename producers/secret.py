@@ -1,17 +1,16 @@
 """The secret that permanent responses are derived from: a file that is made once and never replaced."""
 
+import logging
 import os
 import tempfile
 from hashlib import blake2b
 from pathlib import Path
 
-import structlog
-
 NEW_SECRET_BYTES = 32
 MIN_SECRET_BYTES = 32
 MAX_SECRET_BYTES = blake2b.MAX_KEY_SIZE
 
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class SecretError(RuntimeError):
@@ -99,6 +98,4 @@ def _create(path: Path) -> None:
             os.close(folder)
     finally:
         os.unlink(name)
-    _log.warning(
-        "made a new secret: back it up, a lost one draws every permanent response again", file=str(path)
-    )
+    _log.warning("made a new secret, %s: back it up, a lost one draws every permanent response again", path)

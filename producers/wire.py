@@ -6,8 +6,8 @@ Pure: bytes in, bytes out. Little-endian, 52 bytes of header, then the reports:
     8  8  fingerprint        16  8  window start, unix seconds          24  4  reports n     28  4  width
     32 16 random pack id     48  4  CRC-32C of all but these four bytes 52 … payload
 
-The payload is n unsigned integers of 1, 2 or 4 bytes (k-RR, width = k) or n rows of width / 8 bytes, bit 0
-lowest (RAPPOR, width = bits).
+The payload is n unsigned integers of 1, 2 or 4 bytes (k-RR, longitudinal too, width = k) or n rows of
+width / 8 bytes, bit 0 lowest (RAPPOR of any kind, width = bits).
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,9 @@ import numpy as np
 from crc32c import crc32c
 from numpy.typing import NDArray
 
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.longitudinal import LongitudinalKRR
+from estimators.mechanism import Mechanism
+from estimators.two_step import TwoStepBits
 
 MAGIC = b"DNBL"
 VERSION = 1
@@ -92,9 +93,11 @@ def report_bytes(mechanism: int, width: int) -> int:
     return 0
 
 
-def mechanism_number(mechanism: KRR | Rappor) -> int:
+def mechanism_number(mechanism: Mechanism) -> int:
     """Number by which the header names this kind of mechanism."""
-    return RAPPOR_NUMBER if isinstance(mechanism, Rappor) else KRR_NUMBER
+    if isinstance(mechanism, TwoStepBits):
+        return RAPPOR_NUMBER
+    return LONGITUDINAL_KRR_NUMBER if isinstance(mechanism, LongitudinalKRR) else KRR_NUMBER
 
 
 def partition_of(pack_id: bytes, partitions: int) -> int:

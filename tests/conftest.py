@@ -6,9 +6,14 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from deploy.broker_errors import ToolMissingError
 from deploy.broker_jars import fetch_jars, find_java
+
+# A time for each example fails tests on a busy machine, and shows nothing on any other.
+settings.register_profile("deniable", deadline=None)
+settings.load_profile("deniable")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -16,6 +16,9 @@ from aggregator.merge import WindowCounts
 from estimators.collection import Collection
 from estimators.estimate import Estimate
 from estimators.krr import KRR
+from estimators.longitudinal import LongitudinalKRR
+from estimators.mechanism import Mechanism
+from estimators.rappor_hot import HotRappor
 
 FIELDS = {
     "version", "collection", "fingerprint", "window_start", "window_end", "revision", "final", "reports",
@@ -80,6 +83,42 @@ def test_rappor_names_candidates_and_the_background() -> None:
     assert record.other is not None
     assert (record.other.frequency, record.other.std_error) == result.other
     assert record.diagnostics.keys() == {"likelihood_gap", "chi_square_ratio"}
+
+
+TWICE = LongitudinalKRR(KRR(3, 3 << 62), KRR(3, 1 << 63))
+ONE_HOT = HotRappor.from_probabilities(3, 1, 0.25, 0.35, 0.65)
+K_HOT = HotRappor.from_probabilities(3, 2, 0.25, 0.35, 0.65)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "name", "held"),
+    [
+        (KRR(3, 1 << 63), "k-rr", [0.7, 0.2, 0.1]),
+        (TWICE, "k-rr-longitudinal", [0.7, 0.2, 0.1]),
+        (ONE_HOT, "rappor-one-hot", [0.7, 0.2, 0.1]),
+        (K_HOT, "rappor-k-hot", [0.9, 0.7, 0.4]),
+    ],
+    ids=str,
+)
+def test_expected_counts_of_every_mechanism_give_back_what_was_held(
+    mechanism: Mechanism, name: str, held: list[float]
+) -> None:
+    """Of 10^12 reports, so that rounding to whole ones is below 1e-11; padding bits hold noise alone."""
+    collection = Collection("cabin", mechanism, values=("first", "rest"), other=True)
+    shares = np.zeros(collection.width)
+    shares[:3] = held
+    if isinstance(mechanism, HotRappor):
+        rates = mechanism.p_star + (mechanism.q_star - mechanism.p_star) * shares
+    else:
+        rates = mechanism.channel @ shares
+    window = window_of([np.rint(rates * 1e12).astype(np.int64).tolist()], [10**12])
+    record = record_of(collection, T0, window, estimate_record.estimate(collection, window), final=True)
+    assert (record.mechanism, record.estimator, record.values) == (name, "mle", ["first", "rest"])
+    assert record.frequency == pytest.approx(held[:2], abs=1e-10)
+    assert record.other is not None
+    assert record.other.frequency == pytest.approx(held[2], abs=1e-10)
+    assert record.epsilon == mechanism.epsilon
+    assert record.omitted == 0
 
 
 def result_of(frequency: list[float], std_error: float, other: tuple[float, float] | None = None) -> Estimate:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from estimators.privacy_loss import PrivacyLoss
+from estimators.accounting.privacy_loss import PrivacyLoss
 
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "vectors" / "accounting.json").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from estimators.bloom import design_matrix
+from estimators.decoding.design import bloom_design
 from estimators.krr import KRR
 from estimators.rappor import Rappor
 
@@ -34,7 +34,7 @@ def rappor_counts(
     """Bit counts (cohorts, bits) and cohort sizes, when truth[v] clients hold words[v] in random cohorts."""
     clients = rng.multinomial(truth, np.full(mechanism.cohorts, 1 / mechanism.cohorts))
     sizes = clients.sum(axis=0)
-    design = design_matrix(tuple(words), mechanism).reshape(mechanism.cohorts, mechanism.bits, -1)
+    design = bloom_design(words, mechanism).toarray().reshape(mechanism.cohorts, mechanism.bits, -1)
     ones = np.einsum("cbv,vc->cb", design, clients).astype(np.int64)
     reported = rng.binomial(ones, mechanism.q_star) + rng.binomial(sizes[:, None] - ones, mechanism.p_star)
     return reported, sizes

@@ -14,6 +14,7 @@ from estimators.account import (
     allowed_reports,
     costs,
     epsilon_inf,
+    most_reports,
 )
 from estimators.krr import KRR
 from estimators.longitudinal import LongitudinalKRR
@@ -76,6 +77,23 @@ def test_memoized_reports_never_cost_more_than_their_permanent_response(mechanis
     for reports in (1, 20, 500):
         assert max(costs(mechanism, reports, 1e-6, memoized=True).values()) <= limit
     assert allowed_reports(mechanism, limit, 1e-6, memoized=True) == dict.fromkeys(BOUNDS)
+
+
+def test_a_value_that_sets_many_bits_is_accounted_for_fewer_reports() -> None:
+    """A report of 256 hot bits is 256 outputs to compose: 100,000 of them took minutes."""
+    many = HotRappor.from_probabilities(512, 256, f=0.01, p=0.499, q=0.5)
+    assert most_reports(TWO_HOT, memoized=False) == LARGEST_REPORTS
+    assert most_reports(many, memoized=False) == most_reports(many, memoized=True) == 3906
+    with pytest.raises(ValueError, match=r"^reports must be in \[1, 3906\], got 3907$"):
+        costs(many, 3907, 1e-6)
+    assert allowed_reports(many, 1000.0, 1e-6) == {"basic": 986, "zcdp": 3906, "rdp": 3906, "exact": 3906}
+
+
+def test_bounds_within_the_budget_without_end_and_bounds_that_are_not_are_told_apart() -> None:
+    """Of a million values, rdp of the permanent response stays below the budget, and its largest loss not."""
+    mechanism = LongitudinalKRR.from_epsilons(1_000_000, 1.0, 1e-6)
+    found = allowed_reports(mechanism, 0.9, 1e-6, memoized=True)
+    assert found == {"basic": 33, "zcdp": LARGEST_MEMOIZED, "rdp": None, "exact": None}
 
 
 def test_a_memoized_krr_report_is_one_report() -> None:

@@ -5,7 +5,7 @@ import pytest
 from simulation import generator, rappor_counts, zipf_counts
 
 from estimators.bit_rates import extract_rates
-from estimators.bloom import design_matrix
+from estimators.decoding.design import bloom_design
 from estimators.rappor import Rappor
 from estimators.rappor_hot import HotRappor
 from estimators.rappor_targets import choose_thresholds
@@ -25,7 +25,7 @@ def test_extraction_is_that_of_the_paper(raw):
 def test_expected_counts_give_back_the_bits_of_every_cohort():
     mechanism = Rappor.from_probabilities(16, 2, 3, 0.25, 0.35, 0.65)
     sizes = np.array([1, 2, 3]) << 40
-    truth = (design_matrix(("AA", "B6"), mechanism) @ np.array([0.75, 0.25])).reshape(3, 16)
+    truth = (bloom_design(("AA", "B6"), mechanism) @ np.array([0.75, 0.25])).reshape(3, 16)
     ones = mechanism.p_star + (mechanism.q_star - mechanism.p_star) * truth
     rates = extract_rates(np.rint(ones * sizes[:, None]).astype(np.int64), sizes, mechanism)
     np.testing.assert_allclose(rates.rate, truth, atol=1e-10)

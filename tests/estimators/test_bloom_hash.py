@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.bloom import bloom_positions, bloom_rows, design_matrix
+from estimators.bloom import bloom_positions, bloom_rows
 from estimators.rappor import Rappor
 
 SMALL = Rappor.from_probabilities(16, 2, 4, 0.5, 0.5, 0.75)
@@ -45,23 +45,6 @@ def test_rows_hold_exactly_the_positions(pairs, mechanism):
     for row, (word, cohort) in zip(rows, pairs, strict=True):
         filter_bits = int.from_bytes(row.tobytes(), "little")
         assert filter_bits == sum(1 << bit for bit in set(bloom_positions(word, cohort, mechanism)))
-
-
-def test_design_matrix_is_the_rows_of_each_candidate():
-    candidates = ("apple", "banana", "carrot")
-    matrix = design_matrix(candidates, SMALL)
-    assert matrix.dtype == np.float64
-    for column, word in enumerate(candidates):
-        packed = bloom_rows([word] * 4, np.arange(4), SMALL)
-        np.testing.assert_array_equal(
-            matrix[:, column].reshape(4, 16), np.unpackbits(packed, axis=1, bitorder="little")
-        )
-
-
-def test_design_matrix_is_kept_and_cannot_be_written():
-    matrix = design_matrix(("apple",), SMALL)
-    assert design_matrix(("apple",), SMALL) is matrix
-    assert not matrix.flags.writeable
 
 
 @pytest.mark.parametrize("cohort", [-1, 4])

@@ -1,5 +1,7 @@
 """A collection's fingerprint names what a report means: all of it, and nothing else."""
 
+import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -8,17 +10,26 @@ from hypothesis import strategies as st
 
 from estimators.collection import Collection
 from estimators.krr import KRR
+from estimators.longitudinal import LongitudinalKRR
 from estimators.rappor import Rappor
+from estimators.rappor_hot import HotRappor
 
 CARRIER = Collection("carrier", KRR(3, 1 << 63), values=("AA", "B6"), other=True)
 RAPPOR = Rappor(128, 2, 8, 1 << 29, 3 << 29, 5 << 29)
 DESTINATION = Collection("destination", RAPPOR, candidates=("ATL", "BOS"), memoize=True)
+TWICE = LongitudinalKRR(KRR(3, 3 << 62), KRR(3, 1 << 63))
+HOME = Collection("home", TWICE, values=("ATL", "BOS"), other=True, memoize=True)
+CABIN = Collection("cabin", HotRappor(3, 1, 1 << 29, 3 << 29, 5 << 29), values=("first", "rest", "crew"))
+MEALS = Collection("meals", HotRappor(9, 2, 1 << 29, 3 << 29, 5 << 29), memoize=True)
 
 
 def test_golden_fingerprints():
     """Pinned: a change of either would reject the reports of every producer in the field."""
     assert f"{CARRIER.fingerprint:016x}" == "0a1246dfa43c0386"
     assert f"{DESTINATION.fingerprint:016x}" == "0529dab085d5e8c0"
+    assert f"{HOME.fingerprint:016x}" == "0698a9d5b41e9b63"
+    assert f"{CABIN.fingerprint:016x}" == "be00d186f6b3912d"
+    assert f"{MEALS.fingerprint:016x}" == "19d4ab2ab57e2b35"
 
 
 @pytest.mark.parametrize(
@@ -48,6 +59,18 @@ def test_each_parameter_of_rappor_changes_the_fingerprint(field):
     assert replace(DESTINATION, mechanism=changed).fingerprint != DESTINATION.fingerprint
 
 
+@pytest.mark.parametrize("field", ["buckets", "hot", "flip_threshold", "p_threshold", "q_threshold"])
+def test_each_parameter_of_one_and_k_hot_changes_the_fingerprint(field):
+    changed = replace(MEALS.mechanism, **{field: getattr(MEALS.mechanism, field) + 1})
+    assert replace(MEALS, mechanism=changed).fingerprint != MEALS.fingerprint
+
+
+@pytest.mark.parametrize("step", ["permanent", "instantaneous"])
+def test_each_step_of_longitudinal_krr_changes_the_fingerprint(step):
+    changed = replace(TWICE, **{step: KRR(3, (1 << 63) + 1)})
+    assert replace(HOME, mechanism=changed).fingerprint != HOME.fingerprint
+
+
 @pytest.mark.parametrize(
     "change",
     [{"candidates": ("LAX",)}, {"grace_seconds": 0}, {"retention_seconds": 0}, {"minimum_reports": 1}],
@@ -72,8 +95,48 @@ def test_labels_are_what_is_estimated():
     assert DESTINATION.labels() == ("ATL", "BOS")
     assert replace(CARRIER, values=(), other=False).labels() == ("0", "1", "2")
     assert replace(CARRIER, values=()).labels() == ("0", "1")
+    assert HOME.labels() == ("ATL", "BOS")
+    assert CABIN.labels() == ("first", "rest", "crew")
+    assert MEALS.labels() == tuple("012345678")
+    assert replace(MEALS, other=True).labels() == tuple("01234567")
+
+
+def test_integers_are_the_values_of_what_lists_none():
+    taken = {one.name: one.takes_integers for one in (CARRIER, DESTINATION, HOME, CABIN, MEALS)}
+    assert taken == {"carrier": False, "destination": False, "home": False, "cabin": False, "meals": True}
+    assert replace(CARRIER, values=()).takes_integers
+    assert not replace(DESTINATION, candidates=()).takes_integers
 
 
 def test_width_and_cohorts_are_those_of_the_mechanism():
     assert (CARRIER.width, CARRIER.cohorts) == (3, 1)
     assert (DESTINATION.width, DESTINATION.cohorts) == (128, 8)
+    assert (HOME.width, HOME.cohorts) == (3, 1)
+    assert (CABIN.width, CABIN.cohorts) == (8, 1)
+    assert (MEALS.width, MEALS.cohorts) == (16, 1)
+
+
+def test_mechanisms_have_the_names_of_the_collection_file():
+    names = [one.mechanism.name for one in (CARRIER, DESTINATION, HOME, CABIN, MEALS)]
+    assert names == ["k-rr", "rappor", "k-rr-longitudinal", "rappor-one-hot", "rappor-k-hot"]
+
+
+def test_what_all_reports_of_a_value_cost():
+    assert DESTINATION.epsilon_inf == RAPPOR.epsilon_inf
+    assert HOME.epsilon_inf == TWICE.permanent.epsilon
+    assert MEALS.epsilon_inf == MEALS.mechanism.epsilon_inf
+    for fresh in (CARRIER, CABIN, replace(CARRIER, memoize=True), replace(HOME, memoize=False)):
+        assert fresh.epsilon_inf == math.inf
+
+
+@pytest.mark.parametrize(
+    "mechanism", [replace(RAPPOR, flip_threshold=0), replace(MEALS.mechanism, flip_threshold=0)]
+)
+def test_a_permanent_response_without_noise_is_refused(mechanism):
+    message = (
+        "memoize needs f > 0: at f = 0 the remembered response is the true value, which many reports reveal;"
+        " set f, or memoize: false"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Collection("destination", mechanism, memoize=True)
+    assert Collection("destination", mechanism).epsilon_inf == math.inf

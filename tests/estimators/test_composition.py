@@ -9,11 +9,11 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.composition import delta_at, epsilon_at
+from estimators.accounting.composition import delta_at, epsilon_at
+from estimators.accounting.privacy_loss import PrivacyLoss, bits_loss, krr_loss
+from estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, zcdp_rho
 from estimators.krr import KRR
-from estimators.privacy_loss import PrivacyLoss, bits_loss, krr_loss
 from estimators.rappor_hot import HotRappor
-from estimators.renyi import epsilon_from_renyi, epsilon_from_rho, zcdp_rho
 from tests.estimators.accounting_vectors import VECTORS, ideal_krr, loss_of
 
 BLOOM = HotRappor.from_probabilities(128, 2, f=0.25, p=0.35, q=0.65)
@@ -72,7 +72,7 @@ def test_exact_rdp_and_the_lesser_of_basic_and_zcdp_are_in_this_order(
     assert rdp <= min(loss.largest, epsilon_from_rho(zcdp_rho(loss), delta)) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("loss", [ideal_krr(16, 1.0).times(20), bits_loss(BLOOM, 2).times(20)])
+@pytest.mark.parametrize("loss", [ideal_krr(16, 1.0).times(20), bits_loss(BLOOM).times(20)])
 @pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
 def test_epsilon_at_delta_inverts_delta_at_epsilon(loss: PrivacyLoss, delta: float) -> None:
     epsilon = epsilon_at(loss, delta)
@@ -101,7 +101,7 @@ def theirs(loss: PrivacyLoss, delta: float, pessimistic: bool, interval: float) 
         krr_loss(KRR.from_epsilon(2, 0.5)).times(10),
         krr_loss(KRR.from_epsilon(16, 1.0)).times(20),
         krr_loss(KRR.from_epsilon(1000, 2.0)).times(100),
-        bits_loss(BLOOM, 2).times(15),
+        bits_loss(BLOOM).times(15),
     ],
 )
 @pytest.mark.parametrize("delta", [1e-8, 1e-4])

@@ -66,21 +66,27 @@ def test_a_candidate_without_bits_has_no_error_bar():
     assert np.isinf(result.std_error).tolist() == [False, False, False, True]
 
 
+HEADER = "k,h,m,p,q,f\n"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "params must have 2 lines, a header and values, got 0"),
-        ("k,h,m,p,q\n1,1,1,0,1", "params must have the header k,h,m,p,q,f and a value for each name"),
-        ("k,h,m,p,q,f\n1,1,1", "params must have the header k,h,m,p,q,f and a value for each name"),
-        ("k,h,m,p,q,f\n1.5,1,1,0,1,0.5", "params must hold whole numbers k, h, m and numbers p, q, f"),
-        ("k,h,m,p,q,f\n0,1,1,0,1,0.5", "k must be at least 1, got 0"),
-        ("k,h,m,p,q,f\n8,9,1,0,1,0.5", r"h must be in \[1, k = 8\], got 9"),
-        ("k,h,m,p,q,f\n8,2,0,0,1,0.5", "m must be at least 1, got 0"),
-        ("k,h,m,p,q,f\n8,2,1,0,1,1", r"f must be in \[0, 1\), got 1.0"),
-        ("k,h,m,p,q,f\n8,2,1,0,nan,0.5", r"q must be in \(0, 1\], got nan"),
-        ("k,h,m,p,q,f\n8,2,1,0.7,0.6,0.5", r"p must be in \[0, q = 0.6\), got 0.7"),
+        ("", "must have 2 lines, the header k,h,m,p,q,f and values, got 0"),
+        ("k,h,m,p,q\n1,1,1,0,1", "line 1 must be the header k,h,m,p,q,f, in any order"),
+        ("k,h,m,p,q,q\n1,1,1,0,1,1", "line 1 must be the header k,h,m,p,q,f, in any order"),
+        (f"{HEADER}\n1,1,1", "line 3 must have 6 values, got 3"),
+        (f"{HEADER}1.5,1,1,0,1,0.5", "k must be a whole number, got '1.5'"),
+        (f"{HEADER}8,1,1,0,one,0.5", "q must be a number, got 'one'"),
+        (f"{HEADER}0,1,1,0,1,0.5", r"k must be in \[1, 65536\], got 0"),
+        (f"{HEADER}8,9,1,0,1,0.5", r"h must be in \[1, k = 8\], got 9"),
+        (f"{HEADER}8,2,{10**12},0,1,0.5", rf"m must be in \[1, 65536\], got {10**12}"),
+        (f"{HEADER}4096,2,4097,0,1,0.5", r"m \* k must be at most 16777216, got 16781312"),
+        (f"{HEADER}8,2,1,0,1,1", r"f must be in \[0, 1\), got 1.0"),
+        (f"{HEADER}8,2,1,0,nan,0.5", r"q must be in \(0, 1\], got nan"),
+        (f"{HEADER}8,2,1,0.7,0.6,0.5", r"p must be in \[0, q = 0.6\), got 0.7"),
         (
-            "k,h,m,p,q,f\n8,2,1,0,1,0",
+            f"{HEADER}8,2,1,0,1,0",
             r"p\* and q\* must be in \(0, 1\) with p\* < q\*, so that bits are noisy, got p\* = 0.0"
             r" and q\* = 1.0",
         ),
@@ -91,16 +97,19 @@ def test_bad_params_are_refused(text, message):
         parse_params(text)
 
 
+COUNT = r"must be a whole number in \[0, 10000000000000\]"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("5,1,2\n", "counts must have m = 2 lines, one for each cohort, got 1"),
-        ("5,1,2\n5,1\n", r"counts line 2 must have k \+ 1 = 3 cells, got 2"),
-        ("5,1,2\n5,1,-2\n", "counts line 2 must hold whole numbers >= 0 below 10\\^13"),
-        ("5,1,2\n5,1,1.5\n", "counts line 2 must hold whole numbers >= 0 below 10\\^13"),
-        ("5,1,2\n5,1,12345678901234\n", "counts line 2 must hold whole numbers >= 0 below 10\\^13"),
-        ("5,1,2\n5,1,7\n", "bit_counts must not exceed their cohort's size, got 2 more"),
-        ("0,0,0\n0,0,0\n", "cohort_sizes must hold at least 1 report, got 0"),
+        ("5,1,2\n", "must have m = 2 lines, one for each cohort, got 1"),
+        ("5,1,2\n5,1\n", r"line 2 must have k \+ 1 = 3 cells, got 2"),
+        ("5,1,2\n5,1,-2\n", f"line 2, cell 3 {COUNT}, got -2"),
+        ("5,1,2\n5,1.5,1\n", f"line 2, cell 2 {COUNT}, got 1.5"),
+        ("5,1,2\n\n5,1,12345678901234\n", f"line 3, cell 3 {COUNT}, got 12345678901234"),
+        ("5,1,2\n5,1,7\n", "line 2, cell 3 must be at most the reports of the cohort, 5, got 7"),
+        ("0,0,0\n0,0,0\n", "must hold at least 1 report, got 0"),
         ("5,1," + "2" * 200_000, "line 1 is no CSV: field larger than field limit .131072."),
     ],
 )
@@ -112,12 +121,13 @@ def test_bad_counts_are_refused(text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "map must have at least 1 candidate, got 0"),
-        ("apple,1\nbanana,2\napple,3\n", "map line 3 repeats the candidate of line 1"),
-        ("apple,1,2,3,4,5,6,7,8,9\n", r"map line 1 must have at most m \* h = 8 positions, got 9"),
-        ("apple,one\n", "map line 1 must hold whole numbers >= 0 below 10\\^13"),
-        ("apple,0\n", r"map line 1: positions must be in \[1, m \* k = 64\], got 0"),
-        ("apple,65\n", r"map line 1: positions must be in \[1, m \* k = 64\], got 65"),
+        ("", "must have at least 1 candidate, got 0"),
+        ("apple,1\nbanana,2\napple,3\n", "line 3 repeats the candidate of line 1"),
+        ("apple,1,2,3,4,5,6,7,8,9\n", r"line 1 must have at most m \* h = 8 positions, got 9"),
+        ("apple,one\n", r"line 1, cell 2 must be a whole number in \[1, 64\], got text"),
+        ("apple,1,0\n", r"line 1, cell 3 must be a whole number in \[1, 64\], got 0"),
+        ("apple,65\n", r"line 1, cell 2 must be a whole number in \[1, 64\], got 65"),
+        ('"apple,1\n', "line 1 is no CSV: unexpected end of data"),
     ],
 )
 def test_a_bad_map_is_refused(text, message):

@@ -55,8 +55,9 @@ def test_stops_at_the_tolerance_or_at_the_number_of_steps():
     ("changes", "message"),
     [
         ({"iterations": 0}, "iterations must be at least 1, got 0"),
-        ({"tolerance": -1.0}, "tolerance must be at least 0, got -1.0"),
-        ({"tolerance": np.nan}, "tolerance must be at least 0, got nan"),
+        ({"tolerance": -1.0}, r"tolerance must be in \[0, inf\), got -1.0"),
+        ({"tolerance": np.nan}, r"tolerance must be in \[0, inf\), got nan"),
+        ({"tolerance": np.inf}, r"tolerance must be in \[0, inf\), got inf"),
     ],
 )
 def test_parameter_out_of_range_is_refused(changes, message):

@@ -3,6 +3,7 @@
 import json
 import math
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from simulation import generator, krr_counts, zipf_counts
 from estimators.estimate import QUANTILE_975
 from estimators.ibu import ibu
 from estimators.inversion import Inversion
-from estimators.krr import KRR
+from estimators.krr import KRR, WORDS
 from estimators.krr_estimate import ESTIMATORS, estimate, inv, inv_n, inv_p, mle, std_error
 from estimators.longitudinal import LongitudinalKRR
 
@@ -94,6 +95,31 @@ def test_mle_is_where_the_update_converges(case):
     )
     assert best - 1e-8 <= reached <= best + 1e-13
     np.testing.assert_allclose(update.frequency, mle(counts, mechanism), atol=2e-4)
+
+
+def exact_mle(counts: list[int], mechanism: KRR) -> list[Fraction]:
+    """Theorem 1 in rational numbers."""
+    p = Fraction(mechanism.threshold, WORDS)
+    q = (1 - p) / (mechanism.k - 1)
+    ascending = sorted(counts)
+    for zeros in range(mechanism.k):
+        scale = (1 - zeros * q) / max(sum(ascending[zeros:]), 1)
+        if scale * ascending[zeros] >= q:
+            break
+    return [max((scale * count - q) / (p - q), Fraction(0)) for count in counts]
+
+
+@given(
+    st.lists(st.integers(0, 10**9), min_size=2, max_size=30).filter(any),
+    st.sampled_from([1e-15, 1e-9, 1e-3, 1.0, 16.0]),
+)
+def test_mle_is_exact_however_close_p_is_to_q(counts, epsilon):
+    """Subtracting q from a share would leave an error of 1e-16 / (p - q): 10 % at epsilon 1e-15."""
+    mechanism = KRR.from_epsilon(len(counts), epsilon)
+    found = mle(np.array(counts), mechanism)
+    expected = [float(frequency) for frequency in exact_mle(counts, mechanism)]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    assert found.max() <= 1
 
 
 def test_ibu_reports_how_it_ended():

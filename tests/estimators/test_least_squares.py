@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csc_array
 from simulation import generator
 
-from estimators.least_squares import Rows, moderate, solve
+from estimators.decoding.least_squares import Rows, moderate, solve
 
 
 def rows_of(observed):

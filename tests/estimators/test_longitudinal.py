@@ -106,6 +106,12 @@ def test_width_cohorts_and_parameters():
     }
 
 
+@pytest.mark.parametrize("epsilon_inf", [-1.0, 0.0, 16.1, math.nan])
+def test_epsilon_inf_out_of_range_is_refused(epsilon_inf):
+    with pytest.raises(ValueError, match=rf"^epsilon_inf must be in \(0, 16\], got {epsilon_inf}$"):
+        LongitudinalKRR.from_epsilons(4, epsilon_inf, 1.0)
+
+
 @pytest.mark.parametrize("epsilon_one", [-1.0, 0.0, 2.0, 3.0, math.nan])
 def test_epsilon_one_out_of_range_is_refused(epsilon_one):
     with pytest.raises(

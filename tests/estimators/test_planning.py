@@ -10,6 +10,7 @@ from estimators.krr import KRR
 from estimators.krr_estimate import estimate
 from estimators.longitudinal import LongitudinalKRR
 from estimators.planning import (
+    LEAST_EPSILON,
     best_bloom,
     best_one_hot,
     expected_std_error,
@@ -90,6 +91,11 @@ def test_a_bloom_candidate_is_told_from_an_even_background():
     assert expected_std_error(mechanism, 6_400_000) == pytest.approx(reported, rel=0.02)
 
 
+def test_the_least_epsilon_is_realised_to_a_percent():
+    for mechanism in (best_one_hot(4096, LEAST_EPSILON), best_bloom(LEAST_EPSILON)):
+        assert 0.98e-6 < mechanism.epsilon <= 1e-6
+
+
 def test_a_value_of_the_smallest_detectable_frequency_is_found_nine_times_in_ten():
     """Normal estimates, 20,000 draws of each: 90 % found and 5 % / 50 in error, within 5 sigma."""
     mechanism, rng = KRR.from_epsilon(50, 2.0), generator(2)
@@ -130,15 +136,16 @@ KEPT = KRR.from_epsilon(4, 1.0)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: expected_std_error(KEPT, 0), "reports must be at least 1, got 0"),
+        (lambda: expected_std_error(KEPT, 0), rf"reports must be in \[1, {10**18}\], got 0"),
+        (lambda: expected_std_error(KEPT, 10**400), rf"reports must be in \[1, {10**18}\], got 1(0)*"),
         (lambda: expected_std_error(KEPT, 9, 1.5), r"frequency must be in \[0, 1\], got 1.5"),
         (lambda: expected_std_error(KEPT, 9, 0.0, 0), "candidates must be at least 1, got 0"),
         (lambda: smallest_detectable(KEPT, 9, 0), "values must be at least 1, got 0"),
-        (lambda: reports_needed(KEPT, 0.0), "std_error must be above 0, got 0.0"),
-        (lambda: reports_needed(KEPT, math.nan), "std_error must be above 0, got nan"),
-        (lambda: best_one_hot(4, 0.0), r"epsilon must be in \(0, 16\], got 0.0"),
-        (lambda: best_bloom(17.0), r"epsilon must be in \(0, 16\], got 17.0"),
-        (lambda: krr_limit(best_one_hot(4, 1.0), -1.0), r"epsilon must be in \(0, 16\], got -1.0"),
+        (lambda: reports_needed(KEPT, 1e-160), r"std_error must be in \[1e-09, 1\], got 1e-160"),
+        (lambda: reports_needed(KEPT, math.nan), r"std_error must be in \[1e-09, 1\], got nan"),
+        (lambda: best_one_hot(4, 0.0), r"epsilon must be in \[1e-06, 16\], got 0.0"),
+        (lambda: best_bloom(17.0), r"epsilon must be in \[1e-06, 16\], got 17.0"),
+        (lambda: krr_limit(best_one_hot(4, 1.0), -1.0), r"epsilon must be in \[1e-06, 16\], got -1.0"),
     ],
 )
 def test_bad_parameters_are_refused(call, message):

@@ -7,9 +7,9 @@ from math import prod
 import numpy as np
 import pytest
 
+from estimators.accounting.privacy_loss import PrivacyLoss, bits_loss, krr_loss, longitudinal_loss
 from estimators.krr import KRR, WORDS
 from estimators.longitudinal import LongitudinalKRR
-from estimators.privacy_loss import PrivacyLoss, bits_loss, krr_loss, longitudinal_loss
 from estimators.rappor_hot import HotRappor
 from estimators.two_step import WORDS as BIT_WORDS
 
@@ -87,7 +87,7 @@ def test_bits_are_all_reports_of_the_differing_bits(ones: int) -> None:
     mechanism = HotRappor.from_probabilities(8, ones, f=0.3, p=0.2, q=0.7)
     first = bit_row((1,) * ones + (0,) * ones, mechanism)
     second = bit_row((0,) * ones + (1,) * ones, mechanism)
-    one = bits_loss(mechanism, ones)
+    one = bits_loss(mechanism)
     assert one.copies == ones
     mass = np.ones(1)
     for _ in range(ones):
@@ -108,7 +108,7 @@ def test_pairs_that_differ_in_fewer_bits_show_less() -> None:
 
 def test_swapping_the_values_changes_nothing() -> None:
     mechanism = HotRappor.from_probabilities(8, 1, f=0.3, p=0.2, q=0.7)
-    for loss in (krr_loss(KRR.from_epsilon(5, 1.0)), bits_loss(mechanism, 1)):
+    for loss in (krr_loss(KRR.from_epsilon(5, 1.0)), bits_loss(mechanism)):
         under_q = loss.mass * np.exp(-loss.losses)
         assert under_q == pytest.approx(loss.mass[::-1], rel=1e-14)
 

@@ -11,11 +11,11 @@ import pytest
 from scipy.sparse import csc_array
 from simulation import generator, rappor_counts, zipf_counts
 
-from estimators.bit_counts import BitCounts
+from estimators.decoding.bit_counts import BitCounts
+from estimators.decoding.design import bloom_design, design_of_positions
+from estimators.decoding.errors import fit
 from estimators.rappor import Rappor
 from estimators.rappor_decode import decode, decode_design
-from estimators.rappor_design import bloom_design, design_of_positions
-from estimators.rappor_errors import fit
 
 DEMO = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 SMALL = Rappor.from_probabilities(64, 2, 4, 0.25, 0.35, 0.65)

@@ -5,14 +5,14 @@ import pytest
 from scipy.sparse import csc_array
 from simulation import generator
 
-from estimators.bloom import bloom_positions
-from estimators.rappor import Rappor
-from estimators.rappor_design import (
+from estimators.bloom import bloom_positions, bloom_rows
+from estimators.decoding.design import (
     bloom_design,
     design_of_positions,
     one_block_per_cohort,
     weighted_gram,
 )
+from estimators.rappor import Rappor
 
 WORDS = ["apple", "banana", "Zürich", ""]
 
@@ -30,6 +30,14 @@ def test_columns_are_the_positions_of_the_hash(bits, hashes):
         for cohort in range(3):
             expected[[cohort * bits + bit for bit in bloom_positions(word, cohort, mechanism)], column] = 1
     np.testing.assert_array_equal(bloom_design(WORDS, mechanism).toarray(), expected)
+
+
+def test_columns_are_the_rows_that_producers_make_of_the_candidate():
+    mechanism = mechanism_of(128, 2)
+    design = bloom_design(WORDS, mechanism).toarray()
+    for column, word in zip(design.T, WORDS, strict=True):
+        packed = bloom_rows([word] * 3, np.arange(3), mechanism)
+        np.testing.assert_array_equal(column, np.unpackbits(packed, bitorder="little"))
 
 
 def test_a_design_is_kept_for_the_same_inputs_only():

@@ -8,10 +8,10 @@ import pytest
 from scipy.sparse import hstack
 from simulation import generator, rappor_counts, zipf_counts
 
-from estimators.first_pass import first_guess
+from estimators.decoding.design import bloom_design, even_column
+from estimators.decoding.first_pass import first_guess
+from estimators.decoding.likelihood import BitLikelihood, maximize
 from estimators.rappor import Rappor
-from estimators.rappor_design import bloom_design, even_column
-from estimators.rappor_likelihood import BitLikelihood, maximize
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "rappor_mle.json").read_text())["cases"]
 

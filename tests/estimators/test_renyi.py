@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estimators.accounting.privacy_loss import PrivacyLoss, krr_loss
+from estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, renyi_divergence, zcdp_rho
 from estimators.krr import KRR
-from estimators.privacy_loss import PrivacyLoss, krr_loss
-from estimators.renyi import epsilon_from_renyi, epsilon_from_rho, renyi_divergence, zcdp_rho
 from tests.estimators.accounting_vectors import VECTORS, ideal_bits, ideal_krr, loss_of
 
 #: Rows whose rho is D_alpha / alpha a little off alpha = 1, where the supremum lies: below it by up to 4e-6.

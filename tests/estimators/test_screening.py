@@ -8,12 +8,12 @@ import pytest
 from scipy.sparse import hstack
 from simulation import generator, rappor_counts, zipf_counts
 
-from estimators.bit_counts import BitCounts
-from estimators.least_squares import solve, solve_extra_columns
+from estimators.decoding.bit_counts import BitCounts
+from estimators.decoding.design import bloom_design, even_column
+from estimators.decoding.least_squares import solve, solve_extra_columns
+from estimators.decoding.screening import most_columns, screen
 from estimators.rappor import Rappor
 from estimators.rappor_decode import decode, decode_design
-from estimators.rappor_design import bloom_design, even_column
-from estimators.screening import most_columns, screen
 
 DEMO = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 EVEN = even_column(1024, 2 / 128)
@@ -38,7 +38,7 @@ def test_frequent_candidates_are_chosen_among_thousands():
 
 def test_no_more_are_chosen_than_there_are_places(monkeypatch):
     """Of 20 words from 2.5 to 7.5 % ten, the five most frequent among them, when there are ten places."""
-    monkeypatch.setattr("estimators.screening.MOST_COLUMNS", 10)
+    monkeypatch.setattr("estimators.decoding.screening.MOST_COLUMNS", 10)
     words = [f"word-{i}" for i in range(1_000)]
     counts = BitCounts(
         *rappor_counts(generator(2), np.linspace(2e7, 6e7, 20, dtype=int), words[:20], DEMO), DEMO
@@ -140,7 +140,7 @@ import resource, time
 import numpy as np
 from estimators.rappor import Rappor
 from estimators.rappor_decode import decode
-from estimators.rappor_design import bloom_design
+from estimators.decoding.design import bloom_design
 
 rng = np.random.default_rng(1)
 mechanism = Rappor.from_probabilities(128, 2, 64, 0.25, 0.35, 0.65)

@@ -7,17 +7,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-import estimators.shared_krr
-from estimators.composition import delta_at, epsilon_at
+import estimators.accounting.shared_krr
+from estimators.accounting.composition import delta_at, epsilon_at
+from estimators.accounting.loss_spread import spread
+from estimators.accounting.privacy_loss import PrivacyLoss, bits_loss, longitudinal_loss
+from estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, renyi_divergence, zcdp_rho
+from estimators.accounting.shared_bits import shared_bits_loss
+from estimators.accounting.shared_krr import shared_krr_loss
 from estimators.estimate import FloatArray
 from estimators.krr import KRR
 from estimators.longitudinal import LongitudinalKRR
-from estimators.loss_spread import spread
-from estimators.privacy_loss import PrivacyLoss, bits_loss, longitudinal_loss
 from estimators.rappor_hot import HotRappor
-from estimators.renyi import epsilon_from_renyi, epsilon_from_rho, renyi_divergence, zcdp_rho
-from estimators.shared_bits import shared_bits_loss
-from estimators.shared_krr import shared_krr_loss
 
 
 def longitudinal(k: int, permanent: float, instantaneous: float) -> LongitudinalKRR:
@@ -75,7 +75,7 @@ def test_krr_is_the_law_of_all_sequences(
 @pytest.mark.parametrize(("f", "p", "q", "ones", "reports"), BIT_CASES)
 def test_bits_are_the_law_of_all_sequences(f: float, p: float, q: float, ones: int, reports: int) -> None:
     mechanism = HotRappor.from_probabilities(8, ones, f, p, q)
-    check_law(shared_bits_loss(mechanism, ones, reports), law_of_bits(mechanism, reports))
+    check_law(shared_bits_loss(mechanism, reports), law_of_bits(mechanism, reports))
 
 
 def check_law(loss: PrivacyLoss, law: tuple[FloatArray, FloatArray]) -> None:
@@ -108,7 +108,7 @@ SHARED = [
         lambda reports: shared_krr_loss(longitudinal(6, 1.0, 0.2), reports),
         longitudinal(6, 1.0, 0.2).epsilon_inf,
     ),
-    (lambda reports: shared_bits_loss(BLOOM, 2, reports), BLOOM.epsilon_inf),
+    (lambda reports: shared_bits_loss(BLOOM, reports), BLOOM.epsilon_inf),
 ]
 
 
@@ -140,7 +140,7 @@ def test_two_extremes_bound_the_enumeration_closely(
 ) -> None:
     mechanism = longitudinal(k, permanent, instantaneous)
     exact = shared_krr_loss(mechanism, 20)
-    monkeypatch.setattr(estimators.shared_krr, "MOST_ENUMERATED", 0)
+    monkeypatch.setattr(estimators.accounting.shared_krr, "MOST_ENUMERATED", 0)
     bound = shared_krr_loss(mechanism, 20)
     for delta in (1e-9, 1e-6, 1e-3):
         truth = epsilon_at(exact, delta)
@@ -151,7 +151,7 @@ def test_one_report_is_one_fresh_report() -> None:
     mechanism = longitudinal(20, 2.0, 1.0)
     for shared, fresh in (
         (shared_krr_loss(mechanism, 1), longitudinal_loss(mechanism)),
-        (shared_bits_loss(BLOOM, 2, 1), bits_loss(BLOOM, 2)),
+        (shared_bits_loss(BLOOM, 1), bits_loss(BLOOM)),
     ):
         for epsilon in np.linspace(0, 0.99, 5) * fresh.largest:
             assert delta_at(shared, epsilon) == pytest.approx(delta_at(fresh, epsilon), rel=1e-4)
@@ -159,7 +159,7 @@ def test_one_report_is_one_fresh_report() -> None:
 
 def test_without_permanent_noise_reports_are_independent() -> None:
     mechanism = HotRappor.from_probabilities(128, 2, f=0.0, p=0.45, q=0.55)
-    shared, fresh = shared_bits_loss(mechanism, 2, 9), bits_loss(mechanism, 2).times(9)
+    shared, fresh = shared_bits_loss(mechanism, 9), bits_loss(mechanism).times(9)
     assert epsilon_at(shared, 1e-6) == epsilon_at(fresh, 1e-6)
 
 

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 
 import pytest
-from structlog.testing import capture_logs
 
 from producers import secret
 from producers.secret import Secret, SecretError, load_secret
@@ -27,17 +26,12 @@ def test_a_missing_secret_is_made_and_kept(tmp_path):
     assert fingerprint(load_secret(tmp_path / "another")) != fingerprint(first)
 
 
-def test_a_new_secret_is_told_once_without_a_byte_of_it(tmp_path):
+def test_a_new_secret_is_told_once_without_a_byte_of_it(tmp_path, caplog):
     path = tmp_path / "secret"
-    with capture_logs() as lines:
-        load_secret(path)
-        load_secret(path)
-    assert lines == [
-        {
-            "event": "made a new secret: back it up, a lost one draws every permanent response again",
-            "file": str(path),
-            "log_level": "warning",
-        }
+    load_secret(path)
+    load_secret(path)
+    assert caplog.messages == [
+        f"made a new secret, {path}: back it up, a lost one draws every permanent response again"
     ]
 
 
@@ -47,7 +41,7 @@ def test_many_that_start_at_once_share_one_secret(tmp_path):
     assert len(made) == 1
 
 
-def test_losing_the_race_reads_the_winner(tmp_path, monkeypatch):
+def test_losing_the_race_reads_the_winner(tmp_path, monkeypatch, caplog):
     path = tmp_path / "secret"
     link = os.link
 
@@ -57,9 +51,8 @@ def test_losing_the_race_reads_the_winner(tmp_path, monkeypatch):
         link(source, target)
 
     monkeypatch.setattr(os, "link", late)
-    with capture_logs() as lines:
-        assert fingerprint(load_secret(path)) == fingerprint(Secret(b"w" * 32))
-    assert lines == []
+    assert fingerprint(load_secret(path)) == fingerprint(Secret(b"w" * 32))
+    assert caplog.messages == []
     assert [entry.name for entry in tmp_path.iterdir()] == ["secret"]
 
 

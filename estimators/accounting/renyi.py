@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from estimators.privacy_loss import PrivacyLoss
+from estimators.accounting.privacy_loss import PrivacyLoss
 
 # Relative gap between the supremum that `zcdp_rho` finds and the bound that it returns.
 RHO_GAP = 1e-12
@@ -78,8 +78,12 @@ def epsilon_from_rho(rho: float, delta: float) -> float:
 
     Parameters
     ----------
-    rho : of all reports together, > 0.
+    rho : of all reports together, nats, > 0.
     delta : in (0, 1).
+
+    Returns
+    -------
+    epsilon, nats.
 
     Source: Bun, Steinke, "Concentrated differential privacy" (TCC 2016), proposition 1.3.
     """
@@ -99,6 +103,10 @@ def epsilon_from_renyi(loss: PrivacyLoss, delta: float) -> float:
     ----------
     loss : PrivacyLoss, all copies together.
     delta : in (0, 1).
+
+    Returns
+    -------
+    epsilon, nats, in [0, largest loss].
 
     Source: Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy" (NeurIPS 2020),
     proposition 12.

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from estimators.krr import KRR, WORDS, commonest, rarest
 from estimators.logarithm import log_above
 from estimators.longitudinal import LongitudinalKRR
 from estimators.two_step import WORDS as BIT_WORDS
+from estimators.two_step import TwoStepBits
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class PrivacyLoss:
         return product if Fraction(product) >= exact else math.nextafter(product, math.inf)
 
     def times(self, reports: int) -> Self:
-        """Loss of this many independent reports together, each of them `copies` outputs."""
+        """Loss of this many independent reports, >= 1, together, each of them `copies` outputs."""
         return replace(self, copies=self.copies * reports)
 
 
@@ -73,6 +74,10 @@ def krr_loss(mechanism: KRR) -> PrivacyLoss:
 
     Multiply-shift makes some lies rarer than others. `_symmetric` bounds that, which raises losses by less
     than k^2 2^-63: 1e-7 at k = 10^6, too much to be called exact near k = 2^31.
+
+    Parameters
+    ----------
+    mechanism : KRR.
 
     Source: Mironov, "Rényi differential privacy" (CSF 2017), proposition 5, for k = 2.
     """
@@ -85,6 +90,12 @@ def longitudinal_loss(mechanism: LongitudinalKRR) -> PrivacyLoss:
 
     A report w comes of a true value v by both steps: smallest where one is the truth and the other the rarest
     lie, or both are lies; the columns of a product sum to at most the product of what those of each do.
+
+    Parameters
+    ----------
+    mechanism : LongitudinalKRR.
+
+    Source: as of `krr_loss`, of the symmetric channel that both steps are together.
     """
     k, first, second = mechanism.k, mechanism.permanent, mechanism.instantaneous
     (p1, r1), (p2, r2) = ((Fraction(step.threshold, WORDS), _rarest_lie(step)) for step in (first, second))
@@ -93,35 +104,18 @@ def longitudinal_loss(mechanism: LongitudinalKRR) -> PrivacyLoss:
     return replace(loss, largest_of_one=mechanism.epsilon_one)
 
 
-class Bits(Protocol):
-    """Any RAPPOR: permanent and instantaneous step of a bit, as thresholds over 2^32."""
-
-    @property
-    def flip_threshold(self) -> int:
-        """(f/2) 2^32."""
-
-    @property
-    def p_threshold(self) -> int:
-        """2^32 P(report 1 | permanent bit 0)."""
-
-    @property
-    def q_threshold(self) -> int:
-        """2^32 P(report 1 | permanent bit 1)."""
-
-
-def bits_loss(mechanism: Bits, ones: int) -> PrivacyLoss:
+def bits_loss(mechanism: TwoStepBits) -> PrivacyLoss:
     """Loss of one RAPPOR report whose permanent response is fresh.
 
-    Two true values differ in at most `ones` bits each way; pairs that differ in fewer show less, since
-    leaving bits out of a report is post-processing. Of one bit each way, the first shows 1 against 0 under P
-    and the second 0 against 1, so that both for P have the odds q* (1 - p*) : p* (1 - q*), one for and one
-    against cancel exactly, and a report is `ones` such outputs.
+    Two true values differ in at most `mechanism.ones` bits each way; pairs that differ in fewer show less,
+    since leaving bits out of a report is post-processing. Of one bit each way, the first shows 1 against 0
+    under P and the second 0 against 1, so that both for P have the odds q* (1 - p*) : p* (1 - q*), one for
+    and one against cancel exactly, and a report is `mechanism.ones` such outputs.
 
     Parameters
     ----------
-    mechanism : any RAPPOR.
-    ones : bits that a true value may set, >= 1: 1 of one-hot, hot of k-hot, hashes of a Bloom filter. Where
-        the report has fewer than 2 ones bits, the loss is an upper bound.
+    mechanism : Rappor or HotRappor. Where its report has fewer than 2 `ones` bits, the loss is an upper
+        bound.
 
     Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), theorem 2; the symmetric case: "Tight RDP and
     zCDP bounds for RAPPOR", theorems 1 and 6.
@@ -131,7 +125,7 @@ def bits_loss(mechanism: Bits, ones: int) -> PrivacyLoss:
         for threshold in (mechanism.flip_threshold, mechanism.p_threshold, mechanism.q_threshold)
     )
     p_star, q_star = p + (q - p) * flip, q - (q - p) * flip
-    return PrivacyLoss.of_three_atoms(q_star * (1 - p_star), p_star * (1 - q_star), ones)
+    return PrivacyLoss.of_three_atoms(q_star * (1 - p_star), p_star * (1 - q_star), mechanism.ones)
 
 
 def _symmetric(k: int, smallest: Fraction, largest_column: Fraction) -> PrivacyLoss:

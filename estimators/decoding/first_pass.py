@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+from estimators.decoding.design import one_block_per_cohort
 from estimators.estimate import FloatArray
-from estimators.rappor_design import one_block_per_cohort
 
 _STEPS = 30
 

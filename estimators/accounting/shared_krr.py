@@ -1,18 +1,20 @@
 """Longitudinal k-RR reports that share one permanent response: their exact joint privacy loss."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
+from estimators.accounting.loss_spread import SMALLEST_FLOAT, joint_loss, spread
+from estimators.accounting.privacy_loss import PrivacyLoss
 from estimators.estimate import FloatArray
 from estimators.longitudinal import LongitudinalKRR
-from estimators.loss_spread import SMALLEST_FLOAT, joint_loss, spread
-from estimators.privacy_loss import PrivacyLoss
 
 # Lattice steps from no loss to the largest of all reports together.
 STEPS = 1 << 14
 MOST_ENUMERATED = 30
+BATCH = 1 << 15
 
 
 def shared_krr_loss(mechanism: LongitudinalKRR, reports: int) -> PrivacyLoss:
@@ -39,25 +41,51 @@ def shared_krr_loss(mechanism: LongitudinalKRR, reports: int) -> PrivacyLoss:
     Returns
     -------
     PrivacyLoss of all reports together, never beyond that of the permanent response.
+
+    Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), theorem 1, for the limit of many reports.
     """
     k, first, second = mechanism.k, mechanism.permanent, mechanism.instantaneous
     log_p, log_q, log_r = math.log(first.p), math.log(first.q), math.log(second.p / second.q)
     all_v = reports * log_r
     likeliest = np.logaddexp(log_p + all_v, math.log((k - 1) * first.q))
     largest = float(likeliest - np.logaddexp(log_q + all_v, math.log1p(-first.q)))
-    factorials = np.array([math.lgamma(count + 1) for count in range(reports + 1)])
     mass = np.zeros(2 * STEPS + 1)
+    for losses, chances in _batches(_atoms(mechanism, reports)):
+        mass += spread(losses, chances, -largest, largest, 2 * STEPS)
+    return joint_loss(mass, largest, mechanism.epsilon_inf)
+
+
+def _atoms(mechanism: LongitudinalKRR, reports: int) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Losses of all c_v, c_w and S that are not too rare for a float, and their probabilities under v."""
+    k, first, second = mechanism.k, mechanism.permanent, mechanism.instantaneous
+    log_p, log_q, log_r = math.log(first.p), math.log(first.q), math.log(second.p / second.q)
+    factorials = np.array([math.lgamma(count + 1) for count in range(reports + 1)])
     for others in _likely_counts(1 - second.p - second.q, 1 - 2 * second.q, factorials) if k > 2 else [0]:
         log_sums, log_ways = _sums(k - 2, log_r, others, reports <= MOST_ENUMERATED)
-        c_v = np.arange(reports - others + 1)
+        c_v = _likely_share(reports - others, second.q / (second.p + second.q))
         c_w = c_v[::-1]
         likelihood = np.logaddexp(log_p + log_r * c_v, log_q + np.logaddexp(log_r * c_w, log_sums))
         log_ways = log_ways + factorials[-1] - factorials[others] - factorials[c_v] - factorials[c_w]
         log_mass = likelihood + log_ways + reports * math.log(second.q)
         kept = log_mass > math.log(SMALLEST_FLOAT)
-        losses = (likelihood - likelihood[:, ::-1])[kept]
-        mass += spread(losses, np.exp(log_mass[kept]), -largest, largest, 2 * STEPS)
-    return joint_loss(mass, largest, mechanism.epsilon_inf)
+        yield (likelihood - likelihood[:, ::-1])[kept], np.exp(log_mass[kept])
+
+
+def _batches(atoms: Iterable[tuple[FloatArray, FloatArray]]) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Join atoms into arrays of BATCH or more, since to spread takes time for every step of the lattice."""
+    held: list[tuple[FloatArray, FloatArray]] = []
+    for few in atoms:
+        held.append(few)
+        if sum(len(losses) for losses, _ in held) >= BATCH:
+            yield _joined(held)
+            held = []
+    if held:
+        yield _joined(held)
+
+
+def _joined(parts: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
+    losses, chances = zip(*parts, strict=True)
+    return np.concatenate(losses), np.concatenate(chances)
 
 
 def _likely_counts(rate: float, other_rate: float, factorials: FloatArray) -> list[int]:
@@ -74,6 +102,15 @@ def _likely_counts(rate: float, other_rate: float, factorials: FloatArray) -> li
     ]
     log_mass = np.maximum(*chances) + factorials[-1] - factorials - factorials[::-1]
     return [int(count) for count in np.flatnonzero(log_mass > math.log(SMALLEST_FLOAT))]
+
+
+def _likely_share(reports: int, least_rate: float) -> NDArray[np.int64]:
+    """Successes of a binomial that are not surely rarer than SMALLEST_FLOAT, its rate or 1 - rate the least.
+
+    By Hoeffding's inequality, P(c <= n rate - x) <= exp(-2 x² / n).
+    """
+    first = math.floor(reports * least_rate - math.sqrt(-reports * math.log(SMALLEST_FLOAT) / 2))
+    return np.arange(max(0, first), reports - max(0, first) + 1)
 
 
 def _sums(cells: int, log_r: float, reports: int, enumerate_all: bool) -> tuple[FloatArray, FloatArray]:

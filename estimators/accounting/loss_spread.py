@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from estimators.accounting.privacy_loss import PrivacyLoss
 from estimators.estimate import FloatArray
-from estimators.privacy_loss import PrivacyLoss
 
 SMALLEST_FLOAT = 1e-300
 

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from estimators.bit_channel import BitChannel
+from estimators.decoding.design import weighted_gram
 from estimators.estimate import FloatArray
-from estimators.rappor_design import weighted_gram
 from estimators.simplex import minimize_quadratic
 
 GAP_TOLERANCE = 1e-12
@@ -36,7 +36,7 @@ class BitLikelihood:
     channel: BitChannel
 
     def value(self, theta: FloatArray) -> float:
-        """Negative log-likelihood per report, nats."""
+        """Negative log-likelihood per report at theta, float64 (n,), >= 0, sum <= 1; nats."""
         rate = self._rate(theta)
         return float(-(self.ones @ np.log(rate) + self.zeros @ np.log1p(-rate)) / self.reports)
 
@@ -77,6 +77,9 @@ def maximize(likelihood: BitLikelihood, start: FloatArray) -> tuple[FloatArray, 
     Returns
     -------
     theta, float64 (n,); the gap, nats per report, below 1e-12 unless rounding stops it before.
+
+    Source: Jaggi, "Revisiting Frank-Wolfe: projection-free sparse convex optimization" (ICML 2013),
+    equation 2, for the gap; for the steps as of `channel_mle`.
     """
     theta = start
     for _ in range(_MAXIMUM_STEPS):

@@ -5,18 +5,18 @@ from fractions import Fraction
 
 import numpy as np
 
+from estimators.accounting.loss_spread import joint_loss, spread
+from estimators.accounting.privacy_loss import PrivacyLoss, bits_loss
 from estimators.estimate import FloatArray
 from estimators.logarithm import log_above
-from estimators.loss_spread import joint_loss, spread
-from estimators.privacy_loss import Bits, PrivacyLoss, bits_loss
-from estimators.two_step import WORDS
+from estimators.two_step import WORDS, TwoStepBits
 
 # Lattice steps from no loss to the largest of all bits together, and of one bit each way at least.
 STEPS = 1 << 13
 LEAST_STEPS = 1 << 8
 
 
-def shared_bits_loss(mechanism: Bits, ones: int, reports: int) -> PrivacyLoss:
+def shared_bits_loss(mechanism: TwoStepBits, reports: int) -> PrivacyLoss:
     """Loss of several reports made from one permanent response, all together.
 
     Given the permanent response, bits and reports are independent, so what n reports tell of a true bit is
@@ -33,8 +33,7 @@ def shared_bits_loss(mechanism: Bits, ones: int, reports: int) -> PrivacyLoss:
 
     Parameters
     ----------
-    mechanism : any RAPPOR.
-    ones : bits that a true value may set, >= 1, as of `bits_loss`.
+    mechanism : Rappor or HotRappor.
     reports : n, >= 1.
 
     Returns
@@ -45,7 +44,7 @@ def shared_bits_loss(mechanism: Bits, ones: int, reports: int) -> PrivacyLoss:
     many reports.
     """
     if mechanism.flip_threshold == 0:
-        return bits_loss(mechanism, ones).times(reports)
+        return bits_loss(mechanism).times(reports)
     flip, p, q = (
         threshold / WORDS
         for threshold in (mechanism.flip_threshold, mechanism.p_threshold, mechanism.q_threshold)
@@ -57,11 +56,11 @@ def shared_bits_loss(mechanism: Bits, ones: int, reports: int) -> PrivacyLoss:
     one, zero = _binomial(reports, q), _binomial(reports, p)
     if_one, if_zero = (1 - flip) * one + flip * zero, flip * one + (1 - flip) * zero
     lowest, highest = float(losses[0]), float(losses[-1])
-    steps = max(STEPS // ones, LEAST_STEPS)
+    steps = max(STEPS // mechanism.ones, LEAST_STEPS)
     forward = spread(losses, if_one, lowest, highest, steps)
     backward = spread(-losses, if_zero, -highest, -lowest, steps)
     limit = log_above(Fraction(WORDS - mechanism.flip_threshold, mechanism.flip_threshold) ** 2)
-    return joint_loss(np.convolve(forward, backward), highest - lowest, limit, ones)
+    return joint_loss(np.convolve(forward, backward), highest - lowest, limit, mechanism.ones)
 
 
 def _binomial(trials: int, rate: float) -> FloatArray:

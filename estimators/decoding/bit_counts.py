@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from estimators.bit_channel import BitChannel
+from estimators.decoding.least_squares import Rows
+from estimators.decoding.likelihood import BitLikelihood
 from estimators.estimate import FloatArray
-from estimators.least_squares import Rows
-from estimators.rappor_likelihood import BitLikelihood
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class BitCounts:
         return int(self.cohort_sizes.sum())
 
     def likelihood(self, design: csc_array) -> BitLikelihood:
-        """Likelihood of the frequencies of a design's columns, rows taken cohort after cohort."""
+        """Likelihood of the frequencies of a design's n columns, csc_array (cohorts * bits, n)."""
         ones = self.ones.ravel().astype(np.float64)
         zeros = (self.cohort_sizes[:, None] - self.ones).ravel().astype(np.float64)
         return BitLikelihood(design, ones, zeros, self.reports, self.channel)
@@ -68,6 +68,8 @@ class BitCounts:
         ----------
         design : csc_array (cohorts * bits, n), X.
         theta : float64 array (n,), >= 0, sum <= 1.
+
+        Source: "RAPPOR" (CCS 2014), section 4, for the debiased share of a bit; `rollup` for the overlap.
         """
         p_star, contrast = self.channel.p_star, self.channel.q_star - self.channel.p_star
         sizes = np.repeat(self.cohort_sizes, self.ones.shape[1])

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from estimators.accounting.privacy_loss import PrivacyLoss
 from estimators.estimate import FloatArray
-from estimators.privacy_loss import PrivacyLoss
 
 UNIT = 2.0**-53  # relative error of one rounding
 
@@ -26,6 +26,10 @@ def delta_at(loss: PrivacyLoss, epsilon: float) -> float:
     ----------
     loss : PrivacyLoss.
     epsilon : nats, >= 0.
+
+    Returns
+    -------
+    delta, in [0, 1].
 
     Raises
     ------
@@ -49,6 +53,10 @@ def epsilon_at(loss: PrivacyLoss, delta: float) -> float:
     ----------
     loss : PrivacyLoss.
     delta : in (0, 1).
+
+    Returns
+    -------
+    epsilon, nats, at most the largest loss.
 
     Raises
     ------
@@ -74,6 +82,14 @@ def compose(loss: PrivacyLoss) -> PrivacyLoss:
 
     All terms are positive, so every mass keeps a relative error of at most `_rounding`, however small it is:
     what a Fourier transform would not give.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss of n copies of m atoms.
+
+    Returns
+    -------
+    PrivacyLoss of 1 copy of at most n (m - 1) + 1 atoms.
     """
     mass, first = np.ones(1), 0
     power, power_first = loss.mass, loss.first

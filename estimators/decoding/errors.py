@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, diags_array
 
-from estimators.bit_counts import BitCounts
+from estimators.decoding.bit_counts import BitCounts
+from estimators.decoding.design import one_block_per_cohort, weighted_gram
+from estimators.decoding.least_squares import Rows, Solution, moderate, solve
 from estimators.estimate import FloatArray
-from estimators.least_squares import Rows, Solution, moderate, solve
-from estimators.rappor_design import one_block_per_cohort, weighted_gram
 
 # Least share of a row's residual that is left to it: a row that one column fits exactly has none.
 _LEAST_FREEDOM = 1e-10
