@@ -1,6 +1,6 @@
 """The newest estimate of every collection, followed from the topic `estimates`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 import structlog
@@ -8,8 +8,10 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from aggregator import estimate_record
 from aggregator.estimate_record import EstimateRecord
+from estimators.collection import Collection
 
 TAIL_RECORDS = 500  # how far back, in each partition, the newest estimates are looked for at the start
+SETTLE_SECONDS = 15  # from a window's close to its final estimate, when all is well and partitions idle
 
 log = structlog.get_logger()
 
@@ -34,6 +36,22 @@ class Board:
             self.newest[record.collection] = record
             return record
         return None
+
+    def stale(self, collections: Iterable[Collection], now: float) -> dict[str, int]:
+        """Collections whose newest estimate should have been followed by another, and since when.
+
+        Parameters
+        ----------
+        collections : the known ones; one that has no estimate yet is not stale.
+        now : unix seconds.
+
+        Returns
+        -------
+        Unix seconds by name.
+        """
+        shown = [(c, self.newest[c.name]) for c in collections if c.name in self.newest]
+        due = {collection.name: successor_due(record, collection) for collection, record in shown}
+        return {name: since for name, since in due.items() if since < now}
 
     async def follow(
         self,
@@ -61,3 +79,12 @@ class Board:
                     show(taken)
         finally:
             await consumer.stop()
+
+
+def successor_due(record: EstimateRecord, collection: Collection) -> int:
+    """When the next estimate should be here at the latest, unix seconds.
+
+    After a provisional one that is its window's final one; after a final one, that of the next window.
+    """
+    closes_at = collection.closes_at(record.window_start)
+    return closes_at + SETTLE_SECONDS + (collection.window_seconds if record.final else 0)

@@ -50,9 +50,10 @@ def _counts(ledger: Ledger, topics: Topics, progress: bytes) -> list[Outgoing]:
     return changed + [Outgoing(topics.counts, p, key, progress) for p in range(topics.partitions)]
 
 
-def _counts_row(ledger: Ledger, topics: Topics, key: bytes, value: bytes | None) -> Outgoing:
-    home = topics.counts_partition(getattr(rows.decode_key(key), "fingerprint", 0))
-    return Outgoing(topics.counts, home, rows.with_source(key, ledger.acceptance.partition), value)
+def _counts_row(ledger: Ledger, topics: Topics, key: rows.Key, value: bytes | None) -> Outgoing:
+    home = topics.counts_partition(getattr(key, "fingerprint", 0))
+    data = rows.with_source(rows.encode_key(key), ledger.acceptance.partition)
+    return Outgoing(topics.counts, home, data, value)
 
 
 def _rejections(ledger: Ledger, topics: Topics) -> list[Outgoing]:

@@ -8,15 +8,17 @@ Rule 3: a window that a partition has begun to delete is estimated no more: what
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import structlog
 
 from aggregator import estimate_record, rows
 from aggregator.estimate_record import EstimateRecord
-from aggregator.merge import MergedCounts, Window
+from aggregator.merge import MergedCounts
 from aggregator.metrics import WorkerMetrics
 from aggregator.row_reader import RowReader
+from aggregator.rows import Window
 from estimators.collection import Collection
 
 ESTIMATE_SECONDS = 2.0
@@ -51,6 +53,9 @@ class Estimator:
         self.caught_up = False
         self._unsettled: set[Window] = set()
         self._made: dict[Window, EstimateRecord] = {}
+        self._leaving: list[EstimateRecord] = []
+        self._lost: set[Window] = set()
+        self._lost_untold: Counter[str] = Counter()
 
     async def run(self, reader: RowReader) -> None:
         """Follow the counts and estimate what changed, until cancelled."""
@@ -68,6 +73,8 @@ class Estimator:
 
     def take(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of `counts`."""
+        if value is None and self.caught_up:  # what was deleted before is history that others have told
+            self._note_death(key)
         window = self.merged.apply(key, value)
         if window is not None and window[0] in self.collections:
             self._unsettled.add(window)
@@ -108,7 +115,14 @@ class Estimator:
     def drain(self) -> list[tuple[Window, EstimateRecord]]:
         """Estimates made since the last call; they now count as published."""
         made, self._made = list(self._made.items()), {}
+        self._leaving = [record for _, record in made]
         return made
+
+    def show_published(self) -> None:
+        """Show what was drained last: it is committed now."""
+        for record in self._leaving:
+            self.metrics.show_estimate(record)
+        self._leaving = []
 
     def forgotten(self, watermark_ms: int) -> Iterable[Window]:
         """Published windows whose counts are gone everywhere: their rows may go too. They are dropped."""
@@ -121,7 +135,8 @@ class Estimator:
             if window not in alive and watermark_ms > self.collections[window[0]].dies_at(window[1]) * 1000
         ]
         for window in gone:
-            del self.published[window]
+            if not self.published.pop(window).final:
+                self._lose(window)
         return gone
 
     async def _estimate_due(self) -> None:
@@ -132,4 +147,30 @@ class Estimator:
             else:
                 self._made[window] = record
                 self.published[window] = rows.Published(record.revision, final)
-                self.metrics.show_estimate(record)
+        for name, windows in self._lost_untold.items():
+            log.warning("windows died before their final estimate", collection=name, windows=windows)
+        self._lost_untold.clear()
+
+    def _note_death(self, key: bytes) -> None:
+        """Tell of the window whose counts this deletes, if it should have got a final estimate and did not.
+
+        A source's deletions follow its last counts, so the first one of a window finds it whole. Counts that
+        were born and died between two publications are not known here; they are taken for enough.
+        """
+        row, _ = rows.split_source(key)
+        if not isinstance(row, rows.CountKey) or row.page or row.fingerprint not in self.collections:
+            return
+        window, collection = (row.fingerprint, row.window_start), self.collections[row.fingerprint]
+        newest = self.published.get(window)
+        known = self.merged.packs(window)
+        if newest is not None and newest.final:
+            return
+        if not known or self.merged.totals(window, collection).reports >= collection.minimum_reports:
+            self._lose(window)
+
+    def _lose(self, window: Window) -> None:
+        if window not in self._lost:
+            self._lost.add(window)
+            name = self.collections[window[0]].name
+            self._lost_untold[name] += 1
+            self.metrics.windows_lost.labels(name).inc()

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from aggregator import rows
 from aggregator.acceptance import Acceptance, Accepted, Rejection
+from aggregator.rows import Window
 from estimators.collection import Collection
 
 Row = tuple[bytes, bytes | None]  # key and value of a topic's record; None deletes the key
-Window = tuple[int, int]  # fingerprint, window start
 
 
 class UnknownFingerprint(ValueError):
@@ -108,18 +108,18 @@ class Ledger:
     def drain(self) -> list[Row]:
         """Rows of `state` that changed since the last call, the progress row left out."""
         changed: list[Row] = [(rows.encode_key(key), None) for key in self._tombstones]
-        changed += self._encode(self._unstored)
+        changed += [(rows.encode_key(key), value) for key, value in self._changed(self._unstored)]
         changed += self._drain_ids()
         self._unstored, self._tombstones = _Changes(), []
         return changed
 
-    def dead(self) -> list[bytes]:
+    def dead(self) -> list[rows.Key]:
         """Keys of counts and rejections that the next `drain` deletes: what must leave `counts` with it."""
-        return [rows.encode_key(key) for key in self._tombstones if not isinstance(key, rows.IdsKey)]
+        return [key for key in self._tombstones if not isinstance(key, rows.IdsKey)]
 
-    def drain_unpublished(self) -> list[Row]:
+    def drain_unpublished(self) -> list[tuple[rows.Key, bytes]]:
         """Rows for `counts` that changed since the last call, without their source partition."""
-        changed = self._encode(self._unpublished)
+        changed = list(self._changed(self._unpublished))
         self._unpublished = _Changes()
         return changed
 
@@ -214,14 +214,11 @@ class Ledger:
         self._unpublished.rejected.add(key)
         self._refusals.append(Refusal(offset, rejection.reason))
 
-    def _encode(self, changes: _Changes) -> list[Row]:
-        changed: list[Row] = []
+    def _changed(self, changes: _Changes) -> Iterator[tuple[rows.Key, bytes]]:
         for tally_key in changes.tallies:
-            pages = _pages(tally_key, self.tallies[tally_key])
-            changed += [(rows.encode_key(key), value) for key, value in pages]
+            yield from _pages(tally_key, self.tallies[tally_key])
         for key in changes.rejected:
-            changed.append((rows.encode_key(key), rows.encode_rejected(self.rejected[key])))
-        return changed
+            yield key, rows.encode_rejected(self.rejected[key])
 
     def _drain_ids(self) -> list[Row]:
         changed: list[Row] = []

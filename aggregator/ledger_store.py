@@ -17,6 +17,7 @@ from aggregator import rows
 from aggregator.row_reader import RowReader, fold
 from aggregator.topics import Topics
 
+OPEN_SECONDS = 60.0  # of silence; a large ledger may take longer
 COMMIT_SECONDS = 15.0
 STOP_SECONDS = 3.0
 BATCH_BYTES = 512 * 1024  # a batch with one page over this size still fits into Kafka's 1 MiB
@@ -55,7 +56,15 @@ class LedgerStore:
 
         The nonce is the proof that reading reached the end: it was committed after everything that any
         former owner could commit.
+
+        Raises
+        ------
+        STORE_ERRORS, TimeoutError when nothing more came for 60 s.
         """
+        async with asyncio.timeout(OPEN_SECONDS) as patience:
+            return await self._open(patience)
+
+    async def _open(self, patience: asyncio.Timeout) -> list[tuple[rows.Key, bytes]]:
         self._producer = producer = AIOKafkaProducer(
             bootstrap_servers=self.bootstrap_servers,
             transactional_id=self.topics.transactional_id(self.partition),
@@ -67,7 +76,7 @@ class LedgerStore:
         nonce = os.urandom(16)
         owner = rows.encode_key(rows.SingleKey.OWNER)
         await self.commit([Outgoing(self.topics.state, self.partition, owner, nonce)])
-        return await self._read_until(owner, nonce)
+        return await self._read_until(owner, nonce, patience)
 
     async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
         """Send all records and the group's offset in one transaction.
@@ -107,11 +116,15 @@ class LedgerStore:
         await producer.commit_transaction()
         return int(results[-1].timestamp)
 
-    async def _read_until(self, owner: bytes, nonce: bytes) -> list[tuple[rows.Key, bytes]]:
+    async def _read_until(
+        self, owner: bytes, nonce: bytes, patience: asyncio.Timeout
+    ) -> list[tuple[rows.Key, bytes]]:
+        clock = asyncio.get_running_loop().time
         found: dict[bytes, bytes] = {}
         async with RowReader(self.bootstrap_servers, self.topics.state, self.partition) as reader:
             async for record in reader.until(lambda r: r.key == owner and r.value == nonce):
                 fold(found, record)
+                patience.reschedule(clock() + OPEN_SECONDS)
         return [(rows.decode_key(key), value) for key, value in found.items()]
 
 

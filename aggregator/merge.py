@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aggregator import rows
+from aggregator.rows import Window
 from estimators.collection import Collection
-
-Window = tuple[int, int]  # fingerprint, window start
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,15 @@
 """What a worker tells Prometheus. No label holds a cohort, a client, or a value that came from input."""
 
 from collections.abc import Iterable, Mapping
-from math import inf
+from math import inf, isfinite
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from aggregator.acceptance import Accepted, Rejection
 from aggregator.estimate_record import EstimateRecord
+from aggregator.outcomes import Outcomes
+from aggregator.strays import Strays
 from estimators.collection import Collection
-from estimators.rappor import Rappor
 
 VALUES_SHOWN = 20
 
@@ -20,6 +20,7 @@ class WorkerMetrics:
     def __init__(self, collections: Mapping[int, Collection]) -> None:
         self.collections = collections
         self.registry = CollectorRegistry()
+        self.strays = Strays()
         self._shown: dict[str, int] = {}  # window start of the estimate shown, by collection
         self.packs = self._counter("packs", "Packs read from the log, by what became of them.", "result")
         self.rejected = self._counter("packs_rejected", "Packs turned away.", "reason")
@@ -28,6 +29,14 @@ class WorkerMetrics:
         self.estimate_failures = self._counter(
             "estimate_failures", "Windows whose counts could not be estimated.", "collection"
         )
+        self.windows_lost = self._counter(
+            "windows_lost",
+            "Windows whose counts were deleted before a final estimate of them was published. "
+            "Remedy: a retention_seconds longer than the longest outage of the workers.",
+            "collection",
+        )
+        for collection in collections.values():
+            self.windows_lost.labels(collection.name)  # told as 0, so that the first one is an increase
         self.checkpoint_seconds = self._histogram("checkpoint_seconds", "Time to store a ledger's changes.")
         self.estimate_seconds = self._histogram("estimate_seconds", "Time to estimate one window.")
         self.position = self._gauge("position_records", "Next offset of `reports` to count.", "partition")
@@ -53,15 +62,15 @@ class WorkerMetrics:
         )
         self._show_privacy(collections.values())
 
-    def saw(self, outcome: Accepted | Rejection) -> None:
-        """Note what became of a pack."""
-        if isinstance(outcome, Rejection):
-            self.packs.labels("rejected").inc()
-            self.rejected.labels(outcome.reason).inc()
-        else:
-            self.packs.labels("counted").inc()
-            name = self.collections[outcome.pack.fingerprint].name
-            self.reports.labels(name).inc(outcome.pack.reports)
+    def count(self, outcomes: Outcomes) -> None:
+        """Count the packs of a transaction that was committed."""
+        self.packs.labels("counted").inc(outcomes.packs)
+        self.packs.labels("rejected").inc(outcomes.rejected.total())
+        for fingerprint, reports in outcomes.reports.items():
+            self.reports.labels(self.collections[fingerprint].name).inc(reports)
+        for reason, packs in outcomes.rejected.items():
+            self.rejected.labels(reason).inc(packs)
+        self.strays.add(outcomes.stray)
 
     def show_progress(self, partition: int, position: int, watermark_ms: int) -> None:
         """Show how far a partition's ledger is stored."""
@@ -97,8 +106,8 @@ class WorkerMetrics:
     def _show_privacy(self, collections: Iterable[Collection]) -> None:
         for collection in collections:
             self.epsilon.labels(collection.name).set(collection.mechanism.epsilon)
-            if isinstance(collection.mechanism, Rappor) and collection.memoize:
-                self.epsilon_permanent.labels(collection.name).set(collection.mechanism.epsilon_inf)
+            if isfinite(collection.epsilon_inf):
+                self.epsilon_permanent.labels(collection.name).set(collection.epsilon_inf)
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
         return Counter(f"deniable_{name}", meaning, labels, registry=self.registry)

@@ -8,9 +8,11 @@ Rule 2: nothing is repaired. After any failure the ledger is read anew from what
 import asyncio
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 import structlog
+from aiokafka.errors import KafkaConnectionError
 
 from aggregator import rows
 from aggregator.acceptance import Acceptance
@@ -20,15 +22,15 @@ from aggregator.estimator import Estimator
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import STORE_ERRORS, LedgerStore
 from aggregator.metrics import WorkerMetrics
+from aggregator.outcomes import Outcomes
 from aggregator.row_reader import RowReader
 from aggregator.topics import Topics
 from estimators.collection import Collection
 
-CHECKPOINT_SECONDS = 0.5
+CHECKPOINT_SECONDS = 0.5  # between two checkpoints; more when one takes longer than that
 PUBLISH_SECONDS = 2.0
 STUCK_SECONDS = 2.0
 STALL_SECONDS = 20.0
-OPEN_SECONDS = 60.0
 RETRY_SECONDS = 1.0
 CLOCK_SKEW_MILLISECONDS = 5000  # how far brokers' clocks may differ before an idle partition counts as closed
 
@@ -74,8 +76,9 @@ class Owner:
         self.deployment = deployment
         self.flow = flow
         self.metrics = metrics
-        self.not_ready: str | None = "opening the ledger"
+        self.not_ready: str | None = f"partition {partition}: opening the ledger"
         self._ledger: Ledger | None = None
+        self._outcomes = Outcomes()  # of what the ledger counted since its last transaction
         self._broker_ms = 0  # append time of the last row that this owner wrote, unix milliseconds
         self._closed_until_ms = 0
         self._publish_at = 0.0
@@ -86,7 +89,7 @@ class Owner:
         ledger, chain = self._ledger, self.flow.chain(self.partition)
         if ledger is None or chain is None or offset != chain.follows(ledger.position):
             return
-        self.metrics.saw(ledger.apply(offset, append_ms, record))
+        self._outcomes.add(ledger.apply(offset, append_ms, record))
         self._counted_at = time.monotonic()
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -107,19 +110,20 @@ class Owner:
                 await asyncio.sleep(RETRY_SECONDS)
 
     def _lost(self, error: BaseException) -> None:
-        reason = str(error) or type(error).__name__
+        silent = isinstance(error, TimeoutError | KafkaConnectionError)
+        reason = "Kafka does not answer" if silent else str(error) or type(error).__name__
         self.not_ready = f"partition {self.partition}: {reason}; opening the ledger again"
         log.warning("ledger lost", partition=self.partition, error=repr(error))
         self.metrics.resyncs.inc()
 
     async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
-        async with asyncio.timeout(OPEN_SECONDS):
-            stored = await store.open()
+        stored = await store.open()
         topics, collections = self.deployment.topics, self.deployment.collections
         ledger = Ledger(Acceptance(collections, self.partition, topics.partitions))
         ledger.restore(stored)
         estimator = Estimator(collections, topics.partitions, _published(stored), self.metrics)
         self._broker_ms = self._closed_until_ms = 0
+        self._outcomes = Outcomes()
         self._ledger = ledger
         await self.flow.rewind(self.partition, ledger.position)
         log.info("ledger open", partition=self.partition, position=ledger.position)
@@ -127,11 +131,15 @@ class Owner:
         reader = RowReader(self.deployment.bootstrap_servers, topics.counts, self.partition)
         async with asyncio.TaskGroup() as tasks:
             estimating = tasks.create_task(estimator.run(reader))
+            pause = CHECKPOINT_SECONDS
             while not stopping.is_set():
-                await asyncio.sleep(CHECKPOINT_SECONDS)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stopping.wait(), pause)
+                started = time.monotonic()
                 async with asyncio.timeout(STALL_SECONDS):  # a client without a broker may wait for ever
                     await self._checkpoint(ledger, estimator, store)
                     await self._rewind_if_stuck(ledger)
+                pause = max(CHECKPOINT_SECONDS, time.monotonic() - started)
             estimating.cancel()
 
     async def _checkpoint(self, ledger: Ledger, estimator: Estimator, store: LedgerStore) -> None:
@@ -143,9 +151,12 @@ class Owner:
         records = compose(ledger, estimator, self.deployment.topics, closed_until_ms)
         if records:
             position = ledger.position
+            outcomes, self._outcomes = self._outcomes, Outcomes()
             self._broker_ms = await store.commit(records, position)
             self.metrics.checkpoint_seconds.observe(time.monotonic() - started)
             self.metrics.show_progress(self.partition, position, ledger.watermark_ms)
+            self.metrics.count(outcomes)
+            estimator.show_published()
 
     async def _close(self, ledger: Ledger) -> int:
         """Until when this partition is closed: the watermark, or nearly the broker's time when it is idle.

@@ -107,35 +107,31 @@ async def _wait_until_counted(deployment: Deployment, wait_seconds: float) -> No
     try:
         async with asyncio.timeout(wait_seconds):
             for source in range(deployment.topics.partitions):
-                last = await _last_offset(deployment, source)
-                await _wait_until_past(deployment, source, last)
+                await _wait_until_at(deployment, source, await _end_offset(deployment, source))
     except TimeoutError:
         raise ReplayError(
             f"the log is not counted to its end within {wait_seconds:.0f} s; is a worker running and ready?"
         ) from None
 
 
-async def _wait_until_past(deployment: Deployment, source: int, offset: int) -> None:
+async def _wait_until_at(deployment: Deployment, source: int, offset: int) -> None:
     progress = rows.encode_key(rows.SingleKey.PROGRESS)
     async with RowReader(deployment.bootstrap_servers, deployment.topics.state, source) as reader:
         async for record in reader.until(
-            lambda r: r.key == progress and _progress(r.value).position > offset
+            lambda r: r.key == progress and _progress(r.value).position >= offset
         ):
             del record
 
 
-async def _last_offset(deployment: Deployment, source: int) -> int:
-    """Offset of the last record of `reports`, -1 when there is none."""
-    last = -1
+async def _end_offset(deployment: Deployment, source: int) -> int:
+    """End of `reports`; positions get there beyond the markers that transactions leave at the end."""
     async with _reports(deployment, source) as reader:
         if await reader.start_offset():
             raise ReplayError(
                 f"partition {source} of {deployment.topics.reports} no longer begins at offset 0: "
                 "retention has deleted what a recount needs"
             )
-        async for record in reader.until_end():
-            last = record.offset
-    return last
+        return await reader.end_offset()
 
 
 def _reports(deployment: Deployment, source: int) -> RowReader:

@@ -17,6 +17,8 @@ PAGE_COUNTERS = 65536  # at most 512 KiB of 64-bit counters: a row stays below K
 ID_BYTES = 16
 IDS_PER_ROW = 32768
 
+Window = tuple[int, int]  # fingerprint, window start
+
 _COUNT_KEY = struct.Struct("<cQqHI")
 _IDS_KEY = struct.Struct("<cQqq")
 _WINDOW_KEY = struct.Struct("<cQq")

@@ -1,20 +1,25 @@
-"""The worker's web server: the live page, estimates as JSON, metrics, health."""
+"""The worker's web server: the live page, estimates and status as JSON, metrics, health."""
 
 import errno
+import time
 from collections.abc import Callable, Mapping
+from math import isfinite
 from pathlib import Path
 
 import msgspec
 from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from aggregator.board import Board
+from aggregator.metrics import WorkerMetrics
 from estimators.collection import Collection
-from estimators.rappor import Rappor
 
 HOST = "127.0.0.1"
 PAGE = Path(__file__).with_name("page")
-PAGE_FILES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js"}
+PAGE_FILES = {
+    "/": "index.html",
+    **{f"/{name}": name for name in ("page.css", "page.js", "table.js", "format.js", "dom.js")},
+}
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -37,7 +42,7 @@ class WebServer:
     ----------
     collections : known collections by fingerprint.
     board : newest estimates.
-    registry : metrics.
+    metrics : what this worker counts.
     not_ready : gives the reasons why this worker is not ready; none when it is.
     """
 
@@ -45,20 +50,22 @@ class WebServer:
         self,
         collections: Mapping[int, Collection],
         board: Board,
-        registry: CollectorRegistry,
+        metrics: WorkerMetrics,
         not_ready: Callable[[], list[str]],
     ) -> None:
         self.collections = {collection.name: collection for collection in collections.values()}
         self.board = board
-        self.registry = registry
+        self.metrics = metrics
         self.not_ready = not_ready
         self._runner: web.AppRunner | None = None
 
     async def start(self, port: int) -> int:
         """Listen on this port (0: a free one); the port, or PortInUseError."""
         app = web.Application()
+        app.on_response_prepare.append(_add_headers)
         app.router.add_get("/api/collections", self._collections)
         app.router.add_get("/api/estimates/{collection}", self._estimate)
+        app.router.add_get("/api/status", self._status)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._healthy)
         app.router.add_get("/readyz", self._ready)
@@ -83,7 +90,7 @@ class WebServer:
             self._runner = None
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
-        return web.FileResponse(PAGE / PAGE_FILES[request.path], headers=HEADERS)
+        return web.FileResponse(PAGE / PAGE_FILES[request.path])
 
     async def _collections(self, _: web.Request) -> web.Response:
         return _json([_about(collection) for collection in self.collections.values()])
@@ -94,13 +101,19 @@ class WebServer:
             return _json({"error": "unknown collection"}, status=404)
         record = self.board.newest.get(name)
         if record is None:
-            return web.Response(status=204, headers=HEADERS)  # a browser logs every 404 as an error
+            return web.Response(status=204)  # a browser logs every 404 as an error
         return _json(record)
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        return web.Response(
-            body=generate_latest(self.registry), headers={**HEADERS, "Content-Type": CONTENT_TYPE_LATEST}
-        )
+        body = generate_latest(self.metrics.registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _status(self, _: web.Request) -> web.Response:
+        """All that the page's head tells: is this worker ready, is what it shows stale, what was in vain."""
+        reasons = self.not_ready()
+        stale = self.board.stale(self.collections.values(), time.time())
+        strays = self.metrics.strays.packs
+        return _json({"ready": not reasons, "reasons": reasons, "stale": stale, "strays": strays})
 
     async def _healthy(self, _: web.Request) -> web.Response:
         return _json({"healthy": True})
@@ -110,21 +123,24 @@ class WebServer:
         return _json({"ready": not reasons, "reasons": reasons}, status=503 if reasons else 200)
 
 
+async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(HEADERS)
+
+
 def _about(collection: Collection) -> dict[str, object]:
-    mechanism = collection.mechanism
-    permanent = isinstance(mechanism, Rappor) and collection.memoize
+    permanent = collection.epsilon_inf
     return {
         "name": collection.name,
-        "mechanism": "rappor" if isinstance(mechanism, Rappor) else "k-rr",
+        "mechanism": collection.mechanism.name,
         "values": len(collection.labels()),
         "window_seconds": collection.window_seconds,
         "grace_seconds": collection.grace_seconds,
         "minimum_reports": collection.minimum_reports,
-        "epsilon": mechanism.epsilon,
-        "epsilon_permanent": mechanism.epsilon_inf if isinstance(mechanism, Rappor) and permanent else None,
+        "epsilon": collection.mechanism.epsilon,
+        "epsilon_permanent": permanent if isfinite(permanent) else None,
     }
 
 
 def _json(value: object, status: int = 200) -> web.Response:
     body = msgspec.json.encode(value)
-    return web.Response(body=body, status=status, content_type="application/json", headers=HEADERS)
+    return web.Response(body=body, status=status, content_type="application/json")

@@ -51,7 +51,7 @@ async def run_worker(
     metrics = WorkerMetrics(deployment.collections)
     owners = Owners(deployment, metrics)
     board = Board()
-    web = WebServer(deployment.collections, board, metrics.registry, owners.not_ready)
+    web = WebServer(deployment.collections, board, metrics, owners.not_ready)
     listening(await web.start(web_port))
     app = build_app(deployment, owners)
     following = asyncio.create_task(_follow(board, deployment))
@@ -69,6 +69,7 @@ async def _serve(app: ExactApp, owners: Owners, stop: asyncio.Event) -> None:
     while not stop.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), WATCH_SECONDS)
+        owners.metrics.strays.tell(asyncio.get_running_loop().time())
         if owners.failed.done():
             owners.failed.result()
         if app.should_stop:

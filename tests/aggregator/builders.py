@@ -13,9 +13,10 @@ from aggregator.estimate_record import EstimateRecord
 from aggregator.estimator import Estimator
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import Outgoing
-from aggregator.merge import Window, WindowCounts
+from aggregator.merge import WindowCounts
 from aggregator.metrics import WorkerMetrics
 from aggregator.row_reader import Record, RowReader
+from aggregator.rows import Window
 from aggregator.topics import Topics
 from estimators.collection import Collection
 from estimators.krr import KRR

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator import estimate_record
-from aggregator.board import Board
+from aggregator.board import SETTLE_SECONDS, Board
 from aggregator.estimate_record import EstimateRecord
 
 
@@ -85,3 +85,15 @@ def test_the_order_of_arrival_does_not_matter(order: list[tuple[int, int]]) -> N
     for window, revision in order:
         board.take(estimate_record.encode(estimate(window=window, revision=revision)))
     assert board.newest == {"fruit": estimate(window=T0 + 10, revision=3)}
+
+
+@pytest.mark.parametrize(("final", "windows"), [(False, 1), (True, 2)])
+def test_an_estimate_is_stale_when_its_successor_should_be_here(final: bool, windows: int) -> None:
+    """After a provisional one that is the final one of its window; after a final one, the next window's."""
+    due = T0 + windows * FRUIT.window_seconds + FRUIT.grace_seconds + SETTLE_SECONDS
+    board = Board()
+    board.take(estimate_record.encode(estimate(final=final)))
+    assert board.stale([FRUIT, PLACE], due) == {}
+    assert board.stale([FRUIT, PLACE], due + 0.1) == {"fruit": due}
+    board.take(estimate_record.encode(estimate(window=T0 + windows * FRUIT.window_seconds)))
+    assert board.stale([FRUIT, PLACE], due + 0.1) == {}

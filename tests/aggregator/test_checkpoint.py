@@ -121,7 +121,7 @@ def test_an_estimate_leaves_with_its_note_and_the_note_with_the_window() -> None
     estimator, ledger = new_estimator(), counted(record_of(reports=[0, 1, 2] * 5))
     window = (FRUIT.fingerprint, T0)
     for key, value in ledger.drain_unpublished():
-        estimator.take(rows.with_source(key, 0), value)
+        estimator.take(rows.with_source(rows.encode_key(key), 0), value)
     estimate_due(estimator)
     records = compose(ledger, estimator, TOPICS, None)
     record = next(record for record in records if record.topic == TOPICS.estimates)

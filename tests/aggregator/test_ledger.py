@@ -154,16 +154,16 @@ class Stores:
         self.counts: dict[bytes, bytes] = {}
 
     def take(self, ledger: Ledger, publish: bool = True) -> None:
-        for key in ledger.dead():
-            self.counts.pop(key, None)
+        for dead in ledger.dead():
+            self.counts.pop(rows.encode_key(dead), None)
         drained = ledger.drain()
         assert len({key for key, _ in drained}) == len(drained)
         for key, value in drained:
             assert value is None or key not in self.state or key[:1] != b"I", "a row of ids was overwritten"
             assert value is not None or key in self.state or key[:1] != b"I", "ids were never stored"
             _put(self.state, key, value)
-        for key, value in ledger.drain_unpublished() if publish else []:
-            _put(self.counts, key, value)
+        for changed, value in ledger.drain_unpublished() if publish else []:
+            _put(self.counts, rows.encode_key(changed), value)
         self.state[b"P"] = progress_row(ledger.position, ledger.watermark_ms)
         assert (ledger.drain(), ledger.dead()) == ([], [])
         assert not publish or ledger.drain_unpublished() == []

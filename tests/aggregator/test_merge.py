@@ -25,7 +25,8 @@ def published(partition: int, seed: int) -> tuple[list[Row], dict[rows.Key, byte
         cohort = source.randrange(collection.cohorts)
         record = record_of(collection, window, number, reports, cohort, partition)
         ledger.apply(number, T0 * 1000, record)
-        records += [(rows.with_source(key, partition), value) for key, value in ledger.drain_unpublished()]
+        for key, value in ledger.drain_unpublished():
+            records.append((rows.with_source(rows.encode_key(key), partition), value))
         records.append(
             (rows.with_source(PROGRESS, partition), progress_row(ledger.position, 0, T0 * 1000 + number))
         )
@@ -81,7 +82,8 @@ def test_pages_are_put_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger, merged = new_ledger(), MergedCounts()
     for number, reports in enumerate([[0, 1], [3, 3, 3]]):
         ledger.apply(number, T0 * 1000, record_of(number=number, reports=reports))
-    keys = [merged.apply(rows.with_source(key, 0), value) for key, value in ledger.drain_unpublished()]
+    changed = [(rows.encode_key(key), value) for key, value in ledger.drain_unpublished()]
+    keys = [merged.apply(rows.with_source(key, 0), value) for key, value in changed]
     assert keys == [(FRUIT.fingerprint, T0)] * 2
     totals = merged.totals((FRUIT.fingerprint, T0), FRUIT)
     assert (totals.counts.tolist(), totals.reports, totals.packs) == ([[1, 1, 0, 3]], 5, 2)

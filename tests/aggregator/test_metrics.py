@@ -12,6 +12,7 @@ from aggregator.acceptance import REASONS, Rejection
 from aggregator.estimate_record import EstimateRecord
 from aggregator.merge import WindowCounts
 from aggregator.metrics import VALUES_SHOWN, WorkerMetrics
+from aggregator.outcomes import Outcomes
 from estimators.krr import KRR
 
 
@@ -22,11 +23,14 @@ def samples(metrics: WorkerMetrics) -> list[Sample]:
 def used() -> WorkerMetrics:
     """Metrics of a worker that has seen everything."""
     metrics = WorkerMetrics(COLLECTIONS)
+    outcomes = Outcomes()
     for collection in (FRUIT, PLACE):
-        metrics.saw(counted_pack(collection, [0, 1, 2]))
+        outcomes.add(counted_pack(collection, [0, 1, 2]))
         metrics.show_estimate(estimate_of(collection))
     for reason in REASONS:
-        metrics.saw(Rejection(reason, 123456, T0))
+        outcomes.add(Rejection(reason, 123456, T0))
+    outcomes.add(Rejection("too_late", 123456))
+    metrics.count(outcomes)
     metrics.show_progress(2, 10, T0 * 1000 + 500)
     metrics.lag.labels("2").set(3)
     metrics.resyncs.inc()
@@ -54,9 +58,20 @@ def test_no_label_holds_what_came_from_the_wire() -> None:
 def test_packs_and_reports_are_counted() -> None:
     value = used().registry.get_sample_value
     assert value("deniable_packs_total", {"result": "counted"}) == 2
-    assert value("deniable_packs_total", {"result": "rejected"}) == len(REASONS)
-    assert value("deniable_packs_rejected_total", {"reason": "too_late"}) == 1
+    assert value("deniable_packs_total", {"result": "rejected"}) == len(REASONS) + 1
+    assert value("deniable_packs_rejected_total", {"reason": "too_late"}) == 2
+    assert value("deniable_packs_rejected_total", {"reason": "duplicate"}) == 1
     assert value("deniable_reports_total", {"collection": "fruit"}) == 3
+
+
+def test_packs_that_lie_in_no_window_are_kept_apart() -> None:
+    assert used().strays.packs == {"too_late": 1}
+
+
+def test_lost_windows_are_told_as_none_from_the_start() -> None:
+    """So that Prometheus sees the first one as an increase."""
+    value = WorkerMetrics(COLLECTIONS).registry.get_sample_value
+    assert value("deniable_windows_lost_total", {"collection": "fruit"}) == 0
 
 
 def test_privacy_is_told_from_the_start() -> None:

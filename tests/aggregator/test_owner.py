@@ -5,9 +5,10 @@ import time
 from collections.abc import Callable, Iterable
 
 import pytest
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaConnectionError, KafkaError
 from builders import COLLECTIONS, FRUIT, T0, TOPICS, MemoryLog, progress_row, record_of
 
+from aggregator import estimator as estimator_module
 from aggregator import owner as owner_module
 from aggregator import rows
 from aggregator.chain import Chain
@@ -15,6 +16,7 @@ from aggregator.ledger_store import LedgerStore, Outgoing
 from aggregator.metrics import WorkerMetrics
 from aggregator.owner import CLOCK_SKEW_MILLISECONDS, Deployment, Owner, RecordsLost
 from aggregator.row_reader import fold
+from aggregator.topics import Topics
 
 NOW_MS = T0 * 1000
 DEADLINE_SECONDS = 5
@@ -27,6 +29,8 @@ class Broker:
         self.log = MemoryLog()
         self.now_ms = NOW_MS
         self.failures: list[Exception] = []
+        self.while_committing: Callable[[], None] = lambda: None
+        self.refused_topic: str | None = None
         self.transactions: list[list[Outgoing]] = []
         self.rewinds: list[int] = []
         self.current: Chain | None = None
@@ -42,9 +46,12 @@ class Broker:
         return [(rows.decode_key(key), value) for key, value in found.items()]
 
     async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
+        self.while_committing()
         if self.failures:
             raise self.failures.pop(0)
         self.transactions.append(list(records))
+        if any(record.topic == self.refused_topic for record in self.transactions[-1]):
+            raise KafkaError("fenced")
         self.log.extend(self.transactions[-1])
         return self.now_ms
 
@@ -168,6 +175,54 @@ def test_after_a_failed_checkpoint_all_is_read_and_fetched_again(broker: Broker,
     assert (packs(broker), position(broker)) == (3, 3)
 
 
+def test_a_pack_is_told_when_it_is_committed_and_once(broker: Broker) -> None:
+    """Both are counted twice here: the transaction of the one fails while the other is counted."""
+
+    async def run() -> list[float | None]:
+        async with Running(broker) as running:
+            value = running.metrics.registry.get_sample_value
+            told = []
+            broker.fetch(0, 1)
+            broker.failures.append(KafkaError("fenced"))
+            broker.while_committing = lambda: running.owner.offer(1, NOW_MS, b"no pack")
+            running.owner.offer(0, NOW_MS, record_of())
+            await running.until(lambda: len(broker.rewinds) == 2)
+            told.append(value("deniable_reports_total", {"collection": "fruit"}))
+            broker.fetch(0, 1)
+            running.owner.offer(0, NOW_MS, record_of())
+            running.owner.offer(1, NOW_MS, b"no pack")
+            await running.stored()
+            told.append(value("deniable_reports_total", {"collection": "fruit"}))
+            told.append(value("deniable_packs_rejected_total", {"reason": "malformed"}))
+        return told
+
+    assert asyncio.run(run()) == [None, 3, 1]
+
+
+def test_an_estimate_is_shown_when_it_is_committed(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a deposed owner estimates reaches neither the topic nor Prometheus."""
+    monkeypatch.setattr(estimator_module, "ESTIMATE_SECONDS", 0.0)
+    monkeypatch.setattr(Topics, "counts_partition", lambda *_: 0)
+    broker.refused_topic = TOPICS.estimates
+
+    async def run() -> None:
+        async with Running(broker) as running:
+
+            def shown() -> float | None:
+                name = "deniable_estimate_reports"
+                return running.metrics.registry.get_sample_value(name, {"collection": "fruit"})
+
+            broker.fetch(0)
+            running.owner.offer(0, NOW_MS, record_of(reports=[0] * 9))
+            await running.until(lambda: len(broker.rewinds) == 2)
+            assert shown() is None
+            broker.refused_topic = None
+            await running.until(lambda: shown() == 9)
+
+    asyncio.run(run())
+    assert len(broker.log.partition(TOPICS.estimates, 0)) == 1
+
+
 def test_a_lost_ledger_is_told_until_it_is_open_again(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +237,35 @@ def test_a_lost_ledger_is_told_until_it_is_open_again(
             await running.until(lambda: running.owner.not_ready is None)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (TimeoutError(), "Kafka does not answer"),
+        (KafkaConnectionError("10.0.0.1"), "Kafka does not answer"),
+        (OSError(), "OSError"),
+    ],
+)
+def test_why_a_ledger_was_lost_is_told_in_words(broker: Broker, failure: Exception, reason: str) -> None:
+    owner = Owner(3, Deployment("", TOPICS, COLLECTIONS), broker, WorkerMetrics(COLLECTIONS))
+    assert owner.not_ready == "partition 3: opening the ledger"
+    owner._lost(failure)
+    assert owner.not_ready == f"partition 3: {reason}; opening the ledger again"
+
+
+def test_a_stop_does_not_wait_for_the_next_checkpoint(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner_module, "CHECKPOINT_SECONDS", 1000)
+
+    async def run() -> None:
+        async with asyncio.timeout(DEADLINE_SECONDS), Running(broker) as running:
+            broker.fetch(0)
+            running.offer(0)
+
+    asyncio.run(run())
+    assert packs(broker) == 1
 
 
 def test_a_stop_stores_what_was_counted(broker: Broker) -> None:

@@ -136,9 +136,10 @@ def final_difference(reports: int = 0, packs: int = 0, watermark_ms: int = 0, st
     for number in range(3):
         ledger = new_ledger()
         ledger.apply(0, T0 * 1000, record_of(number=number))
-        for key, value in ledger.drain_unpublished():
-            estimator.take(rows.with_source(key, number), value)
-            merged.apply(rows.with_source(key, number), value)
+        for row, value in ledger.drain_unpublished():
+            key = rows.with_source(rows.encode_key(row), number)
+            estimator.take(key, value)
+            merged.apply(key, value)
     merged.progress[2] = rows.Progress(1, watermark_ms)
     made = estimator.make(WINDOW, final=True)
     assert made is not None

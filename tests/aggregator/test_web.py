@@ -2,21 +2,22 @@
 
 import asyncio
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
 from aiohttp import ClientSession
-from builders import COLLECTIONS, T0, estimate_of
+from builders import COLLECTIONS, FRUIT, T0, estimate_of
 
 from aggregator import estimate_record, web
-from aggregator.board import Board
+from aggregator.board import Board, successor_due
 from aggregator.metrics import WorkerMetrics
 from aggregator.web import HEADERS, PAGE, PAGE_FILES, PortInUseError, WebServer
 
 Answer = tuple[int, dict[str, str], bytes]
-Get = Callable[[str], Awaitable[Answer]]
+Get = Callable[..., Awaitable[Answer]]
 
 
 class Fixture:
@@ -24,15 +25,15 @@ class Fixture:
         self.board = Board()
         self.metrics = WorkerMetrics(COLLECTIONS)
         self.reasons: list[str] = []
-        self.server = WebServer(COLLECTIONS, self.board, self.metrics.registry, lambda: self.reasons)
+        self.server = WebServer(COLLECTIONS, self.board, self.metrics, lambda: self.reasons)
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[Get]:
         port = await self.server.start(0)
         async with ClientSession(f"http://127.0.0.1:{port}") as session:
 
-            async def get(path: str) -> Answer:
-                async with session.get(path) as answer:
+            async def get(path: str, method: str = "GET") -> Answer:
+                async with session.request(method, path) as answer:
                     return answer.status, dict(answer.headers), await answer.read()
 
             try:
@@ -41,10 +42,10 @@ class Fixture:
                 await self.server.stop()
 
 
-def get(path: str, served: Fixture | None = None) -> Answer:
+def get(path: str, served: Fixture | None = None, method: str = "GET") -> Answer:
     async def once() -> Answer:
         async with (served or Fixture()).serving() as ask:
-            return await ask(path)
+            return await ask(path, method)
 
     return asyncio.run(once())
 
@@ -69,7 +70,9 @@ def test_the_page_is_served(path: str, kind: str) -> None:
 def test_every_file_of_the_page_is_served_and_no_other() -> None:
     assert {path.name for path in PAGE.iterdir()} == set(PAGE_FILES.values())
     for path in ("/web.py", "/page/index.html", "/../web.py", "/%2e%2e/web.py", "/index.html"):
-        assert get(path)[0] == 404
+        status, headers, _ = get(path)
+        assert status == 404
+        check_headers(headers)
 
 
 def test_the_page_needs_nothing_that_its_policy_forbids() -> None:
@@ -139,6 +142,34 @@ def test_health_and_readiness() -> None:
         healthy,
         (503, b'{"ready":false,"reasons":["waiting for partitions"]}'),
     ]
+
+
+def test_a_wrong_method_is_refused_with_the_headers_of_all_answers() -> None:
+    status, headers, _ = get("/metrics", method="POST")
+    assert status == 405
+    check_headers(headers)
+
+
+def test_the_status_tells_what_the_head_of_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    served = Fixture()
+    served.reasons = ["partition 1: opening the ledger"]
+    served.board.newest["fruit"] = estimate_of()
+    served.metrics.strays.add(Counter(malformed=3, unknown_collection=7))
+    due = successor_due(estimate_of(), FRUIT)
+    told = []
+    for now in (due, due + 1):
+        monkeypatch.setattr(web.time, "time", lambda now=now: now)
+        status, headers, body = get("/api/status", served)
+        assert status == 200
+        check_headers(headers)
+        told.append(msgspec.json.decode(body))
+    fresh = {
+        "ready": False,
+        "reasons": ["partition 1: opening the ledger"],
+        "stale": {},
+        "strays": {"malformed": 3, "unknown_collection": 7},
+    }
+    assert told == [fresh, {**fresh, "stale": {"fruit": due}}]
 
 
 def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:

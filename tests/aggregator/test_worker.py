@@ -48,7 +48,7 @@ def serve(engine: Engine, assigned: bool = False) -> None:
         assert owners.not_ready() == ["waiting for partitions"]
         if assigned:
             await owners.assign([0], cast(Flow, None))  # the ledger fails before it is used
-            assert owners.not_ready() == ["opening the ledger"]
+            assert owners.not_ready() == ["partition 0: opening the ledger"]
         await worker._serve(cast(ExactApp, engine), owners, asyncio.Event())
 
     asyncio.run(run())

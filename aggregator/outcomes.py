@@ -1,0 +1,32 @@
+"""What became of the packs that one transaction takes in, added up until it is committed.
+
+Rule: a worker tells of a pack when the transaction that holds it is committed, never before. What is counted
+again, because a ledger was thrown away, is then told once.
+"""
+
+from collections import Counter
+
+from aggregator.acceptance import Accepted, Rejection
+
+
+class Outcomes:
+    """Packs counted; their reports, by fingerprint; packs turned away, by reason.
+
+    `stray` are those turned away that lie in no open window of a known collection: no estimate tells of them.
+    """
+
+    def __init__(self) -> None:
+        self.packs = 0
+        self.reports: Counter[int] = Counter()
+        self.rejected: Counter[str] = Counter()
+        self.stray: Counter[str] = Counter()
+
+    def add(self, outcome: Accepted | Rejection) -> None:
+        """Take note of one pack."""
+        if isinstance(outcome, Accepted):
+            self.packs += 1
+            self.reports[outcome.pack.fingerprint] += outcome.pack.reports
+            return
+        self.rejected[outcome.reason] += 1
+        if not outcome.window_start:
+            self.stray[outcome.reason] += 1

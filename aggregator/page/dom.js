@@ -1,0 +1,23 @@
+// The few things that are done to the document, each in one way.
+// Rule: nothing received becomes markup; text goes through textContent, lengths through style properties.
+
+export function cloneTemplate(id) {
+  return document.getElementById(id).content.firstElementChild.cloneNode(true);
+}
+
+/** Assigns a text only when it changes, since screen readers speak a live region at each assignment. */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+export function setTexts(parent, texts) {
+  for (const [selector, text] of Object.entries(texts)) setText(parent.querySelector(selector), text);
+}
+
+/** Makes `children` the only children of `parent`, in this order; those in their place are not touched. */
+export function placeChildren(parent, children) {
+  children.forEach((child, index) => {
+    if (parent.children[index] !== child) parent.insertBefore(child, parent.children[index] ?? null);
+  });
+  while (parent.children.length > children.length) parent.lastElementChild.remove();
+}

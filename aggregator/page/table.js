@@ -1,0 +1,142 @@
+// One collection's estimate as a table of bars with 95 % intervals.
+// Rule 1: noise moves no layout: rows trade places, and axes change, only for what noise does not explain.
+// Rule 2: the named values set the axis; what no candidate explains is cut off there, and marked.
+
+import { NORMAL_95, formatInterval, formatPercent, formatWhole, percentDigits } from "./format.js";
+import { cloneTemplate, placeChildren, setTexts } from "./dom.js";
+
+const LEADING_VALUES = 20;
+const ESTIMATORS = { mle: "maximum likelihood" };
+
+/** What is remembered of a table between estimates; `leading` and `longestValue` never shrink. */
+export function createTable(root) {
+  const view = { root, estimate: null, order: [], expanded: false, leading: 0, longestValue: 0, axisEnd: 0 };
+  const button = root.querySelector("button");
+  button.addEventListener("click", () => {
+    view.expanded = !view.expanded;
+    drawTable(view);
+    if (!view.expanded) button.scrollIntoView({ block: "nearest" });
+  });
+  return view;
+}
+
+export function updateTable(view, estimate) {
+  view.estimate = estimate;
+  view.order = rankValues(readEntries(estimate), view.order);
+  drawTable(view);
+}
+
+/** The parallel columns of an estimate as one entry per value. */
+function readEntries({ values, frequency, std_error, low, high, significant }) {
+  return values.map((value, index) => ({
+    value, frequency: frequency[index], standardError: std_error[index],
+    low: low[index], high: high[index], significant: significant[index],
+  }));
+}
+
+/** What no listed value explains, as an entry of its own; none when the estimate has no such figure. */
+function readOther({ other }) {
+  if (other === null) return [];
+  const { frequency, std_error } = other;
+  const halfWidth = std_error === null ? 1 : NORMAL_95 * std_error;
+  const low = Math.max(0, frequency - halfWidth);
+  const high = Math.min(1, frequency + halfWidth);
+  return [{ value: "other", frequency, standardError: std_error, low, high, significant: low > 0 }];
+}
+
+/** By falling frequency, but an entry passes its former better only by more than half its standard error. */
+function rankValues(entries, formerOrder) {
+  const formerRank = new Map(formerOrder.map(({ value }, rank) => [value, rank]));
+  const rankOf = ({ value }) => formerRank.get(value) ?? entries.length;
+  const order = entries.toSorted((a, b) => rankOf(a) - rankOf(b) || b.frequency - a.frequency);
+  order.forEach((entry, start) => {
+    const threshold = entry.frequency - 0.5 * entry.standardError;
+    let rank = start;
+    for (; rank > 0 && order[rank - 1].frequency < threshold; rank -= 1) order[rank] = order[rank - 1];
+    order[rank] = entry;
+  });
+  return order;
+}
+
+function drawTable(view) {
+  const { root, order, estimate } = view;
+  const significant = order.filter((entry) => entry.significant);
+  const ranked = [...significant, ...order.filter((entry) => !entry.significant)];
+  view.leading = Math.min(LEADING_VALUES, Math.max(view.leading, significant.length));
+  const shown = view.expanded ? ranked : ranked.slice(0, view.leading);
+  const other = readOther(estimate);
+  const digits = percentDigits([...order, ...other]);
+  fitColumns(view, shown, digits);
+  drawRows(root.querySelector("tbody"), shown, view.axisEnd, digits);
+  drawRows(root.querySelector("tfoot"), other, view.axisEnd, digits);
+  setTexts(root, { caption: captionOf(estimate, significant.length, order.length) });
+  drawButton(root.querySelector("button"), view.expanded, order.length - view.leading);
+}
+
+function captionOf({ estimator, omitted }, significant, values) {
+  const found = `${formatWhole(significant)} of ${formatWhole(values + omitted)} values are significantly above zero.`;
+  const left = omitted > 0 ? ` The ${formatWhole(omitted)} estimated lowest are left out.` : "";
+  return `${found}${left} Estimator: ${ESTIMATORS[estimator] ?? estimator}.`;
+}
+
+function drawButton(button, expanded, moreValues) {
+  button.textContent = expanded ? "Show fewer" : `Show ${formatWhole(moreValues)} more`;
+  button.setAttribute("aria-expanded", expanded);
+  button.hidden = moreValues === 0;
+}
+
+/** Widens columns for the longest texts shown; changes an axis that overflows or is 40 % empty. */
+function fitColumns(view, shown, digits) {
+  const table = view.root.querySelector("table");
+  view.longestValue = Math.max(view.longestValue, ...shown.map(({ value }) => value.length));
+  table.style.setProperty("--longest-value", view.longestValue);
+  table.style.setProperty("--digits", digits);
+  const highest = Math.max(1e-6, ...view.order.map(({ frequency, high }) => Math.max(frequency, high)));
+  if (highest > view.axisEnd || highest < 0.6 * view.axisEnd) view.axisEnd = drawAxis(table, highest);
+}
+
+/** Draws ticks from 0 to the first multiple of 1, 2 or 5 x 10^i that reaches `highest`, and returns that. */
+function drawAxis(table, highest) {
+  const magnitude = 10 ** Math.floor(Math.log10(highest));
+  const step = [0.2, 0.5, 1, 2].map((part) => part * magnitude).find((part) => highest <= 5 * part);
+  const steps = Math.ceil(highest / step);
+  table.style.setProperty("--axis-step", `${100 / steps}%`);
+  table.querySelector(".axis").replaceChildren(...Array.from({ length: steps + 1 }, (_, index) => {
+    const tick = document.createElement("span");
+    tick.textContent = Number((100 * step * index).toPrecision(3));
+    tick.style.setProperty("inset-inline-start", `${100 * index / steps}%`);
+    return tick;
+  }));
+  return steps * step;
+}
+
+/** Rows are kept by value, so that a bar grows from its own former length. */
+function drawRows(body, entries, axisEnd, digits) {
+  const former = new Map(Array.from(body.rows, (row) => [row.dataset.value, row]));
+  const rows = entries.map(({ value }) => former.get(value) ?? createRow(value));
+  placeChildren(body, rows);
+  entries.forEach((entry, index) => drawRow(rows[index], entry, axisEnd, digits));
+}
+
+function createRow(value) {
+  const row = cloneTemplate("row-template");
+  const text = row.querySelector(".value");
+  row.dataset.value = text.textContent = text.title = value;
+  return row;
+}
+
+function drawRow(row, entry, axisEnd, digits) {
+  const { frequency, low, high, significant } = entry;
+  setTexts(row, {
+    ".frequency": formatPercent(frequency, digits),
+    ".interval": formatInterval(entry, digits),
+    ".spoken": significant ? "" : "not distinguishable from zero",
+  });
+  row.classList.toggle("quiet", !significant);
+  row.classList.toggle("empty", low === high);
+  row.querySelector(".beyond").hidden = high <= axisEnd * (1 + 1e-9);
+  const { style } = row.querySelector(".plot");
+  style.setProperty("--frequency", `${100 * Math.max(0, frequency) / axisEnd}%`);
+  style.setProperty("--low", `${100 * low / axisEnd}%`);
+  style.setProperty("--width", `${100 * (high - low) / axisEnd}%`);
+}

@@ -1,0 +1,77 @@
+"""Opening a ledger may take as long as it likes while rows come, and no longer than that."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from builders import TOPICS, MemoryLog, MemoryReader, progress_row
+
+from aggregator import ledger_store as store_module
+from aggregator import rows
+from aggregator.ledger_store import LedgerStore
+from aggregator.row_reader import Record
+
+ROWS = 8
+OPEN_SECONDS = 0.2
+
+
+class Producer:
+    """What a store needs of Kafka's producer; it writes into a log in memory."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        self.log = log
+
+    def __call__(self, **_: object) -> "Producer":
+        """In place of the class AIOKafkaProducer."""
+        return self
+
+    async def start(self) -> None:
+        pass
+
+    async def begin_transaction(self) -> None:
+        pass
+
+    async def commit_transaction(self) -> None:
+        pass
+
+    async def send(self, topic: str, value: bytes, key: bytes, partition: int) -> "asyncio.Future[Any]":
+        offset = self.log.append(topic, partition, value, key)
+        sent: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        sent.set_result(self.log.partition(topic, partition)[offset])
+        return sent
+
+
+class SlowReader(MemoryReader):
+    """Gives one row at a time, each a while after the one before, and at some point no more."""
+
+    silent_after = ROWS
+
+    async def poll(self, milliseconds: int = 0) -> list[Record]:
+        await asyncio.sleep(OPEN_SECONDS / 4)
+        batch = [record for record in self._records if record.offset >= self._next][:1]
+        if self._next >= self.silent_after:
+            return []
+        self._next += len(batch)
+        return batch
+
+
+def open_slowly(monkeypatch: pytest.MonkeyPatch, silent_after: int) -> list[tuple[rows.Key, bytes]]:
+    log = MemoryLog()
+    for number in range(ROWS):
+        log.append(TOPICS.state, 0, progress_row(number), b"P")
+    monkeypatch.setattr(store_module, "OPEN_SECONDS", OPEN_SECONDS)
+    monkeypatch.setattr(store_module, "AIOKafkaProducer", Producer(log))
+    monkeypatch.setattr(store_module, "RowReader", lambda *_: SlowReader(log.partition(TOPICS.state, 0)))
+    monkeypatch.setattr(SlowReader, "silent_after", silent_after)
+    return asyncio.run(LedgerStore("", TOPICS, 0).open())
+
+
+def test_a_large_ledger_may_take_long_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice as long here as silence is put up with."""
+    stored = dict(open_slowly(monkeypatch, ROWS + 1))
+    assert rows.decode_progress(stored[rows.SingleKey.PROGRESS]).position == ROWS - 1
+
+
+def test_a_ledger_from_which_nothing_more_comes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TimeoutError):
+        open_slowly(monkeypatch, ROWS // 2)
