@@ -38,12 +38,19 @@ def aggregate(web_port: int, config: Path, bootstrap_servers: str | None) -> Non
     """
     loaded = load(config, bootstrap_servers)
     topic_setup.require(loaded.kafka.bootstrap_servers, loaded.topics)
+    threading.excepthook = _tell_failure
     asyncio.run(run_worker(deployment_of(loaded), web_port, _announce, _end_in_time))
 
 
 def _announce(port: int) -> None:
     click.echo(f"page: http://127.0.0.1:{port}/")
     click.echo(f"metrics: http://127.0.0.1:{port}/metrics")
+
+
+def _tell_failure(failure: threading.ExceptHookArgs) -> None:
+    """As always, but for Faust's own thread, which ends by cancellation when no broker answers."""
+    if not issubclass(failure.exc_type, asyncio.CancelledError):
+        threading.__excepthook__(failure)
 
 
 def _end_in_time() -> None:

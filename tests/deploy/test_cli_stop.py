@@ -1,12 +1,14 @@
 """A worker whose broker has gone still ends: by itself in time, and at once when it is asked twice."""
 
+import asyncio
 import signal
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from deploy.aggregate_command import STOP_SECONDS
+from deploy.aggregate_command import STOP_SECONDS, _tell_failure
 from deploy.broker import Broker
 from tests.deploy.deployments import Deployment
 from tests.deploy.processes import wait_until
@@ -41,3 +43,21 @@ def test_a_worker_without_a_broker_ends_in_time(topic_prefix: str, tmp_path: Pat
             assert time.monotonic() - began < STOP_SECONDS + SLACK_SECONDS
         for log in ("patient.log", "urgent.log"):
             assert "Traceback" not in deployment.said(log)
+
+
+@pytest.mark.parametrize(("failure", "told"), [(asyncio.CancelledError(), ""), (OSError("disk"), "disk")])
+def test_only_a_cancelled_thread_ends_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], failure: BaseException, told: str
+) -> None:
+    """Faust's thread ends so when it is stopped without a broker; whatever else goes wrong is shown."""
+
+    def fail() -> None:
+        raise failure
+
+    monkeypatch.setattr(threading, "excepthook", _tell_failure)
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+    said = capfd.readouterr().err
+    assert told in said
+    assert bool(said) == bool(told)

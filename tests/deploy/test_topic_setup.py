@@ -8,6 +8,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from aggregator.topics import Topics
 from deploy.topic_setup import TopicError, check, create, plan
+from tests.deploy.processes import wait_until
 
 pytestmark = pytest.mark.broker
 
@@ -70,6 +71,7 @@ def test_another_number_of_partitions_is_refused_before_anything_is_made(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
     admin.create_topics({topics.reports: {"num_partitions": 2, "replication_factor": 1}})
+    assert wait_until(lambda: not admin.describe_topics([topics.reports])[0]["error_code"], 30)
     assert create_refused(broker, Topics(topics.prefix, 3)) == (
         f"topic {topics.reports} has 2 partitions, not 3, and their number never changes: "
         "use 2 (kafka.partitions), or another kafka.topic_prefix"
