@@ -6,17 +6,19 @@ own included) and on the ids counted before it; so a replay decides the same.
 Rule 3: cheap checks come first; nothing of a rejected pack is remembered but the reason.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from aggregator.counting import count_pack
+from aggregator.pack_ids import PackIds
 from estimators.collection import Collection
 from producers import wire
 
 EARLY_SECONDS = 300  # how far a window may start after the append time: room for producers' clocks
+NONE_SEEN = PackIds()  # never added to
 REASONS = (
     "malformed",
     "unsupported_version",
@@ -77,7 +79,7 @@ class Acceptance:
         self.window_packs = window_packs
 
     def accept(
-        self, record: bytes, append_ms: int, watermark_ms: int, seen: Mapping[tuple[int, int], Set[bytes]]
+        self, record: bytes, append_ms: int, watermark_ms: int, seen: Mapping[tuple[int, int], PackIds]
     ) -> Accepted:
         """Check one record and count it.
 
@@ -101,12 +103,12 @@ class Acceptance:
             raise Rejection("unknown_collection")
         self._check_header(pack, collection)
         _check_time(pack, collection, append_ms, watermark_ms)
-        ids = seen.get((pack.fingerprint, pack.window_start), frozenset())
+        ids = seen.get((pack.fingerprint, pack.window_start), NONE_SEEN)
         if pack.pack_id in ids:
             raise _rejection("duplicate", pack)
         if len(ids) >= self.window_packs:
             raise _rejection("window_full", pack)
-        counts = count_pack(pack, collection)
+        counts = count_pack(pack)
         if counts is None:
             raise _rejection("bad_value", pack)
         return Accepted(pack, counts)

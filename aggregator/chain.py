@@ -7,6 +7,7 @@ transactions leave, or what compaction removed.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 
 class BrokenChain(Exception):
@@ -24,6 +25,19 @@ class Chain:
         self.cursor = start
         self.fetched_until = start
         self._follower: dict[int, int] = {}  # offset before a hole -> offset of the record after it
+
+    def first_hole(self, offsets: Sequence[int], fetched_until: int) -> int | None:
+        """Lowest offset that a fetch has passed over, None when there is none; parameters as of `admit`.
+
+        It may be a hole of the log, or what retention deleted before it was fetched: the log's start tells.
+        """
+        if not offsets:
+            return self.cursor if fetched_until > self.cursor else None
+        if offsets[0] > self.cursor:
+            return self.cursor
+        if offsets[-1] - offsets[0] != len(offsets) - 1:
+            return next(before + 1 for before, after in pairwise(offsets) if after != before + 1)
+        return offsets[-1] + 1 if fetched_until > offsets[-1] + 1 else None
 
     def admit(self, offsets: Sequence[int], fetched_until: int) -> None:
         """Take note of what one fetch brought.

@@ -100,15 +100,17 @@ class Consumer(driver.Consumer):
     async def _admit(self, tp: TP, chain: Chain, fetched: Mapping[TP, list[Any]]) -> list[Any]:
         """What continues the chain; if it does not, nothing, the chain ends here and its owner rewinds."""
         batch = fetched.get(tp, [])
-        beyond = self._fetcher_position(tp)
-        eaten = bool(batch) and batch[0].offset > chain.cursor and await self._begins_beyond(tp, chain.cursor)
+        offsets, beyond = [record.offset for record in batch], self._fetcher_position(tp)
+        # The fetcher goes on at the log's start by itself when retention has deleted where it stood.
+        hole = chain.first_hole(offsets, beyond)
+        eaten = hole is not None and await self._begins_beyond(tp, hole)
         if self._chains.get(tp.partition) is not chain:
             self._chains.pop(tp.partition, None)
             return []
         try:
             if eaten:
-                raise BrokenChain(f"the log may start beyond offset {chain.cursor}")
-            chain.admit([record.offset for record in batch], beyond)
+                raise BrokenChain(f"the log may start beyond offset {hole}")
+            chain.admit(offsets, beyond)
         except BrokenChain as broken:
             self.log.warning("Rewinding %s: %s", tp, broken)
             del self._chains[tp.partition]

@@ -3,23 +3,21 @@
 import numpy as np
 import numpy.typing as npt
 
-from estimators.collection import Collection
-from estimators.krr import KRR
 from producers import wire
 
 _ROWS_PER_STEP = 65535  # the most rows whose sum of 0/1 bits a uint16 holds
 
 
-def count_pack(pack: wire.Pack, collection: Collection) -> npt.NDArray[np.int64] | None:
-    """Count one pack: reports per bucket (k-RR), or reports with each bit set (RAPPOR).
+def count_pack(pack: wire.Pack) -> npt.NDArray[np.int64] | None:
+    """Count one pack: reports per bucket (k-RR, longitudinal too), or reports with each bit set (RAPPOR).
 
     Returns
     -------
     int64 array (width,), or None when a k-RR report lies outside 0..k-1.
     """
-    if isinstance(collection.mechanism, KRR):
-        return _count_buckets(wire.buckets(pack), collection.width)
-    return _count_bits(wire.bit_rows(pack))
+    if pack.mechanism == wire.RAPPOR_NUMBER:
+        return _count_bits(wire.bit_rows(pack))
+    return _count_buckets(wire.buckets(pack), pack.width)
 
 
 def _count_buckets(buckets: npt.NDArray[np.unsignedinteger], k: int) -> npt.NDArray[np.int64] | None:

@@ -22,7 +22,6 @@ from aggregator.rows import Window
 from estimators.collection import Collection
 
 ESTIMATE_SECONDS = 2.0
-POLL_MILLISECONDS = 200
 
 log = structlog.get_logger()
 
@@ -60,16 +59,14 @@ class Estimator:
     async def run(self, reader: RowReader) -> None:
         """Follow the counts and estimate what changed, until cancelled."""
         async with reader:
-            end = await reader.end_offset()
-            next_time = 0.0
             while True:
-                for record in await reader.poll(POLL_MILLISECONDS):
+                # Compaction may have moved a row behind the progress that was committed with it: so what is
+                # read is complete only at an end of the log.
+                async for record in reader.until_end():
                     self.take(record.key or b"", record.value)
-                self.caught_up = self.caught_up or await reader.position() >= end
-                now = asyncio.get_running_loop().time()
-                if self.caught_up and now >= next_time:
-                    next_time = now + ESTIMATE_SECONDS
-                    await self._estimate_due()
+                self.caught_up = True
+                await self._estimate_due()
+                await asyncio.sleep(ESTIMATE_SECONDS)
 
     def take(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of `counts`."""

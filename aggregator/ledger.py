@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from aggregator import rows
 from aggregator.acceptance import Acceptance, Accepted, Rejection
+from aggregator.pack_ids import PackIds
 from aggregator.rows import Window
 from estimators.collection import Collection
 
@@ -57,7 +58,7 @@ class Ledger:
         self.watermark_ms = 0
         self.tallies: dict[tuple[int, int, int], Tally] = {}
         self.rejected: dict[rows.RejectedKey, int] = {}
-        self.ids: dict[Window, set[bytes]] = {}
+        self.ids: dict[Window, PackIds] = {}
         self._new_ids: dict[Window, list[bytes]] = {}
         self._id_rows: dict[Window, list[int]] = {}  # the first_offset of each stored row of ids
         self._unstored = _Changes()
@@ -92,7 +93,7 @@ class Ledger:
         pack = accepted.pack
         window = (pack.fingerprint, pack.window_start)
         self._track(window)
-        self.ids.setdefault(window, set()).add(pack.pack_id)
+        self.ids.setdefault(window, PackIds()).add(pack.pack_id)
         self._new_ids.setdefault(window, []).append(pack.pack_id)
         key = (*window, pack.cohort)
         tally = self.tallies.get(key)
@@ -136,6 +137,7 @@ class Ledger:
         UnknownFingerprint when a row belongs to no known collection; RowError when one cannot be read.
         """
         pages: dict[tuple[int, int, int], dict[int, rows.Counters]] = {}
+        ids: dict[Window, list[bytes]] = {}
         for key, value in stored:
             self._check_known(key)
             match key:
@@ -145,10 +147,13 @@ class Ledger:
                 case rows.CountKey():
                     pages.setdefault(key[:3], {})[key.page] = rows.decode_counters(value)
                 case rows.IdsKey():
-                    self._restore_ids(key, value)
+                    window = (key.fingerprint, key.window_start)
+                    ids.setdefault(window, []).append(rows.decode_ids(value))
+                    self._id_rows.setdefault(window, []).append(key.first_offset)
                 case rows.RejectedKey():
                     self.rejected[key] = rows.decode_rejected(value)
                     self._track((key.fingerprint, key.window_start))
+        self.ids = {window: PackIds.of(b"".join(found)) for window, found in ids.items()}
         for tally_key, found in pages.items():
             self.tallies[tally_key] = self._join_pages(tally_key, found)
             self._track(tally_key[:2])
@@ -231,12 +236,6 @@ class Ledger:
                 changed.append((rows.encode_key(rows.IdsKey(*window, unique)), value))
         self._new_ids = {}
         return changed
-
-    def _restore_ids(self, key: rows.IdsKey, value: bytes) -> None:
-        window = (key.fingerprint, key.window_start)
-        size = rows.ID_BYTES
-        self.ids.setdefault(window, set()).update(value[i : i + size] for i in range(0, len(value), size))
-        self._id_rows.setdefault(window, []).append(key.first_offset)
 
     def _join_pages(self, key: tuple[int, int, int], pages: dict[int, rows.Counters]) -> Tally:
         ordered = [pages[page] for page in sorted(pages)]

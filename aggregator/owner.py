@@ -31,6 +31,7 @@ CHECKPOINT_SECONDS = 0.5  # between two checkpoints; more when one takes longer 
 PUBLISH_SECONDS = 2.0
 STUCK_SECONDS = 2.0
 STALL_SECONDS = 20.0
+STANDSTILL_SECONDS = 10.0  # without progress while there are records to count: not ready
 RETRY_SECONDS = 1.0
 CLOCK_SKEW_MILLISECONDS = 5000  # how far brokers' clocks may differ before an idle partition counts as closed
 
@@ -83,6 +84,8 @@ class Owner:
         self._closed_until_ms = 0
         self._publish_at = 0.0
         self._counted_at = 0.0
+        self._watched_position = 0
+        self._advanced_at = 0.0
 
     def offer(self, offset: int, append_ms: int, record: bytes) -> None:
         """Count a delivered record if it is the next one; ignore it otherwise."""
@@ -106,6 +109,7 @@ class Owner:
             finally:
                 self._ledger = None
                 await store.close()
+            _raise_if_cancelled()
             if not stopping.is_set():
                 await asyncio.sleep(RETRY_SECONDS)
 
@@ -124,6 +128,7 @@ class Owner:
         estimator = Estimator(collections, topics.partitions, _published(stored), self.metrics)
         self._broker_ms = self._closed_until_ms = 0
         self._outcomes = Outcomes()
+        self._counted_at = self._advanced_at = time.monotonic()
         self._ledger = ledger
         await self.flow.rewind(self.partition, ledger.position)
         log.info("ledger open", partition=self.partition, position=ledger.position)
@@ -170,11 +175,24 @@ class Owner:
         chain = self.flow.chain(self.partition)
         if chain is not None:
             ledger.position = chain.pass_hole(ledger.position)
-        self.metrics.lag.labels(str(self.partition)).set(max(0, end - ledger.position))
+        self._watch(ledger.position, end)
         if broker_ms and ledger.position >= end:
             closed_until_ms = max(closed_until_ms, broker_ms - CLOCK_SKEW_MILLISECONDS)
         self._closed_until_ms = max(self._closed_until_ms, closed_until_ms)
         return self._closed_until_ms
+
+    def _watch(self, position: int, end: int) -> None:
+        """Tell how far the partition is from its end, and whether it stands still there."""
+        self.metrics.lag.labels(str(self.partition)).set(max(0, end - position))
+        now = time.monotonic()
+        if position >= end or position != self._watched_position:
+            self._watched_position, self._advanced_at = position, now
+        standstill = now - self._advanced_at > STANDSTILL_SECONDS
+        self.not_ready = (
+            f"partition {self.partition}: counting stands still at offset {position}, the log ends at {end}"
+            if standstill
+            else None
+        )
 
     async def _rewind_if_stuck(self, ledger: Ledger) -> None:
         """Fetch again what was fetched but never delivered, or when the chain broke."""
@@ -185,6 +203,17 @@ class Owner:
             await self.flow.rewind(self.partition, ledger.position)
         else:
             chain.passed(ledger.position)
+
+
+def _raise_if_cancelled() -> None:
+    """Raise CancelledError where a cancellation was asked for and lost.
+
+    A task group that unwinds from a failure swallows one that comes meanwhile (CPython before 3.13): the
+    owner of a revoked partition would open its ledger again, and fence the rightful one.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _published(stored: list[tuple[rows.Key, bytes]]) -> dict[tuple[int, int], rows.Published]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from aggregator.metrics import WorkerMetrics
 from aggregator.owner import Deployment, Flow, Owner
 
+CANCEL_SECONDS = 5.0  # after which a task that goes on is cancelled again
+
 
 class Owners:
     """Owners by partition; every rebalance throws them away and opens the ledgers anew.
@@ -44,9 +46,10 @@ class Owners:
         """Throw all ledgers away; what they had not stored is counted again by the next owner."""
         tasks, partitions = list(self._tasks.values()), list(self._owners)
         self._owners, self._tasks, self._assigned = {}, {}, False
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        while running := [task for task in tasks if not task.done()]:
+            for task in running:
+                task.cancel()
+            await asyncio.wait(running, timeout=CANCEL_SECONDS)
         for partition in partitions:
             self.metrics.forget_partition(partition)
             self._forget_estimates(partition)

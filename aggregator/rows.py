@@ -199,6 +199,13 @@ def decode_rejected(data: bytes) -> int:
     return int(packs)
 
 
+def decode_ids(data: bytes) -> bytes:
+    """Ids of a row, ID_BYTES each, in a row."""
+    if len(data) % ID_BYTES:
+        raise RowError(f"row of {len(data)} bytes is damaged, expected a multiple of {ID_BYTES}")
+    return data
+
+
 def encode_published(published: Published) -> bytes:
     """Bytes of what was published of a window."""
     return _PUBLISHED.pack(ROW_VERSION, *published)

@@ -24,9 +24,11 @@ class Broker:
     data_dir : where its data stay, so that a later broker finds them; None: in a temporary folder, deleted
         at the end.
     port : the clients' port; 0 for a free one, which this object then keeps.
+    own_session : whether it is spared the signals that go to this process's group, such as Ctrl-C.
     """
 
-    def __init__(self, data_dir: Path | None = None, port: int = 0) -> None:
+    def __init__(self, data_dir: Path | None = None, port: int = 0, own_session: bool = True) -> None:
+        self._own_session = own_session
         self._data_dir = data_dir
         self._port = port
         self._folder: HeldFolder | None = None
@@ -125,7 +127,7 @@ class Broker:
             write_settings(folder, port, controller_port=free_port())
             format_once(folder, java, libs)
             log_start = log_file.stat().st_size
-            self._child = run_broker(folder, java, libs)
+            self._child = run_broker(folder, java, libs, self._own_session)
             if wait_until_it_answers(self._child, folder, port, START_SECONDS):
                 self._port = port
                 return

@@ -19,7 +19,7 @@ def broker(data_dir: Path | None, port: int) -> None:
 
     Example: deniable broker --data-dir kafka-data --port 9092
     """
-    with Broker(data_dir, port) as running:
+    with Broker(data_dir, port, own_session=False) as running:
         click.echo(running.bootstrap_servers)
         click.echo("Kafka is running; Ctrl-C ends it", err=True)
         running.wait()

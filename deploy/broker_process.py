@@ -50,9 +50,9 @@ def format_once(folder: Path, java: str, libs: Path) -> None:
         raise BrokerError(f"{folder} could not be formatted for Kafka:\n{last_lines(folder / LOG_NAME)}")
 
 
-def run_broker(folder: Path, java: str, libs: Path) -> Child:
+def run_broker(folder: Path, java: str, libs: Path, own_session: bool) -> Child:
     """Start the broker on the folder's settings; its output goes to the folder's `broker.log`."""
-    return _run(folder, java, libs, ["-Xmx768m"], "kafka.Kafka", ["server.properties"])
+    return _run(folder, java, libs, ["-Xmx768m"], "kafka.Kafka", ["server.properties"], own_session)
 
 
 def wait_until_it_answers(child: Child, folder: Path, port: int, seconds: float) -> bool:
@@ -65,12 +65,20 @@ def wait_until_it_answers(child: Child, folder: Path, port: int, seconds: float)
     return False
 
 
-def _run(folder: Path, java: str, libs: Path, options: list[str], main: str, arguments: list[str]) -> Child:
+def _run(
+    folder: Path,
+    java: str,
+    libs: Path,
+    options: list[str],
+    main: str,
+    arguments: list[str],
+    own_session: bool = True,
+) -> Child:
     # No PerfData and a tmpdir of its own: a killed Java leaves nothing outside the folder.
     own = ["-XX:-UsePerfData", f"-Djava.io.tmpdir={folder / 'tmp'}"]
     logging = f"-Dlog4j2.configurationFile={SETTINGS / 'log4j2.properties'}"
     command = [java, *options, *own, logging, "-cp", f"{libs}/*", main, *arguments]
-    return spawn(command, folder / LOG_NAME, folder=folder)
+    return spawn(command, folder / LOG_NAME, folder=folder, own_session=own_session)
 
 
 def _cluster_id_of(folder: Path) -> str:

@@ -21,8 +21,9 @@ def spawn(
     log_file: Path,
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
+    own_session: bool = True,
 ) -> Child:
-    """Start a command in a session of its own, without a terminal, and killed when this process ends.
+    """Start a command without a terminal for its input, and killed when this process ends.
 
     Parameters
     ----------
@@ -30,6 +31,7 @@ def spawn(
     log_file : takes its stdout and stderr, appended.
     environment : added to this process's.
     folder : its working folder; None: this process's.
+    own_session : whether it is spared the signals that a terminal, or whoever signals a group, sends to ours.
 
     Returns
     -------
@@ -50,15 +52,16 @@ def spawn(
             stderr=subprocess.STDOUT,
             cwd=folder,
             env={**os.environ, **(environment or {})},
-            start_new_session=True,
+            start_new_session=own_session,
         )
 
 
 def signal_group(child: Child, number: signal.Signals) -> None:
-    """Send a signal to a child and to what it started; nothing when it was already waited for."""
+    """Send a signal to a child, and to what it started in a session of its own; nothing once waited for."""
     if child.returncode is None:
         with suppress(ProcessLookupError):
-            os.killpg(child.pid, number)
+            leads = os.getpgid(child.pid) == child.pid
+            (os.killpg if leads else os.kill)(child.pid, number)
 
 
 def stop(children: Iterable[Child], seconds: float = 10.0) -> None:

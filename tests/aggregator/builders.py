@@ -92,7 +92,7 @@ def new_ledger(partition: int = 0) -> Ledger:
 
 def counted_pack(collection: Collection, reports: Sequence[int]) -> Accepted:
     pack = pack_of(collection, reports=reports)
-    counts = count_pack(pack, collection)
+    counts = count_pack(pack)
     if counts is None:
         raise ValueError(f"reports must lie in [0, {collection.width}), got {reports}")
     return Accepted(pack, counts)

@@ -74,3 +74,24 @@ def test_a_hole_at_the_end_is_passed_once_all_before_it_is_counted() -> None:
     assert chain.pass_hole(7) == 9
     chain.admit([12], 13)
     assert chain.follows(9) == 12
+
+
+@pytest.mark.parametrize(
+    ("offsets", "fetched_until", "hole"),
+    [
+        ([], 0, None),
+        ([], 5, None),
+        ([], 9, 5),
+        ([5, 6], 7, None),
+        ([5, 6], 0, None),
+        ([6, 7], 8, 5),
+        ([5, 6, 9], 10, 7),
+        ([5, 6], 9, 7),
+        ([6, 9], 20, 5),
+    ],
+)
+def test_the_first_offset_that_a_fetch_passed_over_is_known(
+    offsets: list[int], fetched_until: int, hole: int | None
+) -> None:
+    """Before, within or behind its records, and where there are none: retention may have eaten it."""
+    assert Chain(5).first_hole(offsets, fetched_until) == hole

@@ -15,6 +15,7 @@ from aggregator.chain import Chain
 from aggregator.ledger_store import LedgerStore, Outgoing
 from aggregator.metrics import WorkerMetrics
 from aggregator.owner import CLOCK_SKEW_MILLISECONDS, Deployment, Owner, RecordsLost
+from aggregator.owners import Owners
 from aggregator.row_reader import fold
 from aggregator.topics import Topics
 
@@ -128,6 +129,63 @@ def packs(broker: Broker) -> int:
 
 def position(broker: Broker) -> int:
     return rows.decode_progress(broker.stored()[rows.SingleKey.PROGRESS]).position
+
+
+def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes while the owner still unwinds: opening the ledger again would fence the rightful owner."""
+    unwinding = asyncio.Event()
+
+    class SlowReader:
+        def __init__(self, *of: object) -> None:
+            self.reader = broker.log.reader(*of)
+
+        async def __aenter__(self) -> object:
+            return await self.reader.__aenter__()
+
+        async def __aexit__(self, *failure: object) -> None:
+            unwinding.set()
+            await asyncio.sleep(0.05)
+            await self.reader.__aexit__(*failure)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.reader, name)
+
+    monkeypatch.setattr(owner_module, "RowReader", SlowReader)
+
+    async def run() -> None:
+        owners = Owners(Deployment("", TOPICS, COLLECTIONS), WorkerMetrics(COLLECTIONS))
+        await owners.assign([0], broker)
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while owners.not_ready():  # noqa: ASYNC110 (an owner tells nobody)
+                await asyncio.sleep(0.001)
+            broker.failures.append(KafkaError("gone"))
+            broker.now_ms += 1
+            owners.offer(0, 0, NOW_MS, b"no pack")
+            await unwinding.wait()
+            opened = len(broker.rewinds)
+            await owners.release()
+            await asyncio.sleep(0.05)
+        assert len(broker.rewinds) == opened
+
+    asyncio.run(run())
+
+
+def test_counting_that_stands_still_is_not_ready(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log goes on and nothing is delivered: such a worker looks alive and does nothing."""
+    monkeypatch.setattr(owner_module, "STANDSTILL_SECONDS", 0.05)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.log.append(TOPICS.reports, 0, b"no pack")
+            await running.until(lambda: running.owner.not_ready is not None)
+            assert running.owner.not_ready == (
+                "partition 0: counting stands still at offset 0, the log ends at 1"
+            )
+            broker.fetch(0)
+            running.owner.offer(0, NOW_MS, b"no pack")
+            await running.until(lambda: running.owner.not_ready is None)
+
+    asyncio.run(run())
 
 
 def test_the_record_that_follows_the_position_is_counted_and_no_other(broker: Broker) -> None:

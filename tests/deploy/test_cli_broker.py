@@ -1,6 +1,7 @@
 """The commands against a real broker, as processes: the whole path, replay, and how each of them ends."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from aggregator import estimate_record, rows
 from deploy.feed import BATCH_LINES
 from tests.deploy.deployments import Deployment
 from tests.deploy.estimates import record
-from tests.deploy.processes import wait_until
+from tests.deploy.processes import state_of, wait_until
 
 pytestmark = pytest.mark.broker
 
@@ -230,6 +231,19 @@ def test_what_stays_ends_quickly_and_quietly(broker: str, topic_prefix: str, tmp
         for (status, said), expected in zip(outcomes(producers), [130, 143], strict=True):
             assert status == expected
             assert f"{BATCH_LINES} reports sent in " in said
+
+
+def test_the_broker_command_and_kafka_are_one_process_group(
+    broker: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    """Whoever pauses or ends the command's group, pauses or ends Kafka with it."""
+    with Deployment(tmp_path, broker, topic_prefix).piped("broker", "--port", "0") as command:
+        wait_for_line([command], b"127.0.0.1:")
+        children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
+        assert [os.getpgid(int(child)) for child in children] == [os.getpgid(command.pid)]
+        command.send_signal(signal.SIGINT)
+        assert outcomes([command])[0][0] == 130
+        assert [state_of(int(child)) for child in children] == ["Z"]
 
 
 def give(process: Process, lines: bytes) -> None:

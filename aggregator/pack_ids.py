@@ -1,0 +1,66 @@
+"""The ids of the packs counted in one window: 16 bytes each, and no long step.
+
+A Python set takes 100 bytes for an id, and one sorted array of millions takes long to extend. So ids lie in
+sorted runs of at most RUN_IDS; what came last, in a small set. A lookup asks each run: microseconds in all.
+"""
+
+from collections.abc import Iterator
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+ID = np.dtype("S16")  # compares byte by byte; of equal length, so the zeros that it pads with change nothing
+RUN_IDS = 1 << 20
+FRESH_IDS = 1 << 12
+
+
+class PackIds:
+    """A set of ids that only grows. Costs 16 bytes for each and FRESH_IDS Python objects at most."""
+
+    __slots__ = ("_fresh", "_runs")
+
+    def __init__(self) -> None:
+        self._runs: list[npt.NDArray[np.bytes_]] = []
+        self._fresh: set[bytes] = set()
+
+    def __contains__(self, pack_id: bytes) -> bool:
+        return pack_id in self._fresh or any(_holds(run, pack_id) for run in self._runs)
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._fresh
+        for run in self._runs:
+            data = run.tobytes()
+            yield from (data[first : first + ID.itemsize] for first in range(0, len(data), ID.itemsize))
+
+    def __len__(self) -> int:
+        return len(self._fresh) + sum(map(len, self._runs))
+
+    def add(self, pack_id: bytes) -> None:
+        """Add an id of 16 bytes that is not in it yet."""
+        self._fresh.add(pack_id)
+        if len(self._fresh) >= FRESH_IDS:
+            self._settle()
+
+    @classmethod
+    def of(cls, stored: bytes) -> Self:
+        """The set of many ids, that are given in a row."""
+        made = cls()
+        ids = np.frombuffer(stored, ID)
+        made._runs = [np.sort(ids[first : first + RUN_IDS]) for first in range(0, len(ids), RUN_IDS)]
+        return made
+
+    def _settle(self) -> None:
+        """Sort what came last into the last run, or into a new one when that is full."""
+        fresh = np.sort(np.frombuffer(b"".join(self._fresh), ID))
+        if self._runs and len(self._runs[-1]) + len(fresh) <= RUN_IDS:
+            # Two sorted runs in a row are what a stable sort merges in one pass.
+            self._runs[-1] = np.sort(np.concatenate((self._runs[-1], fresh)), kind="stable")
+        else:
+            self._runs.append(fresh)
+        self._fresh = set()
+
+
+def _holds(run: npt.NDArray[np.bytes_], pack_id: bytes) -> bool:
+    place = int(run.searchsorted(pack_id))
+    return place < len(run) and run[place : place + 1].tobytes() == pack_id

@@ -1,0 +1,62 @@
+"""The ids of a window behave as a set, in 16 bytes each and without a long step."""
+
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator import pack_ids
+from aggregator.pack_ids import PackIds
+
+MANY = 10_000_000
+BYTES_PER_ID = 400 * 2**20 / MANY
+STEP_SECONDS = 0.1
+
+some_ids = st.sets(st.binary(min_size=16, max_size=16) | st.integers(0, 300).map(lambda n: n.to_bytes(16)))
+
+
+@pytest.fixture
+def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pack_ids, "RUN_IDS", 8)
+    monkeypatch.setattr(pack_ids, "FRESH_IDS", 3)
+
+
+@pytest.mark.usefixtures("small_runs")
+def test_it_is_a_set() -> None:
+    """Ids that end or begin with zeros too, which a numpy text array pads with."""
+
+    @given(stored=some_ids, added=some_ids, asked=some_ids)
+    def check(stored: set[bytes], added: set[bytes], asked: set[bytes]) -> None:
+        ids = PackIds.of(b"".join(stored))
+        for each in added - stored:
+            ids.add(each)
+        whole = stored | added
+        assert len(ids) == len(whole)
+        assert sorted(ids) == sorted(whole)
+        assert {each for each in asked | whole if each in ids} == whole
+
+    check()
+
+
+def test_ten_million_ids_are_small_and_quick() -> None:
+    """Every step that sorts is timed, by CPU time; those between two of them only add to a small set."""
+    data = np.random.default_rng(1).bytes(16 * MANY)
+    ids = PackIds()
+    longest = 0.0
+    for first in range(0, len(data), 16):
+        if len(ids._fresh) + 1 < pack_ids.FRESH_IDS:
+            ids._fresh.add(data[first : first + 16])
+            continue
+        began = time.thread_time()
+        ids.add(data[first : first + 16])
+        longest = max(longest, time.thread_time() - began)
+    assert len(ids) == MANY
+    assert data[:16] in ids
+    assert data[-16:] in ids
+    assert bytes(16) not in ids
+    assert longest < STEP_SECONDS
+    arrays = sum(run.nbytes for run in ids._runs)
+    assert arrays + sys.getsizeof(ids._fresh) + 49 * len(ids._fresh) < BYTES_PER_ID * MANY

@@ -1,0 +1,52 @@
+"""Retention deletes what was never counted, on a real broker: it is told, and the position stays."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from faults import Workers, configure
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+from test_exact_counts import deployment_of, stored_positions
+
+from deploy.collection_file import Configuration
+from tests.deploy.processes import wait_until
+
+LOST = "offsets were deleted uncounted"
+
+
+def send(configuration: Configuration, records: int) -> None:
+    with KafkaProducer(bootstrap_servers=configuration.kafka.bootstrap_servers) as kafka:
+        for partition in range(configuration.kafka.partitions):
+            for _ in range(records):
+                kafka.send(configuration.topics.reports, b"no pack", partition=partition)
+
+
+@pytest.mark.broker
+def test_a_worker_that_is_overtaken_by_retention_says_so(
+    broker: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    """Its fetcher goes on at the log's new start by itself; the ledger must not follow it there."""
+    configuration = configure(tmp_path, broker, topic_prefix)
+    deployment = deployment_of(configuration)
+    partitions = range(configuration.kafka.partitions)
+    workers = Workers(configuration, tmp_path)
+    try:
+        workers.start()
+        send(configuration, 10)
+        counted = [10] * len(partitions)
+        assert wait_until(lambda: stored_positions(deployment) == counted, 60), workers.tell()
+        os.killpg(workers.running[0].pid, signal.SIGSTOP)
+        send(configuration, 1)  # may answer a fetch that the worker has sent
+        send(configuration, 10)
+        with KafkaAdminClient(bootstrap_servers=broker) as admin:
+            topic = configuration.topics.reports
+            admin.delete_records({TopicPartition(topic, partition): -1 for partition in partitions})
+        os.killpg(workers.running[0].pid, signal.SIGCONT)
+        assert wait_until(lambda: workers.logs[-1].read_text().count(LOST) >= len(partitions), 60), (
+            workers.tell()
+        )
+        send(configuration, 1)
+        assert all(position <= 11 for position in stored_positions(deployment))
+    finally:
+        workers.stop()
