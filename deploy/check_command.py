@@ -17,5 +17,5 @@ def check(config: Path) -> None:
     Example: deniable check --config deniable.yaml
     """
     loaded = load(config)
-    for collection in loaded.collections:
-        click.echo(describe(collection))
+    for allowance in loaded.allowances:
+        click.echo(describe(allowance))

@@ -24,13 +24,14 @@ EXPECTED = (
     ("deploy.broker_errors", "BrokerError"),
     ("deploy.collection_file", "CollectionFileError"),
     ("deploy.demo_setup", "DemoError"),
-    ("deploy.feed", "FeedError"),
     ("deploy.flights", "FlightsError"),
     ("deploy.held_folder", "FolderError"),
+    ("deploy.input_errors", "FeedError"),
     ("deploy.topic_setup", "TopicError"),
     ("kafka.errors", "KafkaError"),
     ("producers.connection", "DeliveryError"),
     ("producers.secret", "SecretError"),
+    ("producers.store", "StoreError"),
 )
 
 

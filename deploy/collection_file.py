@@ -10,7 +10,7 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from ruamel.yaml import YAML
@@ -18,25 +18,24 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from aggregator.topics import Topics
 from deploy.addresses import check_addresses
-from deploy.collection_schema import (
-    File,
-    KafkaSection,
-    KRREntry,
-    ProducerSection,
-    RapporEntry,
-    read_text,
-)
+from deploy.collection_entries import Entry, allowance_of
+from deploy.collection_fields import read_text
+from deploy.collection_schema import File, KafkaSection, ProducerSection
 from estimators.collection import Collection
+from producers.budget import Allowance
 
 DEFAULT_FILE = Path("deniable.yaml")
 VARIABLE = re.compile(r"DENIABLE_(\w+?)__(\w+)")
 SECTIONS = {"kafka": KafkaSection, "producer": ProducerSection}
 
+MECHANISMS = [entry.__struct_config__.tag for entry in get_args(Entry)]
+BUDGET_ADVICE = "budget: {epsilon: …, delta: …, period_seconds: …}, or budget: none, which enforces nothing"
+
 #: Remedies, by what msgspec's message and its path look like.
 ADVICE = (
     (re.compile(r"\.(values|candidates)\[\d+\]`$"), 'quote it: "…"'),
-    (re.compile(r"budget`"), "this version enforces no budgets: write budget: none"),
-    (re.compile(r"\.mechanism`$"), "it must be k-rr or rappor"),
+    (re.compile(r"`budget`|\.budget`$"), f"write {BUDGET_ADVICE}"),
+    (re.compile(r"\.mechanism`$"), f"it must be one of {', '.join(MECHANISMS)}"),
 )
 
 
@@ -52,7 +51,12 @@ class Configuration:
     revision: int
     kafka: KafkaSection
     producer: ProducerSection
-    collections: tuple[Collection, ...]
+    allowances: tuple[Allowance, ...]
+
+    @property
+    def collections(self) -> tuple[Collection, ...]:
+        """What is asked, in the file's order."""
+        return tuple(allowance.collection for allowance in self.allowances)
 
     @property
     def topics(self) -> Topics:
@@ -94,7 +98,7 @@ def load(
             _set(document, "kafka", "bootstrap_servers", bootstrap_servers)
         file = _convert(document)
         check_addresses(file.kafka.bootstrap_servers, allow_plaintext=file.kafka.allow_plaintext)
-        collections = _collections(file.collections, path.parent)
+        allowances = _allowances(file.collections, path.parent)
     except OSError as error:
         raise CollectionFileError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -103,7 +107,7 @@ def load(
         raise CollectionFileError(f"{path}: is not YAML: {_yaml_problem(error)}") from error
     except ValueError as error:
         raise CollectionFileError(f"{path}: {error}") from error
-    return Configuration(path, file.revision, file.kafka, file.producer, collections)
+    return Configuration(path, file.revision, file.kafka, file.producer, allowances)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -167,16 +171,16 @@ def _value_at(document: Any, place: str) -> Any:
     return document
 
 
-def _collections(entries: Sequence[KRREntry | RapporEntry], folder: Path) -> tuple[Collection, ...]:
-    collections: dict[str, Collection] = {}
+def _allowances(entries: Sequence[Entry], folder: Path) -> tuple[Allowance, ...]:
+    allowances: dict[str, Allowance] = {}
     for i, entry in enumerate(entries):
         place = f"collections[{i}] ({entry.name})"
-        if entry.name in collections:
-            first = list(collections).index(entry.name)
+        if entry.name in allowances:
+            first = list(allowances).index(entry.name)
             raise ValueError(f"{place}: name must be distinct, got that of collections[{first}]")
         try:
-            made = entry.collection() if isinstance(entry, KRREntry) else entry.collection(folder)
+            made = allowance_of(entry, folder)
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from error
-        collections[entry.name] = made
-    return tuple(collections.values())
+        allowances[entry.name] = made
+    return tuple(allowances.values())

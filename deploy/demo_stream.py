@@ -4,15 +4,16 @@ import threading
 import time
 
 from deploy.collection_file import Configuration
-from deploy.feed import open_producer
 from deploy.flights import Flights
+from deploy.producer_setup import producer_config
 from producers.connection import DeliveryError
-from producers.delivery import Counters
+from producers.counters import Counters
 from producers.producer import Producer
 from producers.secret import SecretError
+from producers.store import StoreError
 
 STEP_SECONDS = 0.1
-BLOCK_SECONDS = 30.0
+BLOCK_MILLISECONDS = 30_000.0  # it need not go on with anything else meanwhile
 
 
 class Stream:
@@ -50,18 +51,19 @@ class Stream:
 
     def accepted(self) -> int:
         """Reports that the broker has acknowledged, once finished."""
-        return sum(self._counters.reports.values()) if self._counters else 0
+        return sum(self._counters.acknowledged.values()) if self._counters else 0
 
     def reports_of(self, collection: str) -> int:
         """Reports of one collection that the broker has acknowledged, once finished."""
-        return self._counters.reports[collection] if self._counters else 0
+        return self._counters.acknowledged[collection] if self._counters else 0
 
     def _run(self, configuration: Configuration) -> None:
         try:
-            with open_producer(configuration, list(configuration.collections), BLOCK_SECONDS) as producer:
+            config = producer_config(configuration, block_milliseconds=BLOCK_MILLISECONDS)
+            with Producer(config) as producer:
                 self._send(producer)
             self._counters = producer.counters()
-        except (DeliveryError, SecretError) as error:
+        except (DeliveryError, SecretError, StoreError) as error:
             self._error = error
 
     def _send(self, producer: Producer) -> None:
@@ -69,6 +71,6 @@ class Stream:
         while self.sent < total and not self.stopped.wait(STEP_SECONDS):
             due = min(total, int(total * (time.monotonic() - started) / self.seconds))
             if due > self.sent:
-                producer.report("carrier", flights.carriers[self.sent : due])
-                producer.report("destination", flights.destinations[self.sent : due])
+                producer.report("carrier", flights.carriers[self.sent : due], None)
+                producer.report("destination", flights.destinations[self.sent : due], None)
                 self.sent = due

@@ -1,37 +1,68 @@
-"""A collection in words: what it asks, and what an answer costs."""
+"""A collection in words: what it asks, what an answer costs, and how often a client may give one."""
 
 import math
 from decimal import ROUND_CEILING, Context
+
+import numpy as np
 
 from estimators.collection import Collection
 from estimators.longitudinal import LongitudinalKRR
 from estimators.rappor import Rappor
 from estimators.rappor_hot import HotRappor
+from producers.budget import UNLIMITED, Allowance, Budget
+
+UNSPENT = np.zeros(1, np.int64)
 
 
-def describe(collection: Collection) -> str:
-    """One paragraph: name, mechanism, windows, and epsilon as odds."""
-    mechanism = collection.mechanism
-    factor = math.exp(mechanism.epsilon)
+def describe(allowance: Allowance) -> str:
+    """One paragraph: name, mechanism, windows, epsilon as odds, and the limits of a client."""
+    collection = allowance.collection
+    epsilon = collection.mechanism.epsilon
     lines = [
         f"{collection.name}: {_mechanism(collection)}, windows of {collection.window_seconds} s"
         f" + {collection.grace_seconds} s grace, fingerprint {collection.fingerprint:016x}",
-        f"  one report: epsilon {rounded_up(mechanism.epsilon)}, it cannot change anyone's odds by more than"
-        f" a factor {rounded_up(factor)}",
+        f"one report: epsilon {rounded_up(epsilon)}, it cannot change anyone's odds by more than"
+        f" a factor {rounded_up(math.exp(epsilon))}",
+        _further_reports(allowance),
+        *_limits(allowance),
     ]
-    if collection.memoize:
-        lines.append(
-            f"  all reports of one client and unchanged value: epsilon {rounded_up(collection.epsilon_inf)}; "
-            "that a value changed is not hidden"
-        )
-    else:
-        lines.append("  every further report of one client costs as much again: no budget is enforced")
-    return "\n".join(lines)
+    return "\n  ".join(lines)
 
 
 def rounded_up(figure: float) -> str:
     """Four digits, never below the figure: a privacy loss is not stated below the truth."""
     return f"{Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(figure):f}"
+
+
+def _further_reports(allowance: Allowance) -> str:
+    if allowance.memoized:
+        return (
+            f"all reports of one client and unchanged value: epsilon {rounded_up(allowance.epsilon_inf)}; "
+            "that a value changed is not hidden"
+        )
+    return "every further report of one client costs as much again"
+
+
+def _limits(allowance: Allowance) -> list[str]:
+    """What is enforced of each client; a producer that is told of no clients enforces none of it."""
+    of_windows = f"{_reports(allowance.reports_per_window)} per window"
+    budget = allowance.budget
+    if budget is None:
+        return [f"a client may send {of_windows}, without end: no budget is enforced"]
+    (limit,) = allowance.limits(UNSPENT).tolist()
+    of_periods = "any number" if limit == UNLIMITED else _reports(limit)
+    said = [f"a client may send {of_windows}, {of_periods} per period of {_budget(budget)}"]
+    if limit == 0:
+        said.append("warning: one report costs more than the budget, so every report of a client is refused")
+    return said
+
+
+def _reports(number: int) -> str:
+    return f"{number} report{'' if number == 1 else 's'}"
+
+
+def _budget(budget: Budget) -> str:
+    return f"{budget.period_seconds} s (budget: epsilon {budget.epsilon:g}, delta {budget.delta:g})"
 
 
 def _mechanism(collection: Collection) -> str:

@@ -8,19 +8,29 @@ import click
 from deploy import topic_setup
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
-from deploy.feed import Feed, feed_collection
+from deploy.feed import BATCH_LINES, Feed
+from deploy.input_progress import InputProgress
+from deploy.input_values import takes_several, value_reader
+from deploy.inputs import Inputs, is_file
+from deploy.produce import WAIT_SECONDS, run_produce
+from deploy.producer_setup import producer_config
+from estimators.collection import Collection
+from producers.producer_config import ProducerConfig
+from producers.secret import load_secret
+from producers.wire import MAX_BITS
 
 
 @click.command()
 @click.argument("collection")
 @click.option(
     "--input",
-    "source",
+    "stream",
     type=click.File("rb"),
     default="-",
     show_default=True,
-    help="A file in UTF-8; - is stdin.",
+    help="A file in UTF-8; - is stdin, which cannot be resumed.",
 )
+@click.option("--follow", is_flag=True, help="Wait for more lines at the end of the file, as tail -F does.")
 @click.option(
     "--format",
     "layout",
@@ -31,22 +41,41 @@ from deploy.feed import Feed, feed_collection
 )
 @click.option("--field", required=True, metavar="NAME", help="Column or field that holds the value.")
 @click.option("--clients", metavar="NAME", help="Column or field that holds the client's id.")
-@click.option("--no-clients", is_flag=True, help="Every line is a client of its own.")
+@click.option("--no-clients", is_flag=True, help="Every line is a client of its own: no limit holds.")
+@click.option("--strict", is_flag=True, help="Stop at a bad line; else it is told and skipped.")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of secret, budgets and outbox, which processes may share; wins over the collection file.",
+)
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Serve the producer's metrics on this loopback port; 0: a free one, printed.",
+)
 @config_option
 @servers_option
+@click.pass_context
 def produce(
+    context: click.Context,
     collection: str,
-    source: BinaryIO,
+    stream: BinaryIO,
+    follow: bool,
     layout: str,
     field: str,
     clients: str | None,
     no_clients: bool,
+    strict: bool,
+    data_dir: Path | None,
+    metrics_port: int | None,
     config: Path,
     bootstrap_servers: str | None,
 ) -> None:
     """Randomize values from a file or stdin and send the reports; nothing else leaves.
 
-    A line that lacks a field is skipped and counted.
+    A run that is killed or loses its broker is resumed by the same command where it was, no line sent twice;
+    after a run that ended, the same command sends the file again. What a limit of its client refuses, and a
+    line that lacks a field, is counted.
 
     Example: deniable produce carrier --input f.csv --field carrier --no-clients
     """
@@ -54,7 +83,39 @@ def produce(
         raise click.UsageError(
             "give either --clients NAME, or --no-clients if every line is a client of its own"
         )
+    if follow and not is_file(stream):
+        raise click.UsageError("--follow needs --input with a regular file")
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
+    if layout == "csv" and takes_several(asked):
+        raise click.UsageError(f"a value of {collection} is a list of texts: give JSON lines, --format jsonl")
+    settings = producer_config(loaded, [asked], data_dir=data_dir, block_milliseconds=1000 * WAIT_SECONDS)
+    if no_clients:
+        _check_own_clients(settings)
     topic_setup.require(loaded.kafka.bootstrap_servers, loaded.topics)
-    feed_collection(loaded, asked, Feed(source, layout, field, clients, asked.takes_integers))
+    progress = _progress(settings, asked, field, Path(stream.name)) if is_file(stream) else None
+    run_produce(
+        settings,
+        Inputs(stream, progress, follow=follow),
+        Feed(layout, field, clients, value_reader(asked, layout), strict, _batch_lines(settings)),
+        metrics_port=metrics_port,
+        tell_unknown=context.find_root().params["verbose"],
+    )
+
+
+def _batch_lines(settings: ProducerConfig) -> int:
+    """So many that even the largest reports take a quarter of the outbox: a batch is taken whole, or not."""
+    return min(BATCH_LINES, settings.outbox_bytes // 4 // (MAX_BITS // 8))
+
+
+def _check_own_clients(settings: ProducerConfig) -> None:
+    for allowance in settings.allowances:
+        try:
+            allowance.check_own_clients()
+        except ValueError as error:
+            raise click.ClickException(f"{error}; every line would be refused") from None
+
+
+def _progress(settings: ProducerConfig, collection: Collection, field: str, path: Path) -> InputProgress:
+    secret = load_secret(settings.secret_file or settings.data_dir / "secret")
+    return InputProgress(settings.data_dir, secret, collection.name, field, path)

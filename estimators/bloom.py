@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from estimators.rappor import BYTE_HASHED_BITS, Rappor
 
+DIGEST_BYTES = 16
+
 
 def bloom_positions(word: str, cohort: int, mechanism: Rappor) -> tuple[int, ...]:
     """Bits that a word sets in a cohort, one entry per hash; entries may collide.
@@ -63,13 +65,22 @@ def bloom_rows(words: Sequence[str], cohorts: NDArray[np.integer], mechanism: Ra
     wrong = cohorts[(cohorts < 0) | (cohorts >= mechanism.cohorts)]
     if wrong.size:
         raise ValueError(f"cohorts must be in [0, {mechanism.cohorts}), got {wrong[0]}")
-    numbers: dict[str, int] = {}
-    word_of = np.fromiter((numbers.setdefault(word, len(numbers)) for word in words), np.int64, len(words))
-    distinct = list(numbers)
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    word_of = np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
     pairs, place = np.unique(word_of * mechanism.cohorts + cohorts, return_inverse=True)
-    filters = np.zeros((len(pairs), mechanism.bits), np.uint8)
-    for row, pair in zip(filters, pairs.tolist(), strict=True):
-        number, cohort = divmod(pair, mechanism.cohorts)
-        row[list(bloom_positions(distinct[number], cohort, mechanism))] = 1
-    packed: NDArray[np.uint8] = np.packbits(filters, axis=1, bitorder="little")[place]
-    return packed
+    encoded = [word.encode() for word in numbers]
+    messages = (
+        (pair % mechanism.cohorts).to_bytes(4, "big") + encoded[pair // mechanism.cohorts]
+        for pair in pairs.tolist()
+    )
+    digests = b"".join(md5(message, usedforsecurity=False).digest() for message in messages)
+    return _filters(digests, mechanism)[place]
+
+
+def _filters(digests: bytes, mechanism: Rappor) -> NDArray[np.uint8]:
+    """Bloom filters, uint8 (n, bits // 8), of n words from their MD5 digests, 16 bytes each, in a row."""
+    numbers = np.frombuffer(digests, "u1" if mechanism.bits <= BYTE_HASHED_BITS else ">u2")
+    positions = numbers.reshape(-1, DIGEST_BYTES // numbers.itemsize)[:, : mechanism.hashes] % mechanism.bits
+    filters = np.zeros((len(positions), mechanism.bits), np.uint8)
+    np.put_along_axis(filters, positions.astype(np.int64), 1, axis=1)
+    return np.packbits(filters, axis=1, bitorder="little")

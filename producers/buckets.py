@@ -1,6 +1,7 @@
-"""True values to bucket numbers, for k-RR."""
+"""True values to bucket numbers, for k-RR of both kinds and RAPPOR without hashing."""
 
 import threading
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,21 +14,22 @@ UNKNOWN = -1
 
 
 class Buckets:
-    """Bucket numbers of one k-RR collection.
+    """Bucket numbers of one collection.
 
     A listed value has its index, an integer of a collection without a list is its own number. Any other value
-    has the last bucket where the collection says `other`, else a uniformly random one: nothing is refused or
-    left out because of what it is.
+    has the last bucket where the collection says `other`; nothing is refused or left out because of what it
+    is.
 
     Parameters
     ----------
-    collection : Collection with a KRR mechanism.
+    collection : Collection whose mechanism hashes nothing.
+    size : its number of buckets, `other` included.
     """
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: Collection, size: int) -> None:
         self._what = f"values of {collection.name}"
-        self._k = collection.width
-        self._known = collection.width - collection.other
+        self._size = size
+        self._known = size - collection.other
         self._other = collection.other
         self._index = {value: index for index, value in enumerate(collection.values)}
         self._lock = threading.Lock()
@@ -35,11 +37,11 @@ class Buckets:
 
     @property
     def unknown(self) -> int:
-        """Values placed so far that were unknown. It depends on true values: never to leave this machine."""
+        """Values settled so far that were unknown. It depends on true values: never to leave this machine."""
         return self._unknown
 
     def find(self, values: object) -> NDArray[np.int64]:
-        """Number of each value, int64 (n,), in [0, k) or UNKNOWN.
+        """Number of each value, int64 (n,), in [0, size) or UNKNOWN.
 
         Parameters
         ----------
@@ -50,21 +52,27 @@ class Buckets:
         TypeError if a value is of another type.
         """
         if self._index:
-            listed = texts(self._what, values)
-            return np.fromiter((self._index.get(value, UNKNOWN) for value in listed), np.int64, len(listed))
+            return self.find_texts(texts(self._what, values))
         numbers = integers(self._what, values)
-        if isinstance(numbers, np.ndarray):
-            return np.where((numbers >= 0) & (numbers < self._known), numbers, UNKNOWN).astype(np.int64)
-        found = (number if 0 <= number < self._known else UNKNOWN for number in numbers)
-        return np.fromiter(found, np.int64, len(numbers))
+        # A negative number wraps to 2^63 or more.
+        inside = numbers.astype(np.uint64) < np.uint64(self._known)
+        return np.where(inside, numbers.astype(np.int64), UNKNOWN)
 
-    def place(self, numbers: NDArray[np.int64], words: Words) -> NDArray[np.int64]:
-        """Replace UNKNOWN by the bucket `other` or a uniformly random one; int64 (n,), in [0, k)."""
-        # Drawn whether needed or not, so that the work does not depend on the values.
-        substitute = below(words.words64(len(numbers)), self._k).astype(np.int64)
-        if self._other:
-            substitute[:] = self._k - 1
+    def find_texts(self, values: list[str]) -> NDArray[np.int64]:
+        """As `find`, of values that are known to be text."""
+        return np.fromiter(map(self._index.get, values, repeat(UNKNOWN)), np.int64, len(values))
+
+    def settle(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the unknown, and give them the bucket `other` where there is one; else they stay UNKNOWN."""
         unknown = numbers == UNKNOWN
         with self._lock:
-            self._unknown += int(unknown.sum())
-        return np.where(unknown, substitute, numbers)
+            self._unknown += int(np.count_nonzero(unknown))
+        return np.where(unknown, self._known, numbers) if self._other else numbers
+
+    def place(self, numbers: NDArray[np.int64], words: Words) -> NDArray[np.int64]:
+        """Give what `settle` left UNKNOWN a uniformly random bucket; int64 (n,), in [0, size)."""
+        if self._other:
+            return numbers
+        # Drawn whether needed or not, so that the words that follow do not depend on the values.
+        anywhere = below(words.words64(numbers.shape), self._size).astype(np.int64)
+        return np.where(numbers == UNKNOWN, anywhere, numbers)

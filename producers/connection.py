@@ -1,9 +1,12 @@
 """The Kafka producer that packs leave through."""
 
 import logging
+import os
+import selectors
+from contextlib import suppress
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, KafkaTimeoutError
 
 METADATA_MILLISECONDS = 10_000
 BATCH_BYTES = 131_072
@@ -13,7 +16,29 @@ class DeliveryError(RuntimeError):
     """The broker cannot be used, or did not take every report."""
 
 
-def connect(bootstrap_servers: str, topic: str, partitions: int, connect_seconds: float) -> KafkaProducer:
+class TopicError(DeliveryError):
+    """The topic has another number of partitions: waiting will not help."""
+
+
+class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
+    """A KafkaProducer that can be dropped while no broker answers, and that a forked child leaves alone."""
+
+    def __init__(self, **configs: object) -> None:
+        self._process = os.getpid()
+        super().__init__(**configs)
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Wait for what was sent; no error when it takes longer, since `close` would not close then."""
+        with suppress(KafkaTimeoutError):
+            super().flush(timeout)
+
+    def close(self, timeout: float | None = None, null_logger: bool = False) -> None:
+        """Close it, unless it is the copy that a forked child has, whose sockets are the parent's."""
+        if os.getpid() == self._process:
+            super().close(timeout, null_logger)
+
+
+def connect(bootstrap_servers: str, topic: str, partitions: int, connect_seconds: float) -> Connection:
     """Connect to Kafka: acks=all, idempotent, uncompressed.
 
     Parameters
@@ -25,12 +50,14 @@ def connect(bootstrap_servers: str, topic: str, partitions: int, connect_seconds
 
     Raises
     ------
-    DeliveryError if no broker answers in time, or the topic is absent or has another number of partitions.
+    DeliveryError if no broker answers or the topic cannot be found in time; TopicError if it has another
+    number of partitions.
     """
-    # At level DEBUG this logger writes the payload of every record.
-    logging.getLogger("kafka.producer.kafka").setLevel(logging.INFO)
+    # At level DEBUG these loggers write the payload of every record.
+    for name in ("kafka.producer", "kafka.net", "kafka.protocol"):
+        logging.getLogger(name).setLevel(logging.INFO)
     try:
-        kafka = KafkaProducer(
+        kafka = Connection(
             bootstrap_servers=bootstrap_servers,
             bootstrap_timeout_ms=round(connect_seconds * 1000),
             client_id="deniable-producer",
@@ -39,6 +66,8 @@ def connect(bootstrap_servers: str, topic: str, partitions: int, connect_seconds
             compression_type=None,
             batch_size=BATCH_BYTES,
             max_block_ms=METADATA_MILLISECONDS,
+            # An epoll object is shared with a forked child, where cleaning up takes our sockets out of it.
+            selector=selectors.PollSelector,
             allow_auto_create_topics=False,
         )
     except KafkaError as error:
@@ -53,10 +82,10 @@ def connect(bootstrap_servers: str, topic: str, partitions: int, connect_seconds
     return kafka
 
 
-def _check_topic(kafka: KafkaProducer, topic: str, partitions: int) -> None:
+def _check_topic(kafka: Connection, topic: str, partitions: int) -> None:
     try:
         found = len(kafka.partitions_for(topic))
     except KafkaError as error:
         raise DeliveryError(f"topic {topic} cannot be found: {type(error).__name__}") from None
     if found != partitions:
-        raise DeliveryError(f"topic {topic} must have {partitions} partitions, got {found}")
+        raise TopicError(f"topic {topic} must have {partitions} partitions, got {found}")

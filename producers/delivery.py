@@ -1,153 +1,187 @@
-"""Packs to Kafka: bounded bytes in flight, every pack accounted for until the broker has acknowledged it."""
+"""Packs to Kafka: a thread that connects, sends, and says what was acknowledged and what was not."""
 
+import logging
 import threading
-import time
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
-import structlog
-from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from producers.connection import DeliveryError
-from producers.wire import Pack, encode, partition_of
+from producers.connection import Connection, DeliveryError
 
-_log = structlog.get_logger(__name__)
+BYTES_IN_FLIGHT = 32 * 2**20
+CLOSE_SECONDS = 1.0
+RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Counters:
-    """What became of the packs that were to leave; nothing in it depends on a true value.
+class Parcel:
+    """A pack on its way.
 
     Parameters
     ----------
-    reports : acknowledged by the broker, by collection.
-    packs, bytes : acknowledged by the broker.
-    dropped : reports never handed to Kafka, for want of room.
-    failed : reports handed over and not acknowledged. They may be in the log; they are not sent again.
+    number : by which the outbox knows it.
+    partition : of the topic, in [0, partitions).
+    timestamp_ms : window start, unix milliseconds. Without one the record would hold this machine's clock.
+    record : its bytes.
     """
 
-    reports: Mapping[str, int] = field(default_factory=Counter)
-    packs: int = 0
-    bytes: int = 0
-    dropped: int = 0
-    failed: int = 0
+    number: int
+    partition: int
+    timestamp_ms: int
+    record: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of packs since it was last asked for.
+
+    Parameters
+    ----------
+    acknowledged : append time of each pack that the broker has appended, unix milliseconds, by number.
+    lost : numbers of packs that are to be sent again. They may have been appended all the same.
+    """
+
+    acknowledged: Mapping[int, int]
+    lost: frozenset[int]
 
 
 class Delivery:
-    """Packs on their way; thread-safe.
+    """Packs in flight; thread-safe.
+
+    After any failure the connection is dropped, all that is in flight is lost, and a new connection is made.
 
     Parameters
     ----------
-    kafka : KafkaProducer, as `connect` makes it; `close` closes it.
+    connect : makes a connection; DeliveryError when there is none to be had now.
     topic : the topic `reports`, its prefix included.
-    partitions : of that topic, at least 1.
-    bytes_in_flight : bytes of records that may wait for acknowledgement, at least MAX_RECORD_BYTES.
-    names : collections by fingerprint.
+    wake : called, from any thread, when there is something to ask for.
     """
 
-    def __init__(
-        self,
-        kafka: KafkaProducer,
-        topic: str,
-        partitions: int,
-        bytes_in_flight: int,
-        names: Mapping[int, str],
-    ) -> None:
-        self._kafka = kafka
+    def __init__(self, connect: Callable[[], Connection], topic: str, wake: Callable[[], None]) -> None:
+        self._connect = connect
         self._topic = topic
-        self._partitions = partitions
-        self._room = bytes_in_flight
-        self._names = names
+        self._wake = wake
         self._changed = threading.Condition()
-        self._open: dict[bytes, int] = {}
-        self._counters = Counters()
-        self._flushed = self._counters
-        self._warned = self._counters
-        self._error = ""
+        self._queue: list[Parcel] = []
+        self._sizes: dict[int, int] = {}
+        self._room = 0
+        self._acknowledged: dict[int, int] = {}
+        self._lost: set[int] = set()
+        self._broken: Connection | None = None
+        self._failures = 0
+        self._closing = False
+        self._trouble: DeliveryError | None = None
+        self._thread = threading.Thread(target=self._run, name="deniable-delivery", daemon=True)
 
-    def counters(self) -> Counters:
-        """Totals since the start."""
-        return self._counters
+    def start(self) -> None:
+        """Begin to connect."""
+        self._thread.start()
 
-    def expect(self, packs: Iterable[Pack]) -> None:
-        """Account for packs that `send` will be called with, so that `wait` waits for them already."""
+    @property
+    def trouble(self) -> DeliveryError | None:
+        """Why nothing was acknowledged of late, as far as it is known."""
+        return self._trouble
+
+    def room(self) -> int:
+        """Bytes that may be handed over; none without a connection."""
+        return self._room
+
+    def send(self, parcels: Iterable[Parcel]) -> None:
+        """Hand packs over, none of which is in flight."""
         with self._changed:
-            self._open.update((pack.pack_id, pack.reports) for pack in packs)
+            for parcel in parcels:
+                self._queue.append(parcel)
+                self._sizes[parcel.number] = len(parcel.record)
+                self._room -= len(parcel.record)
+            self._changed.notify_all()
 
-    def send(self, pack: Pack, deadline: float) -> None:
-        """Hand a pack over; wait for room until `deadline` (time.monotonic()), then drop it and count it."""
-        record = encode(pack)
+    def outcome(self) -> Outcome:
+        """What became of packs since the last call."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._room >= len(record), deadline - time.monotonic()):
-                self._settle(pack, replace(self._counters, dropped=self._counters.dropped + pack.reports))
-                return
-            self._room -= len(record)
-        try:
-            future = self._kafka.send(
-                self._topic,
-                value=record,
-                partition=partition_of(pack.pack_id, self._partitions),
-                # Without a timestamp of ours the record would hold this machine's clock to the millisecond.
-                timestamp_ms=pack.window_start * 1000,
-            )
-        except (KafkaError, ValueError) as error:
-            self._not_acknowledged(pack, len(record), error)
-        else:
-            future.add_callback(lambda _: self._acknowledged(pack, len(record)))
-            future.add_errback(lambda error: self._not_acknowledged(pack, len(record), error))
+            outcome = Outcome(self._acknowledged, frozenset(self._lost))
+            self._acknowledged, self._lost = {}, set()
+        return outcome
 
-    def wait(self, timeout: float) -> None:
-        """Wait until all packs expected so far are acknowledged.
+    def close(self) -> None:
+        """Send nothing more and disconnect; what is in flight then has no outcome.
 
-        Raises
-        ------
-        DeliveryError if some are not, or if others were dropped or failed since `wait` was last called.
+        An attempt to connect is not waited for longer than CLOSE_SECONDS; it ends by itself.
         """
         with self._changed:
-            packs = list(self._open)
-            self._changed.wait_for(lambda: not any(pack in self._open for pack in packs), timeout)
-            waiting = sum(self._open.get(pack, 0) for pack in packs)
-            dropped = self._counters.dropped - self._flushed.dropped
-            failed = self._counters.failed - self._flushed.failed
-            self._flushed = self._counters
-        if waiting or dropped or failed:
-            raise DeliveryError(
-                f"not every report was delivered: {dropped} dropped for want of room, {failed} failed, "
-                f"{waiting} not acknowledged within {timeout} s"
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join(CLOSE_SECONDS)
+
+    def _run(self) -> None:
+        while not self._closing:
+            try:
+                kafka = self._connect()
+            except DeliveryError as error:
+                self._note(error)
+            else:
+                self._room = BYTES_IN_FLIGHT
+                self._wake()
+                self._send_all(kafka)
+                kafka.close(timeout=0)
+            with self._changed:
+                self._lose_all()
+                pause = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS)) - 1]
+                self._changed.wait_for(lambda: self._closing, pause)
+
+    def _send_all(self, kafka: Connection) -> None:
+        """Send what comes until something fails, or until the end."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closing or self._broken is kafka or self._queue)
+                if self._closing or self._broken is kafka:
+                    return
+                parcels, self._queue = self._queue, []
+            for parcel in parcels:
+                self._send_one(kafka, parcel)
+
+    def _send_one(self, kafka: Connection, parcel: Parcel) -> None:
+        try:
+            future = kafka.send(
+                self._topic,
+                value=parcel.record,
+                partition=parcel.partition,
+                timestamp_ms=parcel.timestamp_ms,
             )
+        except (KafkaError, ValueError) as error:
+            self._fail(kafka, error)
+        else:
+            future.add_callback(lambda metadata: self._acknowledge(parcel.number, metadata.timestamp))
+            future.add_errback(lambda error: self._fail(kafka, error))
 
-    def warn(self) -> None:
-        """Log what was lost since the last call."""
+    def _acknowledge(self, number: int, append_ms: int) -> None:
         with self._changed:
-            dropped, failed = (
-                self._counters.dropped - self._warned.dropped,
-                self._counters.failed - self._warned.failed,
-            )
-            self._warned = self._counters
-        if dropped or failed:
-            _log.warning("reports lost", dropped=dropped, failed=failed, last_error=self._error)
+            self._acknowledged[number] = append_ms
+            # Unknown when it was lost with an earlier connection, whose answer came late.
+            self._room += self._sizes.pop(number, 0)
+            self._failures, self._trouble = 0, None
+        self._wake()
 
-    def close(self, timeout: float) -> None:
-        """Close the connection; what is not acknowledged within timeout seconds fails."""
-        self._kafka.close(timeout=timeout)
-
-    def _acknowledged(self, pack: Pack, size: int) -> None:
+    def _fail(self, kafka: Connection, error: BaseException) -> None:
         with self._changed:
-            self._room += size
-            so_far = self._counters
-            reports = Counter(so_far.reports) + Counter({self._names[pack.fingerprint]: pack.reports})
-            packs, sent = so_far.packs + 1, so_far.bytes + size
-            self._settle(pack, replace(so_far, reports=reports, packs=packs, bytes=sent))
+            if self._broken is kafka or self._closing:
+                return
+            self._broken = kafka
+            self._note(DeliveryError(f"the broker did not take a pack: {type(error).__name__}"))
+            self._changed.notify_all()
 
-    def _not_acknowledged(self, pack: Pack, size: int, error: BaseException) -> None:
-        with self._changed:
-            self._room += size
-            self._error = type(error).__name__
-            self._settle(pack, replace(self._counters, failed=self._counters.failed + pack.reports))
+    def _note(self, error: DeliveryError) -> None:
+        self._failures += 1
+        if str(error) != str(self._trouble):
+            _log.warning("packs wait in the outbox: %s", error)
+        self._trouble = error
+        self._wake()
 
-    def _settle(self, pack: Pack, counters: Counters) -> None:
-        self._counters = counters
-        del self._open[pack.pack_id]
-        self._changed.notify_all()
+    def _lose_all(self) -> None:
+        self._lost.update(self._sizes)
+        self._sizes.clear()
+        self._queue.clear()
+        self._room = 0
+        self._wake()

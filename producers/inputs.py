@@ -23,16 +23,54 @@ def texts(what: str, given: object) -> list[str]:
     if isinstance(given, str):
         return [given]
     listed = _listed(what, given)
-    if not all(isinstance(item, str) for item in listed):
-        got = _types(item for item in listed if not isinstance(item, str))
-        raise TypeError(
-            f"{what} must be text, got {got}; quote or convert what looks like a number: '9', str(9)"
-        )
+    _check_texts(what, listed)
     return listed
 
 
-def integers(what: str, given: object) -> list[int] | NDArray[np.integer]:
-    """Integers of any size, one or a list, tuple or one-dimensional array of them; an array stays one.
+def text_sets(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
+    """Values that are made of several texts each, as all texts in a row and how many belong to each value.
+
+    Parameters
+    ----------
+    what : name of the values.
+    given : one set, or a list, tuple or one-dimensional array of sets, lists or tuples of text. A text alone
+        is none of them: whether ["AA", "B6"] is one value or two would have to be guessed.
+
+    Returns
+    -------
+    list of texts, and int64 (n,) that sums to its length.
+
+    Raises
+    ------
+    TypeError if it is or holds anything else; it names `what` and the type.
+    """
+    listed = [given] if isinstance(given, set | frozenset) else _listed(what, given)
+    strange = [item for item in listed if not isinstance(item, set | frozenset | list | tuple)]
+    if strange:
+        got = _types(strange)
+        raise TypeError(
+            f"{what} must be sets, lists or tuples of text, got {got}; a value of two texts is [['AA', 'B6']]"
+        )
+    members = [member for item in listed for member in item]
+    _check_texts(what, members)
+    return members, np.fromiter(map(len, listed), np.int64, len(listed))
+
+
+def _check_texts(what: str, items: list[Any]) -> None:
+    if set(map(type, items)) <= {str}:
+        return
+    strange = [item for item in items if not isinstance(item, str)]
+    if strange:
+        got = _types(strange)
+        raise TypeError(
+            f"{what} must be text, got {got}; quote or convert what looks like a number: '9', str(9)"
+        )
+
+
+def integers(what: str, given: object) -> NDArray[np.integer]:
+    """Integers of any size, one or a list, tuple or one-dimensional array of them, as an array (n,).
+
+    One that no int64 can hold becomes the nearest that can, unless it came in an array.
 
     Raises
     ------
@@ -41,10 +79,13 @@ def integers(what: str, given: object) -> list[int] | NDArray[np.integer]:
     if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iu":
         return given
     listed: list[Any] = [given] if _is_integer(given) else _listed(what, given)
-    if not all(map(_is_integer, listed)):
+    if not set(map(type, listed)) <= {int} and not all(map(_is_integer, listed)):
         got = _types(item for item in listed if not _is_integer(item))
         raise TypeError(f"{what} must be integers, got {got}; convert them: int('9')")
-    return listed
+    try:
+        return np.array(listed, np.int64)
+    except OverflowError:
+        return np.array([max(-(2**63), min(int(item), 2**63 - 1)) for item in listed], np.int64)
 
 
 def _listed(what: str, given: object) -> list[Any]:

@@ -5,110 +5,98 @@ averaging its reports shows that response and never the value (RAPPOR, CCS 2014,
 does not hide is *that* a value changed.
 """
 
-from collections.abc import Sequence
-from hashlib import blake2b
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from estimators.rappor import Rappor
-from producers.randomizers import permanent
+from producers.prf import derive_key, encrypt, mac, mac_texts
 from producers.randomness import Words, below
 from producers.secret import Secret
 
-BLOCK_BYTES = 16
-WORDS_PER_BLOCK = 4
+Blocks = NDArray[np.uint64]
+
+WORDS_PER_BLOCK = 2
 
 
-def encode_field(text: str) -> bytes:
-    """UTF-8 after its length in 4 bytes: fields in a row are told apart, so a row of them is injective."""
-    # surrogatepass, so that a client id of undecodable bytes is a client like any other.
-    data = text.encode("utf-8", "surrogatepass")
-    return len(data).to_bytes(4, "little") + data
-
-
-class SeededWords:
-    """Words that are a function of one seed per row, as `permanent` draws them: rows in order, once each.
+class RepeatedWords:
+    """Words that are a function of one seed per row: what is drawn for a row is the same in every batch.
 
     Block j of a row is AES(key, seed XOR j). Seeds are pseudo-random, so among B blocks two inputs meet with
-    probability below B**2 / 2**129, and the blocks are as random as AES is a pseudo-random permutation.
+    probability below B² / 2^129, and the blocks differ from random ones by as much again, having no repeats.
+
+    Parameters
+    ----------
+    key : of AES.
+    seeds : uint64 (n, 2).
     """
 
-    def __init__(self, key: bytes, seeds: NDArray[np.uint64]) -> None:
-        self._encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # noqa: S305 (AES as a function)
+    def __init__(self, key: bytes, seeds: Blocks) -> None:
+        self._key = key
         self._seeds = seeds
         self._used = 0
 
-    def words32(self, shape: tuple[int, ...]) -> NDArray[np.uint32]:
-        """uint32 (rows, words) for the next rows."""
-        rows, words = shape
-        seeds = self._seeds[self._used : self._used + rows]
-        self._used += rows
-        blocks = np.repeat(seeds[:, np.newaxis, :], -(-words // WORDS_PER_BLOCK), axis=1)
-        blocks[:, :, 0] ^= np.arange(blocks.shape[1], dtype=np.uint64)
-        stream = np.frombuffer(self._encryptor.update(blocks.reshape(-1).view(np.uint8).data), "<u4")
-        return stream.reshape(rows, -1)[:, :words]
+    def words64(self, shape: int | tuple[int, ...]) -> NDArray[np.uint64]:
+        """Words of the n rows, uint64 (n,) or (n, words of a row); never the same ones twice."""
+        row_words = int(np.prod(shape)) // max(1, len(self._seeds))
+        row_blocks = -(-row_words // WORDS_PER_BLOCK)
+        blocks = np.repeat(self._seeds, row_blocks, axis=0)
+        numbers = np.arange(self._used, self._used + row_blocks, dtype=np.uint64)
+        blocks[:, 0] ^= np.tile(numbers, len(self._seeds))
+        self._used += row_blocks
+        words = encrypt(self._key, blocks).reshape(len(self._seeds), row_blocks * WORDS_PER_BLOCK)
+        return words[:, :row_words].reshape(shape)
 
 
 class Memory:
-    """What one client keeps for ever in one RAPPOR collection: its cohort and its permanent responses.
+    """What clients keep for ever in one collection: their cohorts and the words of their permanent responses.
 
     Parameters
     ----------
     secret : Secret shared by all producers that serve the same clients.
     name : of the collection.
-    mechanism : Rappor.
+    parameters : all that a permanent response depends on beside client and value, and nothing else: p and q
+        of RAPPOR are none of it, since changing them must not draw the permanent responses again.
     memoize : whether one client and value always repeat one permanent response.
     """
 
-    def __init__(self, secret: Secret, name: str, mechanism: Rappor, memoize: bool) -> None:
-        self._mechanism = mechanism
-        self._key = secret.function(b"deniable-aes", BLOCK_BYTES).digest()
-        self._cohort = secret.function(b"deniable-cohort", 8)
-        self._cohort.update(encode_field(name))
-        self._seed = secret.function(b"deniable-seed", BLOCK_BYTES)
-        # p and q are no part of it: changing them must not draw the permanent responses again.
-        parameters = (mechanism.bits, mechanism.hashes, mechanism.cohorts, mechanism.flip_threshold)
-        self._seed.update(b"".join(map(encode_field, (name, *map(str, parameters)))))
+    def __init__(self, secret: Secret, name: str, parameters: Sequence[str | int], memoize: bool) -> None:
+        self._text_key = derive_key(secret, b"deniable-text")
+        self._cohort_key = derive_key(secret, b"deniable-cohort", name)
+        self._seed_key = derive_key(secret, b"deniable-seed", name, *parameters)
+        self._word_key = derive_key(secret, b"deniable-word", name, *parameters)
         self._memoize = memoize
 
-    def cohorts(self, clients: Sequence[bytes] | None, count: int, words: Words) -> NDArray[np.uint16]:
+    def digest(self, texts: Sequence[str]) -> Blocks:
+        """One block, uint64 (n, 2), in the place of each client's or value's text.
+
+        Two of N texts share a block with probability below N² / 2^129, beyond the bound of `producers.prf`.
+        """
+        return mac_texts(self._text_key, texts)
+
+    def cohorts(self, clients: Blocks | None, count: int, cohorts: int, fresh: Words) -> NDArray[np.uint16]:
         """Cohort of each report, uint16 (count,), whatever its value: a client's own, or a fresh one.
 
         Parameters
         ----------
-        clients : `encode_field` of each report's client; None where every report is a client of its own.
+        clients : `digest` of each report's client; None where every report is a client of its own.
         count : number of reports.
-        words : source of fresh ones.
+        cohorts : of the mechanism, in [1, 65535].
+        fresh : source of the words of fresh ones, one per report.
         """
-        draws = words.words64(count) if clients is None else _digests(self._cohort, clients).ravel()
-        return below(draws, self._mechanism.cohorts).astype(np.uint16)
+        words = fresh.words64((count,)) if clients is None else mac(self._cohort_key, [clients])[:, 0]
+        return below(words, cohorts).astype(np.uint16)
 
-    def permanent(
-        self, rows: NDArray[np.uint8], clients: Sequence[bytes] | None, values: Sequence[str], words: Words
-    ) -> NDArray[np.uint8]:
-        """Permanent responses, uint8 (n, bits // 8): a client's own to a value if memoized, else fresh ones.
+    def words(self, clients: Blocks | None, values: Callable[[], Sequence[Blocks]], fresh: Words) -> Words:
+        """Source of the words that the permanent responses of n reports are drawn with.
 
         Parameters
         ----------
-        rows : uint8 (n, bits // 8), Bloom filters of the values in the clients' cohorts.
-        clients : as `cohorts`.
-        values : text, n of them.
-        words : source of fresh ones.
+        clients : as of `cohorts`.
+        values : makes the blocks that name each report's value, m arrays of uint64 (n, 2), the same m in all
+            calls; it is not called where nothing is to be remembered.
+        fresh : the source where clients are None or nothing is memoized.
         """
         if clients is None or not self._memoize:
-            return permanent(rows, self._mechanism, words)
-        fields = {value: encode_field(value) for value in set(values)}
-        pairs = [client + fields[value] for client, value in zip(clients, values, strict=True)]
-        return permanent(rows, self._mechanism, SeededWords(self._key, _digests(self._seed, pairs)))
-
-
-def _digests(function: blake2b, messages: Sequence[bytes]) -> NDArray[np.uint64]:
-    """Pseudo-random function of each message, uint64 (n, digest_size // 8)."""
-    digests = []
-    for message in messages:
-        state = function.copy()
-        state.update(message)
-        digests.append(state.digest())
-    return np.frombuffer(b"".join(digests), "<u8").reshape(len(messages), -1)
+            return fresh
+        return RepeatedWords(self._word_key, mac(self._seed_key, [clients, *values()]))

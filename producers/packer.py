@@ -1,48 +1,89 @@
 """Packs: reports of one collection, window and cohort, shuffled, that leave together."""
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.collection import Collection
 from producers.randomness import Words
-from producers.wire import HEADER_BYTES, MAX_RECORD_BYTES, PACK_ID_BYTES, Pack, mechanism_number, report_bytes
+from producers.wire import (
+    HEADER_BYTES,
+    MAX_RECORD_BYTES,
+    PACK_ID_BYTES,
+    Pack,
+    encode,
+    mechanism_number,
+    report_bytes,
+)
 
-Key = tuple[str, int, int]
+UNSEALED = bytes(PACK_ID_BYTES)
 
 
-@dataclass
-class _Buffer:
-    reports: bytearray
+class Key(NamedTuple):
+    """What all reports of a pack share."""
+
+    fingerprint: int
+    window_start: int
+    cohort: int
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Reports that came one after the other, and when the first of them did."""
+
+    reports: bytes
     born: float
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What the packs of a collection look like."""
+
+    mechanism: int
+    width: int
+    report_bytes: int
+    full_bytes: int
 
 
 class Packer:
     """Buffers randomized reports and cuts them into packs. Not thread-safe; reads no clock.
 
+    Reports leave in the order of their coming, a pack at a time, and are shuffled within their pack.
+
     Parameters
     ----------
-    collections : by name.
+    collections : whose reports come.
     pack_reports : reports of a full pack, at least 1; fewer where they would pass MAX_RECORD_BYTES.
     pack_seconds : age at which a pack leaves although it is not full, seconds.
     words : source of the pack ids and of the shuffling.
     """
 
     def __init__(
-        self, collections: Mapping[str, Collection], pack_reports: int, pack_seconds: float, words: Words
+        self, collections: Iterable[Collection], pack_reports: int, pack_seconds: float, words: Words
     ) -> None:
-        self._collections = collections
-        self._pack_reports = pack_reports
+        self._kinds = {each.fingerprint: _kind_of(each, pack_reports) for each in collections}
         self._pack_seconds = pack_seconds
         self._words = words
-        self._buffers: dict[Key, _Buffer] = {}
+        self._buffers: dict[Key, Buffer] = {}
+        self._changed: set[Key] = set()
+
+    def state(self) -> dict[Key, Buffer]:
+        """What is buffered, to be given to `restore`."""
+        return dict(self._buffers)
+
+    def restore(self, state: dict[Key, Buffer]) -> None:
+        """Buffer what was buffered then: what came and left since is undone."""
+        self._buffers = state
+        self._changed.clear()
 
     def add(
         self,
-        name: str,
+        fingerprint: int,
         windows: NDArray[np.int64],
         cohorts: NDArray[np.uint16],
         rows: NDArray[np.uint8],
@@ -52,76 +93,96 @@ class Packer:
 
         Parameters
         ----------
-        name : of the collection.
+        fingerprint : of the collection.
         windows : int64 (n,), window starts, unix seconds.
         cohorts : uint16 (n,).
         rows : uint8 (n, bytes of a report), randomized.
         now : seconds of any steady clock.
         """
         packs: list[Pack] = []
-        for window, cohort, part in _groups(windows, cohorts):
-            key = (name, window, cohort)
-            buffer = self._buffers.setdefault(key, _Buffer(bytearray(), now))
-            buffer.reports += rows[part].tobytes()
-            size = self._full_bytes(name)
-            whole = len(buffer.reports) // size * size
-            if whole:
-                packs += self._packs(key, bytes(buffer.reports[:whole]))
-                # Reports leave in the order of their coming, so those that stay came just now.
-                self._keep(key, buffer.reports[whole:], now)
+        full = self._kinds[fingerprint].full_bytes
+        for window, cohort, part in _groups(windows, cohorts, rows):
+            key = Key(fingerprint, window, cohort)
+            buffer = self._buffers.pop(key, Buffer(b"", now))
+            reports = buffer.reports + part.tobytes()
+            whole = len(reports) // full * full
+            packs += self._packs(key, reports[:whole])
+            if whole < len(reports):
+                # What stays behind a full pack came just now.
+                self._buffers[key] = Buffer(reports[whole:], now if whole else buffer.born)
+            self._changed.add(key)
         return packs
 
     def due(self, now: float) -> list[Pack]:
         """Packs, not full ones, whose first report has waited for pack_seconds."""
         keys = [key for key, buffer in self._buffers.items() if now - buffer.born >= self._pack_seconds]
-        return [pack for key in keys for pack in self._packs(key, bytes(self._buffers.pop(key).reports))]
+        self._changed.update(keys)
+        return [pack for key in keys for pack in self._packs(key, self._buffers.pop(key).reports)]
 
     def flush(self) -> list[Pack]:
         """All that is buffered."""
         return self.due(math.inf)
 
-    def _keep(self, key: Key, reports: bytearray, now: float) -> None:
-        if reports:
-            self._buffers[key] = _Buffer(reports, now)
-        else:
-            del self._buffers[key]
+    def changes(self) -> dict[Key, bytes]:
+        """Each buffer that has changed since the last call, as a record that `seal` takes; empty: it is gone.
 
-    def _full_bytes(self, name: str) -> int:
-        size = _report_bytes(self._collections[name])
-        return min(self._pack_reports, (MAX_RECORD_BYTES - HEADER_BYTES) // size) * size
+        A record says by itself what its reports are, so that another producer can send them.
+        """
+        changed = {
+            key: encode(self._pack(key, self._buffers[key].reports)) if key in self._buffers else b""
+            for key in self._changed
+        }
+        self._changed.clear()
+        return changed
 
     def _packs(self, key: Key, reports: bytes) -> list[Pack]:
-        size = self._full_bytes(key[0])
-        return [self._pack(key, reports[start : start + size]) for start in range(0, len(reports), size)]
+        size = self._kinds[key.fingerprint].full_bytes
+        parts = (reports[start : start + size] for start in range(0, len(reports), size))
+        return [seal(self._pack(key, part), self._words) for part in parts]
 
     def _pack(self, key: Key, reports: bytes) -> Pack:
-        name, window, cohort = key
-        collection = self._collections[name]
-        rows = np.frombuffer(reports, np.uint8).reshape(-1, _report_bytes(collection))
-        # Sorting by independent 64-bit words: every order is equally likely, but for ties, which one pair of
-        # reports has with probability 2**-64.
-        order = np.argsort(self._words.words64(len(rows)))
+        kind = self._kinds[key.fingerprint]
         return Pack(
-            mechanism=mechanism_number(collection.mechanism),
-            cohort=cohort,
-            fingerprint=collection.fingerprint,
-            window_start=window,
-            reports=len(rows),
-            width=collection.width,
-            pack_id=self._words.words64(PACK_ID_BYTES // 8).tobytes(),
-            payload=rows[order].tobytes(),
+            mechanism=kind.mechanism,
+            cohort=key.cohort,
+            fingerprint=key.fingerprint,
+            window_start=key.window_start,
+            reports=len(reports) // kind.report_bytes,
+            width=kind.width,
+            pack_id=UNSEALED,
+            payload=reports,
         )
 
 
-def _report_bytes(collection: Collection) -> int:
-    return report_bytes(mechanism_number(collection.mechanism), collection.width)
+def seal(pack: Pack, words: Words) -> Pack:
+    """The same reports, shuffled, under an id of their own."""
+    drawn = words.words64((PACK_ID_BYTES // 8 + pack.reports,))
+    # Sorting by independent 64-bit words: every order is equally likely, but for ties, which one pair of
+    # reports has with probability 2**-64.
+    order = np.argsort(drawn[PACK_ID_BYTES // 8 :])
+    rows = np.frombuffer(pack.payload, np.uint8).reshape(pack.reports, -1)
+    payload = rows.take(order, axis=0).tobytes()
+    return replace(pack, pack_id=drawn[: PACK_ID_BYTES // 8].tobytes(), payload=payload)
+
+
+def _kind_of(collection: Collection, pack_reports: int) -> _Kind:
+    mechanism = mechanism_number(collection.mechanism)
+    size = report_bytes(mechanism, collection.width)
+    full = min(pack_reports, (MAX_RECORD_BYTES - HEADER_BYTES) // size) * size
+    return _Kind(mechanism, collection.width, size, full)
 
 
 def _groups(
-    windows: NDArray[np.int64], cohorts: NDArray[np.uint16]
-) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Each window and cohort that occurs, with the places of its reports in the order of their coming."""
-    order = np.lexsort((cohorts, windows))
-    new = (np.diff(windows[order]) != 0) | (np.diff(cohorts[order]) != 0)
-    for places in np.split(order, np.flatnonzero(new) + 1) if len(order) else ():
-        yield int(windows[places[0]]), int(cohorts[places[0]]), places
+    windows: NDArray[np.int64], cohorts: NDArray[np.uint16], rows: NDArray[np.uint8]
+) -> Iterator[tuple[int, int, NDArray[np.uint8]]]:
+    """Each window and cohort that occurs, with the rows of its reports in the order of their coming."""
+    if len(rows) == 0:
+        return
+    # Almost always there is one window, and two bytes of cohort sort many times faster than both together.
+    one_window = bool((windows == windows[0]).all())
+    order = np.argsort(cohorts, kind="stable") if one_window else np.lexsort((cohorts, windows))
+    windows, cohorts, rows = windows.take(order), cohorts.take(order), rows.take(order, axis=0)
+    new = (np.diff(windows) != 0) | (np.diff(cohorts) != 0)
+    starts = [0, *(np.flatnonzero(new) + 1).tolist()]
+    for start, end in pairwise([*starts, len(rows)]):
+        yield int(windows[start]), int(cohorts[start]), rows[start:end]

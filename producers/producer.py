@@ -1,168 +1,161 @@
 """The producer: true values in, randomized packs out."""
 
-import os
 import threading
 import time
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
-import structlog
+import numpy as np
+from numpy.typing import NDArray
+from prometheus_client import CollectorRegistry
 
-from estimators.collection import Collection
-from producers.connection import connect
-from producers.delivery import Counters, Delivery
+from producers import forks
+from producers.batch import Batch, Responder
+from producers.client_keys import CLIENT_KEY_BYTES, ClientKeys
+from producers.connection import DeliveryError
+from producers.counters import Counters, Receipt, Tally
 from producers.inputs import window_starts
-from producers.packer import Packer
+from producers.intake import ClosedError, Seal, Submission, Ticket
+from producers.producer_config import ProducerConfig
+from producers.producer_metrics import ProducerMetrics
+from producers.progress import Progress
 from producers.randomness import Keystream
 from producers.responder import responder_of
+from producers.rounds import Clock
 from producers.secret import load_secret
-from producers.wire import MAX_RECORD_BYTES, Pack
+from producers.storekeeper import Storekeeper
+from producers.wire import mechanism_number, report_bytes
 
-BATCH_REPORTS = 65_536
-MAX_PACK_REPORTS = 1_000_000
-MAX_SECONDS = 3600
-CLOSE_SECONDS = 1.0
-
-_log = structlog.get_logger(__name__)
+PART_REPORTS = 65_536
+PART_BYTES = 4 * 2**20
+# What a report takes in the queue beside its own bytes: window, cohort, key of its client.
+QUEUED_BYTES = 8 + 2 + CLIENT_KEY_BYTES
 
 
 class Producer:
-    """Randomizes values and sends them in packs; thread-safe. A context manager: it flushes at its end.
+    """Randomizes values, stores the reports, sends them in packs; thread-safe. A context manager: it closes.
 
-    Packs leave when full, or at jittered ticks once they are pack_seconds old. What is buffered or in flight
-    lives in memory alone: a crash loses it, and when bytes_in_flight are not acknowledged, a report waits for
-    block_seconds and then its pack is dropped and counted.
+    What is stored survives a crash: it is sent by the next producer with the same folder, under the same pack
+    ids. Kafka need not be there; what the outbox has no room for is dropped and counted. In a forked child
+    the first call begins anew, with a lane of the outbox of its own; the parent keeps what it has.
 
     Parameters
     ----------
-    collections : Collection each, names distinct.
-    bootstrap_servers : "host:port", or several with commas.
-    topic : the topic `reports`, its prefix included.
-    partitions : of that topic; must be its real number.
-    data_dir : folder of this producer's own, made when absent.
-    secret_file : default `secret` in data_dir, made when absent.
-    pack_reports : reports of a full pack, in [1, 1000000]; fewer where a record would pass MAX_RECORD_BYTES.
-    pack_seconds : in (0, 3600].
-    block_seconds : how long a call to `report` may wait for room, in [0, 3600].
-    bytes_in_flight : at least MAX_RECORD_BYTES.
-    connect_seconds : how long to wait for a broker at the start, in (0, 3600].
+    config : ProducerConfig.
+    registry : where the metrics go; one of its own when None.
 
     Raises
     ------
-    ValueError if a parameter is out of range, SecretError if the secret cannot be used, DeliveryError if the
-    broker or the topic cannot be used.
+    SecretError if the secret cannot be used, StoreError if the store cannot.
     """
 
-    def __init__(
-        self,
-        collections: Iterable[Collection],
-        bootstrap_servers: str,
-        topic: str,
-        partitions: int,
-        data_dir: Path,
-        secret_file: Path | None = None,
-        *,
-        pack_reports: int = 1000,
-        pack_seconds: float = 1.0,
-        block_seconds: float = 0.05,
-        bytes_in_flight: int = 32 * 2**20,
-        connect_seconds: float = 30.0,
-    ) -> None:
-        self._collections = _by_name(collections)
-        _check_options(pack_reports, pack_seconds, block_seconds, bytes_in_flight, connect_seconds)
-        self._pack_seconds = pack_seconds
-        self._block_seconds = block_seconds
+    def __init__(self, config: ProducerConfig, registry: CollectorRegistry | None = None) -> None:
+        self._config = config
+        self._allowances = {each.collection.name: each for each in config.allowances}
+        self._secret = load_secret(config.secret_file or config.data_dir / "secret")
+        self._client_keys = ClientKeys(self._secret)
         self._words = Keystream()
-        secret = load_secret(secret_file or data_dir / "secret")
-        self._responders = {
-            name: responder_of(collection, secret, self._words)
-            for name, collection in self._collections.items()
-        }
-        self._packer = Packer(self._collections, pack_reports, pack_seconds, self._words)
-        self._lock = threading.Lock()
-        self._process = os.getpid()
-        self._closing = threading.Event()
-        kafka = connect(bootstrap_servers, topic, partitions, connect_seconds)
-        names = {collection.fingerprint: name for name, collection in self._collections.items()}
-        self._delivery = Delivery(kafka, topic, partitions, bytes_in_flight, names)
-        self._ticker = threading.Thread(target=self._tick, name="deniable-packer", daemon=True)
-        self._ticker.start()
+        self._clock = Clock()
+        self._is_closed = False
+        self.begin_anew()
+        self._running()
+        self.registry = CollectorRegistry() if registry is None else registry
+        self.registry.register(ProducerMetrics(self._allowances, self.counters))
+        forks.watch(self)
 
-    def report(self, collection: str, values: object, clients: object = None, at: object = None) -> None:
-        """Randomize one value or many and send them. All are checked before the first is randomized.
+    def report(
+        self,
+        collection: str,
+        values: object,
+        clients: object,
+        at: object = None,
+        *,
+        progress: tuple[str, Progress] | None = None,
+    ) -> Receipt:
+        """Randomize one value or many and store the reports. All are checked before the first is randomized.
+
+        Waits for room and for the store, for block_milliseconds in all; what is not stored then is stored,
+        refused or dropped later, and counted.
 
         Parameters
         ----------
         collection : name of one of the collections.
-        values : one value, or a list, tuple or one-dimensional array: text, or integers for a k-RR collection
-            without a list of values. A value that the collection does not know is reported all the same.
-        clients : text, the client of each value; None says that every value is a client of its own. A client
-            has one cohort for ever, and where the collection memoizes, one permanent response to each value.
+        values : one value, or a list, tuple or one-dimensional array: text; integers for a k-RR collection
+            without a list of values; sets of text for k-hot RAPPOR. A value that the collection does not know
+            is reported all the same.
+        clients : text, the client of each value, whose limits hold. None says that every value is a client of
+            its own: nothing is limited then but the cost of one report. A client has one cohort for ever,
+            and where the collection memoizes, one permanent response to each value.
         at : unix seconds of the events, one number or one for each; None is now. Only the window leaves.
+        progress : path of an input and how far it was read: noted if and only if these reports, which are
+            then stored or dropped together, are not dropped.
 
         Raises
         ------
-        ValueError if there is no such collection; TypeError or ValueError if values, clients or times are of
-        the wrong type, number or range; RuntimeError after `close` or in a forked process.
+        ValueError if there is no such collection, or if one report costs more than its budget; TypeError or
+        ValueError if values, clients or times are of the wrong type, number or range; RuntimeError after
+        `close`; in a forked child StoreError if the store cannot be used.
         """
-        self._check_process()
-        if collection not in self._collections:
-            raise ValueError(f"collection must be one of {', '.join(self._collections)}")
+        keeper = self._running()
+        if collection not in self._allowances:
+            raise ValueError(f"collection must be one of {', '.join(self._allowances)}")
         batch = self._responders[collection].prepare(values, clients)
-        moment = time.time() if at is None else at
-        windows = window_starts(moment, batch.count, self._collections[collection].window_seconds)
-        patience = self._block_seconds
-        for start in range(0, batch.count, BATCH_REPORTS):
-            part = slice(start, start + BATCH_REPORTS)
-            cohorts, rows = batch.respond(part)
-            with self._lock:
-                if self._closing.is_set():
-                    raise RuntimeError("the producer is closed")
-                packs = self._packer.add(collection, windows[part], cohorts, rows, time.monotonic())
-                self._delivery.expect(packs)
-            began = time.monotonic()
-            self._send(packs, began + patience)
-            patience -= time.monotonic() - began
+        if batch.clients is None:
+            self._allowances[collection].check_own_clients()
+        moment = self._clock.unix() if at is None else at
+        windows = window_starts(moment, batch.count, self._allowances[collection].collection.window_seconds)
+        parts = [slice(0, batch.count)] if progress else self._parts(collection, batch.count)
+        patience = _Patience(self._config.block_milliseconds / 1000)
+        tickets = []
+        for part in parts:
+            submission = self._randomize(collection, batch, windows, part, progress)
+            tickets.append(submission.ticket)
+            with patience:
+                is_queued = keeper.put(submission, patience.left)
+            if not is_queued:
+                dropped = submission.ticket.reports
+                self._tally.settled(collection, 0, dropped, {})
+                submission.ticket.settle(Receipt(dropped=dropped, why_dropped="the queue is full"))
+        for ticket in tickets:
+            with patience:
+                ticket.done.wait(patience.left)
+        return sum((ticket.receipt for ticket in tickets), Receipt())
 
     def flush(self, timeout: float = 30.0) -> None:
-        """Send all that is buffered and wait until the broker has acknowledged it.
+        """Send all that is stored, in packs that are not full too, and wait until it is acknowledged.
 
         Raises
         ------
-        DeliveryError if some are not acknowledged within timeout seconds, or were lost since the last flush;
-        RuntimeError in a forked process.
+        DeliveryError if not all is acknowledged within timeout seconds, at once where waiting cannot help, or
+        if reports were dropped since the last flush; RuntimeError after `close`; in a forked child StoreError
+        if the store cannot be used.
         """
-        self._check_process()
-        deadline = time.monotonic() + timeout
-        with self._lock:
-            packs = self._packer.flush()
-            self._delivery.expect(packs)
-        self._send(packs, deadline)
-        self._delivery.wait(max(0.0, deadline - time.monotonic()))
+        self._flush(self._running(), timeout)
 
     def close(self, timeout: float = 30.0) -> None:
         """Take no more reports, flush, disconnect. Calling it again does nothing.
 
+        What is not acknowledged stays in the outbox, for the next producer with this folder.
+
         Raises
         ------
-        DeliveryError and RuntimeError as `flush`.
+        DeliveryError as `flush`.
         """
-        self._check_process()
         with self._lock:
-            if self._closing.is_set():
+            if self._is_closed:
                 return
-            self._closing.set()
-        self._ticker.join()
-        try:
-            self.flush(timeout)
-        finally:
-            self._delivery.close(timeout=CLOSE_SECONDS)
+            self._is_closed = True
+            keeper = self._keeper
+        if keeper is not None:
+            try:
+                self._flush(keeper, timeout)
+            finally:
+                keeper.close()
 
     def counters(self) -> Counters:
-        """Totals since the start."""
-        return self._delivery.counters()
+        """Totals since the start, or since the fork."""
+        return self._tally.counters()
 
     def unknown(self) -> dict[str, int]:
         """Values that a collection did not know, by name. Depends on true values: never to be exported."""
@@ -176,48 +169,86 @@ class Producer:
     ) -> None:
         self.close()
 
-    def _send(self, packs: Iterable[Pack], deadline: float) -> None:
-        for pack in packs:
-            self._delivery.send(pack, deadline)
+    def before_fork(self) -> None:
+        """Keep still, with nothing open that must not be copied, until one of the two below."""
+        self._lock.acquire()
+        if self._keeper is not None:
+            self._keeper.pause()
 
-    def _check_process(self) -> None:
-        # A fork copies the buffers but not the threads: what both processes sent would be counted twice.
-        if os.getpid() != self._process:
-            raise RuntimeError("the producer belongs to the process that made it; make another after a fork")
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+        if self._keeper is not None:
+            self._keeper.resume()
+        self._lock.release()
 
-    def _tick(self) -> None:
-        while not self._closing.wait(self._jittered()):
-            now = time.monotonic()
-            with self._lock:
-                packs = self._packer.due(now)
-                self._delivery.expect(packs)
-            self._send(packs, now + self._block_seconds)
-            self._delivery.warn()
+    def begin_anew(self) -> None:
+        """Forget what belongs to the parent; without one, begin."""
+        # New ones of all: of the old ones, a thread that was not copied may hold a lock.
+        self._lock = threading.Lock()
+        self._keeper: Storekeeper | None = None
+        self._responders: dict[str, Responder] = {}
+        self._tally = Tally()
+        self._dropped_before = 0
 
-    def _jittered(self) -> float:
-        """Seconds to the next tick, uniform in [0.25, 0.75) of pack_seconds: no fixed beat shows."""
-        return self._pack_seconds * (0.25 + 0.5 * float(self._words.words64(1)[0]) / 2**64)
+    def _running(self) -> Storekeeper:
+        with self._lock:
+            if self._is_closed:
+                raise ClosedError
+            if self._keeper is None:
+                self._responders = {
+                    name: responder_of(allowance.collection, self._secret, self._words)
+                    for name, allowance in self._allowances.items()
+                }
+                self._keeper = Storekeeper(self._config, self._words, self._clock, self._tally)
+            return self._keeper
+
+    def _parts(self, collection: str, count: int) -> Iterator[slice]:
+        """Slices of count values that are small enough for the queue."""
+        mechanism = self._allowances[collection].collection.mechanism
+        size = report_bytes(mechanism_number(mechanism), mechanism.width) + QUEUED_BYTES
+        step = min(PART_REPORTS, PART_BYTES // size)
+        return (slice(start, min(start + step, count)) for start in range(0, count, step))
+
+    def _randomize(
+        self,
+        collection: str,
+        batch: Batch,
+        windows: NDArray[np.int64],
+        part: slice,
+        progress: tuple[str, Progress] | None,
+    ) -> Submission:
+        cohorts, rows = batch.respond(part)
+        clients = None if batch.clients is None else self._client_keys.of(batch.clients[part])
+        return Submission(collection, windows[part], cohorts, rows, clients, Ticket(len(rows)), progress)
+
+    def _flush(self, keeper: Storekeeper, timeout: float) -> None:
+        seal, patience = Seal(), _Patience(timeout)
+        with patience:
+            is_queued = keeper.put(seal, patience.left)
+        is_done = is_queued and seal.done.wait(patience.left)
+        wrong = []
+        if not is_done:
+            wrong.append(f"not all was acknowledged within {timeout} s; the rest stays in the outbox")
+        reason = seal.error if is_done else keeper.trouble
+        if reason is not None:
+            wrong.append(reason)
+        with self._lock:
+            dropped = self._tally.dropped() - self._dropped_before
+            self._dropped_before += dropped
+        if dropped:
+            wrong.append(f"{dropped} reports were dropped since the last flush")
+        if wrong:
+            raise DeliveryError("; ".join(wrong))
 
 
-def _by_name(collections: Iterable[Collection]) -> dict[str, Collection]:
-    by_name: dict[str, Collection] = {}
-    for collection in collections:
-        if collection.name in by_name:
-            raise ValueError(f"names of collections must be distinct, got {collection.name} twice")
-        by_name[collection.name] = collection
-    return by_name
+class _Patience:
+    """Seconds that may be waited in all; those within `with` are used up."""
 
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
 
-def _check_options(
-    pack_reports: int, pack_seconds: float, block_seconds: float, bytes_in_flight: int, connect_seconds: float
-) -> None:
-    _check("pack_reports", pack_reports, 1 <= pack_reports <= MAX_PACK_REPORTS, "[1, 1000000]")
-    _check("pack_seconds", pack_seconds, 0 < pack_seconds <= MAX_SECONDS, "(0, 3600]")
-    _check("block_seconds", block_seconds, 0 <= block_seconds <= MAX_SECONDS, "[0, 3600]")
-    _check("bytes_in_flight", bytes_in_flight, bytes_in_flight >= MAX_RECORD_BYTES, "[1000000, inf)")
-    _check("connect_seconds", connect_seconds, 0 < connect_seconds <= MAX_SECONDS, "(0, 3600]")
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
 
-
-def _check(name: str, value: float, is_in_range: bool, allowed: str) -> None:
-    if not is_in_range:
-        raise ValueError(f"{name} must be in {allowed}, got {value}")
+    def __exit__(self, *_: object) -> None:
+        self.left = max(0.0, self.left - (time.monotonic() - self._began))

@@ -13,18 +13,11 @@ KEY_BYTES = 16
 BYTES_PER_KEY = 2**30
 
 
-class Words32(Protocol):
-    """Source of independent, uniformly random 32-bit words. The tests inject their own."""
+class Words(Protocol):
+    """Source of independent, uniformly random 64-bit words. The tests inject their own."""
 
-    def words32(self, shape: tuple[int, ...]) -> NDArray[np.uint32]:
-        """uint32 of this shape."""
-
-
-class Words(Words32, Protocol):
-    """Source of 64-bit words too."""
-
-    def words64(self, count: int) -> NDArray[np.uint64]:
-        """uint64 (count,)."""
+    def words64(self, shape: int | tuple[int, ...]) -> NDArray[np.uint64]:
+        """uint64 of this shape."""
 
 
 def below(words: NDArray[np.uint64], bound: int) -> NDArray[np.uint64]:
@@ -59,25 +52,18 @@ class Keystream:
         self._encryptor: CipherContext | None = None
         self._left = 0
 
-    def words64(self, count: int) -> NDArray[np.uint64]:
-        """Uniform words, uint64 (count,)."""
-        return self._draw(8 * count).view("<u8")
-
-    def words32(self, shape: tuple[int, ...]) -> NDArray[np.uint32]:
-        """Uniform words, uint32 of this shape."""
-        return self._draw(4 * int(np.prod(shape))).view("<u4").reshape(shape)
-
-    def _draw(self, size: int) -> NDArray[np.uint8]:
-        stream = np.zeros(size, np.uint8)
+    def words64(self, shape: int | tuple[int, ...]) -> NDArray[np.uint64]:
+        """Uniform words, uint64 of this shape."""
+        words = np.zeros(shape, "<u8")
+        stream = words.reshape(-1).view(np.uint8).data
         with self._lock:
-            if self._encryptor is None or self._left < size:
-                self._encryptor = Cipher(
-                    algorithms.AES(os.urandom(KEY_BYTES)), modes.CTR(bytes(16))
-                ).encryptor()
+            if self._encryptor is None or self._left < stream.nbytes:
+                key = algorithms.AES(os.urandom(KEY_BYTES))
+                self._encryptor = Cipher(key, modes.CTR(bytes(16))).encryptor()
                 self._left = BYTES_PER_KEY
-            self._left -= size
-            self._encryptor.update_into(stream.data, stream.data)
-        return stream
+            self._left -= stream.nbytes
+            self._encryptor.update_into(stream, stream)
+        return words
 
 
 _live: WeakSet[Keystream] = WeakSet()

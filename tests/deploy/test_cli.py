@@ -24,6 +24,10 @@ from deploy.commands import deniable
 from tests.deploy.collection_texts import WHOLE
 
 PRODUCE = "produce carrier --input lines.csv --field carrier --no-clients"
+SEVERAL = """\
+  - {name: several, mechanism: rappor-k-hot, hot: 2, values: [a, b, c], f: 0.5, p: 0.25, q: 0.75,
+     window_seconds: 60, grace_seconds: 30, budget: {epsilon: 0.5, delta: 1e-6, period_seconds: 60}}
+"""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 TALKING = ["topics create", "topics check", "aggregate", "replay", "watch carrier", PRODUCE]
 
@@ -43,7 +47,7 @@ Run = Callable[[str], Ended]
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Iterator[Run]:
     """Runs a command line in this process, in a folder with a collection file and an input."""
     monkeypatch.chdir(tmp_path)
-    Path("deniable.yaml").write_text(WHOLE)
+    Path("deniable.yaml").write_text(WHOLE + SEVERAL)
     Path("lines.csv").write_text("carrier\nAA\n")
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     root = logging.getLogger()
@@ -120,6 +124,7 @@ def test_options_and_defaults_are_those_that_were_promised() -> None:
     assert "--partitions" in options["deniable topics create"]
     assert {"--once", "--bootstrap-servers"} <= options["deniable demo"]
     assert {"--input", "--format", "--field", "--clients", "--no-clients"} <= options["deniable produce"]
+    assert {"--follow", "--strict", "--data-dir", "--metrics-port"} <= options["deniable produce"]
     config = next(parameter for parameter in COMMANDS["deniable check"].params if parameter.name == "config")
     assert str(config.default) == "deniable.yaml"
 
@@ -134,6 +139,7 @@ def test_check_tells_programs_of_every_collection(run: Run) -> None:
     assert [line.partition(":")[0] for line in ended.out.splitlines() if line[0] != " "] == [
         "carrier",
         "destination",
+        "several",
     ]
 
 
@@ -154,6 +160,13 @@ def test_check_tells_programs_of_every_collection(run: Run) -> None:
         ("produce carrier --field x --no-clients --format xml", "'xml' is not one of 'csv', 'jsonl'"),
         ("produce carrier --field x --no-clients --input none.csv", "'none.csv': No such file or directory"),
         ("produce carrier --field x --no-clients --input .", "'.': Is a directory"),
+        ("produce carrier --field x --no-clients --metrics-port -1", "-1 is not in the range 0<=x<=65535"),
+        ("produce carrier --field x --no-clients --data-dir lines.csv", "Directory 'lines.csv' is a file"),
+        (
+            "produce carrier --field x --no-clients --follow --input /dev/null",
+            "--follow needs --input with a regular file",
+        ),
+        ("produce several --field x --no-clients --input lines.csv", "give JSON lines, --format jsonl"),
         ("aggregate --web-port 65536", "65536 is not in the range 0<=x<=65535"),
         ("broker --port -1", "-1 is not in the range 0<=x<=65535"),
         ("broker --data-dir lines.csv", "Directory 'lines.csv' is a file"),
@@ -175,7 +188,18 @@ def test_an_unknown_collection_is_status_1(line: str, run: Run) -> None:
     assert run(line) == (
         1,
         "",
-        "Error: deniable.yaml: there is no collection 'nope'; there are: carrier, destination\n",
+        "Error: deniable.yaml: there is no collection 'nope'; there are: carrier, destination, several\n",
+    )
+
+
+def test_clients_that_one_report_is_too_much_for_are_refused_before_anything_connects(run: Run) -> None:
+    Path("lines.jsonl").touch()
+    ended = run("produce several --format jsonl --input lines.jsonl --field x --no-clients")
+    assert (ended.code, ended.out) == (1, "")
+    assert re.fullmatch(
+        r"Error: epsilon of one report to several must be in \(0, 0\.5\], its budget, got 2\.04\d+; "
+        r"every line would be refused\n",
+        ended.err,
     )
 
 
@@ -247,7 +271,7 @@ def test_output_that_is_lost_at_the_end_is_told(run: Run, monkeypatch: pytest.Mo
 
         def write(*_: object) -> SimpleNamespace:
             full.write("not flushed")
-            return SimpleNamespace(collections=())
+            return SimpleNamespace(allowances=())
 
         monkeypatch.setattr("deploy.check_command.load", write)
         monkeypatch.setattr("sys.stdout", full)

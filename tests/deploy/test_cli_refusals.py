@@ -23,19 +23,47 @@ def test_what_cannot_be_sent_is_told_alone_and_what_was_sent_first(deployment: D
     deployment.create_topics()
     nothing = deployment.run(*PRODUCE, given=b'carrier\n"AA\n')
     lines = nothing.stderr.splitlines()
-    assert (nothing.returncode, nothing.stdout, len(lines)) == (1, "", 2)
+    assert (nothing.returncode, nothing.stdout, len(lines)) == (1, "", 3)
     assert "made a new secret" in lines[0]
-    assert lines[1] == "Error: line 2 of the input is no CSV: unexpected end of data"
+    assert lines[1] == "line 2 skipped: it is no CSV: unexpected end of data"
+    assert lines[2] == "Error: no line of the input can be used; is 'carrier' the right field?"
     assert (deployment.folder / ".deniable").stat().st_mode & 0o777 == 0o700
 
-    some = deployment.run(*PRODUCE, given=b"carrier\n" + b"AA\n" * 10_000 + b'"AA\n')
-    lines = some.stderr.splitlines()
-    assert (some.returncode, some.stdout, len(lines)) == (1, "", 2)
+    strict = deployment.run(*PRODUCE, "--strict", given=b"carrier\n" + b"AA\n" * 10_000 + b'"AA\n')
+    lines = strict.stderr.splitlines()
+    assert (strict.returncode, strict.stdout, len(lines)) == (1, "", 2)
     assert lines[0].startswith("10000 reports sent in ")
-    assert lines[1] == "Error: line 10002 of the input is no CSV: unexpected end of data"
+    assert lines[1] == (
+        "Error: line 10002 of the input: it is no CSV: unexpected end of data; what precedes it was taken"
+    )
+
+    some = deployment.run(*PRODUCE, given=b"carrier\n" + b"AA\n" * 10 + b'"AA\n')
+    assert (some.returncode, some.stdout) == (0, "")
+    assert some.stderr.endswith("; 1 lines skipped\n")
 
     empty = deployment.run(*PRODUCE, given=b"carrier\n")
     assert (empty.returncode, empty.stderr.startswith("0 reports sent in 0 packs")) == (0, True)
+
+
+def test_what_a_folder_cannot_be_used_for_is_one_line(deployment: Deployment) -> None:
+    """A secret that others may read, and one that is none: neither file nor folder is touched further."""
+    deployment.create_topics()
+    folder = deployment.folder / "shared"
+    folder.mkdir()
+    secret = folder / "secret"
+    secret.write_bytes(bytes(32))
+    secret.chmod(0o644)
+    options = (*PRODUCE, "--data-dir", "shared")
+    refused = deployment.run(*options, given=b"carrier\nAA\n")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        "Error: secret file shared/secret: mode must be 0600, got 0644; run: chmod 600 shared/secret\n"
+    )
+    secret.chmod(0o600)
+    secret.write_bytes(b"short")
+    refused = deployment.run(*options, given=b"carrier\nAA\n")
+    assert refused.stderr.startswith("Error: secret file shared/secret: must hold 32 to 64 bytes, got 5;")
+    assert [file.name for file in folder.iterdir()] == ["secret"]
 
 
 def test_a_closed_stdin_is_told(deployment: Deployment) -> None:

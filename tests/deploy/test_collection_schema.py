@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.collection_texts import WHOLE, refusal
+from estimators.longitudinal import LongitudinalKRR
+from estimators.mechanism import Mechanism
+from estimators.rappor import Rappor
+from estimators.rappor_hot import HotRappor
+from estimators.rappor_targets import choose_thresholds
+from tests.deploy.collection_texts import HEAD, WHOLE, read, refusal
 
 
 @pytest.fixture
@@ -55,7 +60,8 @@ def file(tmp_path: Path) -> Path:
         (
             "k-rr",
             "krr",
-            "collections[0].mechanism: Invalid value 'krr'; it must be k-rr or rappor",
+            "collections[0].mechanism: Invalid value 'krr'; it must be one of k-rr, "
+            "k-rr-longitudinal, rappor, rappor-one-hot, rappor-k-hot",
         ),
         (
             "window_seconds: 60",
@@ -76,6 +82,41 @@ def file(tmp_path: Path) -> Path:
             "budget: none",
             "retention_seconds: -1, budget: none",
             "collections[0]: retention_seconds must be in [60, 316224000], got -1",
+        ),
+        (
+            "budget: none",
+            "reports_per_window: 0, budget: none",
+            "collections[0]: reports_per_window must be in [1, 65535], got 0",
+        ),
+        (
+            "f: 0.25",
+            "epsilon_one: 1, f: 0.25",
+            "collections[1] (destination): give either f, p and q, or epsilon_inf and epsilon_one",
+        ),
+        (
+            "f: 0.25, p: 0.35, q: 0.65",
+            "epsilon_inf: 2",
+            "collections[1] (destination): give either f, p and q, or epsilon_inf and epsilon_one",
+        ),
+        (
+            "f: 0.25, p: 0.35, q: 0.65",
+            "epsilon_inf: 2, epsilon_one: 3",
+            "collections[1] (destination): epsilon_one must be in [2e-06, epsilon_inf = 2.0], got 3.0",
+        ),
+        (
+            "k-rr, values",
+            "rappor-k-hot, hot: 4, f: 0.5, p: 0.5, q: 0.75, values",
+            "collections[0]: Object contains unknown field `other`",
+        ),
+        (
+            "revision: 1",
+            "revision: 1\nproducer: {outbox_bytes: 1}",
+            "producer: outbox_bytes must be in [1048576, 1099511627776], got 1",
+        ),
+        (
+            "revision: 1",
+            "revision: 1\nproducer: {block_milliseconds: -1}",
+            "producer: block_milliseconds must be in [0, 3600000], got -1",
         ),
         (
             "budget: none",
@@ -128,12 +169,35 @@ def test_a_number_beyond_floats_is_refused(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "budget", ["budget: 8", "budget: some", "budget: {epsilon: 8}", "minimum_reports: 1"]
+    ("budget", "said"),
+    [
+        ("minimum_reports: 1", ": Object missing required field `budget`"),
+        ("budget: 8", ".budget: Expected `str | object`, got 8"),
+        ("budget: some", ".budget: Invalid enum value 'some'"),
+        ("budget: {epsilon: 8}", ".budget: Object missing required field `delta`"),
+        (
+            "budget: {epsilon: 0, delta: 1e-6, period_seconds: 1}",
+            ".budget: epsilon of a budget must be in (0, inf), got 0.0",
+        ),
+        (
+            "budget: {epsilon: .nan, delta: 1e-6, period_seconds: 1}",
+            ".budget: epsilon of a budget must be in (0, inf), got nan",
+        ),
+        (
+            "budget: {epsilon: 1, delta: 1, period_seconds: 1}",
+            ".budget: delta of a budget must be in (0, 1), got 1.0",
+        ),
+        (
+            "budget: {epsilon: 1, delta: 1e-6, period_seconds: 0}",
+            ".budget: period_seconds must be in [1, 4294967296), got 0",
+        ),
+    ],
 )
-def test_a_budget_that_is_not_enforced_is_refused(file: Path, budget: str) -> None:
-    said = refusal(file, WHOLE.replace("budget: none", budget, 1))
-    assert said.startswith("collections[0]")
-    assert said.endswith("; this version enforces no budgets: write budget: none")
+def test_a_budget_is_asked_for_explicitly(file: Path, budget: str, said: str) -> None:
+    assert refusal(file, WHOLE.replace("budget: none", budget, 1)) == (
+        f"collections[0]{said}; write budget: {{epsilon: …, delta: …, period_seconds: …}}, "
+        "or budget: none, which enforces nothing"
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,3 +240,48 @@ def test_an_endless_candidates_file_is_refused(file: Path) -> None:
         "collections[1] (destination): candidates_file /dev/zero: "
         "a file must hold at most 67108864 bytes, got more"
     )
+
+
+NOISE = "f: 0.5, p: 0.5, q: 0.75"
+TIMES = "window_seconds: 60, grace_seconds: 30, budget: none"
+
+
+@pytest.mark.parametrize(
+    ("fields", "mechanism"),
+    [
+        (
+            "mechanism: k-rr-longitudinal, values: [A, B], epsilon_inf: 2, epsilon_one: 1",
+            LongitudinalKRR.from_epsilons(3, 2.0, 1.0),
+        ),
+        (
+            "mechanism: k-rr-longitudinal, size: 9, other: false, epsilon_inf: 2, epsilon_one: 1",
+            LongitudinalKRR.from_epsilons(9, 2.0, 1.0),
+        ),
+        (
+            f"mechanism: rappor-one-hot, values: [A, B, C], {NOISE}",
+            HotRappor.from_probabilities(3, 1, 0.5, 0.5, 0.75),
+        ),
+        (
+            f"mechanism: rappor-k-hot, hot: 2, values: [A, B, C], {NOISE}",
+            HotRappor.from_probabilities(3, 2, 0.5, 0.5, 0.75),
+        ),
+        (
+            "mechanism: rappor, bits: 64, hashes: 2, cohorts: 4, candidates: [A], "
+            "epsilon_inf: 4, epsilon_one: 2",
+            Rappor(64, 2, 4, *choose_thresholds(2, 4.0, 2.0)),
+        ),
+    ],
+)
+def test_every_mechanism_can_be_asked_for(file: Path, fields: str, mechanism: Mechanism) -> None:
+    (collection,) = read(file, f"{HEAD}  - {{name: a, {fields}, {TIMES}}}\n").collections
+    assert collection.mechanism == mechanism
+    assert collection.memoize
+
+
+def test_hot_buckets_are_those_that_are_listed(file: Path) -> None:
+    assert refusal(
+        file, f"{HEAD}  - {{name: a, mechanism: rappor-k-hot, values: [A, B], hot: 3, {NOISE}, {TIMES}}}\n"
+    ) == ("collections[0] (a): hot must be in [1, buckets = 2], got 3")
+    assert refusal(
+        file, f"{HEAD}  - {{name: a, mechanism: rappor-one-hot, values: [A, A], {NOISE}, {TIMES}}}\n"
+    ) == ("collections[0] (a): values must be distinct, got 'A' twice")

@@ -1,4 +1,4 @@
-"""A collection in words: the figures are those of its mechanism."""
+"""A collection in words: the figures are those of its mechanism, the limits those that are enforced."""
 
 import pytest
 
@@ -8,22 +8,29 @@ from estimators.krr import KRR
 from estimators.longitudinal import LongitudinalKRR
 from estimators.rappor import Rappor
 from estimators.rappor_hot import HotRappor
+from producers.budget import Allowance, Budget
 
 RAPPOR = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
+DAY = 86_400
+
+
+def lines_of(collection: Collection, budget: Budget | None = None, reports_per_window: int = 1) -> list[str]:
+    return describe(Allowance(collection, budget, reports_per_window)).splitlines()
 
 
 def test_krr_says_what_one_report_and_every_further_one_cost() -> None:
     collection = Collection("carrier", KRR.from_epsilon(4, 2.0), values=("AA", "B6", "9E"), other=True)
-    assert describe(collection) == (
+    assert lines_of(collection) == [
         "carrier: k-RR over 4 buckets, the last one for all other values, windows of 60 s + 30 s grace,"
-        f" fingerprint {collection.fingerprint:016x}\n"
-        "  one report: epsilon 2, it cannot change anyone's odds by more than a factor 7.390\n"
-        "  every further report of one client costs as much again: no budget is enforced"
-    )
+        f" fingerprint {collection.fingerprint:016x}",
+        "  one report: epsilon 2, it cannot change anyone's odds by more than a factor 7.390",
+        "  every further report of one client costs as much again",
+        "  a client may send 1 report per window, without end: no budget is enforced",
+    ]
 
 
 def test_memoized_rappor_says_what_all_reports_of_a_value_cost() -> None:
-    lines = describe(Collection("place", RAPPOR, candidates=("x", "y"), memoize=True)).splitlines()
+    lines = lines_of(Collection("place", RAPPOR, candidates=("x", "y"), memoize=True))
     assert lines[0].startswith("place: RAPPOR, 128 bits, 2 hashes, 8 cohorts, 2 candidates, windows of 60 s")
     assert lines[2] == (
         f"  all reports of one client and unchanged value: epsilon {rounded_up(RAPPOR.epsilon_inf)}; "
@@ -32,9 +39,46 @@ def test_memoized_rappor_says_what_all_reports_of_a_value_cost() -> None:
 
 
 def test_rappor_without_memory_adds_up() -> None:
-    lines = describe(Collection("place", RAPPOR, candidates=("x",))).splitlines()
+    lines = lines_of(Collection("place", RAPPOR, candidates=("x",)))
     assert lines[1].startswith("  one report: epsilon 1.832, ")
-    assert lines[2] == "  every further report of one client costs as much again: no budget is enforced"
+    assert lines[2] == "  every further report of one client costs as much again"
+
+
+@pytest.mark.parametrize(
+    ("collection", "budget", "reports_per_window", "said"),
+    [
+        (
+            Collection("a", KRR.from_epsilon(4, 1.0)),
+            Budget(10.0, 1e-6, DAY),
+            2,
+            "2 reports per window, 10 reports per period of 86400 s (budget: epsilon 10, delta 1e-06)",
+        ),
+        (
+            Collection("a", KRR.from_epsilon(4, 0.75)),
+            Budget(1.0, 1e-6, DAY),
+            1,
+            "1 report per window, 1 report per period of 86400 s (budget: epsilon 1, delta 1e-06)",
+        ),
+        (
+            Collection("a", RAPPOR, memoize=True),
+            Budget(8.0, 1e-6, DAY),
+            1,
+            "1 report per window, any number per period of 86400 s (budget: epsilon 8, delta 1e-06)",
+        ),
+    ],
+)
+def test_the_limits_of_a_client_are_told(
+    collection: Collection, budget: Budget, reports_per_window: int, said: str
+) -> None:
+    assert lines_of(collection, budget, reports_per_window)[3:] == [f"  a client may send {said}"]
+
+
+def test_a_budget_below_one_report_is_warned_of() -> None:
+    assert lines_of(Collection("a", RAPPOR), Budget(1.0, 1e-6, DAY))[3:] == [
+        "  a client may send 1 report per window, 0 reports per period of 86400 s "
+        "(budget: epsilon 1, delta 1e-06)",
+        "  warning: one report costs more than the budget, so every report of a client is refused",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +97,7 @@ def test_other_mechanisms_say_what_all_reports_of_a_value_cost(
     mechanism: HotRappor | LongitudinalKRR, other: bool, said: str
 ) -> None:
     collection = Collection("place", mechanism, values=("a", "b", "c"), other=other, memoize=True)
-    lines = describe(collection).splitlines()
+    lines = lines_of(collection)
     assert lines[0].startswith(f"place: {said}, windows of 60 s")
     assert f"unchanged value: epsilon {rounded_up(collection.epsilon_inf)};" in lines[2]
 

@@ -1,200 +1,219 @@
 """Lines to values: each line is a report or counted as skipped, and no message shows what was in it."""
 
-import io
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from deploy import feed as feed_module
-from deploy.feed import Batch, Feed, FeedError
+from deploy import input_values
+from deploy.feed import LACKING, Feed
+from deploy.input_errors import FeedError
+from deploy.input_progress import Place
+from deploy.input_values import Value
+from tests.deploy.input_fakes import Pieces
 
 CANARY = "canary-7391"
+Read = tuple[list[Value], list[str] | None]
 
 
-def feed(text: str | bytes, layout: str = "csv", clients: str | None = None, integers: bool = False) -> Feed:
-    source = io.BytesIO(text.encode() if isinstance(text, str) else text)
-    return Feed(source, layout, "value", clients, integers)
+def csv(clients: str | None = None, *, integers: bool = False, strict: bool = False) -> Feed:
+    reader = input_values.written_integer if integers else input_values.text
+    return Feed("csv", "value", clients, reader, strict)
 
 
-def read(given: Feed) -> Batch:
-    """All batches as one."""
-    values: list[str | int] = []
+def jsonl(clients: str | None = None, *, integers: bool = False, strict: bool = False) -> Feed:
+    reader = input_values.integer if integers else input_values.text
+    return Feed("jsonl", "value", clients, reader, strict)
+
+
+def read(feed: Feed, *given: str | bytes | None) -> Read:
+    """All batches of these pieces as one."""
+    pieces = [piece.encode() if isinstance(piece, str) else piece for piece in given]
+    values: list[Value] = []
     clients: list[str] = []
-    for batch, owners in given.batches():
-        values += batch
-        clients += owners or []
-    return values, clients if given.client_field else None
+    for batch in feed.batches(Pieces(pieces), Place()):
+        values += batch.values
+        clients += batch.clients or []
+    return values, clients if feed.client_field else None
 
 
 def test_csv_columns_are_found_by_name() -> None:
-    given = feed("client,value\nann,AA\nben,B6\n", clients="client")
-    assert read(given) == (["AA", "B6"], ["ann", "ben"])
-    assert read(feed("client,value\nann,AA\n")) == (["AA"], None)
+    assert read(csv("client"), "client,value\nann,AA\nben,B6\n") == (["AA", "B6"], ["ann", "ben"])
+    assert read(csv(), "client,value\nann,AA\n") == (["AA"], None)
 
 
 def test_csv_is_read_as_it_is_written() -> None:
     """Quoted line ends, a byte order mark, empty texts and spaces: nothing is changed or left out."""
     text = '\ufeffvalue,x\r\n"a\r\nb",1\r\n,2\r\n é ,3\r\n"say ""hi""",4\r\n'
-    assert read(feed(text)) == (["a\r\nb", "", " é ", 'say "hi"'], None)
+    assert read(csv(), text) == (["a\r\nb", "", " é ", 'say "hi"'], None)
+    assert read(csv(), *[bytes([byte]) for byte in text.encode()]) == (
+        ["a\r\nb", "", " é ", 'say "hi"'],
+        None,
+    )
 
 
 def test_csv_rows_that_are_too_short_are_skipped_and_longer_ones_taken() -> None:
-    given = feed("x,value\n1,AA\n2\n3,B6,more\n")
-    assert read(given) == (["AA", "B6"], None)
-    assert given.skipped == 1
+    feed = csv()
+    assert read(feed, "x,value\n1,AA\n2\n3,B6,more\n") == (["AA", "B6"], None)
+    assert (feed.used, feed.skipped) == (2, 1)
 
 
 def test_a_report_is_sent_whether_or_not_a_text_is_an_integer() -> None:
-    given = feed("value\n3\n-4\nabc\n1e3\n" + "9" * 5000 + "\n", integers=True)
-    assert read(given) == ([3, -4, -1, -1, -1], None)
-    assert given.skipped == 0
+    feed = csv(integers=True)
+    assert read(feed, "value\n3\n-4\nabc\n1e3\n" + "9" * 5000 + "\n") == ([3, -4, -1, -1, -1], None)
+    assert feed.skipped == 0
 
 
 def test_csv_lines_are_named_by_where_they_begin(capsys: pytest.CaptureFixture[str]) -> None:
-    assert read(feed('x,value\n"a\nb",AA\n\n"c\nd"\n')) == (["AA"], None)
-    assert capsys.readouterr().err.startswith("line 5 skipped: ")
+    assert read(csv(), 'x,value\n"a\nb",AA\n\n"c\nd"\n') == (["AA"], None)
+    assert capsys.readouterr().err == f"line 5 skipped: {LACKING}\n"
+
+
+@pytest.mark.parametrize(
+    ("bad", "fault"),
+    [
+        (f'"AA"{CANARY}', "it is no CSV: ',' expected after '\"'"),
+        (f"{CANARY * 20_000}", "it is no CSV: field larger than field limit (131072)"),
+        (f"{CANARY}\r{CANARY}", "it is no CSV: new-line character seen in unquoted field"),
+        (f'"{CANARY}', "it is no CSV: unexpected end of data"),
+        (CANARY.encode() + b"\xff", "it is not UTF-8"),
+    ],
+)
+def test_a_bad_line_of_csv_costs_no_other(
+    bad: str | bytes, fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An open quote takes nothing of what follows with it."""
+    line = bad.encode() if isinstance(bad, str) else bad
+    assert read(csv(), b"value\nAA\n" + line + b"\nB6\n9E\n") == (["AA", "B6", "9E"], None)
+    said = capsys.readouterr().err
+    assert said.startswith(f"line 3 skipped: {fault}")
+    assert len(said.splitlines()) == 1
+    assert CANARY not in said
 
 
 def test_columns_that_nobody_asks_for_may_have_one_name() -> None:
-    assert read(feed("x,value,x\n1,AA,2\n")) == (["AA"], None)
+    assert read(csv(), "x,value,x\n1,AA,2\n") == (["AA"], None)
 
 
 def test_json_lines_are_objects_with_the_right_types() -> None:
-    lines = ['{"value": "AA", "who": "ann"}', '{"value": "", "who": ""}', '{"who": "x", "value": "é\\n"}']
-    assert read(feed("\n".join(lines), "jsonl", "who")) == (["AA", "", "é\n"], ["ann", "", "x"])
-    assert read(feed('{"value": 3}\n{"value": -99999999999999999999}', "jsonl", integers=True)) == (
+    lines = [
+        '\ufeff{"value": "AA", "who": "ann"}',
+        '{"value": "", "who": ""}',
+        '{"who": "x", "value": "é\\n"}',
+    ]
+    assert read(jsonl("who"), "\n".join(lines)) == (["AA", "", "é\n"], ["ann", "", "x"])
+    assert read(jsonl(integers=True), '{"value": 3}\n{"value": -99999999999999999999}') == (
         [3, -99999999999999999999],
         None,
     )
 
 
 @pytest.mark.parametrize(
-    ("line", "integers"),
+    ("line", "fault"),
     [
-        ("broken", False),
-        ("[" * 100_000, False),
-        ("[1]", False),
-        ("null", False),
-        ("", False),
-        ('{"who": "x"}', False),
-        ('{"value": "AA"}', False),
-        ('{"value": "AA", "who": 7}', False),
+        (b"broken", "it is no JSON object"),
+        (b"[" * 100_000, "it is no JSON object"),
+        (b"[1]", "it is no JSON object"),
+        (b"null", "it is no JSON object"),
+        (b"", "it is no JSON object"),
+        (b'{"value": "\xff"}', "it is not UTF-8"),
+        (b'{"who": "x"}', LACKING),
+        (b'{"value": "AA"}', LACKING),
+        (b'{"value": "AA", "who": 7}', LACKING),
     ],
 )
-def test_json_lines_of_another_kind_are_skipped(line: str, integers: bool) -> None:
-    good = '{"value": 1, "who": "ann"}' if integers else '{"value": "AA", "who": "ann"}'
-    given = feed(f"{good}\n{line}\n{good}\n", "jsonl", "who", integers)
-    assert read(given)[1] == ["ann", "ann"]
-    assert given.skipped == 1
-
-
-def test_a_value_of_another_type_is_sent_as_an_unknown_one() -> None:
-    """Whether a report leaves must not depend on what its value is."""
-    lines = ['{"value": null}', '{"value": 1}', '{"value": true}', '{"value": ["AA"]}']
-    assert read(feed("\n".join(lines), "jsonl")) == (["null", "1", "true", '["AA"]'], None)
-    lines += ['{"value": "1"}', '{"value": 1.0}']
-    assert read(feed("\n".join(lines), "jsonl", integers=True)) == ([-1, 1, -1, -1, -1, -1], None)
+def test_json_lines_of_another_kind_are_skipped(
+    line: bytes, fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = b'{"value": "AA", "who": "ann"}\n'
+    feed = jsonl("who")
+    assert read(feed, good + line + b"\n" + good) == (["AA", "AA"], ["ann", "ann"])
+    assert feed.skipped == 1
+    assert capsys.readouterr().err == f"line 2 skipped: {fault}\n"
 
 
 def test_few_bad_lines_are_named_and_many_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    given = feed('{"value": "AA"}\n' + f"{CANARY}\n" * 7, "jsonl")
-    assert read(given) == (["AA"], None)
-    assert given.skipped == 7
+    feed = jsonl()
+    assert read(feed, '{"value": "AA"}\n' + f"{CANARY}\n" * 7) == (["AA"], None)
+    assert feed.skipped == 7
     output = capsys.readouterr()
     assert output.out == ""
-    assert output.err.splitlines() == [
-        f"line {number} skipped: it lacks a field, or one is of the wrong type" for number in range(2, 7)
-    ]
+    assert output.err.splitlines() == [f"line {n} skipped: it is no JSON object" for n in range(2, 7)]
 
 
 @pytest.mark.parametrize(
-    ("text", "layout", "said"),
+    ("text", "said"),
     [
-        (f"{CANARY}\nx\n", "csv", "the input has no column 'value'; its first line must name the columns"),
-        ("", "csv", "the input has no column 'value'; its first line must name the columns"),
-        (f"value\n{CANARY}".encode() + b"\xff\n", "csv", "the input must be UTF-8, and is not"),
-        (CANARY.encode() + b"\xff\n", "jsonl", "the input must be UTF-8, and is not"),
+        (f"{CANARY}\nx\n", "the input has no column 'value'; its first line must name the columns"),
+        ("", "the input has no column 'value'; its first line must name the columns"),
+        (f"value,x,value\n{CANARY},1,2\n", "the input has 2 columns 'value'; rename all but one"),
         (
-            f"value\nAA\n{CANARY * 20_000}\n",
-            "csv",
-            "line 3 of the input is no CSV: field larger than field limit (131072)",
+            f'"value\n{CANARY}\n',
+            "the first line of the input must name the columns: it is no CSV: unexpected end of data",
         ),
-        (
-            f'value\nAA\n\n"a\nb"\n"{CANARY}\nBB\nCC\n',
-            "csv",
-            "line 6 of the input is no CSV: unexpected end of data",
-        ),
-        (f'"value\n{CANARY}\n', "csv", "line 1 of the input is no CSV: unexpected end of data"),
-        (f'value\n"AA"{CANARY}\n', "csv", "line 2 of the input is no CSV: ',' expected after '\"'"),
-        (f"value,x,value\n{CANARY},1,2\n", "csv", "the input has 2 columns 'value'; rename all but one"),
-        (
-            f'{{"val": "{CANARY}"}}\n',
-            "jsonl",
-            "no line of the input can be used; is 'value' the right field?",
-        ),
-        (f"x,value\n{CANARY}\n", "csv", "no line of the input can be used; is 'value' the right field?"),
     ],
 )
-def test_an_input_of_no_use_is_refused_without_a_word_of_it(
-    text: str | bytes, layout: str, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_header_of_no_use_is_refused_without_a_word_of_it(text: str, said: str) -> None:
     with pytest.raises(FeedError) as caught:
-        read(feed(text, layout))
+        read(csv(), text)
     assert str(caught.value) == said
-    assert CANARY not in capsys.readouterr().err
     assert caught.value.__cause__ is None
-
-
-@pytest.mark.parametrize("layout", ["csv", "jsonl"])
-def test_an_endless_line_is_refused_before_it_fills_the_memory(layout: str) -> None:
-    first = b"value\n" if layout == "csv" else b'{"value": "AA"}\n'
-    endless = io.BufferedReader(Endless(first))
-    with pytest.raises(
-        FeedError, match=r"^line 2 of the input must have at most 1048576 characters, got more$"
-    ):
-        read(Feed(endless, layout, "value", None, False))
-
-
-class Endless(io.RawIOBase):
-    """A first line, and then zeros for ever."""
-
-    def __init__(self, first: bytes) -> None:
-        self._first = first
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        given, self._first = self._first or bytes(len(buffer)), b""
-        buffer[: len(given)] = given
-        return len(given)
 
 
 def test_a_column_of_clients_must_be_there() -> None:
     with pytest.raises(FeedError, match=r"^the input has no column 'client'; its first line must name"):
-        read(feed("value\nAA\n", clients="client"))
+        read(csv("client"), "value\nAA\n")
 
 
-def test_a_device_that_fails_is_told() -> None:
-    class Failing(io.RawIOBase):
-        def readable(self) -> bool:
-            return True
+@pytest.mark.parametrize("feed", [csv(), jsonl()])
+def test_an_endless_line_is_refused_before_it_fills_the_memory(feed: Feed) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"value\n" if feed.layout == "csv" else b'{"value": "AA"}\n'
+        while True:
+            yield bytes(65_536)
 
-        def readinto(self, _: object) -> int:
-            raise OSError(5, "Input/output error")
-
-    given = Feed(io.BufferedReader(Failing()), "jsonl", "value", None, False)
-    with pytest.raises(FeedError, match=r"^the input cannot be read: Input/output error$"):
-        read(given)
+    with pytest.raises(FeedError, match=r"^line 2 of the input must have at most 1048576 bytes, got more$"):
+        list(feed.batches(Pieces(pieces()), Place()))
 
 
 def test_an_input_without_lines_is_no_error() -> None:
-    assert read(feed("value\n")) == ([], None)
-    assert read(feed("", "jsonl")) == ([], None)
+    assert read(csv(), "value\n") == ([], None)
+    assert read(jsonl(), "") == ([], None)
 
 
 def test_batches_end_when_full_or_when_a_second_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = "value\n" + "AA\n" * 25_000
-    assert [len(values) for values, _ in feed(lines).batches()] == [10_000, 10_000, 5_000]
+    def sizes(*pieces: bytes | None) -> list[int]:
+        return [len(batch.values) for batch in csv().batches(Pieces(pieces), Place())]
+
+    assert sizes(b"value\n" + b"AA\n" * 25_000) == [10_000, 10_000, 5_000]
+    assert sizes(b"value\nAA\n", None, b"B6\n") == [2]
     monkeypatch.setattr(feed_module, "BATCH_SECONDS", 0)
-    assert [len(values) for values, _ in feed("value\n" + "AA\n" * 3).batches()] == [1, 1, 1]
+    assert sizes(b"value\n" + b"AA\n" * 3) == [1, 1, 1]
+
+
+def test_a_silence_sends_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a line nor a record whose end has not come holds back those before it."""
+    now = [0.0]
+    monkeypatch.setattr(feed_module.time, "monotonic", lambda: now[0])
+
+    def pieces() -> Iterator[bytes | None]:
+        yield b'value\nAA\nB6\n"9'
+        now[0] = 1.0
+        yield None
+        yield b'\nE"\nDL'
+        yield b"\n"
+
+    batches = csv().batches(Pieces(pieces()), Place())
+    assert [batch.values for batch in batches] == [["AA", "B6"], ["9\nE", "DL"]]
+
+
+def test_a_strict_feed_stops_at_a_bad_line_behind_what_precedes_it() -> None:
+    place = Place()
+    feed = csv(strict=True)
+    batches = feed.batches(Pieces([b"x,value\n1,AA\n\n2\n3,B6\n"]), place)
+    assert next(batches).values == ["AA"]
+    assert place.lines == 3
+    with pytest.raises(FeedError) as caught:
+        next(batches)
+    assert str(caught.value) == f"line 4 of the input: {LACKING}; what precedes it was taken"
+    assert feed.skipped == 0

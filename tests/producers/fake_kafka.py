@@ -1,18 +1,24 @@
-"""Stands in for kafka-python's producer: keeps what is sent until told that it was acknowledged or failed."""
+"""Stands in for a connection to Kafka: keeps what is sent until told that it was acknowledged or failed."""
 
 import threading
+from types import SimpleNamespace
 
 from kafka.future import Future
 
 
 class FakeKafka:
-    def __init__(self, *, refuses=None, acknowledges=False):
+    def __init__(self, *, refuses=None, acknowledges=False, append_ms=0):
         self.sent = []
-        self.is_closed = False
+        self.closed = 0
         self.refuses = refuses
         self.acknowledges = acknowledges
+        self.append_ms = append_ms
         self._futures = []
         self._lock = threading.Lock()
+
+    def connect(self, *_):
+        """One of many connections to the same broker."""
+        return SimpleNamespace(send=self.send, close=self.close)
 
     def send(self, topic, **record):
         if self.refuses:
@@ -22,19 +28,19 @@ class FakeKafka:
             self.sent.append({"topic": topic, **record})
             self._futures.append(future)
         if self.acknowledges:
-            future.success(None)
+            self.acknowledge()
         return future
 
     def acknowledge(self):
         for future in self._taken():
-            future.success(None)
+            future.success(SimpleNamespace(timestamp=self.append_ms))
 
     def fail(self, error):
         for future in self._taken():
             future.failure(error)
 
     def close(self, timeout):
-        self.is_closed = True
+        self.closed += 1
 
     def _taken(self):
         with self._lock:

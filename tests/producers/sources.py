@@ -5,20 +5,14 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 
 class ScriptedWords:
-    """Gives out the given draws in order; a draw of another size is an error."""
+    """Gives out the given draws in order; a draw of another shape is an error."""
 
     def __init__(self, *draws):
         self._draws = [np.array(draw, np.uint64) for draw in draws]
 
-    def words64(self, count):
-        return self._next((count,))
-
-    def words32(self, shape):
-        return self._next(tuple(shape)).astype(np.uint32)
-
-    def _next(self, shape):
+    def words64(self, shape):
         draw = self._draws.pop(0)
-        assert draw.shape == shape, f"drew {shape}, scripted was {draw.shape}"
+        assert draw.shape == np.broadcast_shapes(shape), f"drew {shape}, scripted was {draw.shape}"
         return draw
 
     @property
@@ -33,9 +27,20 @@ class RepeatableWords:
         key = seed.to_bytes(16, "big")
         self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
 
-    def words64(self, count):
-        return np.frombuffer(self._encryptor.update(bytes(8 * count)), "<u8")
+    def words64(self, shape):
+        size = 8 * int(np.prod(shape))
+        return np.frombuffer(self._encryptor.update(bytes(size)), "<u8").reshape(shape)
 
-    def words32(self, shape):
-        count = int(np.prod(shape))
-        return np.frombuffer(self._encryptor.update(bytes(4 * count)), "<u4").reshape(shape)
+
+def spelled(numbers, lowest=0):
+    """Draws for `bernoulli` that make it compare these numbers: their complemented binary digits.
+
+    Parameters
+    ----------
+    numbers : integers (n, bits) in [0, 2**32), bits a multiple of 64.
+    lowest : the lowest place that is drawn.
+    """
+    digits = [~np.array(numbers, np.uint64) >> np.uint64(place) & np.uint64(1) for place in range(lowest, 32)]
+    return [
+        np.packbits(digit.astype(np.uint8), axis=1, bitorder="little").view(np.uint64) for digit in digits
+    ]

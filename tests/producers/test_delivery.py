@@ -1,145 +1,172 @@
-"""Delivery: what goes to Kafka, how much at once, and that every pack is accounted for."""
+"""Delivery: what goes to Kafka, what comes back, and that every failure begins a new connection."""
 
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from fake_kafka import FakeKafka
 from kafka.errors import KafkaTimeoutError
+from kafka.future import Future
 
-from producers.connection import DeliveryError
-from producers.delivery import Counters, Delivery
-from producers.wire import Pack, encode, partition_of
+from producers import delivery as module
+from producers.connection import DeliveryError, TopicError
+from producers.delivery import BYTES_IN_FLIGHT, Delivery, Outcome, Parcel
 
-NOW = 0.0
-
-
-def pack(number, reports=10):
-    return Pack(1, 0, 77, 1767225600, reports, 100, number.to_bytes(16, "little"), bytes(reports))
+PARCEL = Parcel(number=7, partition=3, timestamp_ms=60_000, record=b"record")
 
 
-def delivery_of(kafka, bytes_in_flight=1_000_000):
-    return Delivery(kafka, "reports", 4, bytes_in_flight, {77: "latency"})
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch):
+    monkeypatch.setattr(module, "RETRY_SECONDS", (0.01, 0.02))
 
 
-def send(delivery, *packs, wait=0.0):
-    delivery.expect(packs)
-    for each in packs:
-        delivery.send(each, time.monotonic() + wait)
+@pytest.fixture
+def deliver():
+    """Makes a delivery over the given connections, one after the other; an error stands for a failed one."""
+    made = []
+
+    def make(*connections):
+        left = list(connections)
+
+        def connect():
+            found = left.pop(0) if len(left) > 1 else left[0]
+            if isinstance(found, DeliveryError):
+                raise found
+            return found
+
+        woken = threading.Event()
+        delivery = Delivery(connect, "reports", woken.set)
+        delivery.start()
+        made.append(delivery)
+        return delivery, woken
+
+    yield make
+    for delivery in made:
+        delivery.close()
 
 
-def test_nothing_but_the_wire_format_leaves():
+class Connections:
+    """Fails with an error until something has come; gives a connection then."""
+
+    def __init__(self, error, kafka, come):
+        self.attempts = 0
+        self._error, self._kafka, self._come = error, kafka, come
+
+    def connect(self):
+        self.attempts += 1
+        if not self._come.is_set():
+            raise self._error
+        return self._kafka
+
+
+def wait_until(happened, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.002)
+
+
+def outcome(delivery, woken):
+    """The next outcome that says something."""
+    found = Outcome({}, frozenset())
+    while found == Outcome({}, frozenset()):
+        assert woken.wait(10), "nothing happened"
+        woken.clear()
+        found = delivery.outcome()
+    return found
+
+
+def test_nothing_but_the_record_leaves(deliver):
     kafka = FakeKafka()
-    send(delivery_of(kafka), pack(5))
-    (sent,) = kafka.sent
-    assert sent == {
-        "topic": "reports",
-        "value": encode(pack(5)),
-        "partition": partition_of(pack(5).pack_id, 4),
-        "timestamp_ms": 1767225600_000,
-    }
+    delivery, _ = deliver(kafka)
+    delivery.send([PARCEL])
+    wait_until(lambda: kafka.sent)
+    assert kafka.sent == [{"topic": "reports", "value": b"record", "partition": 3, "timestamp_ms": 60_000}]
 
 
-def test_acknowledged_packs_are_counted():
+def test_what_is_acknowledged_is_told_once_with_its_append_time(deliver):
+    kafka = FakeKafka(acknowledges=True, append_ms=61_234)
+    delivery, woken = deliver(kafka)
+    delivery.send([PARCEL])
+    assert outcome(delivery, woken) == Outcome({7: 61_234}, frozenset())
+    assert delivery.outcome() == Outcome({}, frozenset())
+    assert delivery.room() == BYTES_IN_FLIGHT
+
+
+def test_what_is_in_flight_takes_room(deliver):
     kafka = FakeKafka()
-    delivery = delivery_of(kafka)
-    send(delivery, pack(1), pack(2, reports=3))
-    assert delivery.counters() == Counters()
-    kafka.acknowledge()
-    delivery.wait(0)
-    sizes = len(encode(pack(1))) + len(encode(pack(2, reports=3)))
-    assert delivery.counters() == Counters({"latency": 13}, packs=2, bytes=sizes)
+    delivery, _ = deliver(kafka)
+    wait_until(delivery.room)
+    delivery.send([PARCEL])
+    assert delivery.room() == BYTES_IN_FLIGHT - len(b"record")
 
 
-def test_what_does_not_fit_is_dropped_and_counted():
-    size = len(encode(pack(1)))
-    kafka = FakeKafka()
-    delivery = delivery_of(kafka, bytes_in_flight=2 * size)
-    send(delivery, pack(1), pack(2), pack(3))
-    assert len(kafka.sent) == 2
-    assert delivery.counters().dropped == 10
-    kafka.acknowledge()
-    with pytest.raises(
-        DeliveryError, match=r"delivered: 10 dropped for want of room, 0 failed, 0 not acknowledged"
-    ):
-        delivery.wait(0)
-    delivery.wait(0)
-    send(delivery, pack(4))
-    assert len(kafka.sent) == 3
-
-
-def test_a_pack_waits_for_room_until_its_deadline():
-    size = len(encode(pack(1)))
-    kafka = FakeKafka()
-    delivery = delivery_of(kafka, bytes_in_flight=size)
-    send(delivery, pack(1))
-    timer = threading.Timer(0.05, kafka.acknowledge)
-    timer.start()
-    send(delivery, pack(2), wait=10.0)
-    timer.join()
-    assert len(kafka.sent) == 2
-    started = time.monotonic()
-    send(delivery, pack(3), wait=0.1)
-    assert 0.1 <= time.monotonic() - started < 5
-    assert delivery.counters().dropped == 10
-
-
-def test_a_failed_pack_is_counted_and_makes_room():
-    size = len(encode(pack(1)))
-    kafka = FakeKafka()
-    delivery = delivery_of(kafka, bytes_in_flight=size)
-    send(delivery, pack(1))
-    kafka.fail(KafkaTimeoutError("too late"))
-    with pytest.raises(
-        DeliveryError, match=r"0 dropped for want of room, 10 failed, 0 not acknowledged within 0 s"
-    ):
-        delivery.wait(0)
-    send(delivery, pack(2))
-    kafka.acknowledge()
-    delivery.wait(0)
-    assert delivery.counters() == Counters({"latency": 10}, packs=1, bytes=size, failed=10)
+def test_a_failure_loses_all_in_flight_and_begins_a_new_connection(deliver):
+    broken, sound = FakeKafka(), FakeKafka(acknowledges=True)
+    delivery, woken = deliver(broken, sound)
+    other = Parcel(8, 0, 0, b"other")
+    delivery.send([PARCEL, other])
+    wait_until(lambda: len(broken.sent) == 2)
+    broken.fail(KafkaTimeoutError("too late"))
+    assert outcome(delivery, woken) == Outcome({}, frozenset({7, 8}))
+    assert broken.closed == 1
+    assert str(delivery.trouble) == "the broker did not take a pack: KafkaTimeoutError"
+    wait_until(lambda: delivery.room() == BYTES_IN_FLIGHT)
+    delivery.send([PARCEL])
+    assert outcome(delivery, woken) == Outcome({7: 0}, frozenset())
+    assert delivery.trouble is None
 
 
 @pytest.mark.parametrize("error", [KafkaTimeoutError("no metadata"), ValueError("Unrecognized partition")])
-def test_a_pack_that_kafka_does_not_take_has_failed(error):
-    kafka = FakeKafka(refuses=error)
-    delivery = delivery_of(kafka)
-    send(delivery, pack(1))
-    assert delivery.counters() == Counters(failed=10)
-    with pytest.raises(DeliveryError, match="10 failed"):
-        delivery.wait(0)
+def test_a_pack_that_kafka_does_not_take_is_lost(deliver, error):
+    delivery, woken = deliver(FakeKafka(refuses=error), FakeKafka())
+    delivery.send([PARCEL])
+    assert outcome(delivery, woken).lost == {7}
+    assert str(delivery.trouble) == f"the broker did not take a pack: {type(error).__name__}"
 
 
-def test_waiting_names_what_is_missing():
+def test_an_answer_that_comes_after_the_loss_is_told_too(deliver):
+    late, futures = FakeKafka(), [Future(), Future()]
+    late.send = lambda topic, **record: futures.pop()
+    first, second = futures[1], futures[0]
+    delivery, woken = deliver(late, FakeKafka())
+    delivery.send([PARCEL, Parcel(8, 0, 0, b"other")])
+    wait_until(lambda: not futures)
+    second.failure(KafkaTimeoutError("too late"))
+    assert outcome(delivery, woken).lost == {7, 8}
+    first.success(SimpleNamespace(timestamp=5))
+    assert outcome(delivery, woken) == Outcome({7: 5}, frozenset())
+
+
+def test_there_is_no_room_until_a_broker_answers(deliver, caplog):
+    absent = DeliveryError("no Kafka broker answers at nowhere: KafkaTimeoutError")
+    come = threading.Event()
+    kafka = FakeKafka(acknowledges=True)
+    connections = Connections(absent, kafka, come)
+    delivery = Delivery(connections.connect, "reports", lambda: None)
+    delivery.start()
+    wait_until(lambda: connections.attempts > 3)
+    assert delivery.room() == 0
+    assert str(delivery.trouble) == str(absent)
+    come.set()
+    wait_until(delivery.room)
+    delivery.send([PARCEL])
+    wait_until(lambda: kafka.sent)
+    delivery.close()
+    assert caplog.text.count("packs wait in the outbox") == 1
+
+
+def test_a_wrong_topic_is_told(deliver):
+    delivery, woken = deliver(TopicError("topic reports must have 4 partitions, got 3"))
+    assert woken.wait(10)
+    assert isinstance(delivery.trouble, TopicError)
+
+
+def test_closing_closes_kafka(deliver):
     kafka = FakeKafka()
-    delivery = delivery_of(kafka)
-    send(delivery, pack(1))
-    with pytest.raises(DeliveryError, match=r"0 failed, 10 not acknowledged within 0.01 s$"):
-        delivery.wait(0.01)
-
-
-def test_a_pack_is_waited_for_before_it_is_sent():
-    """The ticking thread may hold packs that no buffer has any more and Kafka has not yet."""
-    kafka = FakeKafka()
-    delivery = delivery_of(kafka)
-    delivery.expect([pack(1)])
-    with pytest.raises(DeliveryError, match="10 not acknowledged"):
-        delivery.wait(0)
-
-
-def test_losses_are_logged_once(capsys):
-    kafka = FakeKafka()
-    delivery = delivery_of(kafka)
-    send(delivery, pack(1))
-    kafka.fail(KafkaTimeoutError("too late"))
-    delivery.warn()
-    delivery.warn()
-    log = capsys.readouterr().out
-    assert log.count("reports lost") == 1
-    assert "KafkaTimeoutError" in log
-
-
-def test_closing_closes_kafka():
-    kafka = FakeKafka()
-    delivery_of(kafka).close(0.0)
-    assert kafka.is_closed
+    delivery, _ = deliver(kafka)
+    delivery.send([PARCEL])
+    wait_until(lambda: kafka.sent)
+    delivery.close()
+    assert kafka.closed == 1

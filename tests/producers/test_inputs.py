@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from sources import RepeatableWords, ScriptedWords
+from sources import ScriptedWords
 
 from estimators.collection import Collection
 from estimators.krr import KRR
 from producers.buckets import Buckets
-from producers.inputs import clients_of, integers, texts, window_starts
+from producers.inputs import clients_of, integers, text_sets, texts, window_starts
 from producers.wire import MAX_WINDOW_START
 
 CANARY = "canary-7391"
@@ -49,6 +49,46 @@ def test_what_is_not_text_is_refused_with_advice(given, types):
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        [{"AA"}, ["B6", "9E", "B6"], (), frozenset()],
+        ({"AA"}, ("B6", "9E", "B6"), [], set()),
+        np.array([{"AA"}, ("B6", "9E", "B6"), [], set()], object),
+    ],
+)
+def test_sets_of_texts(given):
+    members, sizes = text_sets("values", given)
+    assert members == ["AA", "B6", "9E", "B6"]
+    assert sizes.tolist() == [1, 3, 0, 0]
+
+
+def test_one_set_of_texts():
+    members, sizes = text_sets("values", {"AA", "B6"})
+    assert sorted(members) == ["AA", "B6"]
+    assert sizes.tolist() == [2]
+    assert text_sets("values", [])[1].tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            ["AA", {"B6"}],
+            "must be sets, lists or tuples of text, got str; a value of two texts is [['AA', 'B6']]",
+        ),
+        ([{"AA"}, None, 9], "must be sets, lists or tuples of text, got NoneType, int; a value of two"),
+        ([{"AA", 7391}], "must be text, got int; quote or convert what looks like a number: '9', str(9)"),
+        (CANARY, "must be one or a list, tuple or array of them, got str"),
+        ({CANARY: 1}, "must be one or a list, tuple or array of them, got dict"),
+    ],
+)
+def test_what_is_no_set_of_texts_is_refused_with_advice(given, message):
+    with pytest.raises(TypeError) as caught:
+        text_sets("values of airports", given)
+    assert str(caught.value).startswith(f"values of airports {message}")
+
+
+@pytest.mark.parametrize(
     "given", [7391, None, b"7391", {CANARY: 1}, {CANARY}, np.array(CANARY), np.array([[CANARY]])]
 )
 def test_what_is_neither_one_nor_many_is_refused(given):
@@ -59,14 +99,18 @@ def test_what_is_neither_one_nor_many_is_refused(given):
     )
 
 
-@pytest.mark.parametrize("given", [[3, 2**70], (3, 2**70), [np.int64(3), 2**70]])
+@pytest.mark.parametrize(
+    "given", [[3, 2**70, -(2**70)], (3, 2**70, -(2**70)), [np.int64(3), 2**70, -(2**70)]]
+)
 def test_integers_of_many(given):
-    assert list(integers("values", given)) == [3, 2**70]
+    assert integers("values", given).tolist() == [3, 2**63 - 1, -(2**63)]
+    assert integers("values", [-1, 2**40]).tolist() == [-1, 2**40]
+    assert integers("values", []).tolist() == []
 
 
 def test_one_integer_and_an_array():
-    assert integers("values", 3) == [3]
-    assert integers("values", np.uint8(3)) == [3]
+    assert integers("values", 3).tolist() == [3]
+    assert integers("values", np.uint8(3)).tolist() == [3]
     array = np.arange(3, dtype=np.uint8)
     assert integers("values", array) is array
 
@@ -135,9 +179,11 @@ def test_a_wrong_number_of_times_is_refused(at):
 
 
 def place(collection, values, *draws):
-    buckets = Buckets(collection)
-    found = buckets.find(values)
-    return buckets.place(found, ScriptedWords(*draws)).tolist(), buckets.unknown
+    buckets = Buckets(collection, collection.width)
+    source = ScriptedWords(*draws)
+    placed = buckets.place(buckets.settle(buckets.find(values)), source)
+    assert source.is_used_up
+    return placed.tolist(), buckets.unknown
 
 
 def test_listed_values_have_their_index():
@@ -150,8 +196,8 @@ def test_integers_are_their_own_buckets(values):
 
 
 def test_unknown_values_are_other():
-    assert place(CARRIER_OTHER, ["ZZ", "AA", ""], [0, 0, 0]) == ([3, 0, 3], 2)
-    assert place(LATENCY_OTHER, [100, 99, -1], [0, 0, 0]) == ([100, 99, 100], 2)
+    assert place(CARRIER_OTHER, ["ZZ", "AA", ""]) == ([3, 0, 3], 2)
+    assert place(LATENCY_OTHER, [100, 99, -1]) == ([100, 99, 100], 2)
 
 
 def test_unknown_values_without_other_are_a_uniform_bucket():
@@ -168,17 +214,13 @@ def test_unknown_integers_of_any_size(unknown):
 
 def test_the_same_words_are_drawn_whatever_the_values():
     for values in (["AA", "B6"], ["ZZ", "ZZ"]):
-        source = ScriptedWords([1, 2])
-        for collection in (CARRIER, CARRIER_OTHER):
-            source = ScriptedWords([1, 2])
-            buckets = Buckets(collection)
-            buckets.place(buckets.find(values), source)
-            assert source.is_used_up
+        place(CARRIER, values, [1, 2])
+        place(CARRIER_OTHER, values)
 
 
 def test_wrong_types_name_the_collection():
     with pytest.raises(TypeError, match=r"^values of carrier must be text, got int;"):
-        Buckets(CARRIER).find([9])
+        Buckets(CARRIER, 3).find([9])
     with pytest.raises(TypeError, match=r"^values of latency must be integers, got str;"):
-        Buckets(LATENCY).find(["9"])
-    assert Buckets(CARRIER).place(np.array([], np.int64), RepeatableWords(1)).tolist() == []
+        Buckets(LATENCY, 100).find(["9"])
+    assert place(CARRIER, [], []) == ([], 0)

@@ -1,7 +1,6 @@
 """The producer, with a stand-in for Kafka: what is refused, what leaves, what is counted."""
 
-import subprocess
-import sys
+import sqlite3
 import threading
 import time
 from dataclasses import fields
@@ -10,14 +9,18 @@ import numpy as np
 import pytest
 from fake_kafka import FakeKafka
 from kafka.errors import KafkaTimeoutError
-from sources import RepeatableWords
 
 from estimators.collection import Collection
 from estimators.krr import KRR
 from estimators.rappor import Rappor
-from producers import producer
-from producers.connection import DeliveryError
+from producers import delivery, producer, storekeeper
+from producers.budget import Allowance, Budget
+from producers.connection import DeliveryError, TopicError
+from producers.counters import Receipt
 from producers.producer import Producer
+from producers.producer_config import ProducerConfig
+from producers.progress import Progress, get_progress
+from producers.store import Store
 from producers.wire import bit_rows, buckets, decode
 
 NEVER = 3600.0
@@ -26,31 +29,40 @@ CARRIER = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9
 LATENCY = Collection("latency", KRR.from_epsilon(1000, 1.0))
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 DESTINATION = Collection("destination", BLOOM, memoize=True)
+FREE = tuple(Allowance(each, None) for each in (CARRIER, LATENCY, DESTINATION))
 
 
 @pytest.fixture
 def kafka(monkeypatch):
     """The connection that every Producer here gets."""
     fake = FakeKafka(acknowledges=True)
-    monkeypatch.setattr(producer, "connect", lambda *_: fake)
+    monkeypatch.setattr(storekeeper, "connect", fake.connect)
+    monkeypatch.setattr(delivery, "RETRY_SECONDS", (0.01,))
     return fake
 
 
 @pytest.fixture
 def make(kafka, tmp_path):
-    """Makes producers that are closed at the end; they tick only if told to."""
+    """Makes producers that are closed at the end; they tick only if told to, and wait as long as needed."""
     made = []
 
-    def make_one(*collections, **options):
-        options = {"pack_seconds": NEVER, **options}
-        collections = collections or (CARRIER, LATENCY, DESTINATION)
-        made.append(Producer(collections, "", "reports", 4, tmp_path, **options))
+    def make_one(*allowances, **options):
+        options = {"pack_seconds": NEVER, "block_milliseconds": 30_000, "data_dir": tmp_path, **options}
+        config = ProducerConfig(
+            allowances=allowances or FREE,
+            bootstrap_servers="",
+            topic="reports",
+            partitions=4,
+            **options,
+        )
+        made.append(Producer(config))
         return made[-1]
 
     yield make_one
+    kafka.acknowledges = True
     kafka.acknowledge()
     for each in made:
-        each.close(timeout=1.0)
+        each.close()
 
 
 def wait_until(happened, seconds=10):
@@ -66,10 +78,10 @@ def packs(kafka):
 
 def test_reports_leave_in_packs_of_their_collection_window_and_cohort(make, kafka):
     target = make()
-    target.report("carrier", ["AA", "B6", "9E"], at=119.5)
-    target.report("carrier", "AA", at=120)
-    target.report("latency", np.arange(5), at=[0, 60, 60, 60, 59])
-    target.report("destination", ["JFK"] * 40, at=0)
+    assert target.report("carrier", ["AA", "B6", "9E"], None, at=119.5) == Receipt(stored=3)
+    target.report("carrier", "AA", None, at=120)
+    target.report("latency", np.arange(5), None, at=[0, 60, 60, 60, 59])
+    target.report("destination", ["JFK"] * 40, None, at=0)
     target.flush()
     tally = {}
     for pack in packs(kafka):
@@ -82,24 +94,33 @@ def test_reports_leave_in_packs_of_their_collection_window_and_cohort(make, kafk
         (LATENCY.fingerprint, 60, 1, 1000): 3,
         (DESTINATION.fingerprint, 0, 2, 128): 40,
     }
-    assert target.counters().reports == {"carrier": 4, "latency": 5, "destination": 40}
-    assert target.counters().packs == len(kafka.sent)
-    assert target.counters().bytes == sum(len(record["value"]) for record in kafka.sent)
+    counters = target.counters()
+    assert counters.stored == counters.acknowledged == {"carrier": 4, "latency": 5, "destination": 40}
+    assert counters.packs == len(kafka.sent)
+    assert counters.bytes == sum(len(record["value"]) for record in kafka.sent)
+    assert (counters.backlog.packs, counters.backlog.bytes) == (0, 0)
 
 
 def test_reports_without_a_time_are_of_now(make, kafka):
     before = int(time.time()) // 60 * 60
     target = make()
-    target.report("carrier", "AA")
+    target.report("carrier", "AA", None)
     target.flush()
     assert before <= packs(kafka)[0].window_start <= time.time()
+
+
+def test_nothing_is_nothing(make, kafka):
+    target = make()
+    assert target.report("carrier", [], None) == Receipt()
+    target.flush()
+    assert kafka.sent == []
 
 
 def test_what_is_sent_is_randomized_by_the_mechanism_of_the_collection(make, kafka):
     """20,000 reports of one value: the share of the truth within 5 standard deviations of p, about 6e-7."""
     target = make()
-    target.report("carrier", ["B6"] * 20_000)
-    target.report("destination", ["JFK"] * 20_000)
+    target.report("carrier", ["B6"] * 20_000, None)
+    target.report("destination", ["JFK"] * 20_000, None)
     target.flush()
     krr, rappor = CARRIER.mechanism, DESTINATION.mechanism
     sent = np.concatenate([buckets(pack) for pack in packs(kafka) if pack.mechanism == 1])
@@ -111,78 +132,84 @@ def test_what_is_sent_is_randomized_by_the_mechanism_of_the_collection(make, kaf
     assert least - 0.002 < ones < most + 0.002
 
 
-def stream(make, kafka, monkeypatch, values, destinations, clients):
-    """All that leaves for some values, with the same words drawn for every stream."""
-    kafka.sent.clear()
-    monkeypatch.setattr(producer, "Keystream", lambda: RepeatableWords(3))
-    target = make(pack_reports=7)
-    for start in range(0, 60, 20):
-        part = slice(start, start + 20)
-        target.report("carrier", values[part], clients[part], at=start)
-        target.report("destination", destinations[part], clients[part], at=start)
-        target.report("destination", destinations[part], at=start)
+def test_what_is_over_a_limit_is_refused_and_never_sent(make, kafka):
+    day = Budget(epsilon=3.0, delta=1e-6, period_seconds=86_400)
+    target = make(Allowance(CARRIER, day, reports_per_window=2))
+    now = int(time.time())
+    receipt = target.report("carrier", ["AA"] * 5, ["ann", "ann", "ann", "ben", "ben"], at=now)
+    assert receipt == Receipt(stored=4, refused=1)
+    assert target.report("carrier", "AA", "ben", at=now - 100_000) == Receipt(refused=1)
+    assert target.report("carrier", ["AA"] * 2, ["ann", "ben"], at=now + 60) == Receipt(stored=2)
+    assert target.report("carrier", ["AA"] * 2, ["ann", "ben"], at=now + 120) == Receipt(refused=2)
     target.flush()
-    return kafka.sent[:]
+    assert sum(pack.reports for pack in packs(kafka)) == 6
+    counters = target.counters()
+    assert counters.stored == {"carrier": 6}
+    assert counters.refused == {
+        ("carrier", "over_window"): 1,
+        ("carrier", "too_late"): 1,
+        ("carrier", "over_budget"): 2,
+    }
+    assert 0.7 < counters.backlog.budget_used["carrier"] <= 1
 
 
-def test_two_streams_that_differ_in_values_only_differ_in_payload_only(make, kafka, monkeypatch):
-    """Number, order, size, partition, id, cohort and window of packs: the same, unknown values included."""
-    clients = [f"client-{number}" for number in range(60)]
-    strange = ["\udc80", "Zürich", "x" * 5000]
-    plain = stream(make, kafka, monkeypatch, ["AA"] * 60, ["JFK"] * 60, clients)
-    mixed = stream(make, kafka, monkeypatch, ["ZZ", "9E", ""] * 20, strange * 20, clients)
-    assert len(plain) == len(mixed) > 20
-    for left, right in zip(plain, mixed, strict=True):
-        assert {**left, "value": 0} == {**right, "value": 0}
-        assert left["value"][:48] == right["value"][:48]
-        assert len(left["value"]) == len(right["value"])
-    assert [record["value"] for record in plain] != [record["value"] for record in mixed]
+def test_one_report_must_be_within_the_budget_of_clients_of_their_own(make, kafka):
+    target = make(Allowance(LATENCY, Budget(0.5, 1e-6, 86_400)))
+    with pytest.raises(ValueError, match=r"^epsilon of one report to latency must be in \(0, 0.5\], its"):
+        target.report("latency", 1, None)
+    target.flush()
+    assert kafka.sent == []
+
+
+def test_what_was_spent_is_known_to_the_next_producer(make):
+    allowance = Allowance(LATENCY, Budget(1.5, 1e-6, 86_400 * 365))
+    first = make(allowance)
+    assert first.report("latency", 1, "ann").stored == 1
+    first.close()
+    assert make(allowance).report("latency", 1, "ann").refused == 1
 
 
 def test_no_trace_of_client_or_value_leaves(make, kafka):
     target = make()
-    target.report("destination", [CANARY] * 100, ["client-5519"] * 100)
-    target.report("carrier", [CANARY] * 100, ["client-5519"] * 100)
+    target.report("destination", [CANARY] * 100, None)
+    target.report("destination", [CANARY], ["client-5519"])
+    target.report("carrier", [CANARY], ["client-5519"])
     target.flush()
     for record in kafka.sent:
         assert set(record) == {"topic", "value", "partition", "timestamp_ms"}
         assert record["timestamp_ms"] % 60_000 == 0
         assert CANARY.encode() not in record["value"]
         assert b"5519" not in record["value"]
-    (cohort,) = {pack.cohort for pack in packs(kafka) if pack.mechanism == 2}
-    assert 0 <= cohort < 8
 
 
-def test_unknown_values_are_counted_here_only(make, capsys):
+def test_unknown_values_are_counted_here_only(make, caplog):
     """Two streams that differ in unknown values alone say the same: how many there were is a true count."""
+    make().close()  # makes the secret, and says so
+    caplog.clear()
     said = []
     for values, unknown in ((["AA", CANARY, ""], 2), (["AA", "AA", "AA"], 0)):
         target = make()
-        target.report("carrier", values)
+        target.report("carrier", values, None)
         assert target.unknown() == {"carrier": unknown, "latency": 0, "destination": 0}
         assert "unknown" not in {field.name for field in fields(target.counters())}
         target.close()
-        said.append(capsys.readouterr())
+        said.append(list(caplog.messages))
+        caplog.clear()
     assert said[0] == said[1]
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (("nobody", CANARY), ValueError, "collection must be one of carrier, latency, destination"),
+        (("nobody", CANARY, None), ValueError, "collection must be one of carrier, latency, destination"),
         (
-            ("carrier", 7391),
+            ("carrier", 7391, None),
             TypeError,
             "values of carrier must be one or a list, tuple or array of them, got int",
         ),
-        (("carrier", ["AA", 7391]), TypeError, "values of carrier must be text, got int; quote or convert"),
-        (
-            ("carrier", ["AA", None]),
-            TypeError,
-            "values of carrier must be text, got NoneType; quote or convert",
-        ),
-        (("latency", [1, float("nan")]), TypeError, "values of latency must be integers, got float; convert"),
-        (("destination", [CANARY, 7391]), TypeError, "values of destination must be text, got int; quote"),
+        (("carrier", ["AA", 7391], None), TypeError, "values of carrier must be text, got int; quote"),
+        (("latency", [1, float("nan")], None), TypeError, "values of latency must be integers, got float;"),
+        (("destination", [CANARY, 7391], None), TypeError, "values of destination must be text, got int;"),
         (
             ("carrier", ["AA", CANARY], [CANARY]),
             ValueError,
@@ -213,99 +240,46 @@ def test_what_is_wrong_is_refused_whole_and_not_shown(make, kafka, arguments, er
     assert sum(target.unknown().values()) == 0
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [
-        ("pack_reports", 0, "pack_reports must be in [1, 1000000], got 0"),
-        ("pack_reports", 1_000_001, "pack_reports must be in [1, 1000000], got 1000001"),
-        ("pack_seconds", 0, "pack_seconds must be in (0, 3600], got 0"),
-        ("pack_seconds", 3601, "pack_seconds must be in (0, 3600], got 3601"),
-        ("block_seconds", -0.1, "block_seconds must be in [0, 3600], got -0.1"),
-        ("bytes_in_flight", 999_999, "bytes_in_flight must be in [1000000, inf), got 999999"),
-        ("connect_seconds", 0, "connect_seconds must be in (0, 3600], got 0"),
-    ],
-)
-def test_options_out_of_range_are_refused(make, option, value, message):
-    with pytest.raises(ValueError, match="must be in") as caught:
-        make(**{option: value})
-    assert str(caught.value) == message
-
-
-def test_two_collections_of_one_name_are_refused(make):
-    with pytest.raises(ValueError, match=r"^names of collections must be distinct, got carrier twice$"):
-        make(CARRIER, LATENCY, CARRIER)
-
-
 def test_nothing_is_reported_after_close(make, kafka):
     target = make()
-    target.report("carrier", "AA")
+    target.report("carrier", "AA", None)
     target.close()
     assert len(kafka.sent) == 1
-    assert kafka.is_closed
+    assert kafka.closed == 1
     target.close()
-    with pytest.raises(RuntimeError, match=r"^the producer is closed$"):
-        target.report("carrier", "AA")
+    for call in (lambda: target.report("carrier", "AA", None), target.flush):
+        with pytest.raises(RuntimeError, match=r"^the producer is closed$"):
+            call()
+    assert target.counters().acknowledged == {"carrier": 1}
 
 
 def test_a_context_manager_flushes(make, kafka):
     with make() as target:
-        target.report("carrier", "AA")
+        target.report("carrier", "AA", None)
     assert len(kafka.sent) == 1
-    assert kafka.is_closed
+    assert kafka.closed == 1
 
 
 def test_packs_that_are_not_full_leave_at_a_tick(make, kafka):
     target = make(pack_seconds=0.02)
-    target.report("carrier", "AA")
+    target.report("carrier", "AA", None)
     wait_until(lambda: len(kafka.sent) == 1)
-
-
-def test_ticks_are_jittered(make):
-    target = make(pack_seconds=8.0)
-    waits = [target._jittered() for _ in range(1000)]
-    assert 2.0 <= min(waits) < 2.1
-    assert 5.9 < max(waits) < 6.0
-
-
-def test_a_report_waits_no_longer_than_it_may(make, kafka):
-    """Two packs of 400 kB fit; three more wait for 1 s in all, not each, and are dropped."""
-    kafka.acknowledges = False
-    target = make(LATENCY, bytes_in_flight=1_000_000, pack_reports=200_000, block_seconds=1.0)
-    target.report("latency", np.zeros(400_000, np.int64))
-    started = time.monotonic()
-    target.report("latency", np.zeros(600_000, np.int64))
-    assert 1.0 <= time.monotonic() - started < 2.5
-    assert target.counters().dropped == 600_000
-    kafka.acknowledge()
-    with pytest.raises(DeliveryError, match="600000 dropped for want of room, 0 failed, 0 not acknowledged"):
-        target.flush(timeout=0.0)
-    assert target.counters().reports == {"latency": 400_000}
-
-
-def test_losses_are_logged_at_a_tick(make, kafka, capsys):
-    kafka.refuses = KafkaTimeoutError("no metadata")
-    target = make(pack_seconds=0.02)
-    target.report("carrier", [CANARY])
-    wait_until(lambda: "reports lost" in capsys.readouterr().out)
-    assert target.counters().failed == 1
-    with pytest.raises(DeliveryError, match="1 failed"):
-        target.flush()
 
 
 def test_a_long_batch_is_randomized_in_parts(make, kafka):
     target = make()
-    target.report("latency", np.arange(150_000) % 1000, at=np.arange(150_000) // 75_000 * 60)
+    target.report("latency", np.arange(150_000) % 1000, None, at=np.arange(150_000) // 75_000 * 60)
     target.flush()
     assert sum(pack.reports for pack in packs(kafka) if pack.window_start == 60) == 75_000
-    assert target.counters().reports == {"latency": 150_000}
+    assert target.counters().acknowledged == {"latency": 150_000}
 
 
 def test_threads_lose_and_double_nothing(make, kafka):
     target = make(pack_reports=10, pack_seconds=0.01)
+    receipts = []
 
     def work():
-        for _ in range(200):
-            target.report("latency", [1, 2, 3])
+        receipts.extend(target.report("latency", [1, 2, 3], None) for _ in range(50))
 
     threads = [threading.Thread(target=work) for _ in range(6)]
     for thread in threads:
@@ -314,42 +288,141 @@ def test_threads_lose_and_double_nothing(make, kafka):
         thread.join()
     target.flush()
     sent = packs(kafka)
-    assert sum(pack.reports for pack in sent) == target.counters().reports["latency"] == 6 * 200 * 3
+    assert receipts == [Receipt(stored=3)] * 300
+    assert sum(pack.reports for pack in sent) == target.counters().acknowledged["latency"] == 900
     assert len({pack.pack_id for pack in sent}) == len(sent)
 
 
-FORK = """
-import os, pathlib, sys
-from producers import producer
+def test_kafka_may_come_later(make, kafka):
+    kafka.refuses = KafkaTimeoutError("no metadata")
+    target = make()
+    assert target.report("latency", [1, 2, 3], None) == Receipt(stored=3)
+    with pytest.raises(
+        DeliveryError,
+        match=r"^not all was acknowledged within 0.05 s; the rest stays in the outbox; "
+        r"the broker did not take a pack: KafkaTimeoutError$",
+    ):
+        target.flush(timeout=0.05)
+    assert target.counters().backlog.packs == 1
+    kafka.refuses = None
+    target.flush()
+    assert target.counters().acknowledged == {"latency": 3}
 
-class Kafka:
-    def close(self, timeout): pass
 
-producer.connect = lambda *_: Kafka()
-target = producer.Producer([], "", "reports", 4, pathlib.Path(sys.argv[1]), pack_seconds=3600)
-target._lock.acquire()  # as the ticking thread may hold it at the moment of the fork
-child = os.fork()
-if child == 0:
-    for call in (lambda: target.report("x", "y"), target.flush, target.close):
-        try:
+def test_what_is_not_acknowledged_is_sent_again_by_the_next_producer(make, kafka):
+    """The same record, pack id included, to the same partition."""
+    kafka.acknowledges = False
+    first = make()
+    first.report("latency", [1, 2, 3], None)
+    with pytest.raises(DeliveryError, match="the rest stays in the outbox"):
+        first.close(timeout=0.2)
+    kafka.acknowledges = True
+    make().flush()
+    assert len(kafka.sent) == 2
+    assert kafka.sent[0] == kafka.sent[1]
+
+
+def test_a_wrong_topic_is_told_at_once_and_nothing_is_sent(make, kafka, monkeypatch):
+    def refuse(*_):
+        raise TopicError("topic reports must have 4 partitions, got 3")
+
+    monkeypatch.setattr(storekeeper, "connect", refuse)
+    target = make()
+    target.report("latency", [1, 2, 3], None)
+    for call in (target.flush, target.close):
+        with pytest.raises(DeliveryError, match=r"^topic reports must have 4 partitions, got 3$"):
             call()
-        except RuntimeError as error:
-            print(error, flush=True)
-    os._exit(0)
-target._lock.release()
-os.waitpid(child, 0)
-target.close()
-"""
+    assert kafka.sent == []
 
 
-def test_a_forked_copy_refuses_to_work(tmp_path):
-    """Else what was buffered would be sent, and counted, twice."""
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORK, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=True,
-    )
-    message = "the producer belongs to the process that made it; make another after a fork"
-    assert run.stdout.splitlines()[:3] == [message] * 3
+def test_a_full_outbox_drops_and_counts(make, kafka):
+    kafka.acknowledges = False
+    target = make(outbox_bytes=1_000_000)
+    receipts = [target.report("latency", np.zeros(100_000, np.int64), None) for _ in range(10)]
+    total = sum(receipts, Receipt())
+    assert total.stored + total.dropped == 1_000_000
+    assert 300_000 < total.stored <= 500_000
+    kafka.acknowledges = True
+    kafka.acknowledge()
+    with pytest.raises(DeliveryError, match=rf"^{total.dropped} reports were dropped since the last flush$"):
+        target.flush()
+    target.flush()
+    assert target.report("latency", 1, None) == Receipt(stored=1)
+    assert target.counters().dropped == {"latency": total.dropped}
+    target.flush()
+    assert sum(pack.reports for pack in packs(kafka)) == total.stored + 1
+
+
+def lock(folder):
+    connection = sqlite3.connect(folder / "producer.sqlite", isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    return connection
+
+
+def test_a_caller_waits_no_longer_than_it_may(make, kafka, tmp_path, monkeypatch):
+    """The store is locked by somebody: four batches of 6 MB in a queue of 16 MB, 0.3 s in all, not each."""
+    monkeypatch.setattr(producer, "PART_REPORTS", 600_000)
+    monkeypatch.setattr(producer, "PART_BYTES", 10**9)
+    target = make(block_milliseconds=300)
+    held = lock(tmp_path)
+    target.report("latency", 1, None)
+    started = time.monotonic()
+    receipt = target.report("latency", np.zeros(2_400_000, np.int64), None)
+    assert 0.3 <= time.monotonic() - started < 1.3
+    assert receipt.pending + receipt.dropped == 2_400_000
+    assert receipt.dropped >= 600_000 <= receipt.pending
+    held.execute("ROLLBACK")
+    held.close()
+    wait_until(lambda: target.counters().stored.get("latency", 0) == 1 + receipt.pending)
+    with pytest.raises(DeliveryError, match=f"{receipt.dropped} reports were dropped"):
+        target.flush()
+    assert sum(pack.reports for pack in packs(kafka)) == 1 + receipt.pending
+
+
+def test_a_store_that_fails_drops_and_tells_it(make, kafka, tmp_path, monkeypatch, caplog):
+    """What was kept before is sent; nothing of what failed is."""
+    monkeypatch.setattr("producers.rounds.Store", lambda folder: Store(folder, busy_seconds=0.01))
+    target = make()
+    assert target.report("latency", [1, 2], None).stored == 2
+    held = lock(tmp_path)
+    assert target.report("latency", [3, 4, 5], None) == Receipt(dropped=3)
+    assert target.report("latency", [3, 4, 5], None) == Receipt(dropped=3)
+    with pytest.raises(DeliveryError, match=r"^store .*another process holds it; .*; 6 reports were dropped"):
+        target.flush()
+    held.execute("ROLLBACK")
+    held.close()
+    assert target.report("latency", [6], None).stored == 1
+    target.flush()
+    assert sum(pack.reports for pack in packs(kafka)) == 3
+    assert caplog.text.count("the store failed") == 1
+
+
+def test_the_place_in_the_input_is_kept_with_the_reports(make, tmp_path, kafka):
+    kafka.acknowledges = False
+    target = make(outbox_bytes=1_000_000)
+    place = Progress(inode=5, bytes_done=100, lines=3, digest=b"x" * 32)
+    assert target.report("latency", [1, 2], None, progress=("/in.csv", place)).stored == 2
+    beyond = Progress(inode=5, bytes_done=200, lines=6, digest=b"y" * 32)
+    too_many = np.zeros(600_000, np.int64)
+    assert target.report("latency", too_many, None, progress=("/in.csv", beyond)).dropped == 600_000
+    store = Store(tmp_path)
+    assert get_progress(store, "/in.csv") == place
+    store.close()
+    target.report("latency", [], None, progress=("/in.csv", beyond))
+    store = Store(tmp_path)
+    assert get_progress(store, "/in.csv") == beyond
+    store.close()
+    kafka.acknowledges = True
+    kafka.acknowledge()
+    with pytest.raises(DeliveryError, match="600000 reports were dropped"):
+        target.flush()
+
+
+def test_a_pack_that_comes_too_late_is_counted_as_expired(make, kafka):
+    """Window 0 to 60, grace 30: appended at 90 s it is in time, a millisecond later it is not."""
+    target = make()
+    for append_ms, expired in ((90_000, 0), (90_001, 3)):
+        kafka.append_ms = append_ms
+        target.report("latency", [1, 2, 3], None, at=0)
+        target.flush()
+        assert target.counters().expired.get("latency", 0) == expired

@@ -1,4 +1,4 @@
-"""The randomizers: thresholds word by word, then frequencies, then broken ones that the check must catch.
+"""The randomizers: thresholds to the word, then frequencies, then broken ones that the check must catch.
 
 Statistical checks: 256 bit frequencies (each of 128 bits, as 1 and as 0) or k buckets, each compared with its
 binomial law at false-alarm rate 1e-6 in all (Bonferroni, normal quantile). With REPORTS = 40,000 a frequency
@@ -9,18 +9,20 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from sources import RepeatableWords, ScriptedWords
+from hypothesis import given
+from hypothesis import strategies as st
+from sources import RepeatableWords, ScriptedWords, spelled
 
 from estimators.krr import KRR
 from estimators.rappor import Rappor
-from producers import randomizers
-from producers.randomizers import instantaneous, permanent, randomize_krr
+from estimators.rappor_hot import HotRappor
+from producers.randomizers import at_most, bernoulli, instantaneous, permanent, randomize_krr
 
 REPORTS = 40_000
 FALSE_ALARM = 1e-6
 KRR_4 = KRR.from_epsilon(4, 1.0)
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
-SMALL = Rappor.from_probabilities(8, 1, 1, 0.25, 0.35, 0.65)
+WORD = Rappor.from_probabilities(64, 1, 1, 0.3, 0.35, 0.65)
 
 
 def z_of(observed, trials, probability):
@@ -73,42 +75,97 @@ def test_krr_refuses_what_is_no_bucket_and_does_not_show_it(wrong):
 
 
 def test_krr_of_nothing():
-    assert randomize_krr(np.array([], np.int64), KRR_4, ScriptedWords()).tolist() == []
+    assert randomize_krr(np.array([], np.int64), KRR_4, ScriptedWords([], [])).tolist() == []
 
 
-def test_krr_in_chunks(monkeypatch):
-    monkeypatch.setattr(randomizers, "CHUNK_REPORTS", 2)
-    words = ScriptedWords([0, 2**64 - 1], [0, 0], [0], [0])
-    assert randomize_krr(np.array([1, 2, 3]), KRR_4, words).tolist() == [1, 0, 3]
-    assert words.is_used_up
-
-
-# RAPPOR, word by word
+# RAPPOR, lane by lane
 
 
 def row(*ones):
-    return np.packbits(np.isin(np.arange(8), ones)[np.newaxis], axis=1, bitorder="little")
+    return np.packbits(np.isin(np.arange(64), ones)[np.newaxis], axis=1, bitorder="little")
+
+
+def lowest_place(*thresholds):
+    return min((threshold & -threshold).bit_length() - 1 for threshold in thresholds)
 
 
 def test_permanent_flips_below_the_threshold_and_not_at_it():
-    edge = [SMALL.flip_threshold - 1, SMALL.flip_threshold]
-    words = ScriptedWords([[*edge, *edge, 0, 2**32 - 1, 2**32 - 1, 2**32 - 1]])
-    assert np.array_equal(permanent(row(0, 1, 7), SMALL, words), row(1, 2, 4, 7))
+    """Lanes whose digits spell T-1 and T, under bits of both kinds; other lanes spell 2**32 - 1."""
+    edge = WORD.flip_threshold
+    numbers = [[edge - 1, edge, edge - 1, edge, 0] + [2**32 - 1] * 59]
+    words = ScriptedWords(*spelled(numbers, lowest_place(edge)))
+    assert np.array_equal(permanent(row(0, 1, 63), WORD, words), row(1, 2, 4, 63))
+    assert words.is_used_up
 
 
 def test_instantaneous_compares_each_bit_with_its_own_threshold():
-    low, high = SMALL.p_threshold, SMALL.q_threshold
-    words = ScriptedWords([[low - 1, low, high - 1, high, low - 1, low, high - 1, high]])
-    assert np.array_equal(instantaneous(row(0, 1, 2, 3), SMALL, words), row(0, 1, 2, 4))
+    low, high = WORD.p_threshold, WORD.q_threshold
+    numbers = [[low - 1, low, high - 1, high, low - 1, low, high - 1, high] + [2**32 - 1] * 56]
+    words = ScriptedWords(*spelled(numbers, lowest_place(low, high)))
+    assert np.array_equal(instantaneous(row(0, 1, 2, 3), WORD, words), row(0, 1, 2, 4))
+    assert words.is_used_up
 
 
+thresholds = st.integers(0, 2**32 - 1) | st.integers(0, 7).map(lambda digits: digits << 29)
+
+
+@given(thresholds, thresholds, st.lists(st.integers(0, 2**32 - 1), min_size=60, max_size=60))
+def test_a_bit_is_one_iff_its_number_is_below_its_threshold(if_one, if_zero, numbers):
+    """The definition, for any pair of thresholds, T-1 and T of each among the numbers."""
+    edges = [max(if_one - 1, 0), if_one, max(if_zero - 1, 0), if_zero]
+    numbers = np.array([edges + numbers, numbers + edges], np.uint64)
+    rows = RepeatableWords(1).words64(2).view(np.uint8).reshape(2, 8)
+    lowest = lowest_place(if_one, if_zero) if if_one and if_zero else lowest_place(if_one or if_zero)
+    words = ScriptedWords(*spelled(numbers, lowest) if if_one or if_zero else ())
+    expected = numbers < np.where(bits(rows), np.uint64(if_one), np.uint64(if_zero))
+    assert np.array_equal(bits(bernoulli(rows, if_one, if_zero, words)), expected)
+    assert words.is_used_up
+
+
+@pytest.mark.parametrize(
+    ("f", "p", "q", "draws"), [(0.5, 0.5, 0.75, (2, 2)), (0.25, 0.25, 0.75, (3, 2)), (0, 0.5, 0.75, (0, 2))]
+)
+def test_only_the_digits_above_the_lowest_one_are_drawn(f, p, q, draws):
+    """A word for 64 bits and digit: f/2 = 0.25 and q = 0.75 have two binary digits, p = 0.5 has one."""
+    mechanism = Rappor.from_probabilities(128, 2, 8, f, p, q)
+    for step, count in zip((permanent, instantaneous), draws, strict=True):
+        words = ScriptedWords(*[[[0, 0]] * 3] * count)
+        step(np.zeros((3, 16), np.uint8), mechanism, words)
+        assert words.is_used_up
+
+
+def test_without_permanent_noise_the_permanent_response_is_the_truth():
+    mechanism = Rappor.from_probabilities(64, 1, 1, 0, 0.35, 0.65)
+    assert np.array_equal(permanent(row(3), mechanism, ScriptedWords()), row(3))
+
+
+@pytest.mark.parametrize("size", [1, 2, 8, 9, 17, 512])
 @pytest.mark.parametrize("step", [permanent, instantaneous])
-def test_rappor_in_chunks_draws_rows_in_order(monkeypatch, step):
-    rows = RepeatableWords(1).words64(6).view(np.uint8).reshape(3, 16)
-    whole = step(rows, BLOOM, RepeatableWords(2))
-    monkeypatch.setattr(randomizers, "CHUNK_BITS", 256)
-    assert np.array_equal(step(rows, BLOOM, RepeatableWords(2)), whole)
-    assert step(rows[:0], BLOOM, ScriptedWords()).shape == (0, 16)
+def test_rows_of_any_length_are_noised_to_their_end(step, size):
+    """A bit that never is 1, or never 0, among 400 rows has probability below 1e-15 for the rarest noise."""
+    mechanism = HotRappor.from_probabilities(8 * size, 1, 0.25, 0.35, 0.65)
+    for filled, seed in ((0, 1), (255, 2)):
+        rows = np.full((400, size), filled, np.uint8)
+        shown = bits(step(rows, mechanism, RepeatableWords(seed)))
+        assert shown.shape == (400, 8 * size)
+        assert 0 < shown.mean(axis=0).min() <= shown.mean(axis=0).max() < 1
+    assert step(rows[:0], mechanism, ScriptedWords(*[np.empty((0, -(-size // 8)))] * 32)).shape == (0, size)
+
+
+def test_at_most_keeps_the_bits_with_the_smallest_words():
+    words = np.arange(128)[::-1].reshape(2, 64)
+    rows = np.concatenate([row(1, 5, 9, 62), row(7)])
+    kept = at_most(rows, 2, ScriptedWords(words))
+    assert np.array_equal(kept, np.concatenate([row(9, 62), row(7)]))
+
+
+def test_every_subset_is_equally_likely():
+    """Ten subsets of 3 of 5 bits, 40,000 rows, false alarm 1e-6: catches one that is 14 % too rare."""
+    kept = at_most(np.repeat(row(0, 7, 8, 30, 63), REPORTS, axis=0), 3, RepeatableWords(1))
+    subsets, counts = np.unique(kept, axis=0, return_counts=True)
+    assert len(subsets) == 10
+    assert (bits(subsets).sum(axis=1) == 3).all()
+    assert np.abs(z_of(counts, REPORTS, 0.1)).max() < worst_allowed(10)
 
 
 # frequencies

@@ -21,9 +21,9 @@ def test_words_are_the_aes_ctr_keystream_little_endian(monkeypatch):
     blocks = b"".join(encryptor.update(counter.to_bytes(16, "big")) for counter in range(3))
     stream = Keystream()
     assert stream.words64(3).tobytes() == blocks[:24]
-    assert stream.words32((2, 3)).tobytes() == blocks[24:48]
+    assert stream.words64((1, 3)).tobytes() == blocks[24:48]
     monkeypatch.undo()
-    assert stream.words32((2, 3)).shape == (2, 3)
+    assert stream.words64((2, 3)).shape == (2, 3)
     assert stream.words64(0).shape == (0,)
 
 
@@ -76,7 +76,7 @@ def test_no_word_without_a_key(monkeypatch):
     stream.forget()
     monkeypatch.setattr(os, "urandom", refuse)
     with pytest.raises(OSError, match="no entropy"):
-        stream.words32((1, 1))
+        stream.words64((1, 1))
 
 
 FORK = """

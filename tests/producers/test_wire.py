@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estimators.krr import KRR
+from estimators.longitudinal import LongitudinalKRR
 from estimators.rappor import Rappor
+from estimators.rappor_hot import HotRappor
 from producers import wire
 from producers.wire import Pack, WireError, bit_rows, buckets, decode, encode, partition_of
 
@@ -177,3 +179,5 @@ def test_partition_is_the_little_endian_id_modulo_partitions():
 def test_mechanism_numbers():
     assert wire.mechanism_number(KRR.from_epsilon(4, 1.0)) == 1
     assert wire.mechanism_number(Rappor.from_probabilities(8, 1, 1, 0.5, 0.25, 0.75)) == 2
+    assert wire.mechanism_number(HotRappor.from_probabilities(8, 1, 0.5, 0.25, 0.75)) == 2
+    assert wire.mechanism_number(LongitudinalKRR.from_epsilons(4, 2.0, 1.0)) == 3

@@ -1,0 +1,54 @@
+"""What a line says, as the collection takes it.
+
+Whether a report is sent must not depend on what its value is: one that is empty, no number or of another type
+becomes a value that the collection does not know, and is sent like any other.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from estimators.collection import Collection
+from estimators.rappor_hot import HotRappor
+
+NO_INTEGER = -1  # no collection lists it
+
+Value = str | int | list[str]
+
+
+def takes_several(collection: Collection) -> bool:
+    """Whether one value is made of several texts."""
+    return isinstance(collection.mechanism, HotRappor) and collection.mechanism.hot > 1
+
+
+def value_reader(collection: Collection, layout: str) -> Callable[[Any], Value]:
+    """How to read a value of this collection out of `csv` or `jsonl`."""
+    if takes_several(collection):
+        return texts
+    if collection.takes_integers:
+        return written_integer if layout == "csv" else integer
+    return text
+
+
+def text(found: Any) -> str:
+    """A text; anything else as JSON."""
+    return found if isinstance(found, str) else msgspec.json.encode(found).decode()
+
+
+def integer(found: Any) -> int:
+    """An integer; NO_INTEGER for anything else."""
+    return found if isinstance(found, int) and not isinstance(found, bool) else NO_INTEGER
+
+
+def written_integer(found: str) -> int:
+    """An integer in digits; NO_INTEGER for anything else."""
+    try:
+        return int(found)
+    except ValueError:
+        return NO_INTEGER
+
+
+def texts(found: Any) -> list[str]:
+    """The texts of a list; anything else is a list of itself."""
+    return [text(each) for each in found] if isinstance(found, list) else [text(found)]

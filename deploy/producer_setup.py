@@ -1,0 +1,39 @@
+"""A producer as the collection file wants it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from deploy.collection_file import Configuration
+from estimators.collection import Collection
+from producers.producer_config import ProducerConfig
+
+
+def producer_config(
+    configuration: Configuration,
+    collections: Sequence[Collection] | None = None,
+    *,
+    data_dir: Path | None = None,
+    block_milliseconds: float | None = None,
+) -> ProducerConfig:
+    """What to tell a Producer; folder and secret lie beside the collection file.
+
+    Parameters
+    ----------
+    configuration : of the file.
+    collections : those to report to; all when None.
+    data_dir, block_milliseconds : win over the file when given.
+    """
+    home, settings = configuration.path.parent, configuration.producer
+    wanted = configuration.collections if collections is None else collections
+    return ProducerConfig(
+        allowances=tuple(each for each in configuration.allowances if each.collection in wanted),
+        bootstrap_servers=configuration.kafka.bootstrap_servers,
+        topic=configuration.topics.reports,
+        partitions=configuration.kafka.partitions,
+        data_dir=data_dir or home / settings.data_dir,
+        secret_file=home / settings.secret_file if settings.secret_file else None,
+        pack_reports=settings.pack_reports,
+        pack_seconds=settings.pack_seconds,
+        outbox_bytes=settings.outbox_bytes,
+        block_milliseconds=settings.block_milliseconds if block_milliseconds is None else block_milliseconds,
+    )

@@ -1,0 +1,175 @@
+"""What a client may spend: the rules of a budget, without anything that is kept."""
+
+import math
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.account import (
+    LARGEST_MEMOIZED,
+    LARGEST_REPORTS,
+    allowed_reports,
+    costs,
+    epsilon_inf,
+)
+from estimators.collection import Collection
+from estimators.krr import KRR
+from estimators.longitudinal import LongitudinalKRR
+from estimators.mechanism import Mechanism
+
+LEVELS = 64
+LARGEST_REPORTS_PER_WINDOW = 65535
+UNLIMITED = 2**62
+# delta of which the epsilon of a collection without a budget is told.
+TOLD_DELTA = 1e-6
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Privacy loss that all reports of one client in one period may cost together, one value assumed.
+
+    Parameters
+    ----------
+    epsilon : nats, in (0, inf).
+    delta : in (0, 1).
+    period_seconds : at least 1. A period is floor(unix time / period_seconds).
+
+    Raises
+    ------
+    ValueError if a parameter is out of range.
+    """
+
+    epsilon: float
+    delta: float
+    period_seconds: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < math.inf:
+            raise ValueError(f"epsilon of a budget must be in (0, inf), got {self.epsilon}")
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta of a budget must be in (0, 1), got {self.delta}")
+        if not 1 <= self.period_seconds < 2**32:
+            raise ValueError(f"period_seconds must be in [1, {2**32}), got {self.period_seconds}")
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What each client may report to one collection. Numbers of reports decide, nothing else.
+
+    Parameters
+    ----------
+    collection : Collection.
+    budget : Budget, or None where the collection asks for none.
+    reports_per_window : of one client, in [1, 65535].
+
+    Raises
+    ------
+    ValueError if reports_per_window is out of range.
+    """
+
+    collection: Collection
+    budget: Budget | None
+    reports_per_window: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.reports_per_window <= LARGEST_REPORTS_PER_WINDOW:
+            raise ValueError(
+                f"reports_per_window must be in [1, {LARGEST_REPORTS_PER_WINDOW}],"
+                f" got {self.reports_per_window}"
+            )
+
+    def check_own_clients(self) -> None:
+        """Check that a client of a single report is within the budget: enough where each event is a client.
+
+        Raises
+        ------
+        ValueError if it is not.
+        """
+        cost = self.collection.mechanism.epsilon
+        if self.budget is not None and cost > self.budget.epsilon:
+            raise ValueError(
+                f"epsilon of one report to {self.collection.name} must be in (0, {self.budget.epsilon}], "
+                f"its budget, got {cost}"
+            )
+
+    @cached_property
+    def memoized(self) -> bool:
+        """Whether all reports of a client and value share one permanent response."""
+        mechanism = self.collection.mechanism
+        always = isinstance(mechanism, LongitudinalKRR)
+        return always or (self.collection.memoize and not isinstance(mechanism, KRR))
+
+    @cached_property
+    def epsilon_per_report(self) -> float:
+        """Bound such that n reports cost at most n times as much at delta = 0, for every n.
+
+        Fresh reports: the loss of one; memoized bits alike. n reports tell of one differing bit each way at
+        most F(na) + F(nb), with a = ln(q / p), b = ln((1 - p) / (1 - q)), F(d) = 2 artanh((1 - f) tanh(d/2)):
+        concave for d >= 0, so at most n times the loss of one. With k values, n equal reports can tell more
+        than n times what one does; but they depend on the truth through the permanent response alone, so n
+        times the loss of the second step bounds them.
+        """
+        mechanism = self.collection.mechanism
+        if isinstance(mechanism, LongitudinalKRR):
+            return mechanism.instantaneous.epsilon
+        return mechanism.epsilon
+
+    @cached_property
+    def epsilon_inf(self) -> float:
+        """Bound of any number of reports at delta = 0; inf unless memoized."""
+        return epsilon_inf(self.collection.mechanism, self.memoized) if self.memoized else math.inf
+
+    def levels(self, carried: NDArray[np.floating]) -> NDArray[np.int64]:
+        """Sixty-fourths of the budget that were spent under earlier parameters, rounded up: [0, LEVELS].
+
+        So few levels that the limit of each is computed once.
+
+        Parameters
+        ----------
+        carried : floats (n,), epsilon at delta = 0, >= 0.
+        """
+        if self.budget is None:
+            return np.zeros(len(carried), np.int64)
+        # A quotient and a product round by 2^-53 each.
+        exact = np.minimum(carried.astype(np.float64) * (LEVELS / self.budget.epsilon) * (1 + 2**-50), LEVELS)
+        return np.ceil(exact).astype(np.int64)
+
+    def limits(self, levels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Reports under the present parameters that one period allows, int64 (n,), UNLIMITED at most."""
+        limits = np.zeros(LEVELS + 1, np.int64)
+        for level in np.flatnonzero(np.bincount(levels)).tolist():
+            limits[level] = self._limit(level)
+        return limits[levels]
+
+    def _limit(self, level: int) -> int:
+        if self.budget is None:
+            return UNLIMITED
+        if level >= LEVELS:
+            return 0
+        left = self.budget.epsilon * (1 - level / LEVELS)
+        return _allowed(self.collection.mechanism, left, self.budget.delta, self.memoized)
+
+    def epsilon(self, reports: int) -> float:
+        """Loss of so many reports of one client about one value together, at the budget's delta; 0 of none.
+
+        The exact one as far as the accountant goes, 100,000 reports or 10,000 memoized; beyond, the bound
+        that holds at delta = 0. Without a budget delta is TOLD_DELTA.
+        """
+        bound = min(reports * self.epsilon_per_report, self.epsilon_inf)
+        if not 0 < reports <= (LARGEST_MEMOIZED if self.memoized else LARGEST_REPORTS):
+            return bound
+        delta = TOLD_DELTA if self.budget is None else self.budget.delta
+        return min(bound, _cost(self.collection.mechanism, reports, delta, self.memoized))
+
+
+@cache
+def _allowed(mechanism: Mechanism, epsilon: float, delta: float, memoized: bool) -> int:
+    allowed = allowed_reports(mechanism, epsilon, delta, memoized)["exact"]
+    return UNLIMITED if allowed is None else allowed
+
+
+@cache
+def _cost(mechanism: Mechanism, reports: int, delta: float, memoized: bool) -> float:
+    return costs(mechanism, reports, delta, memoized)["exact"]

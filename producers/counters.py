@@ -1,0 +1,130 @@
+"""What became of reports: told to the caller at once, and in totals. Nothing here depends on a true value."""
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What became of the values of one call; the numbers sum to how many they were.
+
+    Parameters
+    ----------
+    stored : durable; they will reach the broker whatever is killed.
+    refused : over a limit of their clients, or too late for their window; never sent.
+    dropped : for want of room in the queue or the outbox, or because the store failed; never sent.
+    pending : still queued when the time of the caller had run out; they count as one of the above later.
+    why_dropped : a reason of those dropped; empty where there are none.
+    """
+
+    stored: int = 0
+    refused: int = 0
+    dropped: int = 0
+    pending: int = 0
+    why_dropped: str = field(default="", compare=False)
+
+    def __add__(self, other: "Receipt") -> "Receipt":
+        return Receipt(
+            self.stored + other.stored,
+            self.refused + other.refused,
+            self.dropped + other.dropped,
+            self.pending + other.pending,
+            self.why_dropped or other.why_dropped,
+        )
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """What waits for acknowledgement, and how much of the budgets is used.
+
+    Parameters
+    ----------
+    packs, bytes : in the outbox.
+    seconds : age of the oldest of them.
+    budget_used : by collection with a budget, the largest ratio of epsilon spent to budget over its clients.
+    """
+
+    packs: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    budget_used: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Totals since the start of this process; reports by name of their collection.
+
+    Parameters
+    ----------
+    stored, dropped : reports, as of `Receipt`.
+    refused : reports by collection and reason.
+    acknowledged : reports that the broker has appended.
+    expired : those of them whose append time lies past the end and grace of their window: counted by nobody.
+    packs, bytes : acknowledged.
+    backlog : what is left.
+    """
+
+    stored: Mapping[str, int]
+    dropped: Mapping[str, int]
+    refused: Mapping[tuple[str, str], int]
+    acknowledged: Mapping[str, int]
+    expired: Mapping[str, int]
+    packs: int
+    bytes: int
+    backlog: Backlog
+
+
+class Tally:
+    """Counts up; thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stored: Counter[str] = Counter()
+        self._dropped: Counter[str] = Counter()
+        self._refused: Counter[tuple[str, str]] = Counter()
+        self._acknowledged: Counter[str] = Counter()
+        self._expired: Counter[str] = Counter()
+        self._packs = 0
+        self._bytes = 0
+        self._backlog = Backlog()
+
+    def settled(self, collection: str, stored: int, dropped: int, refused: Mapping[str, int]) -> None:
+        """Count reports whose fate is known; `refused` by reason."""
+        with self._lock:
+            self._stored[collection] += stored
+            self._dropped[collection] += dropped
+            self._refused.update({(collection, reason): count for reason, count in refused.items()})
+
+    def acknowledged(self, collection: str | None, reports: int, size: int, *, expired: bool) -> None:
+        """Count a pack of `size` bytes that the broker has appended; None: its collection is not ours."""
+        with self._lock:
+            if collection is not None:
+                self._acknowledged[collection] += reports
+                self._expired[collection] += reports if expired else 0
+            self._packs += 1
+            self._bytes += size
+
+    def left(self, backlog: Backlog) -> None:
+        """Note what is left."""
+        self._backlog = backlog
+
+    def dropped(self) -> int:
+        """Reports dropped so far."""
+        with self._lock:
+            return self._dropped.total()
+
+    def counters(self) -> Counters:
+        """Totals at this moment."""
+        with self._lock:
+            return Counters(
+                stored=+self._stored,
+                dropped=+self._dropped,
+                refused=+self._refused,
+                acknowledged=+self._acknowledged,
+                expired=+self._expired,
+                packs=self._packs,
+                bytes=self._bytes,
+                backlog=replace(self._backlog),
+            )

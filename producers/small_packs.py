@@ -1,0 +1,42 @@
+"""A warning when packs are small: one of few reports shows when its clients reported."""
+
+import logging
+from statistics import median
+
+SMALL_REPORTS = 10
+WATCH_SECONDS = 60.0
+REPEAT_SECONDS = 3600.0
+
+_log = logging.getLogger(__name__)
+
+
+class SmallPacks:
+    """Watches how many reports are in a pack. Their number depends on no value.
+
+    Parameters
+    ----------
+    now : seconds of any steady clock, as in `check`.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._sizes: list[int] = []
+        self._next = now + WATCH_SECONDS
+
+    def note(self, reports: int) -> None:
+        """Take note of a pack."""
+        self._sizes.append(reports)
+
+    def check(self, now: float) -> None:
+        """Once a minute, warn if most packs of that minute were small; then be silent for an hour."""
+        if now < self._next:
+            return
+        small = bool(self._sizes) and median(self._sizes) < SMALL_REPORTS
+        if small:
+            _log.warning(
+                "packs are small, and the broker sees when each of them comes; raise pack_seconds: "
+                "median of %d packs is %g reports",
+                len(self._sizes),
+                median(self._sizes),
+            )
+        self._sizes.clear()
+        self._next = now + (REPEAT_SECONDS if small else WATCH_SECONDS)

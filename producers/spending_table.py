@@ -1,0 +1,94 @@
+"""The table of one collection in which what its clients have spent is kept."""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.charging import HEAD, OPEN, Bools, Ints, Rows
+from producers.store import Store
+
+SCANNED_ROWS = 65_536
+
+
+class SpendingTable:
+    """A row for each client, HEAD and then its OPEN windows; made, in the present transaction, when absent.
+
+    Parameters
+    ----------
+    store : Store.
+    collection : its number in the store.
+    """
+
+    def __init__(self, store: Store, collection: int) -> None:
+        self._store = store
+        # A table's name cannot be a parameter; an integer is all that is put into these statements.
+        name = f"spending_{int(collection)}"
+        self._select = f"SELECT client, spent FROM json_each(?) CROSS JOIN {name} ON client = value"  # noqa: S608
+        self._replace = (
+            f"REPLACE INTO {name}"  # noqa: S608
+            " SELECT value, substr(?2, key * ?3 + 1, ?3) FROM json_each(?1)"
+        )
+        self._scan = f"SELECT spent FROM {name}"  # noqa: S608
+        store.rows(f"CREATE TABLE IF NOT EXISTS {name} (client INTEGER PRIMARY KEY, spent BLOB NOT NULL)")
+
+    def load(self, keys: Ints, terms: int) -> Rows:
+        """What is kept of clients; of one that is not there yet, nothing spent, under the present terms.
+
+        Parameters
+        ----------
+        keys : int64 (m,), rising.
+        terms : the present ones.
+        """
+        clients, spent = [], []
+        for client, blob in self._store.each(self._select, json.dumps(keys.tolist())):
+            clients.append(client)
+            spent.append(blob)
+        places = np.searchsorted(keys, np.array(clients, np.int64))
+        heads = np.zeros(len(keys), HEAD)
+        heads["terms"] = terms
+        heads[places], windows, counts = _unpack(spent)
+        return Rows(heads, windows, np.repeat(places, counts))
+
+    def save(self, keys: Ints, rows: Rows, chosen: Ints) -> None:
+        """Write rows in place of what they were.
+
+        Parameters
+        ----------
+        keys : int64 (m,).
+        rows : of these clients; owners rising.
+        chosen : int64 (c,), the places in [0, m) of those to write.
+        """
+        counts = np.bincount(rows.owners, minlength=len(keys))
+        first = np.cumsum(counts) - counts
+        for count in np.flatnonzero(np.bincount(counts[chosen])).tolist():
+            same = chosen[counts[chosen] == count]
+            places = (first[same, np.newaxis] + np.arange(count)).ravel()
+            spent = np.hstack(
+                [
+                    rows.heads[same].view(np.uint8).reshape(len(same), HEAD.itemsize),
+                    rows.windows[places].view(np.uint8).reshape(len(same), count * OPEN.itemsize),
+                ]
+            )
+            self._store.rows(self._replace, json.dumps(keys[same].tolist()), spent.tobytes(), spent.shape[1])
+
+    def heads(self) -> Iterator[NDArray[np.void]]:
+        """What is kept of all clients but their windows, HEAD (up to SCANNED_ROWS,) at a time."""
+        scanned = self._store.each(self._scan)
+        while spent := [blob for (blob,) in islice(scanned, SCANNED_ROWS)]:
+            yield _unpack(spent)[0]
+
+
+def _unpack(spent: list[bytes]) -> tuple[NDArray[np.void], NDArray[np.void], Ints]:
+    """HEAD (m,), OPEN (e,), and how many of these each client has, int64 (m,)."""
+    counts = (np.fromiter(map(len, spent), np.int64, len(spent)) - HEAD.itemsize) // OPEN.itemsize
+    packed, is_head = np.frombuffer(b"".join(spent), np.uint8), _is_head(counts)
+    return packed[is_head].view(HEAD), packed[~is_head].view(OPEN), counts
+
+
+def _is_head(counts: Ints) -> Bools:
+    """Of the bytes of all rows, which belong to heads: bool, for int64 (m,) open windows of each client."""
+    sizes = np.column_stack([np.full(len(counts), HEAD.itemsize), counts * OPEN.itemsize])
+    return np.repeat(np.tile([True, False], len(counts)), sizes.ravel())

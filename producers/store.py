@@ -1,0 +1,186 @@
+"""The store: the one SQLite file in which a producer keeps what must outlive it.
+
+It holds randomized reports, as they are sent (`outbox`), counts of reports by keyed hash of a client
+(`spending`), and how far input files were read (`progress`). No true value and no client's id is in it; but
+who also has the secret can tell whether a client that it knows has reported, and how often.
+
+One transaction holds a batch's charges, its reports, what the broker acknowledged and the place in the input:
+no crash can separate them, and what `transaction` returned from is on the disk. Several processes share the
+file. Its folder must be on a local disk: SQLite's write-ahead log does not work over a network.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+FILE_NAME = "producer.sqlite"
+SCHEMA_VERSION = 1
+APPLICATION_ID = int.from_bytes(b"DNBL", "big")
+CACHE_BYTES = 128 * 2**20
+LOG_BYTES = 16 * 2**20
+PAGE_BYTES = 4096
+
+_SCHEMA = """
+CREATE TABLE collections (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, horizon INTEGER NOT NULL);
+CREATE TABLE terms (
+    number INTEGER PRIMARY KEY, collection INTEGER NOT NULL, fingerprint BLOB NOT NULL,
+    epsilon_per_report REAL NOT NULL, epsilon_inf REAL NOT NULL, UNIQUE (collection, fingerprint)
+);
+CREATE TABLE lanes (lane INTEGER PRIMARY KEY, packs INTEGER NOT NULL, bytes INTEGER NOT NULL);
+CREATE TABLE buffers (
+    lane INTEGER NOT NULL, fingerprint BLOB NOT NULL, window_start INTEGER NOT NULL, cohort INTEGER NOT NULL,
+    reports BLOB NOT NULL, PRIMARY KEY (lane, fingerprint, window_start, cohort)
+);
+CREATE TABLE packs (number INTEGER PRIMARY KEY AUTOINCREMENT, lane INTEGER NOT NULL, born INTEGER NOT NULL);
+CREATE INDEX packs_by_lane ON packs (lane);
+CREATE TABLE records (number INTEGER PRIMARY KEY, record BLOB NOT NULL);
+CREATE TABLE inputs (
+    path TEXT PRIMARY KEY, inode INTEGER NOT NULL, bytes_done INTEGER NOT NULL, lines INTEGER NOT NULL,
+    digest BLOB NOT NULL
+);
+"""
+
+_LAST_RESORT = "put back a copy; to move it away forgets what was spent and what waits to be sent"
+_REMEDIES = {
+    sqlite3.SQLITE_BUSY: "another process holds it; stop what is stuck, then try again",
+    sqlite3.SQLITE_FULL: "the disk is full, or its file may not grow; make room, then try again",
+    sqlite3.SQLITE_READONLY: "it may not be written; give this user write access to file and folder",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; give this user access to file and folder",
+    sqlite3.SQLITE_IOERR: "the disk failed or is full; look at the disk, then try again",
+    sqlite3.SQLITE_CORRUPT: f"it is damaged; {_LAST_RESORT}",
+    sqlite3.SQLITE_NOTADB: f"it is no database; {_LAST_RESORT}",
+}
+
+
+class StoreError(RuntimeError):
+    """The store cannot be used. The message names file, cause and remedy; nothing was done by halves."""
+
+
+class Store:
+    """The open file. One thread uses it at a time. It must be closed before the process forks.
+
+    Parameters
+    ----------
+    folder : made, mode 0700, when absent; the file in it, mode 0600, too.
+    busy_seconds : how long to wait for another process's transaction, at least 0.
+
+    Raises
+    ------
+    StoreError if the file cannot be opened, others may read it, or it is damaged or of a later version.
+    """
+
+    def __init__(self, folder: Path, busy_seconds: float = 5.0) -> None:
+        self.path = folder / FILE_NAME
+        self._process = os.getpid()
+        _make_private(self.path)
+        with self._translated():
+            self._connection = sqlite3.connect(
+                self.path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._prepare()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing: on the disk once left, undone by any error within.
+
+        Raises
+        ------
+        StoreError if the store cannot be written, or was open when the process forked.
+        """
+        with self._translated():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+    def rows(self, statement: str, *parameters: object) -> list[Any]:
+        """Execute one statement; its rows."""
+        with self._translated():
+            return self._connection.execute(statement, parameters).fetchall()
+
+    def each(self, statement: str, *parameters: object) -> Iterator[Any]:
+        """Execute one statement; its rows one after the other."""
+        with self._translated():
+            yield from self._connection.execute(statement, parameters)
+
+    def many(self, statement: str, parameters: Iterable[tuple[object, ...]]) -> None:
+        """Execute one statement for each tuple of parameters."""
+        with self._translated():
+            self._connection.executemany(statement, parameters)
+
+    def insert(self, statement: str, *parameters: object) -> int:
+        """Execute an INSERT; the number of its row."""
+        with self._translated():
+            return self._connection.execute(statement, parameters).lastrowid or 0
+
+    def close(self) -> None:
+        """Close the file. Calling it again does nothing."""
+        with self._translated():
+            self._connection.close()
+
+    def _prepare(self) -> None:
+        run = self._connection.execute
+        # Before the first table is made: free pages can then be given back to the disk (see Outbox.forget).
+        run(f"PRAGMA page_size = {PAGE_BYTES}")
+        run("PRAGMA auto_vacuum = INCREMENTAL")
+        run("PRAGMA journal_mode = WAL")
+        run("PRAGMA synchronous = FULL")
+        run(f"PRAGMA cache_size = {-CACHE_BYTES // 1024}")
+        # The log is copied into the file when it has grown so long, and then cut back to that length.
+        run(f"PRAGMA wal_autocheckpoint = {LOG_BYTES // PAGE_BYTES}")
+        run(f"PRAGMA journal_size_limit = {LOG_BYTES}")
+        with self.transaction():
+            (version,) = run("PRAGMA user_version").fetchone()
+            if version == 0 and not run("SELECT 1 FROM sqlite_schema").fetchone():
+                for statement in _SCHEMA.split(";"):
+                    run(statement)
+                run(f"PRAGMA application_id = {APPLICATION_ID}")
+                run(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            elif run("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+                raise StoreError(f"store {self.path}: it belongs to another program; move it away")
+            elif version != SCHEMA_VERSION:
+                raise StoreError(
+                    f"store {self.path}: version must be {SCHEMA_VERSION}, got {version}; use the deniable "
+                    "that wrote it"
+                )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        if os.getpid() != self._process:
+            raise StoreError(f"store {self.path}: it was open when the process forked; close it first")
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", None)
+            remedy = None if code is None else _REMEDIES.get(code & 0xFF)
+            raise StoreError(f"store {self.path}: {remedy or error}") from None
+
+
+def _make_private(path: Path) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Made without opening it: closing any descriptor of a file drops the locks of SQLite in this process.
+        with suppress(FileExistsError):
+            os.mknod(path, 0o600)
+        mode = path.stat().st_mode & 0o777
+        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise StoreError(
+            f"store {path}: {error.strerror}; give this user access to file and folder"
+        ) from None
+    if mode & 0o077:
+        raise StoreError(f"store {path}: mode must be 0600, got {mode:04o}; run: chmod 600 {path}")

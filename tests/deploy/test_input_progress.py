@@ -1,0 +1,182 @@
+"""Where an interrupted run is resumed: the same part of the same file, or its start."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from deploy.feed import Feed
+from deploy.input_progress import FilePlace, InputProgress
+from deploy.input_source import InputFile
+from deploy.input_values import text
+from producers.progress import set_progress
+from producers.secret import Secret
+from producers.store import FILE_NAME, Store
+
+SECRET = Secret(bytes(32))
+CSV = 'x,"val\nue"\n1,AA\n\n2,B6\n3,"9\nE"\n4,DL\n'
+FIELD = "val\nue"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    made = tmp_path / "lines.csv"
+    made.write_text(CSV)
+    return made
+
+
+def progress_of(path: Path, *, collection: str = "carrier", field: str = FIELD) -> InputProgress:
+    return InputProgress(path.parent / "data", SECRET, collection, field, path)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[InputFile]:
+    with path.open("rb") as stream:
+        yield InputFile(path, stream.fileno(), follow=False)
+
+
+def interrupt(path: Path, lines: int, layout: str = "csv") -> None:
+    """Leave what a run leaves that was killed once it had reported so many lines."""
+    progress = progress_of(path)
+    with opened(path) as file, closing(Store(path.parent / "data")) as store:
+        place = progress.start(file)
+        with path.open("rb") as stream:
+            place.advance([stream.readline() for _ in range(lines)])
+        with store.transaction():
+            set_progress(store, progress.key, place.progress())
+
+
+def resume(path: Path, progress: InputProgress | None = None) -> list[str]:
+    """What a run reads that begins now."""
+    with opened(path) as file:
+        place = (progress or progress_of(path)).find(file)
+        values = []
+        for batch in Feed("csv", FIELD, None, text).batches(file, place):
+            values += [str(value) for value in batch.values]
+            assert batch.progress is not None
+            assert batch.progress.bytes_done == path.stat().st_size
+        return values
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"), [(2, ["AA", "B6", "9\nE", "DL"]), (3, ["B6", "9\nE", "DL"]), (7, ["DL"]), (8, [])]
+)
+def test_a_run_is_resumed_behind_what_it_reported(
+    path: Path, lines: int, left: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    interrupt(path, lines)
+    assert resume(path) == left
+    assert capsys.readouterr().err == f"resuming at line {lines + 1}\n"
+
+
+def test_progress_is_kept_behind_whole_records(path: Path) -> None:
+    """A record that spans lines is sent, or is not; there is no place within it."""
+    with opened(path) as file:
+        place = progress_of(path).start(file)
+        lines = []
+        for record in Feed("csv", FIELD, None, text)._records(file, place):
+            assert record is not None
+            place.advance(record.lines)
+            lines.append((place.lines, place.bytes_done))
+    ends = [len("".join(CSV.splitlines(keepends=True)[:n])) for n in (2, 3, 4, 5, 7, 8)]
+    assert lines == list(zip((2, 3, 4, 5, 7, 8), ends, strict=True))
+
+
+def test_json_lines_are_resumed_too(path: Path) -> None:
+    path.write_text('{"a": "x"}\n{"a": "y"}\n{"a": "z"}')
+    interrupt(path, 2)
+    with opened(path) as file:
+        place = progress_of(path).find(file)
+        (batch,) = Feed("jsonl", "a", None, text).batches(file, place)
+    assert batch.values == ["z"]
+
+
+def _grow(path: Path) -> None:
+    with path.open("a") as stream:
+        stream.write("5,UA\n")
+
+
+def _change(path: Path) -> None:
+    with path.open("r+") as stream:
+        stream.write("y")
+
+
+def _truncate(path: Path) -> None:
+    with path.open("r+") as stream:
+        stream.truncate(len('x,"val\nue"\n'))
+
+
+def _replace(path: Path) -> None:
+    path.with_suffix(".new").write_text(CSV)
+    path.with_suffix(".new").rename(path)
+
+
+@pytest.mark.parametrize(
+    ("happens", "left", "said"),
+    [
+        (_grow, ["9\nE", "DL", "UA"], "resuming at line 6\n"),
+        (
+            _change,
+            ["AA", "B6", "9\nE", "DL"],
+            "the input is not what a run was interrupted in: starting at line 1\n",
+        ),
+        (_truncate, [], "the input is not what a run was interrupted in: starting at line 1\n"),
+        (
+            _replace,
+            ["AA", "B6", "9\nE", "DL"],
+            "the input is not what a run was interrupted in: starting at line 1\n",
+        ),
+    ],
+)
+def test_only_the_same_part_of_the_same_file_is_resumed(
+    path: Path,
+    happens: Callable[[Path], None],
+    left: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    interrupt(path, 5)
+    happens(path)
+    assert resume(path) == left
+    assert capsys.readouterr().err == said
+
+
+def test_another_collection_field_or_secret_begins_at_line_1(path: Path) -> None:
+    interrupt(path, 5)
+    whole = ["AA", "B6", "9\nE", "DL"]
+    assert resume(path, progress_of(path, collection="place")) == whole
+    with opened(path) as file:
+        assert progress_of(path, field="x").find(file).lines == 0
+    other = InputProgress(path.parent / "data", Secret(bytes(31) + b"x"), "carrier", FIELD, path)
+    assert resume(path, other) == whole
+    assert resume(path) == ["9\nE", "DL"]
+
+
+def test_a_relative_path_is_the_same_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupt(path, 5)
+    monkeypatch.chdir(path.parent)
+    assert resume(path, InputProgress(Path("data"), SECRET, "carrier", FIELD, Path("lines.csv"))) == [
+        "9\nE",
+        "DL",
+    ]
+
+
+def test_what_is_forgotten_is_not_resumed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    interrupt(path, 5)
+    progress_of(path).forget()
+    assert len(resume(path)) == 4
+    assert capsys.readouterr().err == ""
+
+
+def test_what_is_kept_tells_nothing_of_the_file_without_the_secret(path: Path) -> None:
+    """The hash is keyed: without the secret, guesses at a short file cannot be tried."""
+    interrupt(path, 5)
+    with opened(path) as file, opened(path) as same:
+        one, other = (
+            progress_of(path).start(file),
+            InputProgress(path.parent / "data", Secret(b"x" * 32), "carrier", FIELD, path).start(same),
+        )
+        assert isinstance(one, FilePlace)
+        assert one.progress().digest != other.progress().digest
+    assert b"B6" not in (path.parent / "data" / FILE_NAME).read_bytes()

@@ -1,0 +1,96 @@
+"""Bytes of pipes and files as they come, whatever becomes of the file."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from deploy import input_source
+from deploy.input_errors import FeedError
+from deploy.input_source import InputFile, Pipe, successor
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(input_source, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(input_source, "LINGER_SECONDS", 0)
+
+
+@contextmanager
+def opened(path: Path, *, follow: bool = True) -> Iterator[InputFile]:
+    with path.open("rb") as stream:
+        yield InputFile(path, stream.fileno(), follow=follow)
+
+
+def test_a_pipe_gives_what_comes_a_silence_and_its_end() -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as stream:
+        pipe = Pipe(stream)
+        assert pipe.read() is None
+        os.write(writer, b"AA\nB")
+        assert pipe.read() == b"AA\nB"
+        os.close(writer)
+        assert pipe.read() == b""
+
+
+def test_a_file_ends_unless_it_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b"AA\n")
+    with opened(path, follow=False) as file:
+        assert [file.read(), file.read()] == [b"AA\n", b""]
+    with opened(path) as file, path.open("ab") as writer:
+        assert [file.read(), file.read()] == [b"AA\n", None]
+        writer.write(b"B6")
+        writer.flush()
+        assert [file.read(), file.read()] == [b"B6", None]
+        assert (file.size, file.inode) == (5, path.stat().st_ino)
+
+
+def test_a_file_that_becomes_shorter_ends(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b"AA\nB6\n")
+    with opened(path) as file:
+        assert file.read() == b"AA\nB6\n"
+        path.write_bytes(b"9E\n")
+        assert (file.read(), file.fate) == (b"", "was truncated")
+
+
+def test_a_file_that_is_replaced_is_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its writer adds after the rename is not lost, and the name may be free for a while."""
+    path = tmp_path / "lines"
+    path.write_bytes(b"AA\n")
+    with opened(path) as file, path.open("ab") as writer:
+        assert file.read() == b"AA\n"
+        path.rename(tmp_path / "lines.1")
+        assert file.read() is None
+        monkeypatch.setattr(input_source, "LINGER_SECONDS", 3600)
+        path.write_bytes(b"9E\n")
+        assert file.read() is None
+        writer.write(b"B6\n")
+        writer.flush()
+        assert file.read() == b"B6\n"
+        monkeypatch.setattr(input_source, "LINGER_SECONDS", 0)
+        assert (file.read(), file.fate) == (b"", "was replaced")
+    with successor(path) as file:
+        assert file.read() == b"9E\n"
+
+
+def test_what_cannot_be_read_is_told_without_the_name_of_a_client(tmp_path: Path) -> None:
+    with (
+        pytest.raises(FeedError, match=r"^the input cannot be read: Is a directory$"),
+        successor(tmp_path) as file,
+    ):
+        file.read()
+    with (tmp_path / "written").open("wb") as stream:
+        with pytest.raises(FeedError, match=r"^the input cannot be read: Bad file descriptor$"):
+            Pipe(stream).read()
+        file = InputFile(tmp_path / "written", stream.fileno(), follow=False)
+        with pytest.raises(FeedError, match=r"^the input cannot be read: Bad file descriptor$"):
+            file.read()
+    with (
+        pytest.raises(FeedError, match=r"^the input cannot be read: Not a directory$"),
+        successor(tmp_path / "written" / "x"),
+    ):
+        pass

@@ -1,0 +1,56 @@
+"""A value of any type becomes one that can be sent: whether a report leaves does not depend on it."""
+
+import pytest
+
+from deploy.input_values import integer, takes_several, text, texts, value_reader, written_integer
+from estimators.collection import Collection
+from estimators.krr import KRR
+from estimators.longitudinal import LongitudinalKRR
+from estimators.rappor import Rappor
+from estimators.rappor_hot import HotRappor
+
+NOISE = (0.5, 0.25, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("found", "as_text", "as_integer", "as_texts"),
+    [
+        ("AA", "AA", -1, ["AA"]),
+        (1, "1", 1, ["1"]),
+        (True, "true", -1, ["true"]),
+        (None, "null", -1, ["null"]),
+        (1.0, "1.0", -1, ["1.0"]),
+        (["AA", "B6"], '["AA","B6"]', -1, ["AA", "B6"]),
+        (["AA", 1, None], '["AA",1,null]', -1, ["AA", "1", "null"]),
+        ([], "[]", -1, []),
+    ],
+)
+def test_a_value_of_another_type_is_an_unknown_one(
+    found: object, as_text: str, as_integer: int, as_texts: list[str]
+) -> None:
+    assert (text(found), integer(found), texts(found)) == (as_text, as_integer, as_texts)
+
+
+def test_digits_are_an_integer() -> None:
+    assert [written_integer(each) for each in ("3", "-4", " 5 ", "", "abc", "1e3", "9" * 5000)] == [
+        3, -4, 5, -1, -1, -1, -1,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("collection", "from_csv", "from_json"),
+    [
+        (Collection("a", KRR.from_epsilon(3, 1.0)), written_integer, integer),
+        (Collection("a", LongitudinalKRR.from_epsilons(3, 2.0, 1.0)), written_integer, integer),
+        (Collection("a", KRR.from_epsilon(2, 1.0), values=("x", "y")), text, text),
+        (Collection("a", Rappor.from_probabilities(8, 1, 1, *NOISE)), text, text),
+        (Collection("a", HotRappor.from_probabilities(3, 1, *NOISE), values=("x", "y", "z")), text, text),
+        (Collection("a", HotRappor.from_probabilities(3, 2, *NOISE), values=("x", "y", "z")), texts, texts),
+    ],
+)
+def test_a_collection_says_what_its_values_are(
+    collection: Collection, from_csv: object, from_json: object
+) -> None:
+    assert value_reader(collection, "csv") is from_csv
+    assert value_reader(collection, "jsonl") is from_json
+    assert takes_several(collection) == (from_csv is texts)

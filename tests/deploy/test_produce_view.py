@@ -1,0 +1,70 @@
+"""What `produce` says of a run: on a terminal while it goes on, in any case at its end."""
+
+import logging
+import os
+import pty
+
+import pytest
+
+from deploy.produce_view import ProduceView, summary
+from producers.counters import Backlog, Counters
+
+
+def counters(**given: object) -> Counters:
+    empty = {"stored": {}, "dropped": {}, "refused": {}, "acknowledged": {}, "expired": {}}
+    return Counters(**{**empty, "packs": 0, "bytes": 0, "backlog": Backlog(), **given})  # type: ignore[arg-type]
+
+
+def test_a_summary_leaves_out_what_did_not_happen() -> None:
+    assert (
+        summary(counters(acknowledged={"a": 500}, packs=2), 0, 2.0)
+        == "500 reports sent in 2 packs (250 reports/s)"
+    )
+
+
+def test_a_summary_tells_all_that_happened() -> None:
+    refused = {("a", "over_budget"): 1, ("a", "over_window"): 2, ("a", "too_late"): 3}
+    said = counters(
+        acknowledged={"a": 500}, packs=2, refused=refused, expired={"a": 4}, backlog=Backlog(packs=5)
+    )
+    assert summary(said, 6, 1.0).split("; ") == [
+        "500 reports sent in 2 packs (500 reports/s)",
+        "6 lines skipped",
+        "1 reports refused, over the budget of their client",
+        "2 reports refused, over their client's limit for a window",
+        "3 reports refused, too late for their window",
+        "4 of those sent came too late for their window and are not counted",
+        "5 packs wait for the next deniable produce with this folder",
+    ]
+
+
+def test_progress_is_for_terminals_only(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # what makes rich take a pipe for a terminal
+    view = ProduceView()
+    with view.shown():
+        view.update(10, 2.0, 50, 100)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_shows_count_and_rate_and_logs_above_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    controller, terminal = pty.openpty()
+    with open(terminal, "w") as stderr:
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setattr("sys.stderr", stderr)
+        handler = logging.StreamHandler(stderr)
+        logging.getLogger().addHandler(handler)
+        try:
+            view = ProduceView()
+            with view.shown():
+                view.update(10_000, 2.0, None, None)
+                assert handler.stream is not stderr
+                logging.getLogger().warning("the broker is away")
+            assert handler.stream is stderr
+        finally:
+            logging.getLogger().removeHandler(handler)
+        said = os.read(controller, 65_536).decode()
+    os.close(controller)
+    assert "10,000 reports, 5,000 a second" in said
+    assert "the broker is away" in said

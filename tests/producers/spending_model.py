@@ -1,0 +1,76 @@
+"""The rules of charging, one report at a time, in plain Python: what the store is compared with."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class _Client:
+    until: int = 0
+    reports: int = 0
+    lifetime: int = 0
+    carried: float = 0.0
+    carried_lifetime: float = 0.0
+    allowance: Any = None
+    windows: Counter = field(default_factory=Counter)
+
+    def copied(self):
+        return replace(self, windows=self.windows.copy())
+
+
+def _basic(allowance, reports):
+    return min(reports * allowance.epsilon_per_report, allowance.epsilon_inf)
+
+
+def _above(epsilon):
+    nearest = np.float32(epsilon)
+    return float(np.nextafter(nearest, np.float32(np.inf)) if float(nearest) < epsilon else nearest)
+
+
+class SpendingModel:
+    """One collection; `limit(allowance, carried)` says how many reports a period allows."""
+
+    def __init__(self, limit):
+        self._limit = limit
+        self._horizon = 0
+        self.clients = {}
+
+    def charge(self, allowance, client, window, now):
+        """The reason of a refusal, or `accepted`."""
+        collection = allowance.collection
+        earliest = int(now) - collection.window_seconds - collection.grace_seconds
+        self._horizon = max(self._horizon, earliest)
+        if window < self._horizon:
+            return "too_late"
+        # A copy: a refusal leaves everything as it was.
+        kept = self.clients[client].copied() if client in self.clients else _Client(allowance=allowance)
+        self._bring_up(kept, allowance, now)
+        if kept.reports >= self._limit(allowance, kept.carried):
+            return "over_budget"
+        if kept.windows[window] >= allowance.reports_per_window:
+            return "over_window"
+        kept.windows[window] += 1
+        kept.reports += 1
+        kept.lifetime += 1
+        self.clients[client] = kept
+        return "accepted"
+
+    def _bring_up(self, kept, allowance, now):
+        period = None if allowance.budget is None else allowance.budget.period_seconds
+        if period is None:
+            kept.until = max(kept.until, int(now) + 1)
+        else:
+            start = math.floor(now / period) * period
+            if start >= kept.until:
+                kept.reports, kept.carried = 0, 0.0
+            kept.until = max(kept.until, start + period)
+        old = kept.allowance
+        if old.collection.fingerprint != allowance.collection.fingerprint:
+            kept.carried = _above(kept.carried + _basic(old, kept.reports))
+            kept.carried_lifetime = _above(kept.carried_lifetime + _basic(old, kept.lifetime))
+            kept.reports = kept.lifetime = 0
+            kept.allowance = allowance

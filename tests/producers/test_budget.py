@@ -1,0 +1,126 @@
+"""What a budget allows, and bounds of what was spent under parameters that are no more."""
+
+import math
+
+import numpy as np
+import pytest
+
+from estimators.account import allowed_reports, costs, loss_of_reports
+from estimators.collection import Collection
+from estimators.krr import KRR
+from estimators.longitudinal import LongitudinalKRR
+from estimators.rappor import Rappor
+from estimators.rappor_hot import HotRappor
+from producers.budget import LEVELS, UNLIMITED, Allowance, Budget
+
+KRR_MECHANISM = KRR.from_epsilon(100, 1.0)
+BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
+LONGITUDINAL = LongitudinalKRR.from_epsilons(100, 6.0, 1.0)
+BUDGET = Budget(8.0, 1e-6, 86400)
+
+
+def allowance(mechanism, budget=BUDGET, memoize=False, **options):
+    return Allowance(Collection("answers", mechanism, memoize=memoize), budget, **options)
+
+
+def limit(rule, carried=0.0):
+    return int(rule.limits(rule.levels(np.array([carried])))[0])
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "period_seconds", "message"),
+    [
+        (0, 1e-6, 60, r"^epsilon of a budget must be in \(0, inf\), got 0$"),
+        (math.nan, 1e-6, 60, r"^epsilon of a budget must be in \(0, inf\), got nan$"),
+        (1, 0, 60, r"^delta of a budget must be in \(0, 1\), got 0$"),
+        (1, 1e-6, 0, r"^period_seconds must be in \[1, 4294967296\), got 0$"),
+    ],
+)
+def test_a_budget_out_of_range_is_refused(epsilon, delta, period_seconds, message):
+    with pytest.raises(ValueError, match=message):
+        Budget(epsilon, delta, period_seconds)
+
+
+@pytest.mark.parametrize("number", [0, 65536])
+def test_reports_per_window_out_of_range_are_refused(number):
+    with pytest.raises(ValueError, match=rf"^reports_per_window must be in \[1, 65535\], got {number}$"):
+        allowance(KRR_MECHANISM, reports_per_window=number)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "memoize", "memoized"),
+    [
+        (KRR_MECHANISM, False, False),
+        (KRR_MECHANISM, True, False),  # it has nothing to remember: each report is fresh
+        (LONGITUDINAL, False, True),
+        (BLOOM, True, True),
+        (BLOOM, False, False),
+    ],
+)
+def test_the_limit_is_that_of_the_accountant(mechanism, memoize, memoized):
+    budget = Budget(4.0, 1e-6, 60)
+    allowed = allowed_reports(mechanism, 4.0, 1e-6, memoized)["exact"]
+    assert limit(allowance(mechanism, budget, memoize)) == allowed > 1
+
+
+def test_a_permanent_response_within_the_budget_allows_any_number():
+    assert limit(allowance(LONGITUDINAL)) == UNLIMITED
+    assert limit(allowance(KRR_MECHANISM, None), carried=1e9) == UNLIMITED
+
+
+def test_what_was_carried_is_rounded_up():
+    carried = np.array([0.0, 1e-9, 0.125, 3.3, 7.999, 8.0, 100.0])
+    levels = allowance(KRR_MECHANISM).levels(carried)
+    assert levels.tolist() == [0, 1, 2, 27, 64, 64, 64]
+
+
+def test_what_was_carried_lowers_the_limit_and_never_by_less():
+    rule = allowance(KRR_MECHANISM)
+    for carried in (1e-9, 1.0, 3.3, 7.0, 7.99, 8.0, 100.0):
+        left = max(8.0 - carried, 0.0)
+        most = allowed_reports(KRR_MECHANISM, left, 1e-6)["exact"] if left else 0
+        step_below = left - 8.0 / LEVELS
+        least = allowed_reports(KRR_MECHANISM, step_below, 1e-6)["exact"] if step_below > 0 else 0
+        assert least <= limit(rule, carried) <= most
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "memoize"),
+    [
+        (KRR_MECHANISM, False),
+        (BLOOM, True),
+        (BLOOM, False),
+        (HotRappor.from_probabilities(32, 3, 0.3, 0.4, 0.7), True),
+        (LONGITUDINAL, True),
+        (LongitudinalKRR.from_epsilons(1000, 9.0, 0.05), True),
+    ],
+)
+def test_reports_never_cost_more_than_their_bound(mechanism, memoize):
+    rule = allowance(mechanism, memoize=memoize)
+    for reports in (1, 2, 3, 5, 8, 13, 25):
+        largest = loss_of_reports(mechanism, reports, rule.memoized).largest
+        assert min(largest, rule.epsilon_inf) <= reports * rule.epsilon_per_report * (1 + 1e-9)
+
+
+def test_equal_longitudinal_reports_tell_more_than_their_number_times_one():
+    """Why the bound of k-RR with a memory is not the loss of one report."""
+    mechanism = LongitudinalKRR.from_epsilons(1000, 9.0, 0.05)
+    assert loss_of_reports(mechanism, 25, memoized=True).largest > 25 * mechanism.epsilon_one * 1.01
+
+
+def test_epsilon_is_the_exact_one_as_far_as_the_accountant_goes():
+    fresh, memoized = allowance(KRR_MECHANISM), allowance(BLOOM, memoize=True)
+    assert fresh.epsilon(0) == 0.0
+    assert fresh.epsilon(50) == costs(KRR_MECHANISM, 50, 1e-6)["exact"] < 50
+    assert fresh.epsilon(1_000_000) == 1_000_000 * KRR_MECHANISM.epsilon
+    assert memoized.epsilon(20_000) == BLOOM.epsilon_inf
+    assert allowance(KRR_MECHANISM, None).epsilon(50) == fresh.epsilon(50)
+
+
+def test_events_that_are_their_own_client_need_a_budget_of_one_report():
+    allowance(KRR_MECHANISM, Budget(1.0, 1e-6, 60)).check_own_clients()
+    allowance(KRR_MECHANISM, None).check_own_clients()
+    with pytest.raises(
+        ValueError, match=r"^epsilon of one report to answers must be in \(0, 0\.5\], its budget, got 1\.0$"
+    ):
+        allowance(KRR_MECHANISM, Budget(0.5, 1e-6, 60)).check_own_clients()

@@ -1,0 +1,74 @@
+"""The queue: bounded in bytes, in order, and nobody waits longer than told."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from producers.counters import Receipt
+from producers.intake import QUEUE_BYTES, ClosedError, Intake, Seal, Submission, Ticket
+
+
+def submission(size):
+    """One of so many bytes."""
+    none = np.zeros(0, np.int64)
+    return Submission("latency", none, none.astype(np.uint16), np.zeros((size, 1), np.uint8), None, Ticket(0))
+
+
+def test_items_come_in_their_order():
+    intake = Intake()
+    items = [submission(1), Seal(), submission(2)]
+    assert all(intake.put(item, 0) for item in items)
+    assert intake.take(0) == items
+    assert intake.take(0) == []
+
+
+def test_the_queue_is_bounded_in_bytes():
+    intake = Intake()
+    assert intake.put(submission(QUEUE_BYTES - 5), 0)
+    assert intake.put(submission(5), 0)
+    started = time.monotonic()
+    assert not intake.put(submission(1), 0.05)
+    assert 0.05 <= time.monotonic() - started < 5
+    intake.take(0)
+    assert intake.put(submission(QUEUE_BYTES + 1), 0)  # else it would never be taken
+
+
+def test_room_lets_who_waits_go_on():
+    intake = Intake()
+    intake.put(submission(QUEUE_BYTES), 0)
+    timer = threading.Timer(0.02, intake.take, (0,))
+    timer.start()
+    assert intake.put(submission(1), 10)
+    timer.join()
+
+
+def test_taking_waits_for_an_item_or_to_be_woken():
+    intake = Intake()
+    for act in (lambda: intake.put(Seal(), 0), intake.wake):
+        timer = threading.Timer(0.02, act)
+        started = time.monotonic()
+        timer.start()
+        intake.take(10)
+        assert time.monotonic() - started < 5
+        timer.join()
+    assert intake.take(0.01) == []
+
+
+def test_a_closed_queue_takes_nothing_and_gives_what_it_has():
+    intake = Intake()
+    intake.put(submission(QUEUE_BYTES), 0)
+    threading.Timer(0.02, intake.close).start()
+    with pytest.raises(ClosedError, match=r"^the producer is closed$"):
+        intake.put(submission(1), 10)
+    assert len(intake.take(0)) == 1
+
+
+def test_a_ticket_is_pending_until_it_is_settled():
+    ticket = Ticket(5)
+    assert ticket.receipt == Receipt(pending=5)
+    assert not ticket.done.is_set()
+    ticket.settle(Receipt(stored=4, refused=1))
+    assert ticket.receipt == Receipt(stored=4, refused=1)
+    assert ticket.done.is_set()

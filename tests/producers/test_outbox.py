@@ -1,0 +1,228 @@
+"""The outbox: what waits is kept, counted, bounded, and taken over from producers that no longer run."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from producers.lanes import take_lane
+from producers.outbox import MIN_FREE_PAGES, OVERHEAD_BYTES, VACUUM_PAGES, Buffered, Depth, Outbox, Waiting
+from producers.store import Store
+
+NOW = 1_700_000_000.5
+FIRST = Buffered(2**64 - 1, 1_700_000_000, 0, b"abcd")
+SECOND = Buffered(2**64 - 1, 1_700_000_000, 3, b"efgh")
+
+
+class Room:
+    """Outboxes in one folder, each with its own store and lane."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self._stores = []
+
+    def open(self, limit_bytes=1_000_000):
+        store = Store(self.folder)
+        self._stores.append(store)
+        lane = take_lane(self.folder)
+        return Opened(store, lane, Outbox(store, lane, self.folder, limit_bytes))
+
+    def close(self):
+        for store in self._stores:
+            store.close()
+
+
+class Opened:
+    """An outbox of which every call is a transaction."""
+
+    def __init__(self, store, lane, outbox):
+        self.store, self.lane, self._outbox = store, lane, outbox
+
+    def __getattr__(self, name):
+        def call(*arguments, **named):
+            with self.store.transaction():
+                return getattr(self._outbox, name)(*arguments, **named)
+
+        return call
+
+
+@pytest.fixture
+def room(tmp_path):
+    made = Room(tmp_path)
+    yield made
+    made.close()
+
+
+def test_packs_wait_in_order_until_they_are_forgotten(room):
+    outbox = room.open()
+    numbers = outbox.put([b"one", b"two", b"three"], NOW)
+    assert numbers == sorted(numbers)
+    assert outbox.waiting(0, 100) == [
+        Waiting(number, record) for number, record in zip(numbers, [b"one", b"two", b"three"], strict=True)
+    ]
+    assert [each.record for each in outbox.waiting(numbers[0], 100)] == [b"two", b"three"]
+    outbox.forget([numbers[1], 12345])
+    outbox.forget([numbers[1]])
+    assert [each.record for each in outbox.waiting(0, 100)] == [b"one", b"three"]
+    assert outbox.depth(NOW).packs == 2
+
+
+@pytest.mark.parametrize(("limit", "count"), [(1, 1), (4, 1), (8, 2), (11, 2), (12, 3)])
+def test_reading_is_bounded_but_never_empty(room, limit, count):
+    outbox = room.open()
+    outbox.put([b"aaaa", b"bbbb", b"cccc"], NOW)
+    assert len(outbox.waiting(0, limit)) == count
+
+
+def test_numbers_are_never_used_again(room):
+    outbox = room.open()
+    first = outbox.put([b"one"], NOW)
+    outbox.forget(first)
+    assert outbox.put([b"two"], NOW)[0] > first[0]
+
+
+def test_nothing_shows_reports(room):
+    assert "abcd" not in repr(FIRST)
+    assert "abcd" not in repr(Waiting(1, b"abcd"))
+
+
+def test_a_buffer_is_replaced_whole_and_removed_when_empty(room):
+    outbox = room.open()
+    outbox.save([FIRST, SECOND])
+    outbox.save([Buffered(FIRST.fingerprint, FIRST.window_start, FIRST.cohort, b"ij")])
+    assert outbox.depth(NOW).bytes == 6 + 2 * OVERHEAD_BYTES
+    outbox.save([Buffered(SECOND.fingerprint, SECOND.window_start, SECOND.cohort, b"")])
+    assert outbox.depth(NOW) == Depth(0, 2 + OVERHEAD_BYTES, 0.0)
+    assert [each.reports for each in outbox.adopt(own=True)] == [b"ij"]
+    assert outbox.depth(NOW) == Depth(0, 0, 0.0)
+
+
+def test_depth_tells_packs_bytes_and_age(room):
+    outbox = room.open()
+    assert outbox.depth(NOW) == Depth(0, 0, 0.0)
+    (first,) = outbox.put([b"four"], NOW)
+    outbox.put([b"seventy"], NOW + 10)
+    assert outbox.depth(NOW + 30) == Depth(2, 11 + 2 * OVERHEAD_BYTES, 30.5)
+    outbox.forget([first])
+    assert outbox.depth(NOW + 30) == Depth(1, 7 + OVERHEAD_BYTES, 20.5)
+    assert outbox.depth(NOW - 999).age_seconds == 0.0
+
+
+def test_room_is_shared_by_all_lanes(room):
+    one, two = room.open(1000), room.open(1000)
+    one.put([b"a" * 100], NOW)
+    two.save([FIRST])
+    assert one.room() == two.room() == 1000 - 100 - 4 - 2 * OVERHEAD_BYTES
+    two.put([b"a" * 1000], NOW)
+    assert one.room() < 0
+
+
+def test_a_limit_out_of_range_is_refused(room):
+    with pytest.raises(ValueError, match=r"^outbox_bytes must be in \[1, inf\), got 0$"):
+        room.open(0)
+
+
+def test_what_a_lane_that_is_free_left_is_taken_over(room):
+    one, two, three = room.open(), room.open(), room.open()
+    one.put([b"one"], NOW)
+    one.save([FIRST])
+    two.put([b"two", b"deux"], NOW)
+    two.save([FIRST, SECOND])
+    three.put([b"three"], NOW)
+    assert three.adopt() == []
+    two.lane.release()
+    assert sorted(each.reports for each in three.adopt()) == [b"abcd", b"efgh"]
+    assert sorted(each.record for each in three.waiting(0, 100)) == [b"deux", b"three", b"two"]
+    assert three.depth(NOW) == Depth(3, 12 + 3 * OVERHEAD_BYTES, 0.5)
+    assert [each.record for each in one.waiting(0, 100)] == [b"one"]
+    assert one.room() == 1_000_000 - 15 - 4 - 5 * OVERHEAD_BYTES
+    assert room.open().lane.number == two.lane.number
+
+
+def test_the_next_holder_of_a_lane_takes_over_what_it_left(room):
+    one = room.open()
+    one.put([b"one"], NOW)
+    one.save([FIRST])
+    one.lane.release()
+    again = room.open()
+    assert again.lane.number == one.lane.number
+    assert again.adopt(own=True) == [FIRST]
+    assert again.adopt(own=True) == []
+    assert [each.record for each in again.waiting(0, 100)] == [b"one"]
+
+
+def test_own_buffers_stay_when_others_are_taken_over(room):
+    outbox = room.open()
+    outbox.save([FIRST])
+    assert outbox.adopt() == []
+    assert outbox.depth(NOW).bytes == 4 + OVERHEAD_BYTES
+
+
+def test_a_take_over_that_is_undone_takes_nothing(room):
+    one, two = room.open(), room.open()
+    one.put([b"one"], NOW)
+    one.save([FIRST])
+    one.lane.release()
+
+    def take_and_fail():
+        with two.store.transaction():
+            assert two._outbox.adopt() == [FIRST]
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        take_and_fail()
+    assert two.waiting(0, 100) == []
+    assert two.adopt() == [FIRST]
+
+
+def test_pages_go_back_to_the_disk(room):
+    """After an outage the file does not stay as long as the outbox was."""
+    outbox = room.open(2**28)
+    numbers = outbox.put([bytes(16_000)] * 2000, NOW)
+    (pages,) = outbox.store.rows("PRAGMA page_count")[0]
+    for start in range(0, 2000, 50):
+        outbox.forget(numbers[start : start + 50])
+    (left,) = outbox.store.rows("PRAGMA page_count")[0]
+    assert pages > 8000
+    assert left < MIN_FREE_PAGES + VACUUM_PAGES
+    assert outbox.store.rows("PRAGMA integrity_check") == [("ok",)]
+
+
+ACTIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), st.binary(min_size=1, max_size=40)),
+        st.tuples(st.just("forget"), st.integers(0, 9)),
+        st.tuples(st.just("save"), st.tuples(st.integers(0, 2), st.binary(max_size=40))),
+        st.tuples(st.just("next"), st.just(0)),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(ACTIONS)
+def test_totals_are_those_of_what_is_kept(tmp_path_factory, actions):
+    """Through any puts, saves, deletions and changes of hands."""
+    room = Room(tmp_path_factory.mktemp("outbox"))
+    outbox, packs, buffers = room.open(), {}, {}
+    for action, given_ in actions:
+        if action == "put":
+            packs[outbox.put([given_], NOW)[0]] = given_
+        elif action == "forget" and packs:
+            number = sorted(packs)[given_ % len(packs)]
+            outbox.forget([number])
+            del packs[number]
+        elif action == "save":
+            cohort, reports = given_
+            outbox.save([Buffered(1, 60, cohort, reports)])
+            buffers[cohort] = reports
+        elif action == "next":
+            outbox.lane.release()
+            outbox = room.open()
+            left = outbox.adopt(own=True)
+            assert {each.cohort: each.reports for each in left} == {c: r for c, r in buffers.items() if r}
+            outbox.save(left)
+        kept = [*packs.values(), *filter(None, buffers.values())]
+        assert outbox.room() == 1_000_000 - sum(map(len, kept)) - OVERHEAD_BYTES * len(kept)
+        assert [each.number for each in outbox.waiting(0, 10_000)] == sorted(packs)
+        assert outbox.depth(NOW).packs == len(packs)
+    room.close()

@@ -1,0 +1,39 @@
+"""What Prometheus is told: the counters, under the names that dashboards use."""
+
+from prometheus_client import CollectorRegistry
+
+from producers.counters import Backlog, Receipt, Tally
+from producers.producer_metrics import ProducerMetrics
+
+
+def test_receipts_add_up():
+    assert Receipt(1, 2, 3, 4) + Receipt(stored=10, pending=5) == Receipt(11, 2, 3, 9)
+
+
+def test_every_counter_is_shown_under_its_name():
+    tally = Tally()
+    registry = CollectorRegistry()
+    registry.register(ProducerMetrics(["latency", "carrier"], tally.counters))
+    tally.settled("latency", 100, 7, {"over_window": 3, "over_budget": 2, "too_late": 0})
+    tally.acknowledged("latency", 60, 6000, expired=False)
+    tally.acknowledged("latency", 20, 2000, expired=True)
+    tally.acknowledged(None, 5, 500, expired=False)
+    tally.left(Backlog(packs=4, bytes=512, seconds=1.5, budget_used={"carrier": 0.25}))
+
+    def shown(name, **labels):
+        return registry.get_sample_value(f"deniable_producer_{name}", labels)
+
+    results = {
+        result: shown("reports_total", collection="latency", result=result)
+        for result in ("stored", "acknowledged", "dropped", "expired", "refused")
+    }
+    assert results == {"stored": 100, "acknowledged": 80, "dropped": 7, "expired": 20, "refused": 5}
+    assert shown("reports_total", collection="carrier", result="stored") == 0
+    assert shown("refused_total", collection="latency", reason="over_window") == 3
+    assert shown("refused_total", collection="latency", reason="over_budget") == 2
+    assert (shown("packs_total"), shown("sent_bytes_total")) == (3, 8500)
+    assert (shown("outbox_packs"), shown("outbox_bytes"), shown("outbox_age_seconds")) == (4, 512, 1.5)
+    assert shown("budget_used_ratio", collection="carrier") == 0.25
+    labels = {key for metric in registry.collect() for sample in metric.samples for key in sample.labels}
+    assert labels == {"collection", "result", "reason"}
+    assert tally.dropped() == 7

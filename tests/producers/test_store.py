@@ -1,0 +1,235 @@
+"""The one file: private, durable, shared, and clear about what is wrong with it."""
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from producers.progress import Progress, forget_progress, get_progress, set_progress
+from producers.store import Store, StoreError
+
+PROGRESS = Progress(inode=7, bytes_done=1000, lines=10, digest=b"d" * 32)
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path / "data", busy_seconds=0.05)
+    yield made
+    made.close()
+
+
+def set_and_fail(store):
+    with store.transaction():
+        set_progress(store, "input", PROGRESS)
+        raise KeyError
+
+
+def test_the_file_is_private_and_durable(store):
+    names = {path.name: path.stat().st_mode & 0o777 for path in store.path.parent.iterdir()}
+    assert names == dict.fromkeys(("producer.sqlite", "producer.sqlite-wal", "producer.sqlite-shm"), 0o600)
+    assert store.path.parent.stat().st_mode & 0o777 == 0o700
+    settings = [store.rows(f"PRAGMA {name}") for name in ("journal_mode", "synchronous", "auto_vacuum")]
+    assert settings == [[("wal",)], [(2,)], [(2,)]]
+
+
+def test_a_transaction_is_kept_whole_or_not_at_all(store):
+    with store.transaction():
+        set_progress(store, "input", PROGRESS)
+        set_progress(store, "input", PROGRESS)
+    with store.transaction():
+        set_progress(store, "other", PROGRESS)
+        forget_progress(store, "other")
+    another = Store(store.path.parent)
+    assert get_progress(another, "input") == PROGRESS
+    assert get_progress(another, "other") is None
+    another.close()
+
+
+def test_any_error_undoes_a_transaction(store):
+    with pytest.raises(KeyError):
+        set_and_fail(store)
+    assert get_progress(store, "input") is None
+    with store.transaction():
+        set_progress(store, "input", PROGRESS)
+    assert get_progress(store, "input") == PROGRESS
+
+
+def test_closing_twice_is_harmless(store):
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match=r"producer\.sqlite: Cannot operate on a closed database\.$"):
+        get_progress(store, "input")
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o620])
+def test_a_file_that_others_may_use_is_refused(store, mode):
+    store.path.chmod(mode)
+    with pytest.raises(
+        StoreError, match=rf"producer\.sqlite: mode must be 0600, got 0{mode:o}; run: chmod 600 .*sqlite$"
+    ):
+        Store(store.path.parent)
+
+
+def test_a_later_version_is_refused_and_left_alone(store):
+    store.rows("PRAGMA user_version = 2")
+    with pytest.raises(
+        StoreError, match=r"producer\.sqlite: version must be 1, got 2; use the deniable that wrote it$"
+    ):
+        Store(store.path.parent)
+    assert store.rows("PRAGMA user_version") == [(2,)]
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "producer.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE theirs (a)")
+    other.close()
+    path.chmod(0o600)
+    with pytest.raises(StoreError, match=r"producer\.sqlite: it belongs to another program; move it away$"):
+        Store(tmp_path)
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    path = tmp_path / "producer.sqlite"
+    path.write_bytes(b"no database" * 1000)
+    path.chmod(0o600)
+    with pytest.raises(StoreError, match=r"producer\.sqlite: it is no database; put back a copy; to move it"):
+        Store(tmp_path)
+
+
+def test_damage_within_is_told_and_nothing_is_written(tmp_path):
+    Store(tmp_path).close()
+    path = tmp_path / "producer.sqlite"
+    damaged = bytearray(path.read_bytes())
+    damaged[4096:] = b"\xff" * (len(damaged) - 4096)
+    path.write_bytes(damaged)
+    store = Store(tmp_path)
+    with pytest.raises(
+        StoreError, match=r"producer\.sqlite: it is damaged; put back a copy; to move it away"
+    ):
+        set_and_fail(store)
+    store.close()
+    assert path.read_bytes()[4096:] == damaged[4096:]
+
+
+def test_a_full_disk_is_told_and_leaves_everything_as_it_was(store):
+    (pages,) = store.rows("PRAGMA page_count")[0]
+    store.rows(f"PRAGMA max_page_count = {pages + 3}")
+
+    def fill():
+        with store.transaction():
+            set_progress(store, "input", PROGRESS)
+            store.rows("INSERT INTO records VALUES (1, zeroblob(100000))")
+
+    with pytest.raises(
+        StoreError, match=r"producer\.sqlite: the disk is full, or its file may not grow; make"
+    ):
+        fill()
+    assert get_progress(store, "input") is None
+    with store.transaction():
+        set_progress(store, "input", PROGRESS)
+    assert store.rows("PRAGMA integrity_check") == [("ok",)]
+
+
+def test_a_locked_store_is_told_after_the_time_allowed(store):
+    other = Store(store.path.parent)
+    with other.transaction():
+        begun = time.monotonic()
+        with pytest.raises(
+            StoreError, match=r"producer\.sqlite: another process holds it; stop what is stuck"
+        ):
+            set_and_fail(store)
+        assert 0.04 <= time.monotonic() - begun < 2.0
+    with store.transaction():
+        set_progress(store, "input", PROGRESS)
+    assert get_progress(other, "input") == PROGRESS
+    other.close()
+
+
+def test_two_wait_for_each_other(store):
+    """A second transaction begins when the first has ended, and sees what it did."""
+    other, order = Store(store.path.parent), []
+
+    def follow():
+        with other.transaction():
+            order.append(get_progress(other, "input"))
+
+    with store.transaction():
+        following = threading.Thread(target=follow)
+        following.start()
+        set_progress(store, "input", PROGRESS)
+        following.join(0.1)
+        assert order == []
+    following.join()
+    assert order == [PROGRESS]
+    other.close()
+
+
+def test_opening_a_second_store_keeps_the_locks_of_the_first(store):
+    """POSIX drops all of a process's locks on a file when any descriptor of it is closed.
+
+    Without its locks another process takes itself for the last one, and deletes the log under the first.
+    """
+    Store(store.path.parent).close()
+    log = store.path.with_name("producer.sqlite-wal")
+    code = "import sys, pathlib, producers.store as s; s.Store(pathlib.Path(sys.argv[1])).close()"
+    subprocess.run([sys.executable, "-c", code, str(store.path.parent)], check=True)
+    assert log.exists()
+    with store.transaction():
+        set_progress(store, "input", PROGRESS)
+    another = Store(store.path.parent)
+    assert get_progress(another, "input") == PROGRESS
+    another.close()
+
+
+def test_a_store_that_was_open_in_a_fork_refuses_the_child(store):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            get_progress(store, "input")
+        except StoreError as error:
+            os.write(writing, str(error).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        assert re.search(
+            r"producer\.sqlite: it was open when the process forked; close it first$", told.read()
+        )
+    os.waitpid(child, 0)
+    with store.transaction():
+        set_progress(store, "input", PROGRESS)
+    assert store.rows("PRAGMA integrity_check") == [("ok",)]
+
+
+def test_a_folder_that_is_none_is_told(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(
+        StoreError, match=r"file/data/producer\.sqlite: Not a directory; give this user access to file and"
+    ):
+        Store(tmp_path / "file" / "data")
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (sqlite3.SQLITE_READONLY_DIRECTORY, "it may not be written; give this user write access to file and"),
+        (sqlite3.SQLITE_CANTOPEN, "it cannot be opened; give this user access to file and folder$"),
+        (sqlite3.SQLITE_IOERR_WRITE, "the disk failed or is full; look at the disk, then try again$"),
+    ],
+)
+def test_what_disks_do_is_told_with_a_remedy(store, code, message):
+    error = sqlite3.OperationalError("what the library says")
+    error.sqlite_errorcode = code
+
+    def fail():
+        with store.transaction():
+            raise error
+
+    with pytest.raises(StoreError, match=message):
+        fail()

@@ -1,0 +1,81 @@
+"""The thread that stores: its ticks, its end, and its standing still for a fork."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_kafka import FakeKafka
+
+from estimators.collection import Collection
+from estimators.krr import KRR
+from producers import storekeeper
+from producers.budget import Allowance
+from producers.counters import Receipt, Tally
+from producers.intake import Submission, Ticket
+from producers.producer_config import ProducerConfig
+from producers.randomness import Keystream
+from producers.rounds import Clock
+from producers.storekeeper import Storekeeper
+
+LATENCY = Collection("latency", KRR.from_epsilon(100, 1.0))
+
+
+@pytest.fixture
+def keeper(tmp_path, monkeypatch):
+    monkeypatch.setattr(storekeeper, "connect", FakeKafka(acknowledges=True).connect)
+    config = ProducerConfig(
+        allowances=(Allowance(LATENCY, None),),
+        bootstrap_servers="",
+        topic="reports",
+        partitions=4,
+        data_dir=tmp_path,
+        pack_seconds=8.0,
+    )
+    keeper = Storekeeper(config, Keystream(), Clock(), Tally())
+    yield keeper
+    keeper.close()
+
+
+def one():
+    return Submission(
+        "latency", np.zeros(1, np.int64), np.zeros(1, np.uint16), np.zeros((1, 1), np.uint8), None, Ticket(1)
+    )
+
+
+def test_ticks_are_jittered(keeper):
+    waits = [keeper._jittered() for _ in range(1000)]
+    assert 2.0 <= min(waits) < 2.1
+    assert 5.9 < max(waits) < 6.0
+
+
+def test_what_is_queued_at_the_end_is_stored(keeper):
+    keeper.pause()
+    first, last = one(), one()
+    keeper.put(first, 0)
+    while keeper._intake._items:
+        pass  # until the thread has taken it, and waits for the pause to end
+    keeper.put(last, 0)
+    closing = threading.Thread(target=keeper.close)
+    closing.start()
+    while not keeper._is_ending:
+        pass
+    keeper.resume()
+    closing.join(10)
+    assert [each.ticket.receipt for each in (first, last)] == [Receipt(stored=1)] * 2
+
+
+def test_while_paused_no_file_of_the_store_is_open(keeper):
+    """SQLite's locks in a forked child would be those of a connection that it does not have."""
+
+    def open_files():
+        return {Path(entry).resolve().name for entry in Path("/proc/self/fd").iterdir()}
+
+    assert "producer.sqlite" in open_files()
+    keeper.pause()
+    assert not {name for name in open_files() if name.startswith("producer.sqlite")}
+    keeper.resume()
+    submission = one()
+    keeper.put(submission, 0)
+    assert submission.ticket.done.wait(10)
+    assert submission.ticket.receipt == Receipt(stored=1)

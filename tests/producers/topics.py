@@ -1,0 +1,38 @@
+"""A topic of a real broker, and all that is in it."""
+
+import itertools
+import time
+from contextlib import contextmanager
+
+from kafka import KafkaConsumer
+from kafka.admin import KafkaAdminClient
+from kafka.structs import TopicPartition
+
+
+@contextmanager
+def make_topic(broker, name, partitions, configs=None):
+    """A topic that is there as long as the context is."""
+    admin = KafkaAdminClient(bootstrap_servers=broker)
+    topic = {"num_partitions": partitions, "replication_factor": 1, "configs": configs or {}}
+    admin.create_topics({name: topic})
+    try:
+        yield name
+    finally:
+        admin.delete_topics([name])
+        admin.close()
+
+
+def read(broker, topic):
+    """All records of a topic, from its start to its end now."""
+    consumer = KafkaConsumer(bootstrap_servers=broker, enable_auto_commit=False)
+    partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic)]
+    consumer.assign(partitions)
+    consumer.seek_to_beginning(*partitions)
+    ends = consumer.end_offsets(partitions)
+    records = []
+    deadline = time.monotonic() + 30
+    while any(consumer.position(each) < ends[each] for each in partitions):
+        assert time.monotonic() < deadline, "the topic could not be read to its end"
+        records += itertools.chain.from_iterable(consumer.poll(timeout_ms=200).values())
+    consumer.close()
+    return records
