@@ -103,5 +103,7 @@ def _table(candidates: list[str], result: Estimate) -> str:
     if len(candidates) > SHOWN:
         lines.append(f"and {len(candidates) - SHOWN} more; --json shows all")
     if result.other is not None:
-        lines.append(f"other strings: {result.other[0]:.6f}, standard error {result.other[1]:.6f}")
+        screened = len(candidates) - int(result.diagnostics.get("chosen", len(candidates)))
+        held = f"other strings, and {screened} candidates not chosen" if screened else "other strings"
+        lines.append(f"{held}: {result.other[0]:.6f}, standard error {result.other[1]:.6f}")
     return "\n".join(lines)

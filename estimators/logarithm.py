@@ -13,6 +13,9 @@ from fractions import Fraction
 # From one float x >= 2^-80 to the next, e^x grows by a factor above 1 + 2^-134.
 _SCALE = 1 << 160
 
+#: Relative error of one rounding of a float. Functions of `math` and numpy err by less than 8 of them.
+UNIT = 2.0**-53
+
 
 def exp_below(x: float) -> Fraction:
     """Lower bound of e^x, within a factor of 1 + 2^-151: the series of e^x, every term rounded down.

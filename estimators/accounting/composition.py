@@ -6,8 +6,7 @@ import numpy as np
 
 from estimators.accounting.privacy_loss import PrivacyLoss
 from estimators.estimate import FloatArray
-
-UNIT = 2.0**-53  # relative error of one rounding
+from estimators.logarithm import UNIT
 
 # Both ends of a convolution are cut where every mass is below SMALLEST. There are at most 64 convolutions of
 # at most 2^32 masses, and what is lost in one counts at most 2^32 times in the end: below LOST in all.
@@ -121,8 +120,8 @@ def _rounding(loss: PrivacyLoss) -> float:
     A sum of s products of positive numbers rounds by at most s units. Joining a and b copies sums over at
     most (m - 1) min(a, b) + 1 products, and over all joins min(a, b) adds up to at most n log2(n) / 2. Each
     copy brings the rounding of its own masses. The last sum, over at most n (m - 1) + 1 atoms, is pairwise or
-    blocked; counted as if it were not.
+    blocked; counted as if it were not. Its terms, and what is done with it, round by less than 16 units.
     """
     atoms, copies = len(loss.mass), loss.copies
-    units = (atoms - 1) * copies * (math.log2(copies) / 2 + 1) + 4 * copies + 4
+    units = (atoms - 1) * copies * (math.log2(copies) / 2 + 1) + 4 * copies + 16
     return 1.01 * units * UNIT

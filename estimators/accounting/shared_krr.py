@@ -2,13 +2,17 @@
 
 import math
 from collections.abc import Iterable, Iterator
+from decimal import Context, Decimal, localcontext
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.accounting.loss_spread import SMALLEST_FLOAT, joint_loss, spread
+from estimators.accounting.loss_spread import RAREST, joint_loss, spread
 from estimators.accounting.privacy_loss import PrivacyLoss
 from estimators.estimate import FloatArray
+from estimators.krr import KRR, WORDS, commonest, rarest
+from estimators.logarithm import UNIT
 from estimators.longitudinal import LongitudinalKRR
 
 # Lattice steps from no loss to the largest of all reports together.
@@ -30,8 +34,8 @@ def shared_krr_loss(mechanism: LongitudinalKRR, reports: int) -> PrivacyLoss:
     is an upper bound, in tests by less than 3 % of epsilon.
 
     Losses are spread onto a lattice of 2^14 steps (see `spread`), so epsilon is above the truth by less than
-    a relative 2^-14 of the largest loss. Rounding, and lies of unequal chance, which are taken as equal
-    here, change it by less than 1e-9 where n k <= 10^9.
+    a relative 2^-14 of the largest loss. Losses and masses are raised by what they may round, and by what
+    lies of unequal chance can change, which are taken as equal here: by less than 1e-9 where n k <= 10^9.
 
     Parameters
     ----------
@@ -44,31 +48,71 @@ def shared_krr_loss(mechanism: LongitudinalKRR, reports: int) -> PrivacyLoss:
 
     Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), theorem 1, for the limit of many reports.
     """
-    k, first, second = mechanism.k, mechanism.permanent, mechanism.instantaneous
-    log_p, log_q, log_r = math.log(first.p), math.log(first.q), math.log(second.p / second.q)
-    all_v = reports * log_r
-    likeliest = np.logaddexp(log_p + all_v, math.log((k - 1) * first.q))
-    largest = float(likeliest - np.logaddexp(log_q + all_v, math.log1p(-first.q)))
+    first, all_alike = mechanism.permanent, reports * _log_odds(mechanism.instantaneous)
+    below = first.q + (1 - first.q) * math.exp(-all_alike)
+    excess = first.contrast * -math.expm1(-all_alike) / below
+    largest = float(_raised(np.array([math.log1p(excess)]), mechanism, reports)[0])
     mass = np.zeros(2 * STEPS + 1)
     for losses, chances in _batches(_atoms(mechanism, reports)):
-        mass += spread(losses, chances, -largest, largest, 2 * STEPS)
+        mass = (mass + spread(losses, chances, -largest, largest, 2 * STEPS)) * (1 + 4 * UNIT)
     return joint_loss(mass, largest, mechanism.epsilon_inf)
 
 
 def _atoms(mechanism: LongitudinalKRR, reports: int) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Losses of all c_v, c_w and S that are not too rare for a float, and their probabilities under v."""
+    """Losses of all c_v, c_w and S that are not too rare for a float, and their probabilities under v.
+
+    Neither is too low: losses are raised by `_raised`, and the logarithm of a mass by the rounding of its
+    terms, whose absolute values sum to at most `magnitude`.
+    """
     k, first, second = mechanism.k, mechanism.permanent, mechanism.instantaneous
-    log_p, log_q, log_r = math.log(first.p), math.log(first.q), math.log(second.p / second.q)
+    log_p, log_q, log_r = math.log(first.p), math.log(first.q), _log_odds(second)
     factorials = np.array([math.lgamma(count + 1) for count in range(reports + 1)])
+    each = log_r + math.log(k) - math.log(second.q)
+    magnitude = 2 - log_p - log_q + reports * each + math.log(k) + 4 * factorials[-1]
+    raised = 64 * UNIT * magnitude + _unequal(k, reports)
     for others in _likely_counts(1 - second.p - second.q, 1 - 2 * second.q, factorials) if k > 2 else [0]:
-        log_sums, log_ways = _sums(k - 2, log_r, others, reports <= MOST_ENUMERATED)
+        log_sums, log_ways = _sums(k - 2, second, others, reports <= MOST_ENUMERATED)
         c_v = _likely_share(reports - others, second.q / (second.p + second.q))
         c_w = c_v[::-1]
         likelihood = np.logaddexp(log_p + log_r * c_v, log_q + np.logaddexp(log_r * c_w, log_sums))
         log_ways = log_ways + factorials[-1] - factorials[others] - factorials[c_v] - factorials[c_w]
-        log_mass = likelihood + log_ways + reports * math.log(second.q)
-        kept = log_mass > math.log(SMALLEST_FLOAT)
-        yield (likelihood - likelihood[:, ::-1])[kept], np.exp(log_mass[kept])
+        log_mass = likelihood + log_ways + reports * math.log(second.q) + raised
+        kept = log_mass > math.log(RAREST)
+        losses = _raised(_losses(first, log_r, c_v, log_sums), mechanism, reports)
+        yield losses[kept], np.exp(log_mass[kept])
+
+
+def _losses(first: KRR, log_r: float, c_v: NDArray[np.int64], log_sums: FloatArray) -> FloatArray:
+    """ln((p1 r^c_v + q1 (r^c_w + S)) / (p1 r^c_w + q1 (r^c_v + S))), where c_w is c_v read backwards.
+
+    For c_v >= c_w it is ln(1 + (p1 - q1) (1 - d) / (q1 + p1 d + q1 S r^-c_v)), d = r^(c_w - c_v), of which
+    nothing cancels; and -L when c_v and c_w swap.
+    """
+    ahead = c_v - c_v[::-1]
+    behind = np.exp(-log_r * np.abs(ahead))
+    others = np.exp(np.minimum(log_sums - log_r * np.maximum(c_v, c_v[::-1]), 700))  # e^700 is a float
+    below = first.q + first.p * behind + first.q * others
+    excess = first.contrast * -np.expm1(-log_r * np.abs(ahead)) / below
+    losses: FloatArray = np.copysign(np.log1p(excess), ahead)
+    return losses
+
+
+def _raised(losses: FloatArray, mechanism: LongitudinalKRR, reports: int) -> FloatArray:
+    """Raise losses by their rounding, relative to the loss and to exponents up to n ln r + ln k."""
+    exponents = reports * _log_odds(mechanism.instantaneous) + math.log(mechanism.k)
+    rounding = 64 * UNIT * (2 + exponents)
+    return losses + rounding * np.abs(losses) + 2 * _unequal(mechanism.k, reports)
+
+
+def _unequal(k: int, reports: int) -> float:
+    """Bound how far ln P(y) is from that of lies of equal chance: n + 1 steps, in which each may be off."""
+    off = max(commonest(k) * (k - 1) - WORDS, WORDS - rarest(k) * (k - 1))
+    return 1.01 * (reports + 1) * off / WORDS
+
+
+def _log_odds(mechanism: KRR) -> float:
+    """Compute ln(p / q), accurately also where p is nearly q."""
+    return math.log1p(mechanism.contrast / mechanism.q)
 
 
 def _batches(atoms: Iterable[tuple[FloatArray, FloatArray]]) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -89,7 +133,7 @@ def _joined(parts: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, Flo
 
 
 def _likely_counts(rate: float, other_rate: float, factorials: FloatArray) -> list[int]:
-    """Successes among n trials whose binomial chance, of either rate, is not below SMALLEST_FLOAT.
+    """Successes among n trials whose binomial chance, of either rate, is not below RAREST.
 
     Parameters
     ----------
@@ -101,19 +145,19 @@ def _likely_counts(rate: float, other_rate: float, factorials: FloatArray) -> li
         successes * math.log(chance) + successes[::-1] * math.log1p(-chance) for chance in (rate, other_rate)
     ]
     log_mass = np.maximum(*chances) + factorials[-1] - factorials - factorials[::-1]
-    return [int(count) for count in np.flatnonzero(log_mass > math.log(SMALLEST_FLOAT))]
+    return [int(count) for count in np.flatnonzero(log_mass > math.log(RAREST))]
 
 
 def _likely_share(reports: int, least_rate: float) -> NDArray[np.int64]:
-    """Successes of a binomial that are not surely rarer than SMALLEST_FLOAT, its rate or 1 - rate the least.
+    """Successes of a binomial that are not surely rarer than RAREST, its rate or 1 - rate the least.
 
     By Hoeffding's inequality, P(c <= n rate - x) <= exp(-2 x² / n).
     """
-    first = math.floor(reports * least_rate - math.sqrt(-reports * math.log(SMALLEST_FLOAT) / 2))
+    first = math.floor(reports * least_rate - math.sqrt(-reports * math.log(RAREST) / 2))
     return np.arange(max(0, first), reports - max(0, first) + 1)
 
 
-def _sums(cells: int, log_r: float, reports: int, enumerate_all: bool) -> tuple[FloatArray, FloatArray]:
+def _sums(cells: int, second: KRR, reports: int, enumerate_all: bool) -> tuple[FloatArray, FloatArray]:
     """Sums S of r^count over cells that share reports, and the number of ways to each; logarithms of both.
 
     Returns
@@ -123,9 +167,10 @@ def _sums(cells: int, log_r: float, reports: int, enumerate_all: bool) -> tuple[
     if cells == 0:
         return np.full((1, 1), -np.inf), np.zeros((1, 1))
     if enumerate_all:
-        found = [_sum_and_ways(parts, cells, log_r) for parts in _partitions(reports, cells, reports)]
+        to_sum = partial(_sum_and_ways, cells=cells, log_r=_log_odds(second))
+        found = [to_sum(parts) for parts in _partitions(reports, cells, reports)]
     else:
-        found = _two_extremes(cells, log_r, reports)
+        found = _two_extremes(cells, second, reports)
     log_sums, log_ways = np.array(found).T[:, :, np.newaxis]
     return log_sums, log_ways
 
@@ -140,20 +185,30 @@ def _sum_and_ways(parts: tuple[int, ...], cells: int, log_r: float) -> tuple[flo
     return math.log(empty + sum(math.exp(log_r * part) for part in parts)), math.log(places * orders)
 
 
-def _two_extremes(cells: int, log_r: float, reports: int) -> list[tuple[float, float]]:
+def _two_extremes(cells: int, second: KRR, reports: int) -> list[tuple[float, float]]:
     """As `_sums`, but only where counts are as equal as can be and where all are in one cell, the mean kept.
 
-    A count is binomial of rate 1 / cells, so that r^count has the mean (1 + (r - 1) / cells)^reports.
+    A count is binomial of rate 1 / cells, so that r^count has the mean (1 + (r - 1) / cells)^reports. With
+    80 digits, since r may be nearly 1 and the extremes differ by (r - 1)^2 only.
     """
     each, more = divmod(reports, cells)
-    least = each * log_r + math.log(cells + more * math.expm1(log_r))
-    most = float(np.logaddexp(reports * log_r, math.log(cells - 1))) if cells > 1 else reports * log_r
-    mean = math.log(cells) + reports * math.log1p(math.expm1(log_r) / cells)
     log_ways = reports * math.log(cells)
-    if most - least < 1e-9 or mean <= least:
-        return [(mean, log_ways)]
-    log_share = mean - most + math.log(math.expm1(least - mean) / math.expm1(least - most))
-    return [(least, log_ways + math.log(-math.expm1(log_share))), (most, log_ways + log_share)]
+    with localcontext(Context(prec=80)):
+        lies = Decimal(WORDS - second.threshold)
+        r = second.threshold * (second.k - 1) / lies
+        least = r**each * (cells + more * (r - 1))
+        if cells == 1 or reports <= 1:
+            return [(_log(least), log_ways)]
+        most = r**reports + cells - 1
+        mean = cells * (1 + (r - 1) / cells) ** reports
+        above, below = (mean - least) / (most - least), (most - mean) / (most - least)
+        return [(_log(least), log_ways + _log(below)), (_log(most), log_ways + _log(above))]
+
+
+def _log(number: Decimal) -> float:
+    """Logarithm of a number that may be too large or small for a float."""
+    exponent = number.adjusted()
+    return math.log(float(number.scaleb(-exponent))) + exponent * math.log(10)
 
 
 def _partitions(total: int, most_parts: int, largest: int) -> Iterator[tuple[int, ...]]:
