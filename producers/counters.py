@@ -23,7 +23,7 @@ class Receipt:
     refused: int = 0
     dropped: int = 0
     pending: int = 0
-    why_dropped: str = field(default="", compare=False)
+    why_dropped: str = field(default="", compare=False, repr=False)
 
     def __add__(self, other: "Receipt") -> "Receipt":
         return Receipt(
