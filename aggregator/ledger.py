@@ -7,7 +7,7 @@ Rule 3: a drained change is never offered again. Who fails to store it throws th
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -139,7 +139,7 @@ class Ledger:
         pages: dict[tuple[int, int, int], dict[int, rows.Counters]] = {}
         ids: dict[Window, list[bytes]] = {}
         for key, value in stored:
-            self._check_known(key)
+            check_known(key, self.acceptance.collections, self.acceptance.partition)
             match key:
                 case rows.SingleKey.PROGRESS:
                     progress = rows.decode_progress(value)
@@ -165,15 +165,6 @@ class Ledger:
             yield from _pages(tally_key, tally)
         for key, packs in self.rejected.items():
             yield key, rows.encode_rejected(packs)
-
-    def _check_known(self, key: rows.Key) -> None:
-        fingerprint = getattr(key, "fingerprint", 0)
-        if fingerprint and fingerprint not in self.acceptance.collections:
-            raise UnknownFingerprint(
-                f"partition {self.acceptance.partition} holds counts of a collection (fingerprint "
-                f"{fingerprint:016x}) that the collection file lacks or defines differently; "
-                f"put it back as it was, or set another kafka.topic_prefix to begin anew"
-            )
 
     def _collection(self, window: Window) -> Collection:
         return self.acceptance.collections[window[0]]
@@ -244,6 +235,17 @@ class Ledger:
         if len(counts) != width:
             raise rows.RowError(f"counter row must hold {width} counters, got {len(counts)}")
         return Tally(counts, ordered[0].reports, ordered[0].packs)
+
+
+def check_known(key: rows.Key, collections: Mapping[int, Collection], partition: int) -> None:
+    """Raise UnknownFingerprint when a stored row of this partition belongs to no known collection."""
+    fingerprint = getattr(key, "fingerprint", 0)
+    if fingerprint and fingerprint not in collections:
+        raise UnknownFingerprint(
+            f"partition {partition} holds counts of a collection (fingerprint "
+            f"{fingerprint:016x}) that the collection file lacks or defines differently; "
+            f"put it back as it was, or set another kafka.topic_prefix to begin anew"
+        )
 
 
 def _pages(key: tuple[int, int, int], tally: Tally) -> Iterator[tuple[rows.CountKey, bytes]]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from aggregator import estimate_record, rows
 from aggregator.acceptance import Acceptance
 from aggregator.estimate_record import EstimateRecord
-from aggregator.ledger import Ledger
+from aggregator.ledger import Ledger, check_known
 from aggregator.merge import MergedCounts
 from aggregator.owner import Deployment
 from aggregator.row_reader import Record, RowReader, fold
@@ -148,7 +148,10 @@ async def _rows_of(deployment: Deployment, topic: str, partition: int) -> dict[b
 
 async def _ledger_claim(deployment: Deployment, source: int) -> Claim:
     stored = await _rows_of(deployment, deployment.topics.state, source)
-    return _claim(source, {rows.decode_key(key): value for key, value in stored.items()}, None)
+    found = {rows.decode_key(key): value for key, value in stored.items()}
+    for key in found:
+        check_known(key, deployment.collections, source)
+    return _claim(source, found, None)
 
 
 async def _published_claims(deployment: Deployment, home: int) -> list[Claim]:

@@ -23,6 +23,8 @@ ROUTINE = (
     # Faust asks for fetches since the start of the worker, but aiokafka notes those since the last rebalance:
     # after each one an older worker says so. A partition that stands still is told by /readyz.
     ("faust", logging.ERROR, "has not sent fetch request"),
+    # A stop that no broker answers ends Faust's agents so.
+    ("faust.agents.actor", logging.ERROR, "Crashed reason=CancelledError"),
 )
 
 

@@ -16,7 +16,7 @@ from deploy.produce import WAIT_SECONDS, run_produce
 from deploy.producer_setup import producer_config
 from estimators.collection import Collection
 from producers.producer_config import ProducerConfig
-from producers.secret import load_secret
+from producers.secret import secret_of
 from producers.wire import MAX_BITS
 
 
@@ -117,5 +117,5 @@ def _check_own_clients(settings: ProducerConfig) -> None:
 
 
 def _progress(settings: ProducerConfig, collection: Collection, field: str, path: Path) -> InputProgress:
-    secret = load_secret(settings.secret_file or settings.data_dir / "secret")
+    secret = secret_of(settings.data_dir, settings.secret_file)
     return InputProgress(settings.data_dir, secret, collection.name, field, path)

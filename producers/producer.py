@@ -23,7 +23,7 @@ from producers.progress import Progress
 from producers.randomness import Keystream
 from producers.responder import responder_of
 from producers.rounds import Clock
-from producers.secret import load_secret
+from producers.secret import secret_of
 from producers.storekeeper import Storekeeper
 from producers.wire import mechanism_number, report_bytes
 
@@ -53,7 +53,7 @@ class Producer:
     def __init__(self, config: ProducerConfig, registry: CollectorRegistry | None = None) -> None:
         self._config = config
         self._allowances = {each.collection.name: each for each in config.allowances}
-        self._secret = load_secret(config.secret_file or config.data_dir / "secret")
+        self._secret = secret_of(config.data_dir, config.secret_file)
         self._client_keys = ClientKeys(self._secret)
         self._words = Keystream()
         self._clock = Clock()

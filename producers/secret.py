@@ -9,6 +9,7 @@ from pathlib import Path
 NEW_SECRET_BYTES = 32
 MIN_SECRET_BYTES = 32
 MAX_SECRET_BYTES = blake2b.MAX_KEY_SIZE
+STORE_NAME = "producer.sqlite"
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +45,28 @@ class Secret:
         size : of the output, bytes, in [1, 64].
         """
         return blake2b(key=self._key, person=purpose, digest_size=size)
+
+
+def secret_of(data_dir: Path, given: Path | None = None) -> Secret:
+    """Read the secret of a producer's folder, or of a file that is given; make it where it is new.
+
+    Raises
+    ------
+    SecretError as `load_secret`; and if the file is absent although the folder was used with one, or its own
+    folder is absent: a path that is mistyped or not mounted must not draw every permanent response again.
+    """
+    path = given or data_dir / "secret"
+    was_used = (
+        data_dir / STORE_NAME
+    ).exists()  # first: who uses a folder for the first time makes its secret first
+    if was_used and not path.exists():
+        raise SecretError(
+            f"secret file {path}: it is gone, and {data_dir} was used with one; put it back from a copy (to begin "
+            "anew, with permanent responses and budgets drawn again, delete the folder too)"
+        )
+    if given and not given.parent.is_dir():
+        raise SecretError(f"secret file {given}: its folder is absent; mount or make it")
+    return load_secret(path)
 
 
 def load_secret(path: Path) -> Secret:

@@ -16,7 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-FILE_NAME = "producer.sqlite"
+from producers.secret import STORE_NAME
+
+FILE_NAME = STORE_NAME
 SCHEMA_VERSION = 1
 APPLICATION_ID = int.from_bytes(b"DNBL", "big")
 CACHE_BYTES = 128 * 2**20

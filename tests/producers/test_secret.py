@@ -8,7 +8,7 @@ from hashlib import blake2b
 import pytest
 
 from producers import secret
-from producers.secret import Secret, SecretError, load_secret
+from producers.secret import Secret, SecretError, load_secret, secret_of
 
 
 def fingerprint(loaded):
@@ -121,3 +121,22 @@ def test_functions_of_different_purposes_differ():
     )
     assert made.function(b"one", 16).digest() != made.function(b"two", 16).digest()
     assert copy.copy(made).function(b"one", 16).digest() == made.function(b"one", 16).digest()
+
+
+def test_a_folder_that_was_used_does_not_get_another_secret(tmp_path):
+    first = fingerprint(secret_of(tmp_path))
+    (tmp_path / "producer.sqlite").touch()
+    assert fingerprint(secret_of(tmp_path)) == first
+    (tmp_path / "secret").unlink()
+    with pytest.raises(
+        SecretError, match=r"secret: it is gone, and .* was used with one; put it back from a copy"
+    ):
+        secret_of(tmp_path)
+
+
+def test_a_given_secret_is_made_in_a_folder_that_is_there_only(tmp_path):
+    given = tmp_path / "vault" / "secret"
+    with pytest.raises(SecretError, match=r"secret: its folder is absent; mount or make it"):
+        secret_of(tmp_path / "data", given)
+    given.parent.mkdir()
+    assert fingerprint(secret_of(tmp_path / "data", given)) == fingerprint(load_secret(given))
