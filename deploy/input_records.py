@@ -1,6 +1,7 @@
 """Records of CSV and JSON lines. No message holds any of their text."""
 
 import csv
+import json
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,10 @@ from typing import Any
 import msgspec
 
 from deploy.input_errors import FeedError
-from deploy.input_lines import Lines
+from deploy.input_lines import LONGEST_LINE, Lines
+
+# As long as a line may be: a shorter limit would leave lines out because of a value.
+csv.field_size_limit(LONGEST_LINE)
 
 NO_OBJECT = "it is no JSON object"
 NO_UTF8 = "it is not UTF-8"
@@ -39,12 +43,20 @@ def json_records(lines: Lines) -> Iterator[Record | None]:
 
 def _json_record(line: bytes) -> Record:
     try:
-        found = msgspec.json.decode(line.removeprefix(BOM_UTF8))
+        found = _json(line.removeprefix(BOM_UTF8))
     except UnicodeDecodeError:
         return Record([line], {}, NO_UTF8)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return Record([line], {}, NO_OBJECT)
     return Record([line], found) if isinstance(found, dict) else Record([line], {}, NO_OBJECT)
+
+
+def _json(line: bytes) -> Any:
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        # It refuses numbers beyond floats and lone surrogates: a value is no reason to leave a line out.
+        return json.loads(line.decode(), parse_int=float)
 
 
 class CsvRecords:

@@ -4,10 +4,9 @@ Whether a report is sent must not depend on what its value is: one that is empty
 becomes a value that the collection does not know, and is sent like any other.
 """
 
+import json
 from collections.abc import Callable
 from typing import Any
-
-import msgspec
 
 from estimators.collection import Collection
 from estimators.rappor_hot import HotRappor
@@ -33,7 +32,7 @@ def value_reader(collection: Collection, layout: str) -> Callable[[Any], Value]:
 
 def text(found: Any) -> str:
     """A text; anything else as JSON."""
-    return found if isinstance(found, str) else msgspec.json.encode(found).decode()
+    return found if isinstance(found, str) else json.dumps(found, separators=(",", ":"))
 
 
 def integer(found: Any) -> int:

@@ -15,6 +15,7 @@ from producers.batch import Batch, Responder
 from producers.client_keys import CLIENT_KEY_BYTES, ClientKeys
 from producers.connection import DeliveryError
 from producers.counters import Counters, Receipt, Tally
+from producers.identity import check_identity
 from producers.inputs import window_starts
 from producers.intake import ClosedError, Seal, Submission, Ticket
 from producers.producer_config import ProducerConfig
@@ -195,6 +196,7 @@ class Producer:
             if self._is_closed:
                 raise ClosedError
             if self._keeper is None:
+                check_identity(self._config.data_dir, self._secret)
                 self._responders = {
                     name: responder_of(allowance.collection, self._secret, self._words)
                     for name, allowance in self._allowances.items()

@@ -56,13 +56,11 @@ def secret_of(data_dir: Path, given: Path | None = None) -> Secret:
     folder is absent: a path that is mistyped or not mounted must not draw every permanent response again.
     """
     path = given or data_dir / "secret"
-    was_used = (
-        data_dir / STORE_NAME
-    ).exists()  # first: who uses a folder for the first time makes its secret first
+    was_used = (data_dir / STORE_NAME).exists()  # asked first: a new folder gets its secret before its store
     if was_used and not path.exists():
         raise SecretError(
-            f"secret file {path}: it is gone, and {data_dir} was used with one; put it back from a copy (to begin "
-            "anew, with permanent responses and budgets drawn again, delete the folder too)"
+            f"secret file {path}: it is gone, and {data_dir} was used with one; put it back from a copy (to "
+            "begin anew, with permanent responses and budgets drawn again, delete the folder too)"
         )
     if given and not given.parent.is_dir():
         raise SecretError(f"secret file {given}: its folder is absent; mount or make it")

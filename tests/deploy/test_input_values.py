@@ -2,7 +2,17 @@
 
 import pytest
 
-from deploy.input_values import integer, takes_several, text, texts, value_reader, written_integer
+from deploy.input_lines import Lines
+from deploy.input_records import CsvRecords, json_records
+from deploy.input_values import (
+    NO_INTEGER,
+    integer,
+    takes_several,
+    text,
+    texts,
+    value_reader,
+    written_integer,
+)
 from estimators.collection import Collection
 from estimators.krr import KRR
 from estimators.longitudinal import LongitudinalKRR
@@ -54,3 +64,23 @@ def test_a_collection_says_what_its_values_are(
     assert value_reader(collection, "csv") is from_csv
     assert value_reader(collection, "jsonl") is from_json
     assert takes_several(collection) == (from_csv is texts)
+
+
+@pytest.mark.parametrize(
+    "value", ["1e999", "-1e999", "9" * 5000, '"\\ud800"', '["\\udc80", 1e999]', '{"a": "\\ud800"}']
+)
+def test_no_json_value_is_a_reason_to_leave_a_line_out(value: str) -> None:
+    """Numbers beyond floats, and texts that no UTF-8 holds."""
+    (record,) = json_records(Lines(iter([f'{{"v": {value}}}\n'.encode(), b""]).__next__))
+    assert record is not None
+    assert not record.fault
+    assert record.fields is not None
+    assert isinstance(text(record.fields["v"]), str)
+    assert integer(record.fields["v"]) == NO_INTEGER
+    assert texts(record.fields["v"])
+
+
+def test_a_field_may_be_as_long_as_a_line() -> None:
+    data = b"v\n" + b"x" * 500_000 + b"\n"
+    records = list(CsvRecords(["v"]).records(Lines(iter([data, b""]).__next__)))
+    assert [record.fault for record in records if record] == ["", ""]
