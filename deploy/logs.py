@@ -40,7 +40,11 @@ def configure_logs(verbose: bool = False) -> None:
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False),
     ]
-    console = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=24)
+    console = structlog.dev.ConsoleRenderer(
+        colors=sys.stderr.isatty(),
+        pad_event_to=24,
+        exception_formatter=structlog.dev.plain_traceback,  # others print local variables
+    )
     # One handler for all, since it takes a stderr that is full for what it is: no reason to stop counting.
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(

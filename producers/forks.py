@@ -4,6 +4,10 @@ import os
 from typing import Protocol
 from weakref import WeakSet
 
+# numpy imports this when `unique` is first called: a fork at that moment would leave the child a lock of the
+# import system that nobody will ever open.
+import numpy.ma  # noqa: F401
+
 
 class Forkable(Protocol):
     """Must not be copied at any moment."""

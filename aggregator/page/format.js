@@ -48,7 +48,8 @@ export function formatPrivacy(epsilon, epsilonPermanent) {
     `${oddsFactor(epsilon)}. `;
   if (epsilonPermanent === null) return `${report}Every further report of a client costs as much again.`;
   return `${report}All reports of one client whose value stays the same (permanent ε = ` +
-    `${roundUp(epsilonPermanent, 4)}): by no more than a factor ${oddsFactor(epsilonPermanent)}.`;
+    `${roundUp(epsilonPermanent, 4)}): by no more than a factor ${oddsFactor(epsilonPermanent)}. ` +
+    "That a value changed is not hidden.";
 }
 
 function oddsFactor(epsilon) {

@@ -126,3 +126,19 @@ def test_a_stderr_that_is_full_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(OSError, match="No space left on device"):
             full.flush()
         os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
+
+
+def test_no_traceback_shows_a_variable(capsys: pytest.CaptureFixture[str]) -> None:
+    """What a frame holds may be a true value, or a payload."""
+    configure_logs(verbose=True)
+
+    def fail(held: str) -> None:
+        raise OSError(f"disk of {len(held)} bytes")
+
+    try:
+        fail("canary-" + str(5518))
+    except OSError:
+        logging.getLogger("aiokafka").exception("it failed")
+    said = capsys.readouterr().err
+    assert "disk of 11 bytes" in said
+    assert "canary-5518" not in said

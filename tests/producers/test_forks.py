@@ -77,3 +77,9 @@ def test_both_sides_of_a_fork_report_and_nothing_is_sent_twice(tmp_path):
     ids = [pack_id for side in (parent, *children) for pack_id in side["ids"]]
     assert len(set(ids)) == len(ids)
     assert "lane-1.lock" in parent["files"]
+
+
+def test_nothing_is_imported_late_by_what_a_report_calls():
+    """A fork while another thread imports leaves the child a lock that nobody opens."""
+    code = "import sys, producers.producer; sys.exit('numpy.ma' not in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
