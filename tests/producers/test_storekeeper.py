@@ -1,6 +1,7 @@
 """The thread that stores: its ticks, its end, and its standing still for a fork."""
 
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -53,8 +54,9 @@ def test_what_is_queued_at_the_end_is_stored(keeper):
     keeper.pause()
     first, last = one(), one()
     keeper.put(first, 0)
-    while keeper._intake._items:
-        pass  # until the thread has taken it, and waits for the pause to end
+    deadline = time.monotonic() + 1  # the thread takes it now, or was woken before and waits already
+    while keeper._intake._items and time.monotonic() < deadline:
+        time.sleep(0.001)
     keeper.put(last, 0)
     closing = threading.Thread(target=keeper.close)
     closing.start()
