@@ -12,9 +12,6 @@ import msgspec
 from deploy.input_errors import FeedError
 from deploy.input_lines import LONGEST_LINE, Lines
 
-# As long as a line may be: a shorter limit would leave lines out because of a value.
-csv.field_size_limit(LONGEST_LINE)
-
 NO_OBJECT = "it is no JSON object"
 NO_UTF8 = "it is not UTF-8"
 
@@ -123,7 +120,7 @@ def _rows(lines: Lines) -> Iterator[_Row | None]:
     while True:
         taken: list[bytes] = []
         try:
-            cells = next(csv.reader(_texts(lines, taken), strict=True), None)
+            cells = _cells(_texts(lines, taken))
         except _NotYetError:
             lines.put_back(taken)
             yield None
@@ -137,6 +134,15 @@ def _rows(lines: Lines) -> Iterator[_Row | None]:
             if cells is None:
                 return
             yield _Row(taken, cells)
+
+
+def _cells(texts: Iterator[str]) -> list[str] | None:
+    """Cells of the next record, each as long as a line may be: a shorter limit would leave out long values."""
+    usual = csv.field_size_limit(LONGEST_LINE)
+    try:
+        return next(csv.reader(texts, strict=True), None)
+    finally:
+        csv.field_size_limit(usual)
 
 
 def _texts(lines: Lines, taken: list[bytes]) -> Iterator[str]:
