@@ -137,7 +137,7 @@ def _rows(lines: Lines) -> Iterator[_Row | None]:
 
 
 def _cells(texts: Iterator[str]) -> list[str] | None:
-    """Cells of the next record, each as long as a line may be: a shorter limit would leave out long values."""
+    """Cells of the next record, as long as a line may be: a lower limit would leave out values."""
     usual = csv.field_size_limit(LONGEST_LINE)
     try:
         return next(csv.reader(texts, strict=True), None)
