@@ -30,4 +30,4 @@ def record(values: list[str], frequency: list[float], **changed: object) -> Esti
         "other": None,
         "diagnostics": {},
     }
-    return EstimateRecord(**{**fields, **changed})  # type: ignore[arg-type] # fields by name, as JSON has them
+    return EstimateRecord(**{**fields, **changed})
