@@ -17,6 +17,7 @@ COMMANDS = {
     "watch": ("deploy.watch_command:watch", "Follow a collection's estimates, live or as JSON lines."),
     "replay": ("deploy.replay_command:replay", "Recount the log and compare with the stored counts."),
     "check": ("deploy.check_command:check", "Check the collection file and say what answers cost."),
+    "spent": ("deploy.spent_command:spent", "Tell what clients have spent of their budgets."),
     "estimate": ("deploy.estimate_group:estimate", "Estimate frequencies from counts; nothing connects."),
     "account": ("deploy.account_command:account", "Tell what reports cost, or how many a budget allows."),
     "plan": ("deploy.plan_command:plan_command", "Compare mechanisms before a single report."),

@@ -7,13 +7,7 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.account import (
-    LARGEST_MEMOIZED,
-    LARGEST_REPORTS,
-    allowed_reports,
-    costs,
-    epsilon_inf,
-)
+from estimators.account import allowed_reports, costs, epsilon_inf, most_reports
 from estimators.collection import Collection
 from estimators.krr import KRR
 from estimators.longitudinal import LongitudinalKRR
@@ -22,7 +16,7 @@ from estimators.mechanism import Mechanism
 LEVELS = 64
 LARGEST_REPORTS_PER_WINDOW = 65535
 UNLIMITED = 2**62
-# delta of which the epsilon of a collection without a budget is told.
+# delta at which the epsilon of a collection without a budget is told.
 TOLD_DELTA = 1e-6
 
 
@@ -151,17 +145,21 @@ class Allowance:
         left = self.budget.epsilon * (1 - level / LEVELS)
         return _allowed(self.collection.mechanism, left, self.budget.delta, self.memoized)
 
-    def epsilon(self, reports: int) -> float:
-        """Loss of so many reports of one client about one value together, at the budget's delta; 0 of none.
+    @property
+    def delta(self) -> float:
+        """At which epsilon is told: the budget's, or TOLD_DELTA."""
+        return TOLD_DELTA if self.budget is None else self.budget.delta
 
-        The exact one as far as the accountant goes, 100,000 reports or 10,000 memoized; beyond, the bound
-        that holds at delta = 0. Without a budget delta is TOLD_DELTA.
+    def epsilon(self, reports: int) -> float:
+        """Loss of so many reports of one client about one value together, at `delta`; 0 of none.
+
+        The exact one as far as the accountant goes (`most_reports`); beyond, the bound for delta = 0.
         """
+        mechanism = self.collection.mechanism
         bound = min(reports * self.epsilon_per_report, self.epsilon_inf)
-        if not 0 < reports <= (LARGEST_MEMOIZED if self.memoized else LARGEST_REPORTS):
+        if not 0 < reports <= most_reports(mechanism, self.memoized):
             return bound
-        delta = TOLD_DELTA if self.budget is None else self.budget.delta
-        return min(bound, _cost(self.collection.mechanism, reports, delta, self.memoized))
+        return min(bound, _cost(mechanism, reports, self.delta, self.memoized))
 
 
 @cache

@@ -3,12 +3,14 @@
 import logging
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 
 NEW_SECRET_BYTES = 32
 MIN_SECRET_BYTES = 32
-MAX_SECRET_BYTES = blake2b.MAX_KEY_SIZE
+MAX_SECRET_BYTES = 4096
 STORE_NAME = "producer.sqlite"
 
 _log = logging.getLogger(__name__)
@@ -23,15 +25,21 @@ class Secret:
 
     Parameters
     ----------
-    key : 32 to 64 secret bytes.
+    key : 32 to 4096 secret bytes.
+
+    Raises
+    ------
+    SecretError if it holds fewer or more.
     """
 
     __slots__ = ("_key",)
 
     def __init__(self, key: bytes) -> None:
-        if not MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES:
-            raise SecretError(f"a secret must hold 32 to 64 bytes, got {len(key)}")
-        self._key = key
+        if _is_wrong(key):
+            raise SecretError(f"a secret {_wanted(key)}")
+        # What is longer than a key of BLAKE2 is hashed to the length of one, as HMAC does with long keys.
+        is_long = len(key) > blake2b.MAX_KEY_SIZE
+        self._key = blake2b(key, person=b"deniable-secret").digest() if is_long else key
 
     def __repr__(self) -> str:
         return "Secret(…)"
@@ -75,27 +83,52 @@ def load_secret(path: Path) -> Secret:
 
     Raises
     ------
-    SecretError if the file or its folder cannot be read or made, if others than its owner may read it, or if
-    it does not hold 32 to 64 bytes.
+    SecretError as `read_secret`, or if the file or its folder cannot be made.
     """
-    try:
+    with _told(path):
         try:
             path.stat()
         except FileNotFoundError:
             _create(path)
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode & 0o777
-            key = file.read(MAX_SECRET_BYTES + 1)
-    except OSError as error:
-        raise SecretError(f"secret file {path}: {error.strerror}") from None
+    return read_secret(path)
+
+
+def read_secret(path: Path) -> Secret:
+    """Read the secret file.
+
+    Raises
+    ------
+    SecretError if it cannot be read, if others than its owner may read it, or if it does not hold 32 to 4096
+    bytes.
+    """
+    with _told(path), path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode & 0o777
+        key = file.read(MAX_SECRET_BYTES + 1)
     if mode & 0o077:
         raise SecretError(f"secret file {path}: mode must be 0600, got {mode:04o}; run: chmod 600 {path}")
-    if not MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES:
+    if _is_wrong(key):
         raise SecretError(
-            f"secret file {path}: must hold 32 to 64 bytes, got {len(key)}; restore it from a copy, since "
-            "a new one draws every permanent response again"
+            f"secret file {path}: {_wanted(key)}; restore it from a copy, since a new one draws every "
+            "permanent response again"
         )
     return Secret(key)
+
+
+def _is_wrong(key: bytes) -> bool:
+    return not MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES
+
+
+def _wanted(key: bytes) -> str:
+    got = len(key) if len(key) <= MAX_SECRET_BYTES else "more"
+    return f"must hold {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} bytes, got {got}"
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SecretError(f"secret file {path}: {error.strerror}") from None
 
 
 def _create(path: Path) -> None:

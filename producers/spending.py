@@ -1,43 +1,25 @@
 """What clients have spent: counted before anything is sent, never refunded.
 
-A client is known by 8 of the 16 bytes of its keyed hash, the key of an SQLite table for each collection. Of
-a million clients two share a row with probability 3e-8; they would share one budget, which only over-counts.
-
 The name of a collection is its identity. Under changed parameters (another fingerprint) what a client spent
-is carried as epsilon at delta = 0 (see `charging.carry`). Each row says under which parameters it counts, so
+is carried as epsilon at delta = 0 (see `producers.heads`). Each row says under which terms it counts, so
 producers with old and with new ones may run at the same time.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from producers.budget import LEVELS, Allowance
-from producers.charging import Charged, Ints, carry, charge_rows, roll
-from producers.spending_table import SpendingTable
+from producers.charging import Charged, Ints, changes, charge_rows
+from producers.heads import present
+from producers.spending_table import SpendingTable, keys_of
+from producers.spent import Spent, spent_in
 from producers.store import Store
+from producers.terms import read_terms, register_terms, terms_of
 
-KEY_BYTES = 8
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What one client has spent in one collection, or in several together.
-
-    Parameters
-    ----------
-    reports, epsilon : in the present period, at the budget's delta.
-    lifetime_reports, lifetime_epsilon : since it first reported.
-
-    Both epsilons include what was spent under earlier parameters; the numbers of reports do not.
-    """
-
-    reports: int
-    epsilon: float
-    lifetime_reports: int
-    lifetime_epsilon: float
+_UNSPENT = np.zeros(1, np.int64)
 
 
 @dataclass
@@ -53,11 +35,6 @@ class _Book:
     table: SpendingTable
     until: int = 0
     largest: dict[int, int] = field(default_factory=dict)
-
-    @property
-    def period_seconds(self) -> int | None:
-        budget = self.allowance.budget
-        return None if budget is None else budget.period_seconds
 
 
 class Spending:
@@ -77,8 +54,11 @@ class Spending:
     def __init__(self, store: Store, allowances: Iterable[Allowance], now: float) -> None:
         self._store = store
         self._books: dict[str, _Book] = {}
+        rules = list(allowances)
+        for allowance in rules:
+            allowance.limits(_UNSPENT)  # Seconds, for some mechanisms: not while others wait for the store.
         with store.transaction():
-            for allowance in allowances:
+            for allowance in rules:
                 self._books[allowance.collection.name] = self._register(allowance)
         for book in self._books.values():
             for heads in book.table.heads():
@@ -100,13 +80,13 @@ class Spending:
         """
         book = self._books[name]
         collection = book.allowance.collection
-        keys, owners = np.unique(_keys(clients), return_inverse=True)
+        order, keys, owners = _by_client(keys_of(clients))
         rows = book.table.load(keys, book.terms)
         rows.heads = self._present(book, rows.heads, now)
         charged, rows = charge_rows(
             rows,
             owners,
-            windows,
+            windows[order],
             book.allowance.limits(book.allowance.levels(rows.heads["carried"])),
             book.allowance.reports_per_window,
             self._horizon(book, int(now) - collection.window_seconds - collection.grace_seconds),
@@ -114,7 +94,9 @@ class Spending:
         changed = np.flatnonzero(np.bincount(owners[charged.accepted]))
         book.table.save(keys, rows, changed)
         self._note_largest(book, rows.heads[changed])
-        return charged
+        accepted = np.empty_like(charged.accepted)
+        accepted[order] = charged.accepted
+        return replace(charged, accepted=accepted)
 
     def spent(self, client: NDArray[np.uint8], now: float) -> dict[str, Spent]:
         """What a client has spent, by collection.
@@ -124,8 +106,10 @@ class Spending:
         client : uint8 (16,), keyed hash.
         now : unix seconds.
         """
-        key = _keys(client[np.newaxis])
-        return {name: self._spent(book, key, now) for name, book in self._books.items()}
+        return {
+            name: spent_in(self._store, book.number, book.allowance, client, now)
+            for name, book in self._books.items()
+        }
 
     def largest_ratio(self, name: str, now: float) -> float:
         """Largest share of its budget that one client has spent in this period; 0 without a budget.
@@ -148,24 +132,13 @@ class Spending:
         rows = self._store.rows
         rows("INSERT OR IGNORE INTO collections (name, horizon) VALUES (?, 0)", collection.name)
         ((number,),) = rows("SELECT number FROM collections WHERE name = ?", collection.name)
-        meaning = (number, collection.fingerprint.to_bytes(8, "little"))
-        rows(
-            "INSERT OR IGNORE INTO terms (collection, fingerprint, epsilon_per_report, epsilon_inf)"
-            " VALUES (?, ?, ?, ?)",
-            *meaning,
-            allowance.epsilon_per_report,
-            allowance.epsilon_inf,
-        )
-        ((terms,),) = rows("SELECT number FROM terms WHERE collection = ? AND fingerprint = ?", *meaning)
-        return _Book(allowance, number, terms, SpendingTable(self._store, number))
+        terms = register_terms(self._store, number, terms_of(allowance))
+        table = SpendingTable(self._store, number)
+        table.make()
+        return _Book(allowance, number, terms, table)
 
     def _present(self, book: _Book, heads: NDArray[np.void], now: float) -> NDArray[np.void]:
-        """Heads as of now: in the present period and under the present terms."""
-        found = self._store.rows(
-            "SELECT number, epsilon_per_report, epsilon_inf FROM terms WHERE collection = ?", book.number
-        )
-        heads = roll(heads, now, book.period_seconds)
-        return carry(heads, book.terms, {number: price for number, *price in found})
+        return present(heads, now, book.terms, read_terms(self._store, book.number))
 
     def _horizon(self, book: _Book, earliest: int) -> int:
         """Start of the earliest open window. It never goes back, since closed windows are forgotten."""
@@ -187,28 +160,18 @@ class Spending:
             most = int(heads["reports"][levels == level].max())
             book.largest[level] = max(most, book.largest.get(level, 0))
 
-    def _spent(self, book: _Book, key: Ints, now: float) -> Spent:
-        rows = book.table.load(key, book.terms)
-        (head,) = self._present(book, rows.heads, now)
-        reports, lifetime = int(head["reports"]), int(head["lifetime"])
-        return Spent(
-            reports,
-            float(head["carried"]) + book.allowance.epsilon(reports),
-            lifetime,
-            float(head["carried_lifetime"]) + book.allowance.epsilon(lifetime),
-        )
 
+def _by_client(keys: Ints) -> tuple[Ints, Ints, Ints]:
+    """Order of reports by client, each one's as they came; the distinct keys, rising; whose each report is.
 
-def total(spent: Iterable[Spent]) -> Spent:
-    """All together: epsilons of different collections add up."""
-    each = list(spent)
-    return Spent(
-        sum(one.reports for one in each),
-        sum(one.epsilon for one in each),
-        sum(one.lifetime_reports for one in each),
-        sum(one.lifetime_epsilon for one in each),
-    )
+    Parameters
+    ----------
+    keys : int64 (n,), of each report's client.
 
-
-def _keys(clients: NDArray[np.uint8]) -> Ints:
-    return np.ascontiguousarray(clients[:, :KEY_BYTES]).view("<i8").ravel()
+    Returns
+    -------
+    int64 (n,); int64 (m,); int64 (n,), in [0, m), in that order.
+    """
+    order = np.argsort(keys, kind="stable")
+    is_first = changes(keys[order])
+    return order, keys[order][is_first], np.cumsum(is_first) - 1

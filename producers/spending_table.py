@@ -1,20 +1,31 @@
-"""The table of one collection in which what its clients have spent is kept."""
+"""The table of one collection in which what its clients have spent is kept.
 
-import json
+A client is known by 8 of the 16 bytes of its keyed hash, the key of its row. Of a million clients two share a
+row with probability 3e-8; they would share one budget, which only over-counts.
+"""
+
 from collections.abc import Iterator
 from itertools import islice
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.charging import HEAD, OPEN, Bools, Ints, Rows
+from producers.charging import OPEN, Bools, Ints, Rows
+from producers.heads import HEAD
 from producers.store import Store
 
+KEY_BYTES = 8
 SCANNED_ROWS = 65_536
 
 
+def keys_of(clients: NDArray[np.uint8]) -> Ints:
+    """Keys of clients in the table, int64 (n,), from their keyed hashes, uint8 (n, 16)."""
+    return np.ascontiguousarray(clients[:, :KEY_BYTES]).view("<i8").ravel()
+
+
 class SpendingTable:
-    """A row for each client, HEAD and then its OPEN windows; made, in the present transaction, when absent.
+    """A row for each client, HEAD and then its OPEN windows.
 
     Parameters
     ----------
@@ -26,31 +37,35 @@ class SpendingTable:
         self._store = store
         # A table's name cannot be a parameter; an integer is all that is put into these statements.
         name = f"spending_{int(collection)}"
-        self._select = f"SELECT client, spent FROM json_each(?) CROSS JOIN {name} ON client = value"  # noqa: S608
+        self._select = f"SELECT key, spent FROM json_each(?) CROSS JOIN {name} ON client = value"  # noqa: S608
         self._replace = (
             f"REPLACE INTO {name}"  # noqa: S608
             " SELECT value, substr(?2, key * ?3 + 1, ?3) FROM json_each(?1)"
         )
         self._scan = f"SELECT spent FROM {name}"  # noqa: S608
-        store.rows(f"CREATE TABLE IF NOT EXISTS {name} (client INTEGER PRIMARY KEY, spent BLOB NOT NULL)")
+        self._make = f"CREATE TABLE IF NOT EXISTS {name} (client INTEGER PRIMARY KEY, spent BLOB NOT NULL)"
+
+    def make(self) -> None:
+        """Make it in the present transaction, unless it is there."""
+        self._store.rows(self._make)
 
     def load(self, keys: Ints, terms: int) -> Rows:
         """What is kept of clients; of one that is not there yet, nothing spent, under the present terms.
 
         Parameters
         ----------
-        keys : int64 (m,), rising.
-        terms : the present ones.
+        keys : int64 (m,), rising: neighbours lie in the same pages.
+        terms : number of the present ones.
         """
-        clients, spent = [], []
-        for client, blob in self._store.each(self._select, json.dumps(keys.tolist())):
-            clients.append(client)
+        places, spent = [], []
+        for place, blob in self._store.each(self._select, _listed(keys)):
+            places.append(place)
             spent.append(blob)
-        places = np.searchsorted(keys, np.array(clients, np.int64))
         heads = np.zeros(len(keys), HEAD)
         heads["terms"] = terms
-        heads[places], windows, counts = _unpack(spent)
-        return Rows(heads, windows, np.repeat(places, counts))
+        found = np.array(places, np.int64)
+        heads[found], windows, counts = _unpack(spent)
+        return Rows(heads, windows, np.repeat(found, counts))
 
     def save(self, keys: Ints, rows: Rows, chosen: Ints) -> None:
         """Write rows in place of what they were.
@@ -72,13 +87,18 @@ class SpendingTable:
                     rows.windows[places].view(np.uint8).reshape(len(same), count * OPEN.itemsize),
                 ]
             )
-            self._store.rows(self._replace, json.dumps(keys[same].tolist()), spent.tobytes(), spent.shape[1])
+            self._store.rows(self._replace, _listed(keys[same]), spent.tobytes(), spent.shape[1])
 
     def heads(self) -> Iterator[NDArray[np.void]]:
         """What is kept of all clients but their windows, HEAD (up to SCANNED_ROWS,) at a time."""
         scanned = self._store.each(self._scan)
         while spent := [blob for (blob,) in islice(scanned, SCANNED_ROWS)]:
             yield _unpack(spent)[0]
+
+
+def _listed(keys: Ints) -> str:
+    """JSON, as `json_each` takes it."""
+    return msgspec.json.encode(keys.tolist()).decode()
 
 
 def _unpack(spent: list[bytes]) -> tuple[NDArray[np.void], NDArray[np.void], Ints]:

@@ -26,6 +26,11 @@ def _basic(allowance, reports):
     return min(reports * allowance.epsilon_per_report, allowance.epsilon_inf)
 
 
+def _is_longer(period, allowance):
+    """Whether a period, None if endless, is longer than those of an allowance."""
+    return allowance.budget is not None and (period is None or period > allowance.budget.period_seconds)
+
+
 def _above(epsilon):
     nearest = np.float32(epsilon)
     return float(np.nextafter(nearest, np.float32(np.inf)) if float(nearest) < epsilon else nearest)
@@ -61,6 +66,8 @@ class SpendingModel:
 
     def _bring_up(self, kept, allowance, now):
         period = None if allowance.budget is None else allowance.budget.period_seconds
+        if _is_longer(period, kept.allowance):
+            kept.reports, kept.carried = kept.lifetime, kept.carried_lifetime
         if period is None:
             kept.until = max(kept.until, int(now) + 1)
         else:
@@ -68,9 +75,8 @@ class SpendingModel:
             if start >= kept.until:
                 kept.reports, kept.carried = 0, 0.0
             kept.until = max(kept.until, start + period)
-        old = kept.allowance
+        old, kept.allowance = kept.allowance, allowance
         if old.collection.fingerprint != allowance.collection.fingerprint:
             kept.carried = _above(kept.carried + _basic(old, kept.reports))
             kept.carried_lifetime = _above(kept.carried_lifetime + _basic(old, kept.lifetime))
             kept.reports = kept.lifetime = 0
-            kept.allowance = allowance

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from estimators.account import allowed_reports, costs, loss_of_reports
+from estimators.account import LARGEST_REPORTS, allowed_reports, costs, loss_of_reports, most_reports
 from estimators.collection import Collection
 from estimators.krr import KRR
 from estimators.longitudinal import LongitudinalKRR
@@ -115,6 +115,20 @@ def test_epsilon_is_the_exact_one_as_far_as_the_accountant_goes():
     assert fresh.epsilon(1_000_000) == 1_000_000 * KRR_MECHANISM.epsilon
     assert memoized.epsilon(20_000) == BLOOM.epsilon_inf
     assert allowance(KRR_MECHANISM, None).epsilon(50) == fresh.epsilon(50)
+
+
+def test_epsilon_of_more_reports_than_are_accounted_for_is_their_bound():
+    """A value that sets many bits is accounted for up to fewer reports than others are."""
+    mechanism = HotRappor.from_probabilities(512, 256, 0.25, 0.45, 0.55)
+    rule = allowance(mechanism, Budget(1e6, 1e-6, 60))
+    most = most_reports(mechanism, memoized=False)
+    assert most < LARGEST_REPORTS
+    assert rule.epsilon(most + 1) == (most + 1) * mechanism.epsilon
+
+
+def test_delta_is_the_budgets_or_the_one_that_is_told():
+    assert allowance(KRR_MECHANISM, Budget(8.0, 1e-9, 60)).delta == 1e-9
+    assert allowance(KRR_MECHANISM, None).delta == 1e-6
 
 
 def test_events_that_are_their_own_client_need_a_budget_of_one_report():

@@ -8,7 +8,7 @@ from hashlib import blake2b
 import pytest
 
 from producers import secret
-from producers.secret import Secret, SecretError, load_secret, secret_of
+from producers.secret import Secret, SecretError, load_secret, read_secret, secret_of
 
 
 def fingerprint(loaded):
@@ -56,13 +56,13 @@ def test_losing_the_race_reads_the_winner(tmp_path, monkeypatch, caplog):
     assert [entry.name for entry in tmp_path.iterdir()] == ["secret"]
 
 
-@pytest.mark.parametrize("size", [0, 31, 65])
-def test_a_secret_of_the_wrong_size_is_refused_and_left_alone(tmp_path, size):
+@pytest.mark.parametrize(("size", "got"), [(0, "0"), (31, "31"), (4097, "more"), (10**6, "more")])
+def test_a_secret_of_the_wrong_size_is_refused_and_left_alone(tmp_path, size, got):
     path = tmp_path / "secret"
     path.write_bytes(b"s" * size)
     path.chmod(0o600)
     with pytest.raises(
-        SecretError, match=rf"secret: must hold 32 to 64 bytes, got {size}; restore it from a copy"
+        SecretError, match=rf"secret: must hold 32 to 4096 bytes, got {got}; restore it from a copy"
     ):
         load_secret(path)
     assert path.read_bytes() == b"s" * size
@@ -103,9 +103,38 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_short_key_is_refused():
-    with pytest.raises(SecretError, match=r"^a secret must hold 32 to 64 bytes, got 16$"):
+def test_a_secret_to_be_read_only_is_not_made(tmp_path):
+    with pytest.raises(SecretError, match=r"data/secret: No such file or directory$"):
+        read_secret(tmp_path / "data" / "secret")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_of_the_wrong_size_is_refused():
+    with pytest.raises(SecretError, match=r"^a secret must hold 32 to 4096 bytes, got 16$"):
         Secret(bytes(16))
+    with pytest.raises(SecretError, match=r"^a secret must hold 32 to 4096 bytes, got more$"):
+        Secret(bytes(4097))
+
+
+@pytest.mark.parametrize("size", [32, 64])
+def test_a_key_that_blake2_takes_is_used_as_it_is(size):
+    key = bytes(range(size))
+    expected = blake2b(key=key, person=b"test", digest_size=16).hexdigest()
+    assert Secret(key).function(b"test", 16).hexdigest() == expected
+
+
+@pytest.mark.parametrize("size", [65, 128, 4096])
+def test_every_byte_of_a_longer_key_counts(size):
+    key = bytes(size)
+    made = {fingerprint(Secret(key)), fingerprint(Secret(key[:-1]))}
+    made |= {fingerprint(Secret(key[:place] + b"x" + key[place + 1 :])) for place in (0, 63, size - 1)}
+    assert len(made) == 5
+
+
+def test_a_long_key_is_hashed_in_this_way_for_ever():
+    """Pinned: another way would draw every permanent response again."""
+    key = blake2b(bytes(100), person=b"deniable-secret").digest()
+    assert fingerprint(Secret(bytes(100))) == fingerprint(Secret(key))
 
 
 def test_the_key_is_not_shown():

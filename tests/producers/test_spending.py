@@ -14,8 +14,9 @@ from estimators.krr import KRR
 from estimators.longitudinal import LongitudinalKRR
 from estimators.rappor import Rappor
 from producers.budget import Allowance, Budget
-from producers.charging import HEAD, OPEN
-from producers.spending import Spending, total
+from producers.charging import OPEN
+from producers.heads import HEAD
+from producers.spending import Spending
 from producers.store import LOG_BYTES, Store
 
 DAY = 86400
@@ -192,13 +193,71 @@ def test_another_length_of_periods_refunds_nothing(ledger, seconds):
     assert ledger.spend(1, 5, later) == 0
 
 
-def test_a_longer_period_counts_the_shorter_one_until_it_ends(ledger):
-    """Daily reports until noon; then periods of 30 days, the present one of which ends in 10 days."""
-    ledger.spend(1, 40)
-    end = (NOON // (30 * DAY) + 1) * 30 * DAY
-    ledger.open(allowance(budget=(4.0, 30 * DAY)))
-    assert ledger.spend(1, 5, NOON + DAY) == 0
-    assert ledger.spend(1, 5, end) > 0
+def test_a_longer_period_counts_the_shorter_ones_within_it(ledger):
+    """Daily reports, then periods of 30 days: what was spent on the days before counts until they end."""
+    start = NOON // (30 * DAY) * 30 * DAY + DAY // 2
+    ledger.open(allowance(), now=start)
+    daily = [ledger.spend(1, 2, start + day * DAY) for day in range(12)]
+    assert daily == [2] * 12
+    monthly = allowance(budget=(4.0, 30 * DAY))
+    ledger.open(monthly, now=start + 12 * DAY)
+    assert ledger.spend(1, 5, start + 12 * DAY) == 0
+    spent = ledger.spending.spent(clients_of([1])[0], start + 12 * DAY)["answers"]
+    assert (spent.reports, spent.epsilon) == (24, monthly.epsilon(24))
+    end = start - DAY // 2 + 30 * DAY
+    assert ledger.spend(1, 40, end - 1) == 0
+    assert ledger.spend(1, 40, end) == limit(monthly, 0.0)
+
+
+def test_a_longer_period_does_not_count_what_ended_before_it(ledger):
+    """A client that did not report since the longer period began has all of it."""
+    start = NOON // (30 * DAY) * 30 * DAY
+    ledger.open(allowance(), now=start - DAY)
+    ledger.spend(1, 40, start - DAY)
+    ledger.open(allowance(budget=(4.0, 30 * DAY)), now=start + DAY)
+    assert ledger.spend(1, 40, start + DAY) == limit(allowance(), 0.0)
+
+
+def test_a_day_without_budget_does_not_hide_the_days_before(ledger):
+    """Daily periods, none, then periods of 30 days: the first ones count in the last."""
+    start = NOON // (30 * DAY) * 30 * DAY
+    ledger.open(allowance(), now=start)
+    assert ledger.spend(1, 4, start) == ledger.spend(1, 4, start + DAY) == 4
+    ledger.open(allowance(budget=None), now=start + 2 * DAY)
+    assert ledger.spend(1, 1, start + 2 * DAY) == 1
+    ledger.open(allowance(budget=(4.0, 30 * DAY)), now=start + 3 * DAY)
+    spent = ledger.spending.spent(clients_of([1])[0], start + 3 * DAY)["answers"]
+    assert spent.reports == spent.lifetime_reports == 9
+
+
+def test_a_longer_period_counts_what_was_ever_carried(ledger):
+    """Two reports, on the next day one under other parameters, then periods of 30 days: all three count."""
+    start = NOON // (30 * DAY) * 30 * DAY
+    halved = KRR.from_epsilon(100, 0.5)
+    daily, monthly = allowance(halved), allowance(halved, budget=(8.0, 30 * DAY))
+    ledger.open(allowance(), now=start)
+    assert ledger.spend(1, 2, start) == 2
+    ledger.open(daily, now=start + DAY)
+    assert ledger.spend(1, 1, start + DAY) == 1
+    assert ledger.spending.spent(clients_of([1])[0], start + DAY)["answers"].epsilon == daily.epsilon(1)
+    ledger.open(monthly, now=start + 2 * DAY)
+    spent = ledger.spending.spent(clients_of([1])[0], start + 2 * DAY)["answers"]
+    assert spent.reports == spent.lifetime_reports == 1
+    assert spent.epsilon == spent.lifetime_epsilon == 2 * KRR_MECHANISM.epsilon + monthly.epsilon(1)
+
+
+def test_two_lengths_of_periods_side_by_side_refund_nothing(tmp_path):
+    """Two processes during a roll-out, in turn: together what the longer period allows."""
+    short, long = allowance(), allowance(budget=(4.0, 30 * DAY))
+    start = NOON // (30 * DAY) * 30 * DAY
+    first, second = Ledger(tmp_path, short, now=start), Ledger(tmp_path, long, now=start)
+    accepted = 0
+    for now in range(start, start + 20 * DAY, DAY):
+        accepted += first.spend(1, 1, now)
+        accepted += int(second.charge([1], now, [window_of(now) + 6000]).accepted.sum())
+    assert accepted == limit(long, 0.0)
+    first.store.close()
+    second.store.close()
 
 
 def test_a_budget_that_is_introduced_counts_what_was_reported_without_one(tmp_path):
@@ -259,15 +318,12 @@ def test_old_and_new_parameters_side_by_side_refund_nothing(tmp_path):
     second.store.close()
 
 
-def test_collections_are_apart_and_add_up(tmp_path):
+def test_collections_are_apart(tmp_path):
     ledger = Ledger(tmp_path, allowance(), allowance(BLOOM, name="others", memoize=True))
     ledger.charge([1, 2])
     ledger.charge([1], name="others")
     spent = ledger.spending.spent(clients_of([1])[0], NOON)
     assert {name: each.reports for name, each in spent.items()} == {"answers": 1, "others": 1}
-    both = total(spent.values())
-    assert both.reports == both.lifetime_reports == 2
-    assert both.epsilon == spent["answers"].epsilon + spent["others"].epsilon
     assert ledger.spending.spent(clients_of([3])[0], NOON)["others"].lifetime_epsilon == 0.0
     ledger.store.close()
 
@@ -303,6 +359,15 @@ def test_an_undone_transaction_charges_nothing(ledger):
 
 def test_no_reports_charge_nothing(ledger):
     assert len(ledger.charge([]).accepted) == 0
+
+
+def test_reports_in_any_order_are_charged_in_the_order_given(ledger):
+    numbers = [3, 1, 2, 1, 3, 3, 2**62, 1]
+    windows = [window_of(NOON) + 60 * offset for offset in (0, 0, 0, 1, 0, 1, 0, 1)]
+    charged = ledger.charge(numbers, windows=windows)
+    assert charged.accepted.tolist() == [True, True, True, True, False, True, True, False]
+    spent = [ledger.spending.spent(clients_of([number])[0], NOON)["answers"].reports for number in (1, 2, 3)]
+    assert spent == [2, 1, 2]
 
 
 def test_disk_and_rate_for_many_clients(tmp_path):

@@ -1,0 +1,125 @@
+"""`deniable spent`: a table for each client, by line; ids and secrets appear nowhere."""
+
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from subprocess import run
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from deploy.collection_file import load
+from deploy.commands import deniable
+from deploy.producer_setup import producer_config
+from deploy.spent_command import MAX_LINE_BYTES
+from producers.client_keys import ClientKeys
+from producers.identity import check_identity
+from producers.secret import load_secret
+from producers.spending import Spending
+from producers.store import Store
+
+TEXT = """\
+revision: 1
+collections:
+  - {name: carrier, mechanism: k-rr, values: [AA, B6, "9E"], epsilon: 1.0, window_seconds: 60,
+     grace_seconds: 30, budget: {epsilon: 4, delta: 1e-6, period_seconds: 4000000000}}
+  - {name: delay, mechanism: k-rr, size: 10, epsilon: 0.5, window_seconds: 60, grace_seconds: 9, budget: none}
+"""
+TABLES = """\
+client of line 1
+  collection  reports  epsilon  budget  share  delta  lifetime reports  lifetime epsilon
+  carrier           3    3.000       4   75 %  1e-06                 3             3.000
+  delay             2    1.000    none         1e-06                 2             1.000
+  total             5    4.000                 2e-06                 5             4.000
+client of line 2
+  collection  reports  epsilon  budget  share  delta  lifetime reports  lifetime epsilon
+  carrier           0        0       4    0 %  1e-06                 0                 0
+  delay             0        0    none         1e-06                 0                 0
+  total             0        0                 2e-06                 0                 0
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a collection file, in which a producer has charged the client `anna`."""
+    monkeypatch.chdir(tmp_path)
+    Path("deniable.yaml").write_text(TEXT)
+    config = producer_config(load(Path("deniable.yaml")))
+    secret = load_secret(config.data_dir / "secret")
+    with closing(Store(config.data_dir)) as store:
+        check_identity(store, secret)
+        now = time.time()
+        spending = Spending(store, config.allowances, now)
+        for name, reports in (("carrier", 3), ("delay", 2)):
+            windows = int(now) // 60 * 60 + 60 * np.arange(reports)
+            with store.transaction():
+                spending.charge(name, ClientKeys(secret).of(["anna"] * reports), windows, now)
+    return tmp_path
+
+
+def spent(given: bytes, *arguments: str) -> Result:
+    return CliRunner().invoke(deniable, ["spent", *arguments], input=given)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_table_for_each_client() -> None:
+    ended = spent(b"anna\r\nbob\n")
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (0, TABLES, "")
+
+
+def test_a_collection_that_left_the_file_is_told(folder: Path) -> None:
+    (folder / "deniable.yaml").write_text("".join(TEXT.splitlines(keepends=True)[:-1]))
+    assert spent(b"anna\n").stdout.splitlines()[2:] == [
+        "  carrier           3    3.000                4   75 %  1e-06                 3             3.000",
+        "  delay             0        1  not in the file             0                 0                 1",
+        "  total             3    4.000                          1e-06                 3             4.000",
+    ]
+
+
+@pytest.mark.usefixtures("folder")
+def test_no_ids_no_tables() -> None:
+    assert spent(b"").output == ""
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_empty_line_is_the_client_of_that_name() -> None:
+    assert spent(b"\nanna\n").stdout.count("client of line ") == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"secret-\xff-id", "line 2 of stdin: it is not UTF-8"),
+        (b"x" * (MAX_LINE_BYTES + 1), f"line 2 of stdin: it is longer than {MAX_LINE_BYTES} bytes"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_a_line_that_is_no_id_ends_it(line: bytes, said: str) -> None:
+    ended = spent(b"anna\n" + line + b"\nanna\n")
+    assert (ended.exit_code, ended.stderr) == (1, f"Error: {said}\n")
+    assert ended.stdout.count("client of line ") == 1
+
+
+def test_what_cannot_be_read_is_one_line(folder: Path) -> None:
+    ended = run(
+        [sys.executable, "-m", "deploy", "spent", "--data-dir", "none"],
+        input=b"anna\n",
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (1, b"")
+    assert (
+        ended.stderr
+        == b"Error: store none/producer.sqlite: there is none; no producer has used this folder\n"
+    )
+    assert not (folder / "none").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_no_id_is_told() -> None:
+    ended = spent(b"anna\nbob-of-the-canaries\n")
+    assert "anna" not in ended.output
+    assert "canaries" not in ended.output

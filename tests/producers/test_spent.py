@@ -1,0 +1,185 @@
+"""What clients have spent, read beside running producers, and nothing made by reading."""
+
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators.collection import Collection
+from estimators.krr import KRR
+from estimators.rappor import Rappor
+from producers.budget import Allowance, Budget
+from producers.client_keys import ClientKeys
+from producers.identity import check_identity
+from producers.producer_config import ProducerConfig
+from producers.secret import SecretError, load_secret
+from producers.spending import Spending
+from producers.spent import Spent, Statements, total
+from producers.store import Store, StoreError
+
+NOW = 1_700_000_000
+DAY = 86400
+BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
+
+
+def allowance(name, mechanism, budget, memoize=False):
+    collection = Collection(name, mechanism, memoize=memoize, window_seconds=60, grace_seconds=30)
+    return Allowance(collection, budget)
+
+
+ANSWERS = allowance("answers", KRR.from_epsilon(100, 1.0), Budget(8.0, 1e-6, DAY))
+OTHERS = allowance("others", BLOOM, Budget(20.0, 1e-9, DAY), memoize=True)
+FREE = allowance("free", KRR.from_epsilon(4, 0.5), None)
+ALL = (ANSWERS, OTHERS, FREE)
+
+
+def config(folder: Path, *allowances: Allowance, secret_file: Path | None = None) -> ProducerConfig:
+    return ProducerConfig(
+        allowances=allowances,
+        bootstrap_servers="127.0.0.1:9",
+        topic="reports",
+        partitions=1,
+        data_dir=folder,
+        secret_file=secret_file,
+    )
+
+
+class Used:
+    """A folder that a producer has open."""
+
+    def __init__(self, folder: Path, *allowances: Allowance, secret_file: Path | None = None) -> None:
+        secret = load_secret(secret_file or folder / "secret")
+        self.keys = ClientKeys(secret)
+        self.store = Store(folder)
+        check_identity(self.store, secret)
+        self.spending = Spending(self.store, allowances, NOW)
+
+    def spend(self, client: str, name: str, reports: int, now: int = NOW) -> None:
+        windows = now // 60 * 60 + 60 * np.arange(reports)
+        with self.store.transaction():
+            charged = self.spending.charge(name, self.keys.of([client] * reports), windows, now)
+        assert charged.accepted.all()
+
+
+@pytest.fixture
+def used(tmp_path):
+    made = Used(tmp_path / "data", *ALL)
+    with closing(made.store):
+        yield made
+
+
+def told(folder: Path, client: str, *allowances: Allowance, now: int = NOW) -> dict[str, Spent]:
+    with Statements(config(folder, *allowances)) as statements:
+        return statements.of(client, now)
+
+
+def test_what_a_client_has_spent_is_told_while_a_producer_works(used, tmp_path):
+    used.spend("anna", "answers", 3)
+    used.spend("anna", "others", 2)
+    used.spend("bob", "free", 5)
+    with used.store.transaction():  # which others wait for: reading is not one of them
+        anna, bob = (told(tmp_path / "data", client, *ALL) for client in ("anna", "bob"))
+    assert list(anna) == ["answers", "others", "free"]
+    cost = ANSWERS.epsilon(3)
+    assert anna["answers"] == Spent(3, cost, 3, cost, 1e-6)
+    assert anna["others"] == Spent(2, OTHERS.epsilon(2), 2, OTHERS.epsilon(2), 1e-9)
+    assert anna["free"] == Spent(0, 0.0, 0, 0.0, 1e-6)
+    assert bob["answers"].lifetime_epsilon == 0.0
+    assert bob["free"].epsilon == FREE.epsilon(5)
+    assert told(tmp_path / "data", "carol", *ALL)["others"] == Spent(delta=1e-9)
+
+
+def test_the_period_begins_anew_and_the_lifetime_goes_on(used, tmp_path):
+    used.spend("anna", "answers", 3)
+    tomorrow = told(tmp_path / "data", "anna", *ALL, now=NOW + DAY)["answers"]
+    assert tomorrow == Spent(0, 0.0, 3, ANSWERS.epsilon(3), 1e-6)
+    used.spend("anna", "answers", 2, NOW + DAY)
+    tomorrow = told(tmp_path / "data", "anna", *ALL, now=NOW + DAY)["answers"]
+    assert tomorrow == Spent(2, ANSWERS.epsilon(2), 5, ANSWERS.epsilon(5), 1e-6)
+
+
+def test_collections_add_up_and_so_do_their_deltas(used, tmp_path):
+    for name in ("answers", "others", "free"):
+        used.spend("anna", name, 2)
+    both = total(told(tmp_path / "data", "anna", *ALL).values())
+    assert (both.reports, both.lifetime_reports) == (6, 6)
+    assert both.epsilon == ANSWERS.epsilon(2) + OTHERS.epsilon(2) + FREE.epsilon(2) == both.lifetime_epsilon
+    assert both.delta == pytest.approx(2e-6 + 1e-9)
+    assert total([]) == Spent()
+
+
+def test_what_is_told_is_what_is_charged(used, tmp_path):
+    """After changes of parameters, of the length of periods, and of both."""
+    used.spend("anna", "answers", 3)
+    for mechanism, period_seconds in ((100, 30 * DAY), (50, 30 * DAY), (100, DAY // 24), (20, 60 * DAY)):
+        changed = allowance("answers", KRR.from_epsilon(mechanism, 1.0), Budget(9.0, 1e-6, period_seconds))
+        before = told(tmp_path / "data", "anna", changed)["answers"]
+        kept = Used(tmp_path / "data", changed)
+        with closing(kept.store):
+            assert kept.spending.spent(kept.keys.of(["anna"])[0], NOW)["answers"] == before
+        assert before.epsilon >= min(3.0, ANSWERS.epsilon(3))
+
+
+def test_a_collection_that_is_gone_from_the_file_counts_whole(used, tmp_path):
+    used.spend("anna", "answers", 3)
+    used.spend("anna", "others", 4)
+    used.spend("anna", "answers", 2, NOW + DAY)
+    spent = told(tmp_path / "data", "anna", FREE, now=NOW + DAY)
+    assert list(spent) == ["free", "answers", "others"]
+    assert spent["answers"].epsilon == spent["answers"].lifetime_epsilon >= 5 * ANSWERS.epsilon_per_report
+    assert spent["answers"].epsilon == pytest.approx(5 * ANSWERS.epsilon_per_report, rel=1e-6)
+    assert spent["others"].epsilon == pytest.approx(min(4 * BLOOM.epsilon, BLOOM.epsilon_inf), rel=1e-6)
+    assert total(spent.values()).delta == FREE.delta
+
+
+def test_a_collection_that_is_new_in_the_file_is_unspent(used, tmp_path):
+    fresh = allowance("fresh", KRR.from_epsilon(4, 0.5), Budget(1.0, 1e-7, DAY))
+    assert told(tmp_path / "data", "anna", fresh)["fresh"] == Spent(delta=1e-7)
+
+
+def test_reading_writes_nothing(used, tmp_path):
+    used.spend("anna", "answers", 3)
+    changed = allowance("answers", KRR.from_epsilon(7, 1.0), Budget(8.0, 1e-6, 30 * DAY))
+    before = list(used.store.rows("PRAGMA data_version"))
+    tables = used.store.rows("SELECT name FROM sqlite_schema")
+    told(tmp_path / "data", "anna", changed, allowance("fresh", BLOOM, None))
+    told(tmp_path / "data", "nobody", changed)
+    assert used.store.rows("PRAGMA data_version") == before
+    assert used.store.rows("SELECT name FROM sqlite_schema") == tables
+
+
+def test_a_folder_that_was_not_used_is_told_and_left_alone(tmp_path):
+    with pytest.raises(
+        StoreError, match=r"none/producer\.sqlite: there is none; no producer has used this folder$"
+    ):
+        Statements(config(tmp_path / "none", ANSWERS))
+    (tmp_path / "producer.sqlite").touch(0o600)
+    with pytest.raises(StoreError, match="no producer has used this folder"):
+        Statements(config(tmp_path, ANSWERS))
+    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("producer.sqlite", 0)]
+
+
+def test_a_secret_that_is_gone_is_told_and_not_made(used, tmp_path):
+    (tmp_path / "data" / "secret").unlink()
+    with pytest.raises(SecretError, match=r"data/secret: No such file or directory$"):
+        Statements(config(tmp_path / "data", ANSWERS))
+    assert not (tmp_path / "data" / "secret").exists()
+
+
+def test_another_secret_is_refused(used, tmp_path):
+    other = tmp_path / "other"
+    load_secret(other)
+    with pytest.raises(SecretError, match=r"^the secret is another one than .*data was used with"):
+        Statements(config(tmp_path / "data", ANSWERS, secret_file=other))
+
+
+def test_a_given_secret_is_read(tmp_path):
+    given = tmp_path / "given"
+    used = Used(tmp_path / "data", ANSWERS, secret_file=given)
+    with closing(used.store):
+        used.spend("anna", "answers", 1)
+    with Statements(config(tmp_path / "data", ANSWERS, secret_file=given)) as statements:
+        assert statements.of("anna", NOW)["answers"].reports == 1
+    with pytest.raises(StoreError, match="Cannot operate on a closed database"):
+        statements.of("anna", NOW)
