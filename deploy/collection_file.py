@@ -19,8 +19,9 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from aggregator.topics import Topics
 from deploy.addresses import check_addresses
 from deploy.collection_entries import Entry, allowance_of
-from deploy.collection_fields import read_text
+from deploy.collection_fields import MOST_BYTES
 from deploy.collection_schema import File, KafkaSection, ProducerSection
+from deploy.text_file import text_at
 from estimators.collection import Collection
 from producers.budget import Allowance
 
@@ -99,10 +100,6 @@ def load(
         file = _convert(document)
         check_addresses(file.kafka.bootstrap_servers, allow_plaintext=file.kafka.allow_plaintext)
         allowances = _allowances(file.collections, path.parent)
-    except OSError as error:
-        raise CollectionFileError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise CollectionFileError(f"{path}: must be UTF-8: {error.reason} at byte {error.start}") from error
     except (YAMLError, RecursionError) as error:
         raise CollectionFileError(f"{path}: is not YAML: {_yaml_problem(error)}") from error
     except ValueError as error:
@@ -111,7 +108,7 @@ def load(
 
 
 def _read(path: Path) -> dict[str, Any]:
-    document = YAML(typ="safe", pure=True).load(read_text(path))
+    document = YAML(typ="safe", pure=True).load(text_at(path, MOST_BYTES))
     if not isinstance(document, dict):
         raise ValueError(
             f"must be a mapping with revision, collections, kafka and producer, got {type(document).__name__}"

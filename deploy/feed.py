@@ -1,16 +1,17 @@
 """Lines to batches: what a producer takes at a time, and where in the input that ends."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import click
 
+from deploy.input_csv import CsvRecords
 from deploy.input_errors import FeedError
 from deploy.input_lines import Lines
 from deploy.input_progress import Place
-from deploy.input_records import CsvRecords, Record, json_records
+from deploy.input_records import TOO_DEEP, Record, json_records
 from deploy.input_source import Source
 from deploy.input_values import Value
 from producers.progress import Progress
@@ -18,7 +19,8 @@ from producers.progress import Progress
 BATCH_LINES = 10_000
 BATCH_SECONDS = 1.0  # a line's window is that of its batch
 TOLD_LINES = 5  # bad lines that are told one by one; the rest is counted
-LACKING = "it lacks a field, or its client is no text"
+OWN_CLIENT = "each line"  # stands for the client where there is no field of it, and goes nowhere
+LACKING = "it lacks a field, or its client is empty or no text"
 
 
 class Batch(NamedTuple):
@@ -89,8 +91,8 @@ class Feed:
         try:
             for record in self._records(source, place):
                 if record is not None:
-                    self._take(record, place.lines + 1, gathered)
-                    place.advance(record.lines)
+                    is_reported = self._take(record, place.lines + 1, gathered)
+                    place.advance(b"".join(record.lines), is_reported=is_reported)
                 if gathered.is_due(self.batch_lines):
                     yield self._batch(gathered, place)
                     gathered = _Gathered()
@@ -102,34 +104,47 @@ class Feed:
             yield self._batch(gathered, place)
 
     def _records(self, source: Source, place: Place) -> Iterator[Record | None]:
+        lines = Lines(source.read, within_line=place.begins_within_line)
         if self.layout == "jsonl":
             place.seek()
-            return json_records(Lines(source.read, place.lines + 1))
+            return json_records(lines)
         names = [self.value_field] if self.client_field is None else [self.value_field, self.client_field]
         csv = CsvRecords(names)
-        if place.lines:
+        if place.bytes_done:
             place.rewind()
             csv.read_header(Lines(source.read))
         place.seek()
-        return csv.records(Lines(source.read, place.lines + 1))
+        return csv.records(lines)
 
-    def _take(self, record: Record, number: int, gathered: _Gathered) -> None:
-        if record.fields is None:
-            return
-        client = record.fields.get(self.client_field) if self.client_field else ""
-        if record.fault or self.value_field not in record.fields or not isinstance(client, str):
-            self._skip(number, record.fault or LACKING)
-        else:
-            gathered.add(self.read_value(record.fields[self.value_field]), client)
-            self.used += 1
+    def _take(self, record: Record, number: int, gathered: _Gathered) -> bool:
+        """Whether it becomes a report."""
+        if record.fields is None and not record.fault:
+            return False
+        fault = record.fault or self._gather(record.fields or {}, gathered)
+        if fault:
+            self._skip(number, fault, record.is_whole)
+        return not fault
+
+    def _gather(self, fields: Mapping[str, Any], gathered: _Gathered) -> str:
+        """Take a report out of them; what is wrong with them, if anything."""
+        client = fields.get(self.client_field) if self.client_field else OWN_CLIENT
+        if self.value_field not in fields or not (isinstance(client, str) and client):
+            return LACKING
+        try:
+            value = self.read_value(fields[self.value_field])
+        except RecursionError:  # the parser went as deep, with less of the stack in use
+            return TOO_DEEP
+        gathered.add(value, client)
+        self.used += 1
+        return ""
 
     def _batch(self, gathered: _Gathered, place: Place) -> Batch:
         clients = None if self.client_field is None else gathered.clients
         return Batch(gathered.values, clients, place.progress())
 
-    def _skip(self, number: int, fault: str) -> None:
+    def _skip(self, number: int, fault: str, is_whole: bool) -> None:
         if self.is_strict:
             raise FeedError(f"line {number} of the input: {fault}; what precedes it was taken")
-        self.skipped += 1
-        if self.skipped <= TOLD_LINES:
+        self.skipped += is_whole
+        if is_whole and self.skipped <= TOLD_LINES:
             click.echo(f"line {number} skipped: {fault}", err=True)

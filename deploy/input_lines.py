@@ -1,11 +1,26 @@
-"""Lines of an input, as bytes with their ends, so that they add up to the input."""
+"""Lines of an input, as bytes with their ends, so that they add up to the input; too long ones in pieces."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from deploy.input_errors import FeedError
+LONGEST_LINE = 1 << 20  # bytes, its end included
+TOO_LONG = f"it has more than {LONGEST_LINE} bytes"
 
-LONGEST_LINE = 1 << 20  # bytes
+
+class Part(NamedTuple):
+    """A piece of a line that is passed over.
+
+    Parameters
+    ----------
+    data : its bytes; none where the input ends.
+    fault : what is wrong with the line; empty for one that was taken before, as far as it went then.
+    is_last : whether the line ends with it.
+    """
+
+    data: bytes
+    fault: str
+    is_last: bool
 
 
 class Lines:
@@ -14,41 +29,66 @@ class Lines:
     Parameters
     ----------
     read : as Source.read.
-    number : of the first line.
+    within_line : whether it begins in a line that was taken before: the rest of it is passed over.
     """
 
-    def __init__(self, read: Callable[[], bytes | None], number: int = 1) -> None:
+    def __init__(self, read: Callable[[], bytes | None], *, within_line: bool = False) -> None:
         self._read = read
-        self._next = number
-        self._ready: deque[bytes] = deque()
+        self._ready: deque[bytes | Part] = deque()
         self._rest = b""
+        self._passing = within_line
+        self._fault = ""  # of the line that is being passed over
+        self._is_over = False
 
-    def take(self) -> bytes | None:
-        """The next line; empty at the end of the input, None where no whole one has come yet.
+    def take(self) -> bytes | Part | None:
+        """The next line, or a piece of one that is passed over.
+
+        Empty at the end of the input, for good, whatever is written behind it; None where no whole line has
+        come yet. The last line may lack its end.
 
         Raises
         ------
-        FeedError if the input cannot be read, or a line is longer than LONGEST_LINE: none is ever held whole.
+        FeedError if the input cannot be read.
         """
         while not self._ready:
+            if self._is_over:
+                return b""
             data = self._read()
             if data is None:
                 return None
-            if not data:
-                last, self._rest = self._rest, b""
-                return last
-            self._split(data)
+            if data:
+                self._split(data)
+            else:
+                self._end()
         return self._ready.popleft()
 
-    def put_back(self, lines: Iterable[bytes]) -> None:
+    def put_back(self, lines: Iterable[bytes | Part]) -> None:
         """Take these again before any other."""
         self._ready.extendleft(reversed(list(lines)))
 
     def _split(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
-        self._ready.extend(line + b"\n" for line in lines)
-        self._next += len(lines)
-        if len(self._rest) > LONGEST_LINE:
-            raise FeedError(
-                f"line {self._next} of the input must have at most {LONGEST_LINE} bytes, got more"
-            )
+        for line in lines:
+            self._take_line(line + b"\n")
+        if self._rest and (self._passing or len(self._rest) > LONGEST_LINE):
+            self._pass(self._rest, is_last=False)
+            self._rest = b""
+
+    def _take_line(self, line: bytes) -> None:
+        if self._passing or len(line) > LONGEST_LINE:
+            self._pass(line, is_last=True)
+        else:
+            self._ready.append(line)
+
+    def _pass(self, data: bytes, *, is_last: bool) -> None:
+        if not self._passing:
+            self._fault = TOO_LONG
+        self._ready.append(Part(data, self._fault, is_last))
+        self._passing = not is_last
+
+    def _end(self) -> None:
+        self._is_over = True
+        if self._passing:
+            self._pass(b"", is_last=True)
+        elif self._rest:
+            self._ready.append(self._rest)

@@ -126,10 +126,17 @@ def successor(path: Path) -> Iterator[InputFile]:
         os.close(descriptor)
 
 
+def open_at_once(path: str | Path, flags: int = os.O_RDONLY) -> int:
+    """Open for reading without waiting for the writer of a named pipe; reading waits as ever. OSError."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
 def _open(path: Path) -> int:
     while True:
         try:
-            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            return open_at_once(path)
         except FileNotFoundError:
             time.sleep(POLL_SECONDS)
         except OSError as error:

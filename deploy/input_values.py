@@ -41,9 +41,9 @@ def integer(found: Any) -> int:
 
 
 def written_integer(found: str) -> int:
-    """An integer in digits; NO_INTEGER for anything else."""
+    """An integer in digits 0 to 9, with a sign, zeros before it and spaces around it; else NO_INTEGER."""
     try:
-        return int(found)
+        return int(found) if found.isascii() and "_" not in found else NO_INTEGER
     except ValueError:
         return NO_INTEGER
 

@@ -8,9 +8,27 @@ from typing import BinaryIO
 import click
 
 from deploy.input_progress import FilePlace, InputProgress, Place
-from deploy.input_source import InputFile, Pipe, Source, successor
+from deploy.input_source import InputFile, Pipe, Source, open_at_once, successor
 
 STDIN = 0
+
+
+class InputParameter(click.ParamType):
+    """The name of a file or pipe, or `-` for stdin, as a stream of bytes."""
+
+    name = "filename"
+
+    def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> BinaryIO:
+        """Open it; a named pipe without waiting for its writer."""
+        if value == "-":
+            return click.get_binary_stream("stdin")
+        try:
+            stream = open(value, "rb", opener=open_at_once)  # noqa: SIM115 - the command's end closes it
+        except OSError as error:
+            self.fail(f"'{value}': {error.strerror}", param, context)
+        if context is not None:
+            context.call_on_close(stream.close)
+        return stream
 
 
 def is_file(stream: BinaryIO) -> bool:
@@ -44,12 +62,12 @@ class Inputs:
         else:
             file = InputFile(progress.path, stream.fileno(), follow=follow)
             self._source, self._place = file, progress.find(file)
-        self.is_resumed = self._place.lines > 0
+        self.is_resumed = self._place.bytes_done > 0
 
     @property
     def key(self) -> str:
-        """By which progress is kept; empty where none is."""
-        return "" if self._progress is None else self._progress.key
+        """By which progress in the present source is kept; empty where none is."""
+        return self._place.key
 
     def __iter__(self) -> Iterator[tuple[Source, Place]]:
         yield self._source, self._place

@@ -1,5 +1,6 @@
 """A run of `deniable produce`: from an input through a producer to the broker's last acknowledgement."""
 
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,7 +12,8 @@ from prometheus_client import CollectorRegistry, start_http_server
 from deploy.feed import Batch, Feed
 from deploy.input_errors import FeedError
 from deploy.inputs import Inputs
-from deploy.produce_view import ProduceView, summary
+from deploy.produce_view import ProduceView, WaitView, number_of, summary
+from deploy.signals import handle, leave_at_once
 from producers.connection import DeliveryError
 from producers.counters import Receipt
 from producers.producer import Producer
@@ -19,6 +21,10 @@ from producers.producer_config import ProducerConfig
 
 WAIT_SECONDS = 60.0  # for the store, for room in the outbox, and for one more acknowledgement at the end
 STOP_SECONDS = 10.0  # for acknowledgements, of a run that is cut short
+WAITING = (
+    "waiting up to {:.0f} s for Kafka; Ctrl-C ends at once, and what is kept is sent by the next "
+    "deniable produce with this folder"
+)
 
 _log = structlog.get_logger(__name__)
 
@@ -43,33 +49,58 @@ def run_produce(
     FeedError when the input cannot be used; DeliveryError when Kafka did not take all; SecretError and
     StoreError when the producer's folder cannot be used.
     """
-    began, producer, is_whole = time.monotonic(), Producer(config), False
+    began, producer, waits = time.monotonic(), Producer(config), WaitView()
+    patience, is_whole = STOP_SECONDS, False
     (collection,) = (allowance.collection.name for allowance in config.allowances)
-    run = Run(producer, collection, feed, inputs)
+    run = Run(producer, collection, feed, inputs, waits)
     try:
         with served(metrics_port, producer.registry):
             run.send()
-        run.drain()
+            patience = 0.0
+            run.drain()
         is_whole = True
     finally:
-        with suppress(DeliveryError):  # what is not acknowledged is in the summary
-            producer.close(STOP_SECONDS)
+        with _one_more_interrupt_ends():
+            close(producer, patience, waits)
         counters = producer.counters()
-        if is_whole or counters.packs or counters.stored:
+        if is_whole or counters.packs or counters.stored or counters.backlog.packs:
             click.echo(summary(counters, feed.skipped, time.monotonic() - began), err=True)
         if tell_unknown:
             _log.info("values that the collection does not know", count=producer.unknown()[collection])
     inputs.forget_progress()
 
 
+def close(producer: Producer, seconds: float, waits: WaitView) -> None:
+    """Close it once all is acknowledged or so many seconds have passed; the rest stays in its folder."""
+    with suppress(DeliveryError), waits.shown(WAITING.format(seconds)):
+        if seconds:
+            producer.flush(seconds)
+    with suppress(DeliveryError):
+        producer.close(0)
+
+
+@contextmanager
+def _one_more_interrupt_ends() -> Iterator[None]:
+    """Let Ctrl-C end the process at once: what the store has is kept, whatever is killed."""
+    before = signal.getsignal(signal.SIGINT)
+    handle(signal.SIGINT, leave_at_once)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Run:
     """Takes batches from the input to the producer."""
 
-    def __init__(self, producer: Producer, collection: str, feed: Feed, inputs: Inputs) -> None:
+    def __init__(
+        self, producer: Producer, collection: str, feed: Feed, inputs: Inputs, waits: WaitView
+    ) -> None:
         self._producer = producer
         self._collection = collection
         self._feed = feed
         self._inputs = inputs
+        self._waits = waits
 
     def send(self) -> None:
         """Read and report all there is.
@@ -95,13 +126,14 @@ class Run:
         ------
         DeliveryError if nothing was.
         """
-        while True:
-            packs = self._producer.counters().packs
-            try:
-                return self._producer.flush(WAIT_SECONDS)
-            except DeliveryError:
-                if self._producer.counters().packs == packs:
-                    raise
+        with self._waits.shown(WAITING.format(WAIT_SECONDS)):
+            while True:
+                packs = self._producer.counters().packs
+                try:
+                    return self._producer.flush(WAIT_SECONDS)
+                except DeliveryError:
+                    if self._producer.counters().packs == packs:
+                        raise
 
     def _send(self, batch: Batch) -> None:
         """Report a batch; where there is no room for it, once more when there should be.
@@ -110,13 +142,20 @@ class Run:
         """
         receipt = self._report(batch)
         if receipt.dropped == len(batch.values):
-            with suppress(DeliveryError):  # raised for what was dropped at the least
+            # A DeliveryError is raised for what was dropped at the least.
+            with self._waits.shown(f"no room: {WAITING.format(WAIT_SECONDS)}"), suppress(DeliveryError):
                 self._producer.flush(WAIT_SECONDS)
             receipt = self._report(batch)
         if receipt.dropped:
-            raise DeliveryError(f"{receipt.dropped} lines could not be kept: {receipt.why_dropped}")
+            lines = number_of(receipt.dropped, "line")
+            if batch.progress is None:
+                raise DeliveryError(f"{lines} could not be kept: {receipt.why_dropped}")
+            raise DeliveryError(
+                f"{lines} not taken yet: {receipt.why_dropped}; the same command resumes there"
+            )
         if receipt.pending:
-            raise DeliveryError(f"the store did not take {receipt.pending} lines within {WAIT_SECONDS} s")
+            lines = number_of(receipt.pending, "line")
+            raise DeliveryError(f"the store did not take {lines} within {WAIT_SECONDS:g} s")
 
     def _report(self, batch: Batch) -> Receipt:
         progress = None if batch.progress is None else (self._inputs.key, batch.progress)

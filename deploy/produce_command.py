@@ -6,18 +6,20 @@ from typing import BinaryIO
 import click
 
 from deploy import topic_setup
-from deploy.collection_file import load
+from deploy.addresses import UnreachableError
+from deploy.collection_file import Configuration, load
 from deploy.command_options import config_option, servers_option
 from deploy.feed import BATCH_LINES, Feed
 from deploy.input_progress import InputProgress
 from deploy.input_values import takes_several, value_reader
-from deploy.inputs import Inputs, is_file
+from deploy.inputs import InputParameter, Inputs, is_file
 from deploy.produce import WAIT_SECONDS, run_produce
 from deploy.producer_setup import producer_config
 from estimators.collection import Collection
+from producers.producer import PART_BYTES, QUEUED_BYTES
 from producers.producer_config import ProducerConfig
 from producers.secret import secret_of
-from producers.wire import MAX_BITS
+from producers.wire import mechanism_number, report_bytes
 
 
 @click.command()
@@ -25,10 +27,10 @@ from producers.wire import MAX_BITS
 @click.option(
     "--input",
     "stream",
-    type=click.File("rb"),
+    type=InputParameter(),
     default="-",
     show_default=True,
-    help="A file in UTF-8; - is stdin, which cannot be resumed.",
+    help="A file in UTF-8; - is stdin, which cannot be resumed; nor can a pipe.",
 )
 @click.option("--follow", is_flag=True, help="Wait for more lines at the end of the file, as tail -F does.")
 @click.option(
@@ -74,7 +76,8 @@ def produce(
     """Randomize values from a file or stdin and send the reports; nothing else leaves.
 
     A run that is killed or loses its broker is resumed by the same command where it was, no line sent twice;
-    after a run that ended, the same command sends the file again. What a limit of its client refuses, and a
+    after a run that ended, the same command sends the file again. While Kafka is away reports are kept; the
+    status is 1 if it does not come back within a minute of the end. What a limit of its client refuses, and a
     line that lacks a field, is counted.
 
     Example: deniable produce carrier --input f.csv --field carrier --no-clients
@@ -84,7 +87,9 @@ def produce(
             "give either --clients NAME, or --no-clients if every line is a client of its own"
         )
     if follow and not is_file(stream):
-        raise click.UsageError("--follow needs --input with a regular file")
+        raise click.UsageError(
+            "--follow needs --input with a regular file; stdin and pipes are read as lines come, without it"
+        )
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
     if layout == "csv" and takes_several(asked):
@@ -92,20 +97,33 @@ def produce(
     settings = producer_config(loaded, [asked], data_dir=data_dir, block_milliseconds=1000 * WAIT_SECONDS)
     if no_clients:
         _check_own_clients(settings)
-    topic_setup.require(loaded.kafka.bootstrap_servers, loaded.topics)
+    _check_topics(loaded, asked, settings.data_dir)
     progress = _progress(settings, asked, field, Path(stream.name)) if is_file(stream) else None
     run_produce(
         settings,
         Inputs(stream, progress, follow=follow),
-        Feed(layout, field, clients, value_reader(asked, layout), strict, _batch_lines(settings)),
+        Feed(layout, field, clients, value_reader(asked, layout), strict, _batch_lines(settings, asked)),
         metrics_port=metrics_port,
         tell_unknown=context.find_root().params["verbose"],
     )
 
 
-def _batch_lines(settings: ProducerConfig) -> int:
-    """So many that even the largest reports take a quarter of the outbox: a batch is taken whole, or not."""
-    return min(BATCH_LINES, settings.outbox_bytes // 4 // (MAX_BITS // 8))
+def _check_topics(loaded: Configuration, collection: Collection, data_dir: Path) -> None:
+    """Check the topics if Kafka is there; if it is not, say what that means."""
+    try:
+        topic_setup.require(loaded.kafka.bootstrap_servers, loaded.topics)
+    except UnreachableError as error:
+        click.echo(
+            f"{error}\nreports are kept in {data_dir} and sent once it answers; what comes later than "
+            f"{collection.grace_seconds} s after its window is not counted",
+            err=True,
+        )
+
+
+def _batch_lines(settings: ProducerConfig, collection: Collection) -> int:
+    """So many lines that a batch is taken whole, or not: as a part of its own, in a quarter of the outbox."""
+    size = report_bytes(mechanism_number(collection.mechanism), collection.mechanism.width)
+    return min(BATCH_LINES, settings.outbox_bytes // 4 // size, PART_BYTES // (size + QUEUED_BYTES))
 
 
 def _check_own_clients(settings: ProducerConfig) -> None:

@@ -1,21 +1,25 @@
-"""What `deniable produce` says on stderr: progress on a terminal, and a summary at the end.
+"""What `deniable produce` says on stderr: progress on a terminal, what it waits for, a summary at the end.
 
 Rule: what is said depends on how many lines and reports there are, never on what they say.
 """
 
 import logging
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from producers.counters import Counters
 
+TELL_SECONDS = 0.5
 WHY_REFUSED = {
     "over_budget": "over the budget of their client",
     "over_window": "over their client's limit for a window",
+    "too_early": "too early for their window",
     "too_late": "too late for their window",
 }
 
@@ -56,16 +60,48 @@ class ProduceView:
         self._bar.update(self._task, completed=bytes_done, total=total_bytes, said=said)
 
 
+class WaitView:
+    """Says what is waited for once that takes longer than TELL_SECONDS, and each thing once in a run."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    @contextmanager
+    def shown(self, said: str) -> Iterator[None]:
+        """What is waited for within."""
+        timer = threading.Timer(TELL_SECONDS, self._tell, (said,))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _tell(self, said: str) -> None:
+        if said not in self._told:
+            self._told.add(said)
+            click.echo(said, err=True)
+
+
 def summary(counters: Counters, skipped: int, seconds: float) -> str:
     """One line about a run that took so long and skipped so many lines."""
     sent = sum(counters.acknowledged.values())
-    said = [f"{sent} reports sent in {counters.packs} packs ({sent / max(seconds, 1e-9):.0f} reports/s)"]
+    rate = f"{sent / max(seconds, 1e-9):.0f} reports/s"
+    said = [f"{number_of(sent, 'report')} sent in {number_of(counters.packs, 'pack')} ({rate})"]
+    # Fewer than there are while some of this run's own still wait.
+    if (earlier := sent - sum(counters.stored.values())) > 0:
+        said.append(f"{earlier} of those were kept by earlier runs")
     if skipped:
-        said.append(f"{skipped} lines skipped")
+        said.append(f"{number_of(skipped, 'line')} skipped")
     for (_, reason), count in counters.refused.items():
-        said.append(f"{count} reports refused, {WHY_REFUSED[reason]}")
+        said.append(f"{number_of(count, 'report')} refused, {WHY_REFUSED[reason]}")
     if expired := sum(counters.expired.values()):
-        said.append(f"{expired} of those sent came too late for their window and are not counted")
-    if counters.backlog.packs:
-        said.append(f"{counters.backlog.packs} packs wait for the next deniable produce with this folder")
+        said.append(f"{expired} of those sent reached Kafka after the grace of their window: not counted")
+    if packs := counters.backlog.packs:
+        said.append(f"{number_of(packs, 'pack')} kept for the next deniable produce with this folder")
     return "; ".join(said)
+
+
+def number_of(count: int, thing: str) -> str:
+    """So many things."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

@@ -1,32 +1,50 @@
-"""Text of a file that a command is given, however large or little of a text the file is."""
+"""Text of a file, however large or little of a text the file is."""
 
+from pathlib import Path
 from typing import BinaryIO
 
 import click
 
 
-def read_text(stream: BinaryIO, most_bytes: int) -> str:
-    """Content in UTF-8, with or without a byte order mark.
+def text_of(stream: BinaryIO, most_bytes: int) -> str:
+    """Content in UTF-8, with or without a byte order mark; its lines end with a line feed, whatever they did.
 
     Parameters
     ----------
-    stream : file or stdin, opened for bytes.
+    stream : opened for bytes.
     most_bytes : more is refused, so that a wrong file costs neither time nor memory.
 
     Raises
     ------
-    click.ClickException if there is more, it cannot be read or it is no text.
+    ValueError, whose message follows the file's name in a sentence, if there is more, it cannot be read or it
+    is no text.
     """
-    name = name_of(stream)
     try:
         content = stream.read(most_bytes + 1)
         if len(content) > most_bytes:
-            raise click.ClickException(f"{name} must be of at most {most_bytes} bytes, got more")
-        return content.decode("utf-8-sig")
+            raise ValueError(f"must be of at most {most_bytes} bytes, got more")
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except OSError as error:
-        raise click.ClickException(f"{name} cannot be read: {error.strerror}") from error
+        raise ValueError(f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise click.ClickException(f"{name} must be text in UTF-8, byte {error.start} is not") from error
+        raise ValueError(f"must be text in UTF-8, byte {error.start} is not") from error
+
+
+def text_at(path: Path, most_bytes: int) -> str:
+    """As `text_of`, of the file of this name; ValueError too if it cannot be opened."""
+    try:
+        with path.open("rb") as stream:
+            return text_of(stream, most_bytes)
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}") from error
+
+
+def read_text(stream: BinaryIO, most_bytes: int) -> str:
+    """As `text_of`, of a file or stdin that a command was given; click.ClickException that names it."""
+    try:
+        return text_of(stream, most_bytes)
+    except ValueError as error:
+        raise click.ClickException(f"{name_of(stream)} {error}") from error
 
 
 def name_of(stream: BinaryIO) -> str:

@@ -10,12 +10,12 @@ from deploy.feed import Feed
 from deploy.input_progress import FilePlace, InputProgress
 from deploy.input_source import InputFile
 from deploy.input_values import text
-from producers.progress import set_progress
-from producers.secret import Secret
-from producers.store import FILE_NAME, Store
+from producers.progress import get_progress, set_progress
+from producers.secret import STORE_NAME, Secret
+from producers.store import Store
 
 SECRET = Secret(bytes(32))
-CSV = 'x,"val\nue"\n1,AA\n\n2,B6\n3,"9\nE"\n4,DL\n'
+CSV = 'x,"val\nue"\n1,AA\n,UA\n2,B6\n3,"9\nE"\n4,DL\n'
 FIELD = "val\nue"
 
 
@@ -42,9 +42,9 @@ def interrupt(path: Path, lines: int, layout: str = "csv") -> None:
     with opened(path) as file, closing(Store(path.parent / "data")) as store:
         place = progress.start(file)
         with path.open("rb") as stream:
-            place.advance([stream.readline() for _ in range(lines)])
+            place.advance(b"".join(stream.readline() for _ in range(lines)), is_reported=True)
         with store.transaction():
-            set_progress(store, progress.key, place.progress())
+            set_progress(store, place.key, place.progress())
 
 
 def resume(path: Path, progress: InputProgress | None = None) -> list[str]:
@@ -60,7 +60,8 @@ def resume(path: Path, progress: InputProgress | None = None) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("lines", "left"), [(2, ["AA", "B6", "9\nE", "DL"]), (3, ["B6", "9\nE", "DL"]), (7, ["DL"]), (8, [])]
+    ("lines", "left"),
+    [(2, ["AA", "UA", "B6", "9\nE", "DL"]), (3, ["UA", "B6", "9\nE", "DL"]), (7, ["DL"]), (8, [])],
 )
 def test_a_run_is_resumed_behind_what_it_reported(
     path: Path, lines: int, left: list[str], capsys: pytest.CaptureFixture[str]
@@ -77,7 +78,7 @@ def test_progress_is_kept_behind_whole_records(path: Path) -> None:
         lines = []
         for record in Feed("csv", FIELD, None, text)._records(file, place):
             assert record is not None
-            place.advance(record.lines)
+            place.advance(b"".join(record.lines), is_reported=True)
             lines.append((place.lines, place.bytes_done))
     ends = [len("".join(CSV.splitlines(keepends=True)[:n])) for n in (2, 3, 4, 5, 7, 8)]
     assert lines == list(zip((2, 3, 4, 5, 7, 8), ends, strict=True))
@@ -118,13 +119,13 @@ def _replace(path: Path) -> None:
         (_grow, ["9\nE", "DL", "UA"], "resuming at line 6\n"),
         (
             _change,
-            ["AA", "B6", "9\nE", "DL"],
+            ["AA", "UA", "B6", "9\nE", "DL"],
             "the input is not what a run was interrupted in: starting at line 1\n",
         ),
         (_truncate, [], "the input is not what a run was interrupted in: starting at line 1\n"),
         (
             _replace,
-            ["AA", "B6", "9\nE", "DL"],
+            ["AA", "UA", "B6", "9\nE", "DL"],
             "the input is not what a run was interrupted in: starting at line 1\n",
         ),
     ],
@@ -144,7 +145,7 @@ def test_only_the_same_part_of_the_same_file_is_resumed(
 
 def test_another_collection_field_or_secret_begins_at_line_1(path: Path) -> None:
     interrupt(path, 5)
-    whole = ["AA", "B6", "9\nE", "DL"]
+    whole = ["AA", "UA", "B6", "9\nE", "DL"]
     assert resume(path, progress_of(path, collection="place")) == whole
     with opened(path) as file:
         assert progress_of(path, field="x").find(file).lines == 0
@@ -162,10 +163,41 @@ def test_a_relative_path_is_the_same_file(path: Path, monkeypatch: pytest.Monkey
     ]
 
 
+def test_a_link_is_the_file_that_it_leads_to(path: Path) -> None:
+    interrupt(path, 5)
+    link = path.with_name("link.csv")
+    link.symlink_to(path.name)
+    assert resume(path, InputProgress(path.parent / "data", SECRET, "carrier", FIELD, link)) == ["9\nE", "DL"]
+
+
+def test_a_link_that_is_led_elsewhere_has_the_progress_of_each_file(path: Path) -> None:
+    """As logs are rotated that have a link to the present one: both are forgotten when the run ends."""
+    other, link = path.with_name("other.csv"), path.with_name("link.csv")
+    other.write_text(CSV)
+    link.symlink_to(path.name)
+    progress = InputProgress(path.parent / "data", SECRET, "carrier", FIELD, link)
+    with opened(path) as file, opened(other) as successor:
+        first = progress.start(file)
+        link.unlink()
+        link.symlink_to(other.name)
+        second = progress.start(successor)
+        assert first.key != second.key
+        with closing(Store(path.parent / "data")) as store, store.transaction():
+            for place in (first, second):
+                set_progress(store, place.key, place.progress())
+        progress.forget()
+        with closing(Store(path.parent / "data")) as store:
+            assert [get_progress(store, place.key) for place in (first, second)] == [None, None]
+
+
 def test_what_is_forgotten_is_not_resumed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     interrupt(path, 5)
-    progress_of(path).forget()
-    assert len(resume(path)) == 4
+    progress = progress_of(path)
+    with opened(path) as file:
+        progress.find(file)
+    progress.forget()
+    capsys.readouterr()
+    assert len(resume(path)) == 5
     assert capsys.readouterr().err == ""
 
 
@@ -179,4 +211,4 @@ def test_what_is_kept_tells_nothing_of_the_file_without_the_secret(path: Path) -
         )
         assert isinstance(one, FilePlace)
         assert one.progress().digest != other.progress().digest
-    assert b"B6" not in (path.parent / "data" / FILE_NAME).read_bytes()
+    assert b"B6" not in (path.parent / "data" / STORE_NAME).read_bytes()

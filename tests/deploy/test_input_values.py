@@ -2,8 +2,9 @@
 
 import pytest
 
+from deploy.input_csv import CsvRecords
 from deploy.input_lines import Lines
-from deploy.input_records import CsvRecords, json_records
+from deploy.input_records import json_records
 from deploy.input_values import (
     NO_INTEGER,
     integer,
@@ -42,9 +43,11 @@ def test_a_value_of_another_type_is_an_unknown_one(
 
 
 def test_digits_are_an_integer() -> None:
-    assert [written_integer(each) for each in ("3", "-4", " 5 ", "", "abc", "1e3", "9" * 5000)] == [
-        3, -4, 5, -1, -1, -1, -1,
-    ]  # fmt: skip
+    """As they are in files; what Python alone takes for one, or what is none without a guess, is not."""
+    taken = {"3": 3, "-4": -4, " 5 ": 5, "+6": 6, "007": 7, "\t8\r": 8}
+    assert {written: written_integer(written) for written in taken} == taken
+    for written in ("", " ", "abc", "1e3", "7.0", "7_0", "0x7", "- 7", "7 0", "\uff17", "\u0667", "9" * 5000):
+        assert written_integer(written) == NO_INTEGER, written
 
 
 @pytest.mark.parametrize(

@@ -74,11 +74,14 @@ def test_no_line_is_lost_or_sent_twice_by_kills(broker: str, topic_prefix: str, 
     with (tmp_path / "lines.csv").open("w") as file:
         for number, piece in enumerate(pieces):
             log = f"round-{number}.log"
-            with deployment.running(log, *PRODUCE, "--follow") as run:
-                time.sleep(moments.uniform(0.5, 1.5))
+            with deployment.running(log, *PRODUCE, "--follow", "--metrics-port", "0") as run:
+                if number % 4:  # else it is killed as it starts
+                    assert wait_until(lambda log=log: "metrics: " in deployment.said(log), 30), (
+                        deployment.said(log)
+                    )
                 file.write(piece)
                 file.flush()
-                time.sleep(moments.uniform(0, 1.5))
+                time.sleep(moments.uniform(0, 3))
                 run.send_signal(signal.SIGKILL)
             resumed |= {line for line in deployment.said(log).splitlines() if "resuming" in line}
     last = deployment.run(*PRODUCE)
@@ -89,7 +92,7 @@ def test_no_line_is_lost_or_sent_twice_by_kills(broker: str, topic_prefix: str, 
         f"{repeated} packs sent again"
     )
     assert (len(pieces), reports) == (KILLS, LINES)
-    assert len(resumed) >= KILLS // 4
+    assert len(resumed) >= KILLS // 10
 
 
 def test_a_broker_that_dies_costs_no_line(topic_prefix: str, tmp_path: Path) -> None:
@@ -106,13 +109,21 @@ def test_a_broker_that_dies_costs_no_line(topic_prefix: str, tmp_path: Path) -> 
             time.sleep(2.5)
             run.send_signal(signal.SIGINT)
             assert run.wait(30) == 130
-        assert "packs wait for the next deniable produce with this folder" in deployment.said("lost.log")
-        refused = deployment.run(*PRODUCE)
-        assert (refused.returncode, "no Kafka broker answers" in refused.stderr) == (1, True)
+        assert "packs kept for the next deniable produce with this folder" in deployment.said("lost.log")
+        with (tmp_path / "lines.csv").open("a") as file:
+            file.write("a,AA\n" * 5)
+        with deployment.running("absent.log", *PRODUCE) as run:
+            assert wait_until(lambda: "waiting up to 60 s" in deployment.said("absent.log"), 30)
+            run.send_signal(signal.SIGINT)
+            assert run.wait(30) == 130
+        said = deployment.said("absent.log")
+        assert "no Kafka broker answers" in said
+        assert "reports are kept in .deniable and sent once it answers" in said
+        assert "packs kept for the next deniable produce with this folder" in said
     with Broker(tmp_path / "kafka", port=port):
         (tmp_path / "other.csv").write_text("who,carrier\nb,B6\n")
         other = deployment.run(*PRODUCE[:3], "other.csv", *PRODUCE[4:])
         assert other.returncode == 0, other.stderr
-        assert reports_of(deployment)[0] == 10_001
+        assert reports_of(deployment)[0] == 10_006
         again = deployment.run(*PRODUCE)
-        assert again.stderr.startswith("resuming at line 10002\n0 reports sent"), again.stderr
+        assert again.stderr.startswith("resuming at line 10007\n0 reports sent"), again.stderr

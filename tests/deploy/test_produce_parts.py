@@ -16,28 +16,39 @@ from deploy import produce
 from deploy.feed import Batch
 from deploy.inputs import is_file
 from deploy.produce import Run, served
+from deploy.produce_view import WaitView
 from producers.connection import DeliveryError
 from producers.counters import Receipt
+from producers.progress import Progress
 
 
 @pytest.mark.parametrize(
-    ("receipts", "said"),
+    ("receipts", "progress", "said"),
     [
         (
             [Receipt(dropped=2), Receipt(dropped=2, why_dropped="the disk is full")],
+            None,
             r"^2 lines could not be kept: the disk is full$",
         ),
-        ([Receipt(pending=2)], r"^the store did not take 2 lines within 0\.3 s$"),
-        ([Receipt(dropped=2), Receipt(pending=2)], r"^the store did not take 2 lines within 0\.3 s$"),
-        ([Receipt(stored=1, dropped=1, why_dropped="no room")], r"^1 lines could not be kept: no room$"),
+        (
+            [Receipt(dropped=2), Receipt(dropped=2, why_dropped="the disk is full")],
+            Progress(1, 2, 3, b""),
+            r"^2 lines not taken yet: the disk is full; the same command resumes there$",
+        ),
+        ([Receipt(pending=2)], None, r"^the store did not take 2 lines within 0\.3 s$"),
+        ([Receipt(dropped=2), Receipt(pending=2)], None, r"^the store did not take 2 lines within 0\.3 s$"),
+        ([Receipt(stored=1, dropped=1, why_dropped="no room")], None, r"^1 line could not be kept: no room$"),
     ],
 )
 def test_what_became_of_a_batch_is_no_guess(
-    receipts: list[Receipt], said: str, monkeypatch: pytest.MonkeyPatch
+    receipts: list[Receipt], progress: Progress | None, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Lines are lost only where they cannot be read again."""
     monkeypatch.setattr(produce, "WAIT_SECONDS", 0.3)
 
     class Stub:
+        key = "input"
+
         def report(self, *_: object, progress: object) -> Receipt:
             return receipts.pop(0)
 
@@ -45,9 +56,9 @@ def test_what_became_of_a_batch_is_no_guess(
             raise DeliveryError("2 reports were dropped since the last flush")
 
     stub: Any = Stub()
-    run = Run(stub, "carrier", stub, stub)
+    run = Run(stub, "carrier", stub, stub, WaitView())
     with pytest.raises(DeliveryError, match=said):
-        run._send(Batch(["AA", "B6"], None, None))
+        run._send(Batch(["AA", "B6"], None, progress))
     assert receipts == []
 
 
@@ -66,7 +77,7 @@ def test_the_end_is_waited_for_as_long_as_packs_go() -> None:
 
     stub: Any = Stub()
     with pytest.raises(DeliveryError, match=r"^not all$"):
-        Run(stub, "carrier", stub, stub).drain()
+        Run(stub, "carrier", stub, stub, WaitView()).drain()
     assert stub.flushes == 3
 
 
@@ -92,7 +103,7 @@ def test_stdin_is_never_taken_for_a_file(tmp_path: Path) -> None:
     with path.open("rb") as stream:
         assert is_file(stream)
         redirected = SimpleNamespace(fileno=lambda: 0, name="<stdin>")
-        assert not is_file(redirected)  # type: ignore[arg-type]
+        assert not is_file(redirected)
     reader, writer = os.pipe()
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:

@@ -3,21 +3,23 @@
 import logging
 import os
 import pty
+import time
 
 import pytest
 
-from deploy.produce_view import ProduceView, summary
+from deploy import produce_view
+from deploy.produce_view import ProduceView, WaitView, summary
 from producers.counters import Backlog, Counters
 
 
 def counters(**given: object) -> Counters:
     empty = {"stored": {}, "dropped": {}, "refused": {}, "acknowledged": {}, "expired": {}}
-    return Counters(**{**empty, "packs": 0, "bytes": 0, "backlog": Backlog(), **given})  # type: ignore[arg-type]
+    return Counters(**{**empty, "packs": 0, "bytes": 0, "backlog": Backlog(), **given})
 
 
 def test_a_summary_leaves_out_what_did_not_happen() -> None:
     assert (
-        summary(counters(acknowledged={"a": 500}, packs=2), 0, 2.0)
+        summary(counters(stored={"a": 500}, acknowledged={"a": 500}, packs=2), 0, 2.0)
         == "500 reports sent in 2 packs (250 reports/s)"
     )
 
@@ -25,16 +27,22 @@ def test_a_summary_leaves_out_what_did_not_happen() -> None:
 def test_a_summary_tells_all_that_happened() -> None:
     refused = {("a", "over_budget"): 1, ("a", "over_window"): 2, ("a", "too_late"): 3}
     said = counters(
-        acknowledged={"a": 500}, packs=2, refused=refused, expired={"a": 4}, backlog=Backlog(packs=5)
+        stored={"a": 300},
+        acknowledged={"a": 500},
+        packs=2,
+        refused=refused,
+        expired={"a": 4},
+        backlog=Backlog(packs=5),
     )
     assert summary(said, 6, 1.0).split("; ") == [
         "500 reports sent in 2 packs (500 reports/s)",
+        "200 of those were kept by earlier runs",
         "6 lines skipped",
-        "1 reports refused, over the budget of their client",
+        "1 report refused, over the budget of their client",
         "2 reports refused, over their client's limit for a window",
         "3 reports refused, too late for their window",
-        "4 of those sent came too late for their window and are not counted",
-        "5 packs wait for the next deniable produce with this folder",
+        "4 of those sent reached Kafka after the grace of their window: not counted",
+        "5 packs kept for the next deniable produce with this folder",
     ]
 
 
@@ -68,3 +76,25 @@ def test_a_terminal_shows_count_and_rate_and_logs_above_them(monkeypatch: pytest
     os.close(controller)
     assert "10,000 reports, 5,000 a second" in said
     assert "the broker is away" in said
+
+
+def test_one_is_told_in_the_singular() -> None:
+    said = counters(stored={"a": 1}, acknowledged={"a": 1}, packs=1, backlog=Backlog(packs=1))
+    assert summary(said, 1, 1.0).split("; ") == [
+        "1 report sent in 1 pack (1 reports/s)",
+        "1 line skipped",
+        "1 pack kept for the next deniable produce with this folder",
+    ]
+
+
+def test_what_is_waited_for_is_told_once_and_only_when_it_takes_long(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = WaitView()
+    with waits.shown("the bus"):
+        pass
+    monkeypatch.setattr(produce_view, "TELL_SECONDS", 0)
+    for _ in range(2):
+        with waits.shown("the train"):
+            time.sleep(0.2)
+    assert capsys.readouterr().err == "the train\n"
