@@ -1,6 +1,5 @@
 """True values to bucket numbers, for k-RR of both kinds and RAPPOR without hashing."""
 
-import threading
 from itertools import repeat
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from estimators.collection import Collection
 from producers.inputs import integers, texts
 from producers.randomness import Words, below
+from producers.total import Total
 
 UNKNOWN = -1
 
@@ -32,13 +32,12 @@ class Buckets:
         self._known = size - collection.other
         self._other = collection.other
         self._index = {value: index for index, value in enumerate(collection.values)}
-        self._lock = threading.Lock()
-        self._unknown = 0
+        self._unknown = Total()
 
     @property
     def unknown(self) -> int:
         """Values settled so far that were unknown. It depends on true values: never to leave this machine."""
-        return self._unknown
+        return self._unknown.value
 
     def find(self, values: object) -> NDArray[np.int64]:
         """Number of each value, int64 (n,), in [0, size) or UNKNOWN.
@@ -65,8 +64,7 @@ class Buckets:
     def settle(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count the unknown, and give them the bucket `other` where there is one; else they stay UNKNOWN."""
         unknown = numbers == UNKNOWN
-        with self._lock:
-            self._unknown += int(np.count_nonzero(unknown))
+        self._unknown.add(int(np.count_nonzero(unknown)))
         return np.where(unknown, self._known, numbers) if self._other else numbers
 
     def place(self, numbers: NDArray[np.int64], words: Words) -> NDArray[np.int64]:

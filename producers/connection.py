@@ -16,8 +16,12 @@ class DeliveryError(RuntimeError):
     """The broker cannot be used, or did not take every report."""
 
 
-class TopicError(DeliveryError):
-    """The topic has another number of partitions: waiting will not help."""
+class HopelessError(DeliveryError):
+    """Waiting will not help."""
+
+
+class TopicError(HopelessError):
+    """The topic has another number of partitions."""
 
 
 class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no types

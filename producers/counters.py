@@ -1,9 +1,13 @@
 """What became of reports: told to the caller at once, and in totals. Nothing here depends on a true value."""
 
-import threading
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from producers.total import Total
+
+Name = TypeVar("Name")
 
 
 @dataclass(frozen=True)
@@ -13,7 +17,7 @@ class Receipt:
     Parameters
     ----------
     stored : durable; they will reach the broker whatever is killed.
-    refused : over a limit of their clients, or too late for their window; never sent.
+    refused : over a limit of their clients, or of windows that are over or far in the future; never sent.
     dropped : for want of room in the queue or the outbox, or because the store failed; never sent.
     pending : still queued when the time of the caller had run out; they count as one of the above later.
     why_dropped : a reason of those dropped; empty where there are none.
@@ -77,12 +81,16 @@ class Counters:
 
 
 class Tally:
-    """Counts up; thread-safe."""
+    """Counts up. The storing thread tells it what it did; any thread may tell of drops, and ask.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    Parameters
+    ----------
+    collections : names.
+    """
+
+    def __init__(self, collections: Iterable[str]) -> None:
         self._stored: Counter[str] = Counter()
-        self._dropped: Counter[str] = Counter()
+        self._dropped = {name: Total() for name in collections}
         self._refused: Counter[tuple[str, str]] = Counter()
         self._acknowledged: Counter[str] = Counter()
         self._expired: Counter[str] = Counter()
@@ -90,21 +98,22 @@ class Tally:
         self._bytes = 0
         self._backlog = Backlog()
 
-    def settled(self, collection: str, stored: int, dropped: int, refused: Mapping[str, int]) -> None:
-        """Count reports whose fate is known; `refused` by reason."""
-        with self._lock:
-            self._stored[collection] += stored
-            self._dropped[collection] += dropped
-            self._refused.update({(collection, reason): count for reason, count in refused.items()})
+    def settled(self, collection: str, stored: int, refused: Mapping[str, int]) -> None:
+        """Count reports that were stored, and refused, those by reason."""
+        self._stored[collection] += stored
+        self._refused.update({(collection, reason): count for reason, count in refused.items()})
+
+    def drop(self, collection: str, reports: int) -> None:
+        """Count reports that were dropped. Any thread may call this."""
+        self._dropped[collection].add(reports)
 
     def acknowledged(self, collection: str | None, reports: int, size: int, *, expired: bool) -> None:
         """Count a pack of `size` bytes that the broker has appended; None: its collection is not ours."""
-        with self._lock:
-            if collection is not None:
-                self._acknowledged[collection] += reports
-                self._expired[collection] += reports if expired else 0
-            self._packs += 1
-            self._bytes += size
+        if collection is not None:
+            self._acknowledged[collection] += reports
+            self._expired[collection] += reports if expired else 0
+        self._packs += 1
+        self._bytes += size
 
     def left(self, backlog: Backlog) -> None:
         """Note what is left."""
@@ -112,19 +121,24 @@ class Tally:
 
     def dropped(self) -> int:
         """Reports dropped so far."""
-        with self._lock:
-            return self._dropped.total()
+        return sum(total.value for total in self._dropped.values())
 
     def counters(self) -> Counters:
-        """Totals at this moment."""
-        with self._lock:
-            return Counters(
-                stored=+self._stored,
-                dropped=+self._dropped,
-                refused=+self._refused,
-                acknowledged=+self._acknowledged,
-                expired=+self._expired,
-                packs=self._packs,
-                bytes=self._bytes,
-                backlog=replace(self._backlog),
-            )
+        """Totals at this moment. Any thread may call this."""
+        # Copying a dict is one step of the interpreter, and what is written later is read first: nothing
+        # seems to be acknowledged that was not stored.
+        expired, acknowledged = dict(self._expired), dict(self._acknowledged)
+        return Counters(
+            stored=_without_zeros(dict(self._stored)),
+            dropped=_without_zeros({name: total.value for name, total in self._dropped.items()}),
+            refused=_without_zeros(dict(self._refused)),
+            acknowledged=_without_zeros(acknowledged),
+            expired=_without_zeros(expired),
+            packs=self._packs,
+            bytes=self._bytes,
+            backlog=self._backlog,
+        )
+
+
+def _without_zeros(counts: Mapping[Name, int]) -> Mapping[Name, int]:
+    return {name: count for name, count in counts.items() if count}

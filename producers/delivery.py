@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from kafka.errors import KafkaError
 
-from producers.connection import Connection, DeliveryError
+from producers.background import Background
+from producers.connection import Connection, DeliveryError, HopelessError
 
 BYTES_IN_FLIGHT = 32 * 2**20
 CLOSE_SECONDS = 1.0
@@ -74,16 +75,17 @@ class Delivery:
         self._failures = 0
         self._closing = False
         self._trouble: DeliveryError | None = None
-        self._thread = threading.Thread(target=self._run, name="deniable-delivery", daemon=True)
+        self._thread = Background("delivery", self._run, self._lose_all)
 
     def start(self) -> None:
-        """Begin to connect."""
+        """Begin to connect. Calling it again does nothing."""
         self._thread.start()
 
     @property
     def trouble(self) -> DeliveryError | None:
         """Why nothing was acknowledged of late, as far as it is known."""
-        return self._trouble
+        death = self._thread.death
+        return self._trouble if death is None else HopelessError(death)
 
     def room(self) -> int:
         """Bytes that may be handed over; none without a connection."""
@@ -124,10 +126,12 @@ class Delivery:
             else:
                 self._room = BYTES_IN_FLIGHT
                 self._wake()
-                self._send_all(kafka)
-                kafka.close(timeout=0)
+                try:
+                    self._send_all(kafka)
+                finally:
+                    kafka.close(timeout=0)
+            self._lose_all()
             with self._changed:
-                self._lose_all()
                 pause = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS)) - 1]
                 self._changed.wait_for(lambda: self._closing, pause)
 
@@ -180,8 +184,9 @@ class Delivery:
         self._wake()
 
     def _lose_all(self) -> None:
-        self._lost.update(self._sizes)
-        self._sizes.clear()
-        self._queue.clear()
-        self._room = 0
+        with self._changed:
+            self._lost.update(self._sizes)
+            self._sizes.clear()
+            self._queue.clear()
+            self._room = 0
         self._wake()

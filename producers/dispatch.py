@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from estimators.collection import Collection
-from producers.connection import TopicError
+from producers.connection import HopelessError
 from producers.counters import Tally
 from producers.delivery import Delivery, Parcel
 from producers.outbox import Outbox, Waiting
@@ -48,7 +48,7 @@ class Dispatch:
     def refusal(self) -> str | None:
         """Why nothing can be sent, however long one waits; None where it can."""
         trouble = self._delivery.trouble
-        return str(trouble) if isinstance(trouble, TopicError) else None
+        return str(trouble) if isinstance(trouble, HopelessError) else None
 
     @property
     def arrived(self) -> frozenset[int]:

@@ -109,13 +109,16 @@ def clients_of(given: object, count: int) -> list[str] | None:
 
     Raises
     ------
-    TypeError if a client is not text, ValueError if there are not as many clients as values.
+    TypeError if a client is not text, ValueError if there are not as many clients as values or if one is
+    empty: all whose client is not known would be one client, with one budget.
     """
     if given is None:
         return None
     clients = texts("clients", given)
     if len(clients) != count:
         raise ValueError(f"clients must be one for each value, got {len(clients)} for {count} values")
+    if "" in clients:
+        raise ValueError(f"clients must not be empty, got an empty one at index {clients.index('')}")
     return clients
 
 

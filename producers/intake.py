@@ -1,13 +1,17 @@
 """The bounded queue between the threads that report and the thread that stores."""
 
-import threading
-from dataclasses import dataclass, field
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from producers.counters import Receipt
 from producers.progress import Progress
+from producers.total import Total
+from producers.waiting import Bell, Latch
 
 QUEUE_BYTES = 16 * 2**20
 
@@ -19,12 +23,12 @@ class Ticket:
     Parameters
     ----------
     reports : how many.
-    receipt : what became of them; until `done` is set they are pending.
+    receipt : what became of them; until `done` is open they are pending.
     """
 
     reports: int
     receipt: Receipt = field(init=False)
-    done: threading.Event = field(default_factory=threading.Event, init=False)
+    done: Latch = field(default_factory=Latch, init=False)
 
     def __post_init__(self) -> None:
         self.receipt = Receipt(pending=self.reports)
@@ -32,10 +36,10 @@ class Ticket:
     def settle(self, receipt: Receipt) -> None:
         """Say what became of them."""
         self.receipt = receipt
-        self.done.set()
+        self.done.open()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Submission:
     """Randomized reports of one collection that are stored or dropped together, but for refused ones.
 
@@ -64,27 +68,44 @@ class Submission:
         clients = 0 if self.clients is None else self.clients.nbytes
         return self.windows.nbytes + self.cohorts.nbytes + self.rows.nbytes + clients
 
+    @property
+    def done(self) -> Latch:
+        """Open when the ticket is settled, or never will be."""
+        return self.ticket.done
 
-@dataclass
+    def only(self, chosen: NDArray[np.bool_]) -> "Submission":
+        """The reports that are chosen, bool (n,), and the same ticket."""
+        if chosen.all():
+            return self
+        return replace(
+            self,
+            windows=self.windows[chosen],
+            cohorts=self.cohorts[chosen],
+            rows=self.rows[chosen],
+            clients=None if self.clients is None else self.clients[chosen],
+        )
+
+
+@dataclass(eq=False)
 class Seal:
     """Asks for all that was queued before it to be packed and sent.
 
     Parameters
     ----------
     until : number of the last pack to be acknowledged; 0 as long as it is not known.
-    error : why it cannot be had, once `done` is set; None when all is acknowledged.
+    error : why it cannot be had, once `done` is open; None when all is acknowledged.
     """
 
     until: int = field(default=0, init=False)
     error: str | None = field(default=None, init=False)
-    done: threading.Event = field(default_factory=threading.Event, init=False)
+    done: Latch = field(default_factory=Latch, init=False)
 
     size = 0
 
     def settle(self, error: str | None = None) -> None:
         """Say that all is acknowledged, or why not."""
         self.error = error
-        self.done.set()
+        self.done.open()
 
 
 class ClosedError(RuntimeError):
@@ -95,14 +116,18 @@ class ClosedError(RuntimeError):
 
 
 class Intake:
-    """Submissions and seals in the order of their coming, QUEUE_BYTES at most; thread-safe."""
+    """Submissions and seals in the order of their coming, for one thread that takes them; no lock is held.
+
+    QUEUE_BYTES at most, and what threads put at the same moment, each of which found room.
+    """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._items: list[Submission | Seal] = []
-        self._bytes = 0
-        self._woken = False
-        self._closed = False
+        self._items: deque[Submission | Seal] = deque()
+        self._bytes = Total()
+        self._bell = Bell()
+        self._waiting: deque[Latch] = deque()
+        self._is_closed = False
+        self._is_over = False
 
     def put(self, item: Submission | Seal, seconds: float) -> bool:
         """Queue it; False when there was no room within so many seconds. An empty queue has room for any.
@@ -111,35 +136,61 @@ class Intake:
         ------
         ClosedError after `close`.
         """
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._closed or self._has_room(item), seconds):
+        deadline = time.monotonic() + seconds
+        while not (self._is_closed or self._has_room(item)):
+            freed = Latch()
+            self._waiting.append(freed)
+            # Asked again, since it may have become free before `freed` was seen.
+            if not self._has_room(item) and not freed.wait(deadline - time.monotonic()):
                 return False
-            if self._closed:
-                raise ClosedError
-            self._items.append(item)
-            self._bytes += item.size
-            self._changed.notify_all()
+        if self._is_closed:
+            raise ClosedError
+        self._bytes.add(item.size)
+        self._items.append(item)
+        self._bell.ring()
+        if self._is_over:
+            self._take_back(item)
         return True
 
     def take(self, seconds: float) -> list[Submission | Seal]:
         """All that is queued; waits for something, for `wake` or for so many seconds."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._items or self._woken, seconds)
-            items, self._items, self._bytes, self._woken = self._items, [], 0, False
-            self._changed.notify_all()
-        return items
+        self._bell.wait(seconds)
+        return self._taken()
 
     def wake(self) -> None:
         """Let `take` return."""
-        with self._changed:
-            self._woken = True
-            self._changed.notify_all()
+        self._bell.ring()
 
     def close(self) -> None:
         """Take nothing more."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+        self._is_closed = True
+        self._let_go()
+
+    def end(self) -> list[Submission | Seal]:
+        """Take nothing more; all that is still queued. Nobody will `take` again."""
+        self._is_over = True
+        self.close()
+        return self._taken()
+
+    def _taken(self) -> list[Submission | Seal]:
+        items: list[Submission | Seal] = []
+        with suppress(IndexError):  # one was taken back
+            for _ in range(len(self._items)):
+                items.append(self._items.popleft())
+        self._bytes.add(-sum(item.size for item in items))
+        self._let_go()
+        return items
+
+    def _take_back(self, item: Submission | Seal) -> None:
+        """Refuse what came too late for `end`, unless that has it."""
+        with suppress(ValueError):  # it has
+            self._items.remove(item)
+            raise ClosedError
+
+    def _let_go(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._waiting.popleft().open()
 
     def _has_room(self, item: Submission | Seal) -> bool:
-        return not self._items or self._bytes + item.size <= QUEUE_BYTES
+        return not self._items or self._bytes.value + item.size <= QUEUE_BYTES

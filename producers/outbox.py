@@ -9,8 +9,8 @@ from producers.store import Store
 
 # What a pack or buffer counts beside its bytes: SQLite's rows, and the header that a buffer will get.
 OVERHEAD_BYTES = 128
-MIN_FREE_PAGES = 4096
-VACUUM_PAGES = 512
+MIN_FREE_PAGES = 2048
+VACUUM_PAGES = 256
 
 FINGERPRINT_BYTES = 8
 

@@ -1,7 +1,6 @@
 """The producer: true values in, randomized packs out."""
 
 import threading
-import time
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
 from producers import forks
-from producers.batch import Batch, Responder
+from producers.batch import Batch
 from producers.client_keys import CLIENT_KEY_BYTES, ClientKeys
+from producers.clock import Clock
 from producers.connection import DeliveryError
 from producers.counters import Counters, Receipt, Tally
-from producers.identity import check_identity
 from producers.inputs import window_starts
 from producers.intake import ClosedError, Seal, Submission, Ticket
 from producers.producer_config import ProducerConfig
@@ -23,9 +22,9 @@ from producers.producer_metrics import ProducerMetrics
 from producers.progress import Progress
 from producers.randomness import Keystream
 from producers.responder import responder_of
-from producers.rounds import Clock
 from producers.secret import secret_of
 from producers.storekeeper import Storekeeper
+from producers.waiting import Patience
 from producers.wire import mechanism_number, report_bytes
 
 PART_REPORTS = 65_536
@@ -35,11 +34,12 @@ QUEUED_BYTES = 8 + 2 + CLIENT_KEY_BYTES
 
 
 class Producer:
-    """Randomizes values, stores the reports, sends them in packs; thread-safe. A context manager: it closes.
+    """Randomizes values, stores the reports, sends them in packs. A context manager: it closes.
 
-    What is stored survives a crash: it is sent by the next producer with the same folder, under the same pack
-    ids. Kafka need not be there; what the outbox has no room for is dropped and counted. In a forked child
-    the first call begins anew, with a lane of the outbox of its own; the parent keeps what it has.
+    For threads, and for signal handlers, whatever they interrupt. What is stored survives a crash: it is sent
+    by the next producer with the same folder, under the same pack ids. Kafka need not be there; what the
+    outbox has no room for is dropped and counted. In a forked child the first call begins anew, with a lane
+    of the outbox of its own; the parent keeps what it has.
 
     Parameters
     ----------
@@ -58,9 +58,14 @@ class Producer:
         self._client_keys = ClientKeys(self._secret)
         self._words = Keystream()
         self._clock = Clock()
-        self._is_closed = False
+        self._responders = {
+            name: responder_of(allowance.collection, self._secret, self._words)
+            for name, allowance in self._allowances.items()
+        }
+        self._closing = threading.Lock()  # never waited for: who closes first takes it for good
         self.begin_anew()
-        self._running()
+        self._keeper.open()
+        self._keeper.start()
         self.registry = CollectorRegistry() if registry is None else registry
         self.registry.register(ProducerMetrics(self._allowances, self.counters))
         forks.watch(self)
@@ -88,15 +93,19 @@ class Producer:
         clients : text, the client of each value, whose limits hold. None says that every value is a client of
             its own: nothing is limited then but the cost of one report. A client has one cohort for ever,
             and where the collection memoizes, one permanent response to each value.
-        at : unix seconds of the events, one number or one for each; None is now. Only the window leaves.
+        at : unix seconds of the events, one number or one for each; None is now. Only the window leaves. A
+            report counts if the log appends it at most grace_seconds after the end of its window and 300 s
+            before its start. What by this machine's clock is more than 300 s beyond that is refused here, as
+            too late or too early; where clients are given, whatever is late. The rest is sent, and what the
+            log then has too late is acknowledged and expired.
         progress : path of an input and how far it was read: noted if and only if these reports, which are
             then stored or dropped together, are not dropped.
 
         Raises
         ------
         ValueError if there is no such collection, or if one report costs more than its budget; TypeError or
-        ValueError if values, clients or times are of the wrong type, number or range; RuntimeError after
-        `close`; in a forked child StoreError if the store cannot be used.
+        ValueError if values, clients or times are of the wrong type, number or range, or a client is empty;
+        ClosedError, a RuntimeError, after `close`; DeliveryError if the thread that stores has died.
         """
         keeper = self._running()
         if collection not in self._allowances:
@@ -107,7 +116,7 @@ class Producer:
         moment = self._clock.unix() if at is None else at
         windows = window_starts(moment, batch.count, self._allowances[collection].collection.window_seconds)
         parts = [slice(0, batch.count)] if progress else self._parts(collection, batch.count)
-        patience = _Patience(self._config.block_milliseconds / 1000)
+        patience = Patience(self._config.block_milliseconds / 1000)
         tickets = []
         for part in parts:
             submission = self._randomize(collection, batch, windows, part, progress)
@@ -116,12 +125,15 @@ class Producer:
                 is_queued = keeper.put(submission, patience.left)
             if not is_queued:
                 dropped = submission.ticket.reports
-                self._tally.settled(collection, 0, dropped, {})
+                self._tally.drop(collection, dropped)
                 submission.ticket.settle(Receipt(dropped=dropped, why_dropped="the queue is full"))
         for ticket in tickets:
             with patience:
                 ticket.done.wait(patience.left)
-        return sum((ticket.receipt for ticket in tickets), Receipt())
+        receipt = sum((ticket.receipt for ticket in tickets), Receipt())
+        if receipt.pending:
+            keeper.check()
+        return receipt
 
     def flush(self, timeout: float = 30.0) -> None:
         """Send all that is stored, in packs that are not full too, and wait until it is acknowledged.
@@ -129,10 +141,10 @@ class Producer:
         Raises
         ------
         DeliveryError if not all is acknowledged within timeout seconds, at once where waiting cannot help, or
-        if reports were dropped since the last flush; RuntimeError after `close`; in a forked child StoreError
-        if the store cannot be used.
+        if reports were dropped since the last flush; ClosedError, a RuntimeError, after `close`.
         """
-        self._flush(self._running(), timeout)
+        wrong = self._flushed(self._running(), timeout, "later")
+        _raise([*wrong, *self._newly_dropped()])
 
     def close(self, timeout: float = 30.0) -> None:
         """Take no more reports, flush, disconnect. Calling it again does nothing.
@@ -141,18 +153,15 @@ class Producer:
 
         Raises
         ------
-        DeliveryError as `flush`.
+        DeliveryError as `flush`, or if what was queued is not stored some seconds after that.
         """
-        with self._lock:
-            if self._is_closed:
-                return
-            self._is_closed = True
-            keeper = self._keeper
-        if keeper is not None:
-            try:
-                self._flush(keeper, timeout)
-            finally:
-                keeper.close()
+        if not self._closing.acquire(blocking=False) or not self._keeper.is_begun:
+            return
+        wrong = self._flushed(self._keeper, timeout, "by the next producer with it")
+        try:
+            self._keeper.close()
+        finally:  # what is dropped while it closes is told as well
+            _raise([*wrong, *self._newly_dropped()])
 
     def counters(self) -> Counters:
         """Totals since the start, or since the fork."""
@@ -170,39 +179,21 @@ class Producer:
     ) -> None:
         self.close()
 
-    def before_fork(self) -> None:
-        """Keep still, with nothing open that must not be copied, until one of the two below."""
-        self._lock.acquire()
-        if self._keeper is not None:
-            self._keeper.pause()
-
-    def after_fork_in_parent(self) -> None:
-        """Go on."""
-        if self._keeper is not None:
-            self._keeper.resume()
-        self._lock.release()
+    def before_fork(self) -> forks.Pause:
+        """Ask its threads to stand still, with nothing open that must not be copied."""
+        return self._keeper.pause()
 
     def begin_anew(self) -> None:
         """Forget what belongs to the parent; without one, begin."""
-        # New ones of all: of the old ones, a thread that was not copied may hold a lock.
-        self._lock = threading.Lock()
-        self._keeper: Storekeeper | None = None
-        self._responders: dict[str, Responder] = {}
-        self._tally = Tally()
-        self._dropped_before = 0
+        self._tally = Tally(self._allowances)
+        self._dropped_told = 0
+        self._keeper = Storekeeper(self._config, self._secret, self._words, self._clock, self._tally)
 
     def _running(self) -> Storekeeper:
-        with self._lock:
-            if self._is_closed:
-                raise ClosedError
-            if self._keeper is None:
-                check_identity(self._config.data_dir, self._secret)
-                self._responders = {
-                    name: responder_of(allowance.collection, self._secret, self._words)
-                    for name, allowance in self._allowances.items()
-                }
-                self._keeper = Storekeeper(self._config, self._words, self._clock, self._tally)
-            return self._keeper
+        if self._closing.locked():
+            raise ClosedError
+        self._keeper.start()
+        return self._keeper
 
     def _parts(self, collection: str, count: int) -> Iterator[slice]:
         """Slices of count values that are small enough for the queue."""
@@ -223,34 +214,31 @@ class Producer:
         clients = None if batch.clients is None else self._client_keys.of(batch.clients[part])
         return Submission(collection, windows[part], cohorts, rows, clients, Ticket(len(rows)), progress)
 
-    def _flush(self, keeper: Storekeeper, timeout: float) -> None:
-        seal, patience = Seal(), _Patience(timeout)
+    def _flushed(self, keeper: Storekeeper, timeout: float, sent: str) -> list[str]:
+        """What is wrong after waiting until all is acknowledged; nothing, if it is."""
+        seal, patience, wrong = Seal(), Patience(timeout), []
         with patience:
             is_queued = keeper.put(seal, patience.left)
         is_done = is_queued and seal.done.wait(patience.left)
-        wrong = []
         if not is_done:
-            wrong.append(f"not all was acknowledged within {timeout} s; the rest stays in the outbox")
+            wrong.append(f"not all was acknowledged within {timeout:g} s")
         reason = seal.error if is_done else keeper.trouble
         if reason is not None:
             wrong.append(reason)
-        with self._lock:
-            dropped = self._tally.dropped() - self._dropped_before
-            self._dropped_before += dropped
-        if dropped:
-            wrong.append(f"{dropped} reports were dropped since the last flush")
-        if wrong:
-            raise DeliveryError("; ".join(wrong))
+        packs = self._tally.counters().backlog.packs
+        if wrong and packs:
+            kept = "1 pack is" if packs == 1 else f"{packs} packs are"
+            wrong.append(f"{kept} kept in {self._config.data_dir} and will be sent {sent}")
+        return wrong
+
+    def _newly_dropped(self) -> list[str]:
+        # Two flushes at the same time may both tell of a drop; none goes untold.
+        before, now = self._dropped_told, self._tally.dropped()
+        self._dropped_told = now
+        lost = "1 report was" if now - before == 1 else f"{now - before} reports were"
+        return [f"{lost} dropped since the last flush"] if now > before else []
 
 
-class _Patience:
-    """Seconds that may be waited in all; those within `with` are used up."""
-
-    def __init__(self, seconds: float) -> None:
-        self.left = seconds
-
-    def __enter__(self) -> None:
-        self._began = time.monotonic()
-
-    def __exit__(self, *_: object) -> None:
-        self.left = max(0.0, self.left - (time.monotonic() - self._began))
+def _raise(wrong: list[str]) -> None:
+    if wrong:
+        raise DeliveryError("; ".join(wrong))

@@ -1,5 +1,6 @@
 """What a producer is told: its collections and their limits, where to send, and how much room there is."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,10 @@ from producers.wire import MAX_RECORD_BYTES
 MAX_PARTITIONS = 1000
 MAX_PACK_REPORTS = 1_000_000
 MAX_SECONDS = 3600
+MAX_PORT = 65535
+
+# A name or address of IPv4, or one of IPv6 in brackets.
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +36,7 @@ class ProducerConfig:
 
     Raises
     ------
-    ValueError if a name is not distinct or a number out of range.
+    ValueError if a name is not distinct, an address is none, or a number is out of range.
     """
 
     allowances: tuple[Allowance, ...]
@@ -51,6 +56,13 @@ class ProducerConfig:
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"names of collections must be distinct, got {name} twice")
+        for address in self.bootstrap_servers.split(","):
+            match = _ADDRESS.fullmatch(address)
+            if match is None or not 1 <= int(match[1]) <= MAX_PORT:
+                raise ValueError(
+                    "bootstrap_servers must be host:port, or several with commas, each port in "
+                    f"[1, {MAX_PORT}], got '{self.bootstrap_servers}'"
+                )
         self._check("partitions", 1, MAX_PARTITIONS)
         self._check("pack_reports", 1, MAX_PACK_REPORTS)
         self._check("pack_seconds", 0, MAX_SECONDS, open_below=True)

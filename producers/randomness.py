@@ -1,12 +1,11 @@
 """Where all randomness of a producer comes from: AES-CTR under a key from the operating system."""
 
 import os
-import threading
 from typing import Protocol
 from weakref import WeakSet
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 KEY_BYTES = 16
@@ -33,9 +32,19 @@ def below(words: NDArray[np.uint64], bound: int) -> NDArray[np.uint64]:
     return (high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)
 
 
-class Keystream:
-    """AES-128-CTR keystream, thread-safe, re-keyed after a fork and after BYTES_PER_KEY.
+class _Key:
+    """One key's keystream, for one draw at a time, and how many bytes it may still make."""
 
+    def __init__(self) -> None:
+        key = algorithms.AES(os.urandom(KEY_BYTES))
+        self.encryptor = Cipher(key, modes.CTR(bytes(16))).encryptor()
+        self.left = BYTES_PER_KEY
+
+
+class Keystream:
+    """AES-128-CTR keystreams, re-keyed after a fork and after BYTES_PER_KEY.
+
+    For threads and signal handlers: draws that are made at the same time are from different keys.
     A key comes from `os.urandom` in the call that needs it, so what keeps a key from being made raises there,
     and no word is given out that is not fresh. One key makes at most BYTES_PER_KEY, or one draw where that is
     longer: 2**26 blocks, which differ from random ones by having no repeats, an advantage below 2**-76.
@@ -46,23 +55,25 @@ class Keystream:
         _live.add(self)
 
     def forget(self) -> None:
-        """Drop the key; the next draw makes another."""
-        # A new lock: in a forked child the old one may be held by a thread that was not copied.
-        self._lock = threading.Lock()
-        self._encryptor: CipherContext | None = None
-        self._left = 0
+        """Drop all keys; the next draw makes another."""
+        self._idle: list[_Key] = []
 
     def words64(self, shape: int | tuple[int, ...]) -> NDArray[np.uint64]:
         """Uniform words, uint64 of this shape."""
         words = np.zeros(shape, "<u8")
         stream = words.reshape(-1).view(np.uint8).data
-        with self._lock:
-            if self._encryptor is None or self._left < stream.nbytes:
-                key = algorithms.AES(os.urandom(KEY_BYTES))
-                self._encryptor = Cipher(key, modes.CTR(bytes(16))).encryptor()
-                self._left = BYTES_PER_KEY
-            self._left -= stream.nbytes
-            self._encryptor.update_into(stream, stream)
+        # `pop` is one step of the interpreter: a key that somebody has, no other thread and no signal handler
+        # has until it is given back. What is given back after a fork goes to the list that was forgotten.
+        idle = self._idle
+        try:
+            key = idle.pop()
+        except IndexError:
+            key = _Key()
+        if key.left < stream.nbytes:
+            key = _Key()
+        key.left -= stream.nbytes
+        key.encryptor.update_into(stream, stream)
+        idle.append(key)
         return words
 
 

@@ -8,51 +8,30 @@ Rules:
 
 import logging
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from producers.books import Books, Shelf
+from producers.clock import Clock
 from producers.counters import Backlog, Receipt, Tally
 from producers.dispatch import Dispatch, unpacked
 from producers.intake import Seal, Submission
-from producers.lanes import Lane, take_lane
 from producers.outbox import OVERHEAD_BYTES, Buffered, Outbox
 from producers.packer import Packer, seal
 from producers.producer_config import ProducerConfig
 from producers.progress import set_progress
+from producers.punctuality import untimely
 from producers.randomness import Words
+from producers.secret import SecretError
 from producers.small_packs import SmallPacks
-from producers.spending import Spending
-from producers.store import Store, StoreError
+from producers.store import BusyError, StoreError
 from producers.wire import Pack, encode
 
 ADOPT_SECONDS = 30.0
 REASONS = ("over_window", "over_budget", "too_late")
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Clock:
-    """Where the time is from.
-
-    Parameters
-    ----------
-    steady : seconds of a clock that never goes back.
-    unix : unix seconds.
-    """
-
-    steady: Callable[[], float] = time.monotonic
-    unix: Callable[[], float] = time.time
-
-
-@dataclass(frozen=True)
-class _Books:
-    """The open store, and what is kept in it."""
-
-    store: Store
-    outbox: Outbox
-    spending: Spending
 
 
 @dataclass(frozen=True)
@@ -70,35 +49,36 @@ class Rounds:
     Parameters
     ----------
     config : ProducerConfig.
+    shelf : Shelf of the books.
     words : source of the pack ids and of the shuffling.
     clock : Clock.
     tally : counts what becomes of reports.
     dispatch : sends what is kept.
-
-    Raises
-    ------
-    StoreError if the store cannot be opened.
     """
 
     def __init__(
-        self, config: ProducerConfig, words: Words, clock: Clock, tally: Tally, dispatch: Dispatch
+        self,
+        config: ProducerConfig,
+        shelf: Shelf,
+        words: Words,
+        clock: Clock,
+        tally: Tally,
+        dispatch: Dispatch,
     ) -> None:
         self._config = config
+        self._shelf = shelf
         self._words = words
         self._clock = clock
         self._tally = tally
         self._dispatch = dispatch
         collections = [allowance.collection for allowance in config.allowances]
-        self._fingerprints = {each.name: each.fingerprint for each in collections}
+        self._collections = {each.name: each for each in collections}
         self._packer = Packer(collections, config.pack_reports, config.pack_seconds, words)
         self._small_packs = SmallPacks(clock.steady())
         self._seals: list[Seal] = []
         self._last_number = 0
         self._adopted_at = -math.inf
         self._trouble = ""
-        self._lane: Lane | None = None
-        self._books: _Books | None = None
-        self._opened()
 
     def run(self, submissions: Sequence[Submission], seals: Sequence[Seal], *, ticking: bool) -> None:
         """One round: settle what was sent, keep what came, send what there is room for.
@@ -107,45 +87,46 @@ class Rounds:
         ----------
         submissions, seals : as they came; each is settled, a seal perhaps in a later round.
         ticking : whether packs that are old enough leave now.
+
+        Raises
+        ------
+        BusyError if another process holds the store: nothing was kept or settled, and it may be run again.
         """
         self._dispatch.settle()
         if submissions or seals or ticking:
             try:
                 self._keep(submissions, seals, ticking)
-            except StoreError as error:
-                self._lose(submissions, seals, error)
+            except BusyError:
+                raise
+            except (StoreError, SecretError) as error:
+                self.lose(submissions, seals, error)
         try:
-            self._answer(self._dispatch.feed(self._opened().outbox))
-        except StoreError as error:
+            self._answer(self._dispatch.feed(self._shelf.opened().outbox))
+        except BusyError:
+            pass  # The next round does it.
+        except (StoreError, SecretError) as error:
             self._note(str(error))
 
-    def suspend(self) -> None:
-        """Close the store until the next round: an open one must not be there when the process forks."""
-        if self._books is not None:
-            self._books.store.close()
-            self._books = None
+    def lose(
+        self, submissions: Sequence[Submission], seals: Sequence[Seal], error: StoreError | SecretError
+    ) -> None:
+        """Drop what cannot be kept."""
+        for submission in submissions:
+            dropped = submission.ticket.reports
+            self._tally.drop(submission.collection, dropped)
+            submission.ticket.settle(Receipt(dropped=dropped, why_dropped=str(error)))
+        for each in seals:
+            each.settle(str(error))
+        self._note(str(error))
 
-    def close(self) -> None:
-        """Close the store, and leave what is in it to the next producer."""
-        self.suspend()
-        if self._lane is not None:
-            self._lane.release()
-
-    def _opened(self) -> _Books:
-        if self._books is None:
-            store = Store(self._config.data_dir)
-            try:
-                self._lane = self._lane or take_lane(self._config.data_dir)
-                outbox = Outbox(store, self._lane, self._config.data_dir, self._config.outbox_bytes)
-                spending = Spending(store, self._config.allowances, self._clock.unix())
-            except StoreError:
-                store.close()
-                raise
-            self._books = _Books(store, outbox, spending)
-        return self._books
+    def end(self, error: str) -> None:
+        """Settle the seals that still wait."""
+        for each in self._seals:
+            each.settle(error)
+        self._seals.clear()
 
     def _keep(self, submissions: Sequence[Submission], seals: Sequence[Seal], ticking: bool) -> None:
-        books, buffered = self._opened(), self._packer.state()
+        books, buffered = self._shelf.opened(), self._packer.state()
         now, arrived = self._clock.steady(), self._dispatch.arrived
         is_adopting = now >= self._adopted_at + ADOPT_SECONDS
         old_enough = math.inf if seals else now if ticking else -math.inf
@@ -178,7 +159,7 @@ class Rounds:
             self._dispatch.rewind()
         return [seal(unpacked(each.reports), self._words) for each in buffers]
 
-    def _take_all(self, books: _Books, submissions: Sequence[Submission], packs: list[Pack]) -> list[_Fate]:
+    def _take_all(self, books: Books, submissions: Sequence[Submission], packs: list[Pack]) -> list[_Fate]:
         """Take each submission as long as there is room; appends to `packs` those that became full."""
         fates = []
         room = books.outbox.room()
@@ -191,30 +172,32 @@ class Rounds:
                 fates.append(self._take(books, submission, packs))
         return fates
 
-    def _take(self, books: _Books, given: Submission, packs: list[Pack]) -> _Fate:
-        windows, cohorts, rows = given.windows, given.cohorts, given.rows
-        refused: Mapping[str, int] = {}
-        if given.clients is not None:
-            charged = books.spending.charge(given.collection, given.clients, windows, self._clock.unix())
-            refused = {reason: getattr(charged, reason) for reason in REASONS}
-            if not charged.accepted.all():
-                windows, cohorts = windows[charged.accepted], cohorts[charged.accepted]
-                rows = rows[charged.accepted]
-        fingerprint = self._fingerprints[given.collection]
-        packs += self._packer.add(fingerprint, windows, cohorts, rows, self._clock.steady())
+    def _take(self, books: Books, given: Submission, packs: list[Pack]) -> _Fate:
+        collection, now = self._collections[given.collection], self._clock.unix()
+        off = untimely(collection, given.windows, now)
+        refused = Counter(too_early=int(off.too_early.sum()), too_late=int(off.too_late.sum()))
+        kept = given.only(~(off.too_early | off.too_late))
+        if kept.clients is not None:
+            charged = books.spending.charge(given.collection, kept.clients, kept.windows, now)
+            refused.update({reason: getattr(charged, reason) for reason in REASONS})
+            kept = kept.only(charged.accepted)
+        packs += self._packer.add(
+            collection.fingerprint, kept.windows, kept.cohorts, kept.rows, self._clock.steady()
+        )
         if given.progress is not None:
             set_progress(books.store, *given.progress)
-        return _Fate(given, Receipt(stored=len(rows), refused=sum(refused.values())), refused)
+        return _Fate(given, Receipt(stored=len(kept.rows), refused=refused.total()), refused)
 
     def _tell(self, fates: Sequence[_Fate], packs: Sequence[Pack]) -> None:
         for fate in fates:
             name, receipt = fate.submission.collection, fate.receipt
-            self._tally.settled(name, receipt.stored, receipt.dropped, fate.refused)
+            self._tally.settled(name, receipt.stored, fate.refused)
+            self._tally.drop(name, receipt.dropped)
             fate.submission.ticket.settle(receipt)
         for pack in packs:
             self._small_packs.note(pack.reports)
 
-    def _look(self, books: _Books, seals: Sequence[Seal]) -> None:
+    def _look(self, books: Books, seals: Sequence[Seal]) -> None:
         """Note what is left, for whoever asks from another thread, and what the seals wait for."""
         now = self._clock.unix()
         depth = books.outbox.depth(now)
@@ -249,18 +232,9 @@ class Rounds:
         finally:
             for each in through:
                 each.settle()
-            self._seals = [each for each in self._seals if not each.done.is_set()]
-
-    def _lose(self, submissions: Sequence[Submission], seals: Sequence[Seal], error: StoreError) -> None:
-        for submission in submissions:
-            dropped = submission.ticket.reports
-            self._tally.settled(submission.collection, 0, dropped, {})
-            submission.ticket.settle(Receipt(dropped=dropped, why_dropped=str(error)))
-        for each in seals:
-            each.settle(str(error))
-        self._note(str(error))
+            self._seals = [each for each in self._seals if not each.done.is_open]
 
     def _note(self, trouble: str) -> None:
         if trouble != self._trouble:
-            _log.error("the store failed, what comes is dropped: %s", trouble)
+            _log.error("the store failed, what was handed over is not kept: %s", trouble)
         self._trouble = trouble

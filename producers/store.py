@@ -18,12 +18,11 @@ from typing import Any
 
 from producers.secret import STORE_NAME
 
-FILE_NAME = STORE_NAME
 SCHEMA_VERSION = 1
 APPLICATION_ID = int.from_bytes(b"DNBL", "big")
 CACHE_BYTES = 128 * 2**20
 LOG_BYTES = 16 * 2**20
-PAGE_BYTES = 4096
+PAGE_BYTES = 8192
 
 _SCHEMA = """
 CREATE TABLE identity (only INTEGER PRIMARY KEY CHECK (only = 0), digest BLOB NOT NULL);
@@ -62,8 +61,15 @@ class StoreError(RuntimeError):
     """The store cannot be used. The message names file, cause and remedy; nothing was done by halves."""
 
 
+class BusyError(StoreError):
+    """Another process holds the store. It can be used when that lets go."""
+
+
 class Store:
     """The open file. One thread uses it at a time. It must be closed before the process forks.
+
+    If it is not, the child leaves its copy alone and cannot open the file: SQLite keeps in the memory of a
+    process which locks it has, and the copied memory tells of locks that the child does not have.
 
     Parameters
     ----------
@@ -72,21 +78,26 @@ class Store:
 
     Raises
     ------
-    StoreError if the file cannot be opened, others may read it, or it is damaged or of a later version.
+    StoreError if the file cannot be opened, others may read it, it is damaged or of a later version, or it
+    was open when the process forked; BusyError if another process holds it.
     """
 
     def __init__(self, folder: Path, busy_seconds: float = 5.0) -> None:
-        self.path = folder / FILE_NAME
+        self.path = folder / STORE_NAME
+        self.file = self.path.resolve()
         self._process = os.getpid()
+        if any(each.file == self.file for each in _of_parent):
+            raise _forked(self.path)
         _make_private(self.path)
         with self._translated():
             self._connection = sqlite3.connect(
                 self.path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
             )
+            _open.add(self)
             try:
                 self._prepare()
             except BaseException:
-                self._connection.close()
+                self.close()
                 raise
 
     @contextmanager
@@ -95,7 +106,8 @@ class Store:
 
         Raises
         ------
-        StoreError if the store cannot be written, or was open when the process forked.
+        StoreError if the store cannot be written, or was open when the process forked; BusyError if another
+        process holds it.
         """
         with self._translated():
             self._connection.execute("BEGIN IMMEDIATE")
@@ -130,43 +142,68 @@ class Store:
         """Close the file. Calling it again does nothing."""
         with self._translated():
             self._connection.close()
+        _open.discard(self)
 
     def _prepare(self) -> None:
         run = self._connection.execute
-        # Before the first table is made: free pages can then be given back to the disk (see Outbox.forget).
-        run(f"PRAGMA page_size = {PAGE_BYTES}")
-        run("PRAGMA auto_vacuum = INCREMENTAL")
+        if self._is_new():
+            # Before the first table is made: free pages can then be given back to the disk (Outbox.forget).
+            run(f"PRAGMA page_size = {PAGE_BYTES}")
+            run("PRAGMA auto_vacuum = INCREMENTAL")
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = FULL")
+        run("PRAGMA temp_store = MEMORY")  # a statement of many rows copies the pages that it touches
         run(f"PRAGMA cache_size = {-CACHE_BYTES // 1024}")
         # The log is copied into the file when it has grown so long, and then cut back to that length.
         run(f"PRAGMA wal_autocheckpoint = {LOG_BYTES // PAGE_BYTES}")
         run(f"PRAGMA journal_size_limit = {LOG_BYTES}")
-        with self.transaction():
-            (version,) = run("PRAGMA user_version").fetchone()
-            if version == 0 and not run("SELECT 1 FROM sqlite_schema").fetchone():
-                for statement in _SCHEMA.split(";"):
-                    run(statement)
-                run(f"PRAGMA application_id = {APPLICATION_ID}")
-                run(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            elif run("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
-                raise StoreError(f"store {self.path}: it belongs to another program; move it away")
-            elif version != SCHEMA_VERSION:
-                raise StoreError(
-                    f"store {self.path}: version must be {SCHEMA_VERSION}, got {version}; use the deniable "
-                    "that wrote it"
-                )
+        if self._is_new():
+            with self.transaction():
+                if self._is_new():
+                    for statement in _SCHEMA.split(";"):
+                        run(statement)
+                    run(f"PRAGMA application_id = {APPLICATION_ID}")
+                    run(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        if run("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+            raise StoreError(f"store {self.path}: it belongs to another program; move it away")
+        (version,) = run("PRAGMA user_version").fetchone()
+        if version != SCHEMA_VERSION:
+            raise StoreError(
+                f"store {self.path}: version must be {SCHEMA_VERSION}, got {version}; use the deniable "
+                "that wrote it"
+            )
+
+    def _is_new(self) -> bool:
+        return not self._connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
         if os.getpid() != self._process:
-            raise StoreError(f"store {self.path}: it was open when the process forked; close it first")
+            raise _forked(self.path)
         try:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", None)
-            remedy = None if code is None else _REMEDIES.get(code & 0xFF)
-            raise StoreError(f"store {self.path}: {remedy or error}") from None
+            primary = sqlite3.SQLITE_ERROR if code is None else code & 0xFF
+            kind = BusyError if primary == sqlite3.SQLITE_BUSY else StoreError
+            raise kind(f"store {self.path}: {_REMEDIES.get(primary, error)}") from None
+
+
+_open: set[Store] = set()
+_of_parent: list[Store] = []
+
+
+def _leave_to_parent() -> None:
+    # Kept, since SQLite closes what is forgotten: in the child that could delete the log under the parent.
+    _of_parent.extend(_open)
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
+
+
+def _forked(path: Path) -> StoreError:
+    return StoreError(f"store {path}: it was open when the process forked; close it first")
 
 
 def _make_private(path: Path) -> None:

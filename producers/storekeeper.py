@@ -1,95 +1,182 @@
 """The one thread that stores and sends: it takes what the callers' threads hand over, a round at a time."""
 
-import threading
+from collections import deque
+from collections.abc import Sequence
 from functools import partial
 
-from producers.connection import connect
+from producers.background import Background
+from producers.books import Shelf
+from producers.clock import Clock
+from producers.connection import DeliveryError, connect
 from producers.counters import Tally
 from producers.delivery import Delivery
 from producers.dispatch import Dispatch
-from producers.intake import Intake, Seal, Submission
+from producers.forks import Pause
+from producers.intake import ClosedError, Intake, Seal, Submission
 from producers.producer_config import ProducerConfig
 from producers.randomness import Words
-from producers.rounds import Clock, Rounds
+from producers.rounds import Rounds
+from producers.secret import Secret
+from producers.store import BusyError
+
+BUSY_SECONDS = 5.0
+END_SECONDS = 15.0
 
 
 class Storekeeper:
-    """Runs rounds until it is closed; thread-safe. It belongs to the process that made it.
+    """Runs rounds from `start` to `close`; for all threads. It belongs to the process that made it.
 
     Parameters
     ----------
     config : ProducerConfig.
+    secret : that the store must have been begun with.
     words : source of the pack ids, the shuffling and the ticks.
     clock : Clock.
     tally : counts what becomes of reports.
-
-    Raises
-    ------
-    StoreError if the store cannot be opened.
     """
 
-    def __init__(self, config: ProducerConfig, words: Words, clock: Clock, tally: Tally) -> None:
+    def __init__(
+        self, config: ProducerConfig, secret: Secret, words: Words, clock: Clock, tally: Tally
+    ) -> None:
         self._pack_seconds = config.pack_seconds
         self._words = words
         self._clock = clock
         self._intake = Intake()
-        self._gate = threading.Lock()
-        self._is_ending = False
         where = (config.bootstrap_servers, config.topic, config.partitions, config.connect_seconds)
         self._delivery = Delivery(partial(connect, *where), config.topic, self._intake.wake)
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
         dispatch = Dispatch(self._delivery, config.partitions, collections, tally)
-        self._rounds = Rounds(config, words, clock, tally, dispatch)
+        self._shelf = Shelf(config, secret, clock)
+        self._rounds = Rounds(config, self._shelf, words, clock, tally, dispatch)
+        self._items: Sequence[Submission | Seal] = ()
+        self._pauses: deque[Pause] = deque()
+        self._is_ending = False
+        self._is_over = False
+        self._thread = Background("storing", self._run, self._end)
+
+    def open(self) -> None:
+        """Open the store, before `start`: else the thread does, and drops what comes as long as it cannot.
+
+        Raises
+        ------
+        StoreError if it cannot be opened; SecretError if it was begun with another secret.
+        """
+        until = self._clock.steady() + BUSY_SECONDS
+        try:
+            while True:
+                try:
+                    self._shelf.opened()
+                    return
+                except BusyError:
+                    if self._clock.steady() >= until:
+                        raise
+        except BaseException:
+            self._shelf.close()
+            raise
+
+    def start(self) -> None:
+        """Begin, unless it has. Waits for nobody."""
         self._delivery.start()
-        self._thread = threading.Thread(target=self._run, name="deniable-store", daemon=True)
         self._thread.start()
 
     @property
+    def is_begun(self) -> bool:
+        """Whether it was started."""
+        return self._thread.is_begun
+
+    @property
     def trouble(self) -> str | None:
-        """Why nothing was acknowledged of late, as far as it is known."""
-        trouble = self._delivery.trouble
-        return None if trouble is None else str(trouble)
+        """Why nothing is stored, or nothing was acknowledged of late, as far as it is known."""
+        return self._thread.death or (str(self._delivery.trouble) if self._delivery.trouble else None)
 
     def put(self, item: Submission | Seal, seconds: float) -> bool:
-        """As Intake.put."""
-        return self._intake.put(item, seconds)
+        """As Intake.put.
 
-    def pause(self) -> None:
-        """Let the present round end, and hold the next one back with the store closed, until `resume`."""
-        self._gate.acquire()
-        self._rounds.suspend()
+        Raises
+        ------
+        DeliveryError as `check`.
+        """
+        try:
+            return self._intake.put(item, seconds)
+        except ClosedError:
+            self.check()
+            raise
 
-    def resume(self) -> None:
-        """Go on."""
-        self._gate.release()
+    def check(self) -> None:
+        """Raise DeliveryError if the thread died."""
+        if self._thread.death is not None:
+            raise DeliveryError(self._thread.death)
+
+    def pause(self) -> Pause:
+        """Ask it to stand still between two rounds, with the store closed."""
+        pause = Pause()
+        self._pauses.append(pause)
+        if self._is_over or not self.is_begun:
+            pause.reached.open()
+        else:
+            self._intake.wake()
+        return pause
 
     def close(self) -> None:
-        """Store what was queued, take nothing more, disconnect."""
+        """Store what was queued, take nothing more, disconnect.
+
+        Raises
+        ------
+        DeliveryError if that takes longer than END_SECONDS.
+        """
         self._intake.close()
         self._is_ending = True
         self._intake.wake()
-        self._thread.join()
+        if not self._thread.join(END_SECONDS):
+            raise DeliveryError(f"the storing thread did not end within {END_SECONDS:g} s")
 
     def _run(self) -> None:
         tick = self._clock.steady() + self._jittered()
         while not self._is_ending:
-            tick = self._round(tick)
+            items = self._intake.take(tick - self._clock.steady())
+            is_ticking = self._clock.steady() >= tick
+            self._round(items, ticking=is_ticking)
+            if is_ticking:
+                tick = self._clock.steady() + self._jittered()
         self._delivery.close()
-        self._round(-float("inf"))
-        with self._gate:
-            self._rounds.close()
+        self._round(self._intake.end(), ticking=True)
 
-    def _round(self, tick: float) -> float:
-        """One round, once there is something to do or it is time to tick; the time of the next tick."""
-        items = self._intake.take(tick - self._clock.steady())
-        ticking = self._clock.steady() >= tick
-        with self._gate:
-            self._rounds.run(
-                [item for item in items if isinstance(item, Submission)],
-                [item for item in items if isinstance(item, Seal)],
-                ticking=ticking,
-            )
-        return self._clock.steady() + self._jittered() if ticking else tick
+    def _round(self, items: Sequence[Submission | Seal], *, ticking: bool) -> None:
+        """Run a round; again while another process holds the store, but when ending for BUSY_SECONDS only."""
+        self._items = items
+        submissions = [item for item in items if isinstance(item, Submission)]
+        seals = [item for item in items if isinstance(item, Seal)]
+        until = float("inf")
+        while True:
+            self._stand_still()
+            try:
+                return self._rounds.run(submissions, seals, ticking=ticking)
+            except BusyError as error:
+                if self._is_ending:
+                    until = min(until, self._clock.steady() + BUSY_SECONDS)
+                if self._clock.steady() >= until:
+                    return self._rounds.lose(submissions, seals, error)
+
+    def _stand_still(self) -> None:
+        """Do so as long as somebody wants it."""
+        while self._pauses:
+            self._shelf.suspend()
+            self._pauses[0].reached.open()
+            self._pauses[0].over.wait(float("inf"))
+            self._pauses.popleft()
+
+    def _end(self) -> None:
+        """Close all, and let everybody go who waits for this thread, however it ended."""
+        try:
+            self._delivery.close()
+            self._shelf.close()
+        finally:
+            self._rounds.end(self._thread.death or str(ClosedError()))
+            for item in (*self._items, *self._intake.end()):
+                item.done.open()
+            self._is_over = True
+            for pause in tuple(self._pauses):
+                pause.reached.open()
 
     def _jittered(self) -> float:
         """Seconds to the next tick, uniform in [0.25, 0.75) of pack_seconds: no fixed beat shows."""

@@ -88,6 +88,7 @@ def test_nothing_but_the_record_leaves(deliver):
 def test_what_is_acknowledged_is_told_once_with_its_append_time(deliver):
     kafka = FakeKafka(acknowledges=True, append_ms=61_234)
     delivery, woken = deliver(kafka)
+    wait_until(delivery.room)
     delivery.send([PARCEL])
     assert outcome(delivery, woken) == Outcome({7: 61_234}, frozenset())
     assert delivery.outcome() == Outcome({}, frozenset())

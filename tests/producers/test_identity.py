@@ -4,15 +4,33 @@ import pytest
 
 from producers.identity import check_identity
 from producers.secret import Secret, SecretError
+from producers.store import BusyError, Store
 
 
-def test_a_store_takes_the_secret_that_it_was_begun_with_only(tmp_path):
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path, busy_seconds=0.01)
+    yield made
+    made.close()
+
+
+def test_a_store_takes_the_secret_that_it_was_begun_with_only(store, tmp_path):
     first, other = Secret(b"a" * 32), Secret(b"b" * 32)
-    check_identity(tmp_path, first)
-    check_identity(tmp_path, first)
+    check_identity(store, first)
+    check_identity(store, first)
     for _ in range(2):
         with pytest.raises(
-            SecretError, match=r"^the secret is another one than .* was used with: put the former"
+            SecretError, match=rf"^the secret is another one than {tmp_path} was used with: put the former"
         ):
-            check_identity(tmp_path, other)
-    check_identity(tmp_path, first)
+            check_identity(store, other)
+    check_identity(store, first)
+
+
+def test_only_a_new_store_is_written(store, tmp_path):
+    other = Store(tmp_path)
+    with other.transaction(), pytest.raises(BusyError, match="another process holds it"):
+        check_identity(store, Secret(b"a" * 32))
+    check_identity(store, Secret(b"a" * 32))
+    with other.transaction():
+        check_identity(store, Secret(b"a" * 32))
+    other.close()

@@ -65,10 +65,39 @@ def test_a_closed_queue_takes_nothing_and_gives_what_it_has():
     assert len(intake.take(0)) == 1
 
 
+def test_what_comes_when_nobody_takes_any_more_is_refused(monkeypatch):
+    """Also between the question whether it is closed and the last taking; what that took is in."""
+    intake = Intake()
+    intake.put(submission(1), 0)
+    assert len(intake.end()) == 1
+    with pytest.raises(ClosedError):
+        intake.put(submission(1), 0)
+    intake = Intake()
+    monkeypatch.setattr(intake._bell, "ring", intake.end)
+    assert intake.put(submission(1), 0)
+    intake = Intake()
+    intake._is_over = True
+    with pytest.raises(ClosedError):
+        intake.put(submission(1), 0)
+    assert intake.take(0) == []
+
+
+def test_some_of_the_reports_keep_their_ticket():
+    numbers = np.arange(3)
+    given = Submission(
+        "latency", numbers, numbers.astype(np.uint16), numbers.astype(np.uint8)[:, None], None, Ticket(3)
+    )
+    assert given.only(np.ones(3, bool)) is given
+    some = given.only(np.array([True, False, True]))
+    assert (some.windows.tolist(), some.cohorts.tolist(), some.rows.tolist()) == ([0, 2], [0, 2], [[0], [2]])
+    assert some.clients is None
+    assert some.done is given.ticket.done
+
+
 def test_a_ticket_is_pending_until_it_is_settled():
     ticket = Ticket(5)
     assert ticket.receipt == Receipt(pending=5)
-    assert not ticket.done.is_set()
+    assert not ticket.done.is_open
     ticket.settle(Receipt(stored=4, refused=1))
     assert ticket.receipt == Receipt(stored=4, refused=1)
-    assert ticket.done.is_set()
+    assert ticket.done.is_open

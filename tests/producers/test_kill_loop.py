@@ -34,7 +34,14 @@ FEW, CLIENTS = 50, [f"client-{number}" for number in range(10_000)]
 REPORTS = 20
 # Twelve reports of a client.
 ALLOWANCE = Allowance(
-    Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True, window_seconds=1),
+    Collection(
+        "carrier",
+        KRR.from_epsilon(4, 1.0),
+        values=("AA", "B6", "9E"),
+        other=True,
+        window_seconds=1,
+        grace_seconds=10**8,
+    ),
     Budget(epsilon=12.0, delta=1e-6, period_seconds=10 * 366 * 86_400),
 )
 
@@ -91,7 +98,7 @@ def kill_later(children, receipts, draw):
 @pytest.mark.timeout(200)
 def test_twenty_rounds_of_two_children_that_are_killed(broker, topic_prefix, tmp_path, capsys):
     folder, draw = tmp_path / "data", random.Random(5)
-    began = int(time.time())
+    began = int(time.time()) - 2 * ROUNDS * CALLS_OF_A_CHILD
     firsts = [began + CALLS_OF_A_CHILD * number for number in range(2 * ROUNDS)]
     receipts = {first: tmp_path / f"{first}.jsonl" for first in firsts}
     configs = {"message.timestamp.type": "LogAppendTime"}

@@ -7,62 +7,19 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from fake_kafka import FakeKafka
 from kafka.errors import KafkaTimeoutError
+from questions import CARRIER, DESTINATION, LATENCY
 
-from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
-from producers import delivery, producer, storekeeper
+from producers import producer, storekeeper
 from producers.budget import Allowance, Budget
 from producers.connection import DeliveryError, TopicError
 from producers.counters import Receipt
-from producers.producer import Producer
-from producers.producer_config import ProducerConfig
 from producers.progress import Progress, get_progress
-from producers.store import Store
+from producers.secret import SecretError
+from producers.store import Store, StoreError
 from producers.wire import bit_rows, buckets, decode
 
-NEVER = 3600.0
 CANARY = "canary-7391"
-CARRIER = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
-LATENCY = Collection("latency", KRR.from_epsilon(1000, 1.0))
-BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
-DESTINATION = Collection("destination", BLOOM, memoize=True)
-FREE = tuple(Allowance(each, None) for each in (CARRIER, LATENCY, DESTINATION))
-
-
-@pytest.fixture
-def kafka(monkeypatch):
-    """The connection that every Producer here gets."""
-    fake = FakeKafka(acknowledges=True)
-    monkeypatch.setattr(storekeeper, "connect", fake.connect)
-    monkeypatch.setattr(delivery, "RETRY_SECONDS", (0.01,))
-    return fake
-
-
-@pytest.fixture
-def make(kafka, tmp_path):
-    """Makes producers that are closed at the end; they tick only if told to, and wait as long as needed."""
-    made = []
-
-    def make_one(*allowances, **options):
-        options = {"pack_seconds": NEVER, "block_milliseconds": 30_000, "data_dir": tmp_path, **options}
-        config = ProducerConfig(
-            allowances=allowances or FREE,
-            bootstrap_servers="",
-            topic="reports",
-            partitions=4,
-            **options,
-        )
-        made.append(Producer(config))
-        return made[-1]
-
-    yield make_one
-    kafka.acknowledges = True
-    kafka.acknowledge()
-    for each in made:
-        each.close()
 
 
 def wait_until(happened, seconds=10):
@@ -153,6 +110,18 @@ def test_what_is_over_a_limit_is_refused_and_never_sent(make, kafka):
     assert 0.7 < counters.backlog.budget_used["carrier"] <= 1
 
 
+def test_what_cannot_be_counted_for_its_time_is_refused_and_charges_nobody(make, kafka):
+    """Beyond all that clocks may differ; where there are clients, whatever is late."""
+    target = make(Allowance(CARRIER, None))
+    now = LATENCY.window_start(time.time())
+    at = [now - 86_400, now - 300, now, now + 300, now + 86_400]
+    assert target.report("carrier", ["AA"] * 5, None, at=at) == Receipt(stored=3, refused=2)
+    assert target.report("carrier", ["AA"] * 5, ["ann"] * 5, at=at) == Receipt(stored=2, refused=3)
+    assert target.counters().refused == {("carrier", "too_early"): 2, ("carrier", "too_late"): 3}
+    target.flush()
+    assert sorted(pack.window_start for pack in packs(kafka)) == [now - 300, now, now + 300]
+
+
 def test_one_report_must_be_within_the_budget_of_clients_of_their_own(make, kafka):
     target = make(Allowance(LATENCY, Budget(0.5, 1e-6, 86_400)))
     with pytest.raises(ValueError, match=r"^epsilon of one report to latency must be in \(0, 0.5\], its"):
@@ -216,6 +185,12 @@ def test_unknown_values_are_counted_here_only(make, caplog):
             "clients must be one for each value, got 1 for 2",
         ),
         (("destination", [CANARY], [7391]), TypeError, "clients must be text, got int"),
+        (
+            ("destination", [CANARY] * 3, [CANARY, CANARY, ""]),
+            ValueError,
+            "clients must not be empty, got an empty one at index 2",
+        ),
+        (("destination", CANARY, ""), ValueError, "clients must not be empty, got an empty one at index 0"),
         (
             ("carrier", ["AA", CANARY], None, -7391),
             ValueError,
@@ -293,28 +268,32 @@ def test_threads_lose_and_double_nothing(make, kafka):
     assert len({pack.pack_id for pack in sent}) == len(sent)
 
 
-def test_kafka_may_come_later(make, kafka):
+def test_kafka_may_come_later(make, kafka, tmp_path):
     kafka.refuses = KafkaTimeoutError("no metadata")
     target = make()
     assert target.report("latency", [1, 2, 3], None) == Receipt(stored=3)
     with pytest.raises(
         DeliveryError,
-        match=r"^not all was acknowledged within 0.05 s; the rest stays in the outbox; "
-        r"the broker did not take a pack: KafkaTimeoutError$",
+        match=r"^not all was acknowledged within 0.5 s; the broker did not take a pack: KafkaTimeoutError; "
+        rf"1 pack is kept in {tmp_path} and will be sent later$",
     ):
-        target.flush(timeout=0.05)
+        target.flush(timeout=0.5)
     assert target.counters().backlog.packs == 1
     kafka.refuses = None
     target.flush()
     assert target.counters().acknowledged == {"latency": 3}
 
 
-def test_what_is_not_acknowledged_is_sent_again_by_the_next_producer(make, kafka):
+def test_what_is_not_acknowledged_is_sent_again_by_the_next_producer(make, kafka, tmp_path):
     """The same record, pack id included, to the same partition."""
     kafka.acknowledges = False
     first = make()
     first.report("latency", [1, 2, 3], None)
-    with pytest.raises(DeliveryError, match="the rest stays in the outbox"):
+    with pytest.raises(
+        DeliveryError,
+        match=r"^not all was acknowledged within 0\.2 s; "
+        rf"1 pack is kept in {tmp_path} and will be sent by the next producer with it$",
+    ):
         first.close(timeout=0.2)
     kafka.acknowledges = True
     make().flush()
@@ -330,7 +309,10 @@ def test_a_wrong_topic_is_told_at_once_and_nothing_is_sent(make, kafka, monkeypa
     target = make()
     target.report("latency", [1, 2, 3], None)
     for call in (target.flush, target.close):
-        with pytest.raises(DeliveryError, match=r"^topic reports must have 4 partitions, got 3$"):
+        with pytest.raises(
+            DeliveryError,
+            match=r"^topic reports must have 4 partitions, got 3; 1 pack is kept in .* be sent ",
+        ):
             call()
     assert kafka.sent == []
 
@@ -354,7 +336,7 @@ def test_a_full_outbox_drops_and_counts(make, kafka):
 
 
 def lock(folder):
-    connection = sqlite3.connect(folder / "producer.sqlite", isolation_level=None)
+    connection = sqlite3.connect(folder / "producer.sqlite", isolation_level=None, check_same_thread=False)
     connection.execute("BEGIN IMMEDIATE")
     return connection
 
@@ -379,22 +361,30 @@ def test_a_caller_waits_no_longer_than_it_may(make, kafka, tmp_path, monkeypatch
     assert sum(pack.reports for pack in packs(kafka)) == 1 + receipt.pending
 
 
-def test_a_store_that_fails_drops_and_tells_it(make, kafka, tmp_path, monkeypatch, caplog):
-    """What was kept before is sent; nothing of what failed is."""
-    monkeypatch.setattr("producers.rounds.Store", lambda folder: Store(folder, busy_seconds=0.01))
+def test_a_store_that_another_process_holds_loses_nothing(make, kafka, tmp_path):
     target = make()
-    assert target.report("latency", [1, 2], None).stored == 2
     held = lock(tmp_path)
-    assert target.report("latency", [3, 4, 5], None) == Receipt(dropped=3)
-    assert target.report("latency", [3, 4, 5], None) == Receipt(dropped=3)
-    with pytest.raises(DeliveryError, match=r"^store .*another process holds it; .*; 6 reports were dropped"):
-        target.flush()
+    assert target.report("latency", [3, 4, 5], None) == Receipt(pending=3)
     held.execute("ROLLBACK")
     held.close()
-    assert target.report("latency", [6], None).stored == 1
     target.flush()
     assert sum(pack.reports for pack in packs(kafka)) == 3
-    assert caplog.text.count("the store failed") == 1
+
+
+def test_a_store_that_is_held_to_the_end_drops_and_tells_it(make, kafka, tmp_path, monkeypatch, caplog):
+    """What was kept before is sent; nothing of what failed is."""
+    monkeypatch.setattr(storekeeper, "BUSY_SECONDS", 0.01)
+    target = make()
+    assert target.report("latency", [1, 2], None).stored == 2
+    target.flush()
+    held = lock(tmp_path)
+    assert target.report("latency", [3, 4, 5], None) == Receipt(pending=3)
+    with pytest.raises(DeliveryError, match=r"3 reports were dropped"):
+        target.close(0.1)
+    held.execute("ROLLBACK")
+    held.close()
+    assert sum(pack.reports for pack in packs(kafka)) == 2
+    assert caplog.text.count("another process holds it") == 1
 
 
 def test_the_place_in_the_input_is_kept_with_the_reports(make, tmp_path, kafka):
@@ -419,10 +409,34 @@ def test_the_place_in_the_input_is_kept_with_the_reports(make, tmp_path, kafka):
 
 
 def test_a_pack_that_comes_too_late_is_counted_as_expired(make, kafka):
-    """Window 0 to 60, grace 30: appended at 90 s it is in time, a millisecond later it is not."""
-    target = make()
+    """A window of 60 s, grace 30: appended 90 s after its start it is in time, a millisecond later not."""
+    target = make(Allowance(LATENCY, None))
+    start = LATENCY.window_start(time.time())
     for append_ms, expired in ((90_000, 0), (90_001, 3)):
-        kafka.append_ms = append_ms
-        target.report("latency", [1, 2, 3], None, at=0)
+        kafka.append_ms = 1000 * start + append_ms
+        target.report("latency", [1, 2, 3], None, at=start)
         target.flush()
         assert target.counters().expired.get("latency", 0) == expired
+
+
+def test_a_store_that_is_locked_for_a_while_keeps_what_came(make, kafka, tmp_path):
+    """It is tried again as long as callers may wait; nothing is dropped."""
+    target = make()
+    held = lock(tmp_path)
+    timer = threading.Timer(0.3, held.rollback)
+    timer.start()
+    assert target.report("latency", [1, 2], None) == Receipt(stored=2)
+    timer.join()
+    held.close()
+    target.flush()
+    assert sum(pack.reports for pack in packs(kafka)) == 2
+
+
+def test_another_secret_is_refused_by_a_folder_and_a_store_that_is_lost_is_told(make, tmp_path):
+    make().close()
+    (tmp_path / "secret").write_bytes(b"x" * 32)
+    with pytest.raises(SecretError, match=r"^the secret is another one than .* was used with"):
+        make()
+    (tmp_path / "producer.sqlite").chmod(0o644)
+    with pytest.raises(StoreError, match="mode must be 0600"):
+        make()

@@ -26,6 +26,41 @@ def test_the_defaults_are_those_of_the_collection_file():
 
 
 @pytest.mark.parametrize(
+    "servers",
+    ["localhost:9092", "a.b-c_d:1,10.0.0.7:65535", "[::1]:9092,broker:19092", "broker-0.kafka.svc:9092"],
+)
+def test_brokers_are_given_by_host_and_port(servers):
+    assert ProducerConfig(**GIVEN | {"bootstrap_servers": servers}).bootstrap_servers == servers
+
+
+@pytest.mark.parametrize(
+    "servers",
+    [
+        "",
+        "localhost",
+        "localhost:",
+        ":9092",
+        "localhost:abc",
+        "localhost:0",
+        "localhost:65536",
+        "localhost:-1",
+        "::1:9092",
+        "localhost:9092,",
+        "a:9092, b:9092",
+        "localhost:9092 b:9092",
+        "kafka://localhost:9092",
+    ],
+)
+def test_what_is_no_list_of_brokers_is_refused(servers):
+    with pytest.raises(ValueError, match=r"^bootstrap_servers must be") as caught:
+        ProducerConfig(**GIVEN | {"bootstrap_servers": servers})
+    assert str(caught.value) == (
+        "bootstrap_servers must be host:port, or several with commas, each port in [1, 65535], "
+        f"got '{servers}'"
+    )
+
+
+@pytest.mark.parametrize(
     ("option", "value", "message"),
     [
         ("partitions", 0, "partitions must be in [1, 1000], got 0"),

@@ -11,10 +11,11 @@ def test_receipts_add_up():
 
 
 def test_every_counter_is_shown_under_its_name():
-    tally = Tally()
+    tally = Tally(["carrier", "latency"])
     registry = CollectorRegistry()
     registry.register(ProducerMetrics(["latency", "carrier"], tally.counters))
-    tally.settled("latency", 100, 7, {"over_window": 3, "over_budget": 2, "too_late": 0})
+    tally.settled("latency", 100, {"over_window": 3, "over_budget": 2, "too_late": 0})
+    tally.drop("latency", 7)
     tally.acknowledged("latency", 60, 6000, expired=False)
     tally.acknowledged("latency", 20, 2000, expired=True)
     tally.acknowledged(None, 5, 500, expired=False)

@@ -11,8 +11,10 @@ from estimators.collection import Collection
 from estimators.krr import KRR
 from estimators.rappor import Rappor
 from estimators.rappor_hot import HotRappor
+from producers.books import Shelf
 from producers.budget import Allowance, Budget
 from producers.client_keys import ClientKeys
+from producers.clock import Clock
 from producers.counters import Receipt, Tally
 from producers.delivery import Outcome
 from producers.dispatch import Dispatch
@@ -21,9 +23,9 @@ from producers.outbox import Outbox
 from producers.producer_config import ProducerConfig
 from producers.producer_metrics import ProducerMetrics
 from producers.responder import responder_of
-from producers.rounds import Clock, Rounds
+from producers.rounds import Rounds
 from producers.secret import Secret
-from producers.store import Store, StoreError
+from producers.store import BusyError, Store, StoreError
 from producers.wire import buckets, decode
 
 NOW = 1_800_000_000
@@ -85,24 +87,31 @@ def make(tmp_path):
         options = {"pack_reports": 7, "pack_seconds": 5.0, **options}
         config = ProducerConfig(
             allowances=allowances or (Allowance(LATENCY, None),),
-            bootstrap_servers="",
+            bootstrap_servers="127.0.0.1:9092",
             topic="reports",
             partitions=4,
             data_dir=folder,
             **options,
         )
-        clock, tally = FakeClock(), Tally()
+        clock, tally = FakeClock(), Tally(each.collection.name for each in config.allowances)
         hand, words = Hand(clock, answers), RepeatableWords(seed)
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
-        rounds = Rounds(config, words, clock, tally, Dispatch(hand, 4, collections, tally))
-        made.append(rounds)
+        shelf = Shelf(config, Secret(bytes(32)), clock)
+        rounds = Rounds(config, shelf, words, clock, tally, Dispatch(hand, 4, collections, tally))
+        made.append(shelf)
         return SimpleNamespace(
-            rounds=rounds, clock=clock, hand=hand, tally=tally, words=words, allowances=config.allowances
+            rounds=rounds,
+            shelf=shelf,
+            clock=clock,
+            hand=hand,
+            tally=tally,
+            words=words,
+            allowances=config.allowances,
         )
 
     yield make_one
-    for rounds in made:
-        rounds.close()
+    for shelf in made:
+        shelf.close()
 
 
 def reports(numbers, clients=None, window=NOW // 60 * 60):
@@ -197,7 +206,7 @@ def test_a_crash_loses_nothing_that_was_kept(make):
     first = make(answers=False)
     first.rounds.run([reports(list(range(10)))], [], ticking=False)
     assert sent(first.hand) == [list(range(7))]
-    first.rounds.close()
+    first.shelf.close()
     second = make(Allowance(CARRIER, None))
     second.rounds.run([], [], ticking=True)
     assert sent(second.hand) == [list(range(7)), [7, 8, 9]]
@@ -205,7 +214,7 @@ def test_a_crash_loses_nothing_that_was_kept(make):
     second.rounds.run([], [], ticking=True)
     assert second.tally.counters().packs == 2
     assert second.tally.counters().acknowledged == {}
-    second.rounds.close()
+    second.shelf.close()
     third = make()
     third.rounds.run([], [], ticking=True)
     assert third.hand.parcels == []
@@ -216,7 +225,7 @@ def test_what_others_leave_later_is_taken_over_later(make):
     first.rounds.run([reports(list(range(10)))], [], ticking=False)
     second.rounds.run([reports([50])], [Seal()], ticking=True)
     assert sent(second.hand) == [[50]]
-    first.rounds.close()
+    first.shelf.close()
     second.clock.advance(29.0)
     second.rounds.run([], [], ticking=True)
     assert sent(second.hand) == [[50]]
@@ -241,6 +250,42 @@ def test_what_is_lost_is_sent_again_as_it_was(make):
     assert made.tally.counters().backlog.packs == 0
 
 
+def test_a_store_that_was_begun_with_another_secret_keeps_nothing(make, caplog):
+    first, second = make(), make()
+    first.rounds.run([reports([1])], [], ticking=False)
+    second.shelf._secret = Secret(b"x" * 32)
+    lost, seal = reports([2, 3]), Seal()
+    second.rounds.run([lost], [seal], ticking=False)
+    assert lost.ticket.receipt == Receipt(dropped=2)
+    assert lost.ticket.receipt.why_dropped == seal.error
+    assert seal.error.startswith("the secret is another one than ")
+    assert caplog.text.count("the store failed, what was handed over is not kept: the secret is another one") == 1
+
+
+def test_a_store_that_another_process_holds_leaves_all_as_it_was(make, tmp_path):
+    made, given, seal = make(), reports(list(range(7))), Seal()
+    made.shelf.opened()
+    other = Store(tmp_path)
+    with other.transaction():
+        with pytest.raises(BusyError, match="another process holds it"):
+            made.rounds.run([given], [seal], ticking=True)
+        assert (given.done.is_open, seal.done.is_open, made.hand.parcels) == (False, False, [])
+        # Nothing is to be kept: what waits is that of the next round.
+        made.rounds.run([], [], ticking=False)
+    other.close()
+    made.rounds.run([given], [seal], ticking=True)
+    assert given.ticket.receipt == Receipt(stored=7)
+    assert sent(made.hand) == [list(range(7))]
+
+
+def test_a_seal_that_nobody_answers_any_more_is_settled_at_the_end(make):
+    made, seal = make(answers=False), Seal()
+    made.rounds.run([reports([1])], [seal], ticking=False)
+    assert not seal.done.is_open
+    made.rounds.end("the producer is closed")
+    assert (seal.done.is_open, seal.error) == (True, "the producer is closed")
+
+
 def test_without_room_in_flight_packs_wait_in_the_outbox(make):
     made = make(answers=False)
     made.hand.space = 999_999
@@ -258,19 +303,19 @@ def test_without_room_in_flight_packs_wait_in_the_outbox(make):
 def test_a_seal_waits_for_its_packs_and_for_what_was_left_before(make):
     first = make(answers=False)
     first.rounds.run([reports(list(range(10)))], [], ticking=False)
-    first.rounds.close()
+    first.shelf.close()
     second = make(answers=False)
     seal = Seal()
     second.rounds.run([], [seal], ticking=False)
     second.rounds.run([], [], ticking=False)
-    assert not seal.done.is_set()
+    assert not seal.done.is_open
     second.hand.answers = True
     second.rounds.run([], [], ticking=False)
-    assert seal.done.is_set()
+    assert seal.done.is_open
     assert seal.error is None
     nothing = Seal()
     second.rounds.run([], [nothing], ticking=False)
-    assert nothing.done.is_set()
+    assert nothing.done.is_open
 
 
 def test_a_damaged_store_is_told_and_nothing_of_it_is_sent(make, tmp_path, caplog):

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from producers.progress import Progress, forget_progress, get_progress, set_progress
-from producers.store import Store, StoreError
+from producers.store import PAGE_BYTES, BusyError, Store, StoreError
 
 PROGRESS = Progress(inode=7, bytes_done=1000, lines=10, digest=b"d" * 32)
 
@@ -106,7 +106,7 @@ def test_damage_within_is_told_and_nothing_is_written(tmp_path):
     Store(tmp_path).close()
     path = tmp_path / "producer.sqlite"
     damaged = bytearray(path.read_bytes())
-    damaged[4096:] = b"\xff" * (len(damaged) - 4096)
+    damaged[PAGE_BYTES:] = b"\xff" * (len(damaged) - PAGE_BYTES)
     path.write_bytes(damaged)
     store = Store(tmp_path)
     with pytest.raises(
@@ -114,7 +114,7 @@ def test_damage_within_is_told_and_nothing_is_written(tmp_path):
     ):
         set_and_fail(store)
     store.close()
-    assert path.read_bytes()[4096:] == damaged[4096:]
+    assert path.read_bytes()[PAGE_BYTES:] == damaged[PAGE_BYTES:]
 
 
 def test_a_full_disk_is_told_and_leaves_everything_as_it_was(store):
@@ -141,7 +141,7 @@ def test_a_locked_store_is_told_after_the_time_allowed(store):
     with other.transaction():
         begun = time.monotonic()
         with pytest.raises(
-            StoreError, match=r"producer\.sqlite: another process holds it; stop what is stuck"
+            BusyError, match=r"producer\.sqlite: another process holds it; stop what is stuck"
         ):
             set_and_fail(store)
         assert 0.04 <= time.monotonic() - begun < 2.0
@@ -187,20 +187,36 @@ def test_opening_a_second_store_keeps_the_locks_of_the_first(store):
     another.close()
 
 
-def test_a_store_that_was_open_in_a_fork_refuses_the_child(store):
+def test_opening_waits_for_nobody(store):
+    with store.transaction():
+        Store(store.path.parent, busy_seconds=0).close()
+
+
+def test_a_store_that_was_open_in_a_fork_refuses_the_child(store, tmp_path):
+    """Its copy, and the file under any name: SQLite would take the parent's locks for its own."""
+    (tmp_path / "link").symlink_to(store.path.parent)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        try:
-            get_progress(store, "input")
-        except StoreError as error:
-            os.write(writing, str(error).encode())
+        for use in (
+            lambda: get_progress(store, "input"),
+            lambda: Store(store.path.parent),
+            lambda: Store(tmp_path / "link"),
+        ):
+            try:
+                use()
+            except StoreError as error:
+                os.write(writing, f"{error}\n".encode())
+        Store(tmp_path / "another").close()
+        os.write(writing, b"but for another\n")
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as told:
-        assert re.search(
-            r"producer\.sqlite: it was open when the process forked; close it first$", told.read()
-        )
+        *refused, last = told.read().splitlines()
+    assert last == "but for another"
+    assert len(refused) == 3
+    for message in refused:
+        assert re.search(r"producer\.sqlite: it was open when the process forked; close it first$", message)
     os.waitpid(child, 0)
     with store.transaction():
         set_progress(store, "input", PROGRESS)

@@ -12,11 +12,12 @@ from estimators.collection import Collection
 from estimators.krr import KRR
 from producers import storekeeper
 from producers.budget import Allowance
+from producers.clock import Clock
 from producers.counters import Receipt, Tally
 from producers.intake import Submission, Ticket
 from producers.producer_config import ProducerConfig
 from producers.randomness import Keystream
-from producers.rounds import Clock
+from producers.secret import Secret
 from producers.storekeeper import Storekeeper
 
 LATENCY = Collection("latency", KRR.from_epsilon(100, 1.0))
@@ -27,21 +28,22 @@ def keeper(tmp_path, monkeypatch):
     monkeypatch.setattr(storekeeper, "connect", FakeKafka(acknowledges=True).connect)
     config = ProducerConfig(
         allowances=(Allowance(LATENCY, None),),
-        bootstrap_servers="",
+        bootstrap_servers="127.0.0.1:9092",
         topic="reports",
         partitions=4,
         data_dir=tmp_path,
         pack_seconds=8.0,
     )
-    keeper = Storekeeper(config, Keystream(), Clock(), Tally())
+    keeper = Storekeeper(config, Secret(bytes(32)), Keystream(), Clock(), Tally(["latency"]))
+    keeper.open()
+    keeper.start()
     yield keeper
     keeper.close()
 
 
 def one():
-    return Submission(
-        "latency", np.zeros(1, np.int64), np.zeros(1, np.uint16), np.zeros((1, 1), np.uint8), None, Ticket(1)
-    )
+    window = np.array([LATENCY.window_start(time.time())])
+    return Submission("latency", window, np.zeros(1, np.uint16), np.zeros((1, 1), np.uint8), None, Ticket(1))
 
 
 def test_ticks_are_jittered(keeper):
@@ -51,7 +53,7 @@ def test_ticks_are_jittered(keeper):
 
 
 def test_what_is_queued_at_the_end_is_stored(keeper):
-    keeper.pause()
+    pause = keeper.pause()
     first, last = one(), one()
     keeper.put(first, 0)
     deadline = time.monotonic() + 1  # the thread takes it now, or was woken before and waits already
@@ -62,7 +64,7 @@ def test_what_is_queued_at_the_end_is_stored(keeper):
     closing.start()
     while not keeper._is_ending:
         pass
-    keeper.resume()
+    pause.over.open()
     closing.join(10)
     assert [each.ticket.receipt for each in (first, last)] == [Receipt(stored=1)] * 2
 
@@ -74,10 +76,12 @@ def test_while_paused_no_file_of_the_store_is_open(keeper):
         return {Path(entry).resolve().name for entry in Path("/proc/self/fd").iterdir()}
 
     assert "producer.sqlite" in open_files()
-    keeper.pause()
-    assert not {name for name in open_files() if name.startswith("producer.sqlite")}
-    keeper.resume()
+    pause = keeper.pause()
+    assert pause.reached.wait(10)
     submission = one()
     keeper.put(submission, 0)
+    assert not submission.ticket.done.wait(0.2)
+    assert not {name for name in open_files() if name.startswith("producer.sqlite")}
+    pause.over.open()
     assert submission.ticket.done.wait(10)
     assert submission.ticket.receipt == Receipt(stored=1)

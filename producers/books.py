@@ -1,0 +1,75 @@
+"""What a producer has open of its folder: the store, what is kept in it, and a lane."""
+
+from dataclasses import dataclass
+
+from producers.clock import Clock
+from producers.identity import check_identity
+from producers.lanes import Lane, take_lane
+from producers.outbox import Outbox
+from producers.producer_config import ProducerConfig
+from producers.secret import Secret
+from producers.spending import Spending
+from producers.store import Store
+
+BUSY_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Books:
+    """The open store, and what is kept in it."""
+
+    store: Store
+    outbox: Outbox
+    spending: Spending
+
+
+class Shelf:
+    """Opens the books when they are asked for. Used by one thread at a time.
+
+    Parameters
+    ----------
+    config : ProducerConfig.
+    secret : that the store must have been begun with.
+    clock : Clock.
+    """
+
+    def __init__(self, config: ProducerConfig, secret: Secret, clock: Clock) -> None:
+        self._config = config
+        self._secret = secret
+        self._clock = clock
+        self._lane: Lane | None = None
+        self._books: Books | None = None
+
+    def opened(self) -> Books:
+        """The books, opened if they are not.
+
+        Raises
+        ------
+        BusyError if another process has held the store for BUSY_SECONDS, also in what is done with the books;
+        other StoreError if it cannot be opened; SecretError if it was begun with another secret.
+        """
+        if self._books is None:
+            store = Store(self._config.data_dir, busy_seconds=BUSY_SECONDS)
+            try:
+                check_identity(store, self._secret)
+                self._lane = self._lane or take_lane(self._config.data_dir)
+                outbox = Outbox(store, self._lane, self._config.data_dir, self._config.outbox_bytes)
+                spending = Spending(store, self._config.allowances, self._clock.unix())
+            except BaseException:
+                store.close()
+                raise
+            self._books = Books(store, outbox, spending)
+        return self._books
+
+    def suspend(self) -> None:
+        """Close the store until it is asked for: an open one must not be there when the process forks."""
+        if self._books is not None:
+            self._books.store.close()
+            self._books = None
+
+    def close(self) -> None:
+        """Close the store, and leave what is in it to the next producer."""
+        self.suspend()
+        if self._lane is not None:
+            self._lane.release()
+            self._lane = None

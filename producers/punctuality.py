@@ -1,0 +1,35 @@
+"""Which reports come too early or too late to be counted, whatever they say."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.collection import Collection
+
+# How far a window may start after the time at which the log appended the report. The aggregator's rule.
+EARLY_SECONDS = 300
+# The log's clock decides. Only what its clock and this machine's can both not mean is refused here.
+CLOCK_SECONDS = 300
+
+
+class Untimely(NamedTuple):
+    """Reports that cannot be counted: bool (n,) each."""
+
+    too_early: NDArray[np.bool_]
+    too_late: NDArray[np.bool_]
+
+
+def untimely(collection: Collection, windows: NDArray[np.int64], now: float) -> Untimely:
+    """Tell which reports the aggregator will turn away, if clocks differ by at most CLOCK_SECONDS.
+
+    Parameters
+    ----------
+    collection : Collection.
+    windows : int64 (n,), window start of each report, unix seconds.
+    now : unix seconds of this machine.
+    """
+    earliest = math.ceil(now - CLOCK_SECONDS - collection.closes_at(0))
+    latest = math.floor(now + CLOCK_SECONDS + EARLY_SECONDS)
+    return Untimely(too_early=windows > latest, too_late=windows < earliest)

@@ -1,0 +1,44 @@
+"""Producers with a stand-in for Kafka, that are closed at the end."""
+
+import pytest
+from fake_kafka import FakeKafka
+from questions import FREE
+
+from producers import delivery, storekeeper
+from producers.producer import Producer
+from producers.producer_config import ProducerConfig
+
+NEVER = 3600.0
+
+
+@pytest.fixture
+def kafka(monkeypatch):
+    """The connection that every Producer here gets."""
+    fake = FakeKafka(acknowledges=True)
+    monkeypatch.setattr(storekeeper, "connect", fake.connect)
+    monkeypatch.setattr(delivery, "RETRY_SECONDS", (0.01,))
+    return fake
+
+
+@pytest.fixture
+def make(kafka, tmp_path):
+    """Makes producers that are closed at the end; they tick only if told to, and wait as long as needed."""
+    made = []
+
+    def make_one(*allowances, **options):
+        options = {"pack_seconds": NEVER, "block_milliseconds": 30_000, "data_dir": tmp_path, **options}
+        config = ProducerConfig(
+            allowances=allowances or FREE,
+            bootstrap_servers="127.0.0.1:9092",
+            topic="reports",
+            partitions=4,
+            **options,
+        )
+        made.append(Producer(config))
+        return made[-1]
+
+    yield make_one
+    kafka.acknowledges = True
+    kafka.acknowledge()
+    for each in made:
+        each.close()

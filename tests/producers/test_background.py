@@ -1,0 +1,56 @@
+"""A thread of the background: begun once, joined in time, and its death is seen and told."""
+
+import sys
+import threading
+
+import pytest
+
+from producers.background import Background
+
+
+def test_it_runs_once_and_what_follows_it():
+    done = []
+    thread = Background("testing", lambda: done.append("work"), lambda: done.append("afterwards"))
+    assert not thread.is_begun
+    assert thread.join(0)
+    for _ in range(3):
+        thread.start()
+    assert thread.is_begun
+    assert thread.join(10)
+    assert done == ["work", "afterwards"]
+    assert thread.death is None
+
+
+def test_joining_takes_no_longer_than_it_may():
+    going_on = threading.Event()
+    thread = Background("testing", going_on.wait, lambda: None)
+    thread.start()
+    assert not thread.join(0.02)
+    going_on.set()
+    assert thread.join(10)
+
+
+@pytest.mark.parametrize("fails_afterwards", [False, True])
+def test_a_death_is_told_without_its_message_and_its_traceback_is_left_to_the_interpreter(
+    monkeypatch, fails_afterwards
+):
+    seen, traces = [], []
+    monkeypatch.setattr(sys, "unraisablehook", lambda given: traces.append(given.exc_value))
+
+    def work():
+        raise KeyError("canary")
+
+    def afterwards():
+        seen.append(thread.death)
+        if fails_afterwards:
+            raise OSError
+
+    thread = Background("testing", work, afterwards)
+    thread.start()
+    assert thread.join(10)
+    assert thread.death == "the testing thread died of KeyError; its traceback is on stderr"
+    assert seen == [thread.death]
+    while not traces:
+        pass
+    (error,) = traces
+    assert "canary" in repr((error, error.__context__))

@@ -1,0 +1,93 @@
+"""A thread of a producer that dies, or does not end, is told of at once, to all who depend on it."""
+
+import threading
+import time
+
+import pytest
+
+from producers import storekeeper
+from producers.connection import DeliveryError
+from producers.counters import Receipt
+from producers.dispatch import Dispatch
+from producers.rounds import Rounds
+
+CANARY = "canary-7391"
+DEATH = "ignore::pytest.PytestUnraisableExceptionWarning"
+
+
+@pytest.mark.filterwarnings(DEATH)
+def test_the_death_of_the_storing_thread_is_told_at_once(make, kafka, monkeypatch):
+    """To who waits for it, and to who comes later; not what it died of in detail."""
+
+    def die(*_, **__):
+        raise KeyError(CANARY)
+
+    target = make()
+    assert target.report("latency", 1, None).stored == 1
+    target.flush()
+    monkeypatch.setattr(Rounds, "run", die)
+    began = time.monotonic()
+    for call in (lambda: target.report("latency", 1, None), target.flush, target.close):
+        with pytest.raises(
+            DeliveryError, match=r"^the storing thread died of KeyError; its traceback is on stderr$"
+        ):
+            call()
+    assert time.monotonic() - began < 15
+    assert kafka.closed == 1
+
+
+@pytest.mark.filterwarnings(DEATH)
+def test_who_waits_for_a_flush_is_told_of_a_death(make, kafka, monkeypatch):
+    kafka.acknowledges = False
+    target = make()
+    assert target.report("latency", 1, None).stored == 1
+    settle = Dispatch.settle
+
+    def die_later(self):
+        if len(kafka.sent) == 1:
+            raise KeyError(CANARY)
+        settle(self)
+
+    monkeypatch.setattr(Dispatch, "settle", die_later)
+    threading.Timer(0.1, target._keeper._intake.wake).start()
+    began = time.monotonic()
+    with pytest.raises(
+        DeliveryError,
+        match=r"^the storing thread died of KeyError; .*; 1 pack is kept in .* will be sent later$",
+    ):
+        target.flush()
+    assert time.monotonic() - began < 15
+    with pytest.raises(DeliveryError, match=r"^the storing thread died of KeyError; "):
+        target.close()
+
+
+@pytest.mark.filterwarnings(DEATH)
+def test_the_death_of_the_delivery_thread_is_told_and_what_comes_is_kept(make, monkeypatch, tmp_path):
+    def die(*_):
+        raise ValueError(CANARY)
+
+    monkeypatch.setattr(storekeeper, "connect", die)
+    target = make()
+    began = time.monotonic()
+    for call, packs_are, sent in (
+        (target.flush, "1 pack is", "later"),
+        (target.close, "2 packs are", "by the next producer with it"),
+    ):
+        assert target.report("latency", 1, None) == Receipt(stored=1)
+        with pytest.raises(
+            DeliveryError,
+            match=r"^the delivery thread died of ValueError; its traceback is on stderr; "
+            rf"{packs_are} kept in {tmp_path} and will be sent {sent}$",
+        ):
+            call()
+    assert time.monotonic() - began < 15
+
+
+def test_a_thread_that_does_not_end_in_time_is_told(make, monkeypatch):
+    monkeypatch.setattr(storekeeper, "END_SECONDS", 0.05)
+    going_on = threading.Event()
+    monkeypatch.setattr(Rounds, "end", lambda *_: going_on.wait(10))
+    target = make()
+    with pytest.raises(DeliveryError, match=r"^the storing thread did not end within 0\.05 s$"):
+        target.close()
+    going_on.set()

@@ -1,0 +1,64 @@
+"""Bells and latches: who waits is woken, whoever rings goes on."""
+
+import threading
+import time
+
+import pytest
+
+from producers.waiting import Bell, Latch, Patience
+
+
+def test_a_ring_is_heard_once():
+    bell = Bell()
+    assert not bell.wait(0)
+    bell.ring()
+    bell.ring()
+    assert bell.wait(0)
+    assert not bell.wait(0.01)
+
+
+def test_a_ring_wakes_who_waits():
+    bell = Bell()
+    timer = threading.Timer(0.02, bell.ring)
+    timer.start()
+    assert bell.wait(10)
+    timer.join()
+
+
+@pytest.mark.parametrize("seconds", [-1.0, 0.0, float("-inf"), float("nan")])
+def test_no_time_is_no_wait(seconds):
+    assert not Bell().wait(seconds)
+
+
+def test_a_latch_lets_all_go_on_who_wait_and_who_come():
+    latch, through = Latch(), []
+
+    def wait():
+        through.append(latch.wait(float("inf")))
+
+    threads = [threading.Thread(target=wait) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    assert not latch.wait(0.02)
+    assert through == []
+    latch.open()
+    latch.open()
+    for thread in threads:
+        thread.join(10)
+    assert through == [True] * 5
+    assert latch.wait(0)
+    assert latch.is_open
+
+
+def test_patience_is_used_up_within_it_only():
+    patience = Patience(0.5)
+    with patience:
+        time.sleep(0.1)
+    left = patience.left
+    assert 0.2 < left <= 0.4
+    time.sleep(0.05)
+    assert patience.left == left
+    short = Patience(0.01)
+    with short:
+        time.sleep(0.02)
+    assert short.left == 0
