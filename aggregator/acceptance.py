@@ -1,4 +1,4 @@
-"""Which packs count: a function of the log's prefix and the collection file, never of a clock.
+"""Which packs count: a function of the log's prefix and the ledger's terms, never of a clock or a file.
 
 Rule 1: a pack is taken or rejected whole, for one reason.
 Rule 2: what is decided here depends on the record, on the highest append time so far in its partition (its
@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from aggregator.counting import count_pack
 from aggregator.pack_ids import PackIds
-from estimators.collection import Collection
+from aggregator.terms import EARLY_SECONDS, Terms
 from producers import wire
 
-EARLY_SECONDS = 300  # how far a window may start after the append time: room for producers' clocks
 NONE_SEEN = PackIds()  # never added to
 REASONS = (
     "malformed",
@@ -60,32 +59,30 @@ class Acceptance:
 
     Parameters
     ----------
-    collections : the known collections by fingerprint.
+    terms : of the ledger, by fingerprint; the ledger may add to them.
     partition : partition of `reports`, 0..partitions-1.
     partitions : number of partitions of `reports`.
-    window_packs : ids kept per window and partition; a pack beyond is rejected.
     """
 
-    def __init__(
-        self,
-        collections: Mapping[int, Collection],
-        partition: int,
-        partitions: int,
-        window_packs: int = 4_000_000,
-    ) -> None:
-        self.collections = collections
+    def __init__(self, terms: Mapping[int, Terms], partition: int, partitions: int) -> None:
+        self.terms = terms
         self.partition = partition
         self.partitions = partitions
-        self.window_packs = window_packs
 
     def accept(
-        self, record: bytes, append_ms: int, watermark_ms: int, seen: Mapping[tuple[int, int], PackIds]
+        self,
+        offset: int,
+        record: bytes,
+        append_ms: int,
+        watermark_ms: int,
+        seen: Mapping[tuple[int, int], PackIds],
     ) -> Accepted:
         """Check one record and count it.
 
         Parameters
         ----------
-        record : value of the record.
+        offset : of the record.
+        record : its value.
         append_ms : its log append time, unix milliseconds.
         watermark_ms : the highest append time so far, this record's included, unix milliseconds.
         seen : ids already counted, by fingerprint and window start.
@@ -98,36 +95,36 @@ class Acceptance:
             pack = wire.decode(record)
         except wire.WireError as error:
             raise Rejection(error.reason) from error
-        collection = self.collections.get(pack.fingerprint)
-        if collection is None:
+        terms = self.terms.get(pack.fingerprint)
+        if terms is None or not terms.hold_at(offset):
             raise Rejection("unknown_collection")
-        self._check_header(pack, collection)
-        _check_time(pack, collection, append_ms, watermark_ms)
+        self._check_header(pack, terms)
+        _check_time(pack, terms, append_ms, watermark_ms)
         ids = seen.get((pack.fingerprint, pack.window_start), NONE_SEEN)
         if pack.pack_id in ids:
             raise _rejection("duplicate", pack)
-        if len(ids) >= self.window_packs:
+        if len(ids) >= terms.span(pack.window_start).window_packs:
             raise _rejection("window_full", pack)
         counts = count_pack(pack)
         if counts is None:
             raise _rejection("bad_value", pack)
         return Accepted(pack, counts)
 
-    def _check_header(self, pack: wire.Pack, collection: Collection) -> None:
-        if pack.mechanism != wire.mechanism_number(collection.mechanism) or pack.width != collection.width:
+    def _check_header(self, pack: wire.Pack, terms: Terms) -> None:
+        if pack.mechanism != terms.mechanism or pack.width != terms.width:
             raise Rejection("malformed", pack.fingerprint)
-        if pack.window_start % collection.window_seconds:
+        if pack.window_start % terms.window_seconds:
             raise Rejection("malformed", pack.fingerprint)
         if wire.partition_of(pack.pack_id, self.partitions) != self.partition:
             raise Rejection("misrouted", pack.fingerprint)
-        if pack.cohort >= collection.cohorts:
+        if pack.cohort >= terms.cohorts:
             raise Rejection("bad_cohort", pack.fingerprint)
 
 
-def _check_time(pack: wire.Pack, collection: Collection, append_ms: int, watermark_ms: int) -> None:
+def _check_time(pack: wire.Pack, terms: Terms, append_ms: int, watermark_ms: int) -> None:
     if pack.window_start * 1000 > append_ms + EARLY_SECONDS * 1000:
         raise Rejection("too_early", pack.fingerprint)
-    if watermark_ms > collection.closes_at(pack.window_start) * 1000:
+    if watermark_ms > terms.closes_at(pack.window_start) * 1000:
         raise Rejection("too_late", pack.fingerprint)
 
 

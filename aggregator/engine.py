@@ -7,7 +7,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import StreamT, TransportT
 
 from aggregator.consumer import Consumer
-from aggregator.owner import Deployment
+from aggregator.deployment import Deployment
 from aggregator.owners import Owners
 from aggregator.topics import Topics
 

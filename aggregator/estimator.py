@@ -4,7 +4,8 @@ Rule 1: it publishes nothing itself. What it made leaves in the next transaction
 partition, so a deposed owner cannot publish.
 Rule 2: a final estimate is made only when every partition is closed beyond the end of grace; should counts
 change after that, a further one with a higher revision follows.
-Rule 3: a window that a partition has begun to delete is estimated no more: what is left is a part of it.
+Rule 3: of a window that may lack records, since they were deleted uncounted, no estimate is final.
+Rule 4: a window that a partition has begun to delete is estimated no more: what is left is a part of it.
 """
 
 import asyncio
@@ -13,12 +14,12 @@ from collections.abc import Iterable, Mapping
 
 import structlog
 
-from aggregator import estimate_record, rows
+from aggregator import estimate_record, row_keys, rows
 from aggregator.estimate_record import EstimateRecord
 from aggregator.merge import MergedCounts
 from aggregator.metrics import WorkerMetrics
+from aggregator.row_keys import Window
 from aggregator.row_reader import RowReader
-from aggregator.rows import Window
 from estimators.collection import Collection
 
 ESTIMATE_SECONDS = 2.0
@@ -81,16 +82,17 @@ class Estimator:
         closed_until = self.merged.closed_until_ms(self.partitions)
         wanted = []
         for window in sorted(self._unsettled, key=lambda window: window[1]):
-            collection = self.collections[window[0]]
-            if self.merged.is_dying(window, collection):
+            if self.merged.is_dying(window):
                 self._unsettled.discard(window)
                 continue
-            final = closed_until > collection.closes_at(window[1]) * 1000
+            closes_at = self.merged.closes_at(window, self.partitions)
+            closed = closes_at is not None and closed_until > closes_at * 1000
+            final = closed and self.merged.is_whole(window)
             packs = self.merged.packs(window)
             newest = self.published.get(window, rows.Published(0, final=False))
             if packs > newest.revision or (final and packs and not newest.final):
                 wanted.append((window, final))
-            elif final or not packs:
+            elif closed or not packs:
                 self._unsettled.discard(window)
         return wanted
 
@@ -121,18 +123,14 @@ class Estimator:
             self.metrics.show_estimate(record)
         self._leaving = []
 
-    def forgotten(self, watermark_ms: int) -> Iterable[Window]:
+    def forgotten(self) -> Iterable[Window]:
         """Published windows whose counts are gone everywhere: their rows may go too. They are dropped."""
         if not self.caught_up:
             return []
         alive = set(self.merged.windows())
-        gone = [
-            window
-            for window in self.published
-            if window not in alive and watermark_ms > self.collections[window[0]].dies_at(window[1]) * 1000
-        ]
+        gone = [window for window in self.published if window not in alive and self.merged.is_dying(window)]
         for window in gone:
-            if not self.published.pop(window).final:
+            if not self.published.pop(window).final and window[0] in self.collections:
                 self._lose(window)
         return gone
 
@@ -154,8 +152,8 @@ class Estimator:
         A source's deletions follow its last counts, so the first one of a window finds it whole. Counts that
         were born and died between two publications are not known here; they are taken for enough.
         """
-        row, _ = rows.split_source(key)
-        if not isinstance(row, rows.CountKey) or row.page or row.fingerprint not in self.collections:
+        row, _ = row_keys.split_source(key)
+        if not isinstance(row, row_keys.CountKey) or row.page or row.fingerprint not in self.collections:
             return
         window, collection = (row.fingerprint, row.window_start), self.collections[row.fingerprint]
         newest = self.published.get(window)

@@ -11,9 +11,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from aggregator import rows
+from aggregator import row_keys
+from aggregator.ledger import Stored
 from aggregator.row_reader import RowReader, fold
 from aggregator.topics import Topics
 
@@ -49,9 +51,10 @@ class LedgerStore:
         self.bootstrap_servers = bootstrap_servers
         self.topics = topics
         self.partition = partition
+        self.opened_ms = 0  # append time of the row that `open` wrote, unix milliseconds
         self._producer: AIOKafkaProducer[bytes, bytes] | None = None
 
-    async def open(self) -> list[tuple[rows.Key, bytes]]:
+    async def open(self) -> list[Stored]:
         """Fence the former owner, prove that writing works, and read the whole ledger.
 
         The nonce is the proof that reading reached the end: it was committed after everything that any
@@ -64,7 +67,7 @@ class LedgerStore:
         async with asyncio.timeout(OPEN_SECONDS) as patience:
             return await self._open(patience)
 
-    async def _open(self, patience: asyncio.Timeout) -> list[tuple[rows.Key, bytes]]:
+    async def _open(self, patience: asyncio.Timeout) -> list[Stored]:
         self._producer = producer = AIOKafkaProducer(
             bootstrap_servers=self.bootstrap_servers,
             transactional_id=self.topics.transactional_id(self.partition),
@@ -74,9 +77,26 @@ class LedgerStore:
         )
         await producer.start()
         nonce = os.urandom(16)
-        owner = rows.encode_key(rows.SingleKey.OWNER)
-        await self.commit([Outgoing(self.topics.state, self.partition, owner, nonce)])
+        owner = row_keys.encode_key(row_keys.SingleKey.OWNER)
+        self.opened_ms = await self.commit([Outgoing(self.topics.state, self.partition, owner, nonce)])
         return await self._read_until(owner, nonce, patience)
+
+    async def committed(self) -> int | None:
+        """Offset that the group has committed for the partition; None if it never did.
+
+        Raises
+        ------
+        STORE_ERRORS.
+        """
+        source = TopicPartition(self.topics.reports, self.partition)
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap_servers, request_timeout_ms=10_000)
+        try:
+            await admin.start()
+            found = await admin.list_consumer_group_offsets(self.topics.group, partitions=[source])
+        finally:
+            await admin.close()
+        offset = found[source].offset
+        return None if offset < 0 else int(offset)
 
     async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
         """Send all records and the group's offset in one transaction.
@@ -116,16 +136,14 @@ class LedgerStore:
         await producer.commit_transaction()
         return int(results[-1].timestamp)
 
-    async def _read_until(
-        self, owner: bytes, nonce: bytes, patience: asyncio.Timeout
-    ) -> list[tuple[rows.Key, bytes]]:
+    async def _read_until(self, owner: bytes, nonce: bytes, patience: asyncio.Timeout) -> list[Stored]:
         clock = asyncio.get_running_loop().time
         found: dict[bytes, bytes] = {}
         async with RowReader(self.bootstrap_servers, self.topics.state, self.partition) as reader:
             async for record in reader.until(lambda r: r.key == owner and r.value == nonce):
                 fold(found, record)
                 patience.reschedule(clock() + OPEN_SECONDS)
-        return [(rows.decode_key(key), value) for key, value in found.items()]
+        return [(row_keys.decode_key(key), value) for key, value in found.items()]
 
 
 async def _send(producer: "AIOKafkaProducer[bytes, bytes]", record: Outgoing) -> "asyncio.Future[Any]":

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aggregator import rows
-from aggregator.rows import Window
+from aggregator import row_keys, rows
+from aggregator.row_keys import Window
+from aggregator.terms import Terms
 from estimators.collection import Collection
 
 
@@ -47,7 +48,7 @@ class WindowCounts:
 
 @dataclass
 class _Sources:
-    counters: dict[tuple[int, rows.CountKey], rows.Counters]
+    counters: dict[tuple[int, row_keys.CountKey], rows.Counters]
     rejected: dict[tuple[int, str], int]
 
 
@@ -56,24 +57,29 @@ class MergedCounts:
 
     def __init__(self) -> None:
         self.progress: dict[int, rows.Progress] = {}
+        self._terms: dict[int, dict[int, Terms]] = {}  # by fingerprint, then by source
         self._windows: dict[Window, _Sources] = {}
 
     def apply(self, key: bytes, value: bytes | None) -> Window | None:
-        """Take in one record; the window that it changed, None when it is progress."""
-        row, source = rows.split_source(key)
+        """Take in one record; the window that it changed, None when it is progress or terms."""
+        row, source = row_keys.split_source(key)
         match row:
-            case rows.SingleKey.PROGRESS:
+            case row_keys.SingleKey.PROGRESS:
                 if value is not None:
                     self.progress[source] = rows.decode_progress(value)
                 return None
-            case rows.CountKey():
+            case row_keys.TermsKey():
+                if value is not None:
+                    self._terms.setdefault(row.fingerprint, {})[source] = rows.decode_terms(value)
+                return None
+            case row_keys.CountKey():
                 window = (row.fingerprint, row.window_start)
                 found = self._windows.setdefault(window, _Sources({}, {}))
                 if value is None:
                     found.counters.pop((source, row), None)
                 else:
                     found.counters[source, row] = rows.decode_counters(value)
-            case rows.RejectedKey():
+            case row_keys.RejectedKey():
                 window = (row.fingerprint, row.window_start)
                 found = self._windows.setdefault(window, _Sources({}, {}))
                 if value is None:
@@ -104,10 +110,23 @@ class MergedCounts:
             return 0
         return min(progress.closed_until_ms for progress in self.progress.values())
 
-    def is_dying(self, window: Window, collection: Collection) -> bool:
+    def is_whole(self, window: Window) -> bool:
+        """Whether no partition may lack records of it that were deleted uncounted."""
+        return all(window[1] >= progress.whole_from for progress in self.progress.values())
+
+    def closes_at(self, window: Window, partitions: int) -> int | None:
+        """Append time after which no partition counts for it, unix seconds; None until all have terms."""
+        terms = self._terms.get(window[0], {})
+        if len(terms) < partitions:
+            return None
+        return max(each.closes_at(window[1]) for each in terms.values())
+
+    def is_dying(self, window: Window) -> bool:
         """Whether a partition may have deleted its rows: what is left is then not the whole window."""
         latest = max((progress.watermark_ms for progress in self.progress.values()), default=0)
-        return latest > collection.dies_at(window[1]) * 1000
+        return any(
+            latest > each.dies_at(window[1]) * 1000 for each in self._terms.get(window[0], {}).values()
+        )
 
     def all_windows(self, collection: Collection) -> WindowCounts:
         """Sum over the partitions and over all windows of a collection that are still kept."""

@@ -7,25 +7,23 @@ Rule 2: nothing is repaired. After any failure the ledger is read anew from what
 
 import asyncio
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import structlog
 from aiokafka.errors import KafkaConnectionError
 
-from aggregator import rows
-from aggregator.acceptance import Acceptance
+from aggregator import row_keys, rows
 from aggregator.chain import Chain
 from aggregator.checkpoint import compose
+from aggregator.deployment import Deployment
 from aggregator.estimator import Estimator
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import STORE_ERRORS, LedgerStore
 from aggregator.metrics import WorkerMetrics
+from aggregator.opening import check_partition, log_was_cut, restored
 from aggregator.outcomes import Outcomes
 from aggregator.row_reader import RowReader
-from aggregator.topics import Topics
-from estimators.collection import Collection
 
 CHECKPOINT_SECONDS = 0.5  # between two checkpoints; more when one takes longer than that
 PUBLISH_SECONDS = 2.0
@@ -44,7 +42,8 @@ class RecordsLost(Exception):
     def __init__(self, partition: int, position: int, start: int) -> None:
         super().__init__(
             f"partition {partition} of the reports topic now starts at offset {start}, but {position} is the "
-            f"next to count: {start - position} offsets were deleted uncounted; raise the topic's retention"
+            f"next to count: {start - position} offsets were deleted uncounted; raise the topic's retention; "
+            f"to go on without them, run deniable replay --accept-loss"
         )
 
 
@@ -59,14 +58,6 @@ class Flow(Protocol):
 
     def chain(self, partition: int) -> Chain | None:
         """What was fetched since the last rewind; None when another rewind is needed."""
-
-
-class Deployment(NamedTuple):
-    """What a worker works on: brokers, topics, and the known collections by fingerprint."""
-
-    bootstrap_servers: str
-    topics: Topics
-    collections: Mapping[int, Collection]
 
 
 class Owner:
@@ -121,10 +112,14 @@ class Owner:
         self.metrics.resyncs.inc()
 
     async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
-        stored = await store.open()
         topics, collections = self.deployment.topics, self.deployment.collections
-        ledger = Ledger(Acceptance(collections, self.partition, topics.partitions))
-        ledger.restore(stored)
+        check_partition(self.deployment, self.partition)
+        stored = await store.open()
+        # In a thread: of a million ids it takes longer than heartbeats should wait.
+        ledger = await asyncio.to_thread(
+            restored, self.deployment, self.partition, stored, await store.committed()
+        )
+        ledger.agree(collections, self.deployment.revision)
         estimator = Estimator(collections, topics.partitions, _published(stored), self.metrics)
         self._broker_ms = self._closed_until_ms = 0
         self._outcomes = Outcomes()
@@ -172,6 +167,8 @@ class Owner:
         closed_until_ms = ledger.watermark_ms
         broker_ms = self._broker_ms
         end = await self.flow.end_offset(self.partition)
+        if end < ledger.position:
+            raise log_was_cut(self.deployment, self.partition, ledger.position, end)
         chain = self.flow.chain(self.partition)
         if chain is not None:
             ledger.position = chain.pass_hole(ledger.position)
@@ -216,9 +213,9 @@ def _raise_if_cancelled() -> None:
         raise asyncio.CancelledError
 
 
-def _published(stored: list[tuple[rows.Key, bytes]]) -> dict[tuple[int, int], rows.Published]:
+def _published(stored: list[tuple[row_keys.Key, bytes]]) -> dict[tuple[int, int], rows.Published]:
     return {
         (key.fingerprint, key.window_start): rows.decode_published(value)
         for key, value in stored
-        if isinstance(key, rows.PublishedKey)
+        if isinstance(key, row_keys.PublishedKey)
     }

@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Iterable
 
+from aggregator.deployment import Deployment
 from aggregator.metrics import WorkerMetrics
-from aggregator.owner import Deployment, Flow, Owner
+from aggregator.owner import Flow, Owner
 
 CANCEL_SECONDS = 5.0  # after which a task that goes on is cancelled again
 

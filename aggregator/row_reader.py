@@ -112,3 +112,12 @@ def fold(rows: dict[bytes, bytes], record: Record) -> None:
         rows.pop(key, None)
     else:
         rows[key] = record.value
+
+
+async def read_rows(bootstrap_servers: str, topic: str, partition: int) -> dict[bytes, bytes]:
+    """Rows of one partition of a compacted topic as they are now."""
+    found: dict[bytes, bytes] = {}
+    async with RowReader(bootstrap_servers, topic, partition) as reader:
+        async for record in reader.until_end():
+            fold(found, record)
+    return found

@@ -9,9 +9,9 @@ import structlog
 from aiokafka.errors import KafkaError
 
 from aggregator.board import Board
+from aggregator.deployment import Deployment
 from aggregator.engine import ExactApp, build_app
 from aggregator.metrics import WorkerMetrics
-from aggregator.owner import Deployment
 from aggregator.owners import Owners
 from aggregator.web import WebServer
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from aggregator.worker import run_worker
-from deploy import topic_setup
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
 from deploy.deployment import deployment_of
@@ -37,9 +36,9 @@ def aggregate(web_port: int, config: Path, bootstrap_servers: str | None) -> Non
     Example: deniable aggregate --web-port 0
     """
     loaded = load(config, bootstrap_servers)
-    topic_setup.require(loaded.kafka.bootstrap_servers, loaded.topics)
+    deployment = deployment_of(loaded)
     threading.excepthook = _tell_failure
-    asyncio.run(run_worker(deployment_of(loaded), web_port, _announce, _end_in_time))
+    asyncio.run(run_worker(deployment, web_port, _announce, _end_in_time))
 
 
 def _announce(port: int) -> None:

@@ -45,6 +45,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     grace_seconds: int
     retention_seconds: int = 3600
     minimum_reports: int = 100
+    window_packs: int = 4_000_000
     reports_per_window: int = 1
     budget: Literal["none"] | BudgetEntry
 
@@ -54,6 +55,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
         # Shorter, and a window could die before all partitions have closed it: it would never become final.
         check_range("retention_seconds", self.retention_seconds, 60, 10 * YEAR_SECONDS)
         check_range("minimum_reports", self.minimum_reports, 1, 10**12)
+        check_range("window_packs", self.window_packs, 1, 10**8)
         check_range("reports_per_window", self.reports_per_window, 1, LARGEST_REPORTS_PER_WINDOW)
 
     def _collection(self, mechanism: Mechanism, **fields: Any) -> Collection:
@@ -64,6 +66,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
             grace_seconds=self.grace_seconds,
             retention_seconds=self.retention_seconds,
             minimum_reports=self.minimum_reports,
+            window_packs=self.window_packs,
             **fields,
         )
 

@@ -16,6 +16,7 @@ COMMANDS = {
     "aggregate": ("deploy.aggregate_command:aggregate", "Count reports and publish estimates."),
     "watch": ("deploy.watch_command:watch", "Follow a collection's estimates, live or as JSON lines."),
     "replay": ("deploy.replay_command:replay", "Recount the log and compare with the stored counts."),
+    "retire": ("deploy.retire_command:retire_command", "End a collection that the file no longer holds."),
     "check": ("deploy.check_command:check", "Check the collection file and say what answers cost."),
     "spent": ("deploy.spent_command:spent", "Tell what clients have spent of their budgets."),
     "estimate": ("deploy.estimate_group:estimate", "Estimate frequencies from counts; nothing connects."),

@@ -1,13 +1,16 @@
 """`deniable replay`."""
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from aggregator.replay import ReplayError
+from aggregator.deployment import Deployment
+from aggregator.maintenance import accept_loss
+from aggregator.rebuild import rebuild
+from aggregator.replay import Comparison, ReplayError
 from aggregator.replay import replay as recount
-from deploy import topic_setup
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
 from deploy.deployment import deployment_of
@@ -22,24 +25,71 @@ from deploy.deployment import deployment_of
     metavar="SECONDS",
     help="How long the workers may take to count what is in the log.",
 )
+@click.option(
+    "--rebuild",
+    "is_rebuild",
+    is_flag=True,
+    help="First count all that the log holds into an empty state topic. Stop all workers before.",
+)
+@click.option(
+    "--accept-loss",
+    "is_loss_accepted",
+    is_flag=True,
+    help="Instead, let counting go on where records were deleted before they were counted.",
+)
 @config_option
 @servers_option
-def replay(wait: float, config: Path, bootstrap_servers: str | None) -> int:
-    """Recount the log from offset 0 and compare with the stored counts; exit status 1 unless equal.
+def replay(
+    wait: float, is_rebuild: bool, is_loss_accepted: bool, config: Path, bootstrap_servers: str | None
+) -> int:
+    """Recount the log and compare with the stored counts; exit status 1 unless equal.
 
-    Waits until the workers have counted what is in the log when it begins.
+    Waits until the workers have counted what is in the log when it begins. Where the log no longer begins at
+    offset 0, windows that may lack records are not compared.
 
     Example: deniable replay
     """
-    loaded = load(config, bootstrap_servers)
-    topic_setup.require(loaded.kafka.bootstrap_servers, loaded.topics)
-    found = asyncio.run(recount(deployment_of(loaded), wait))
-    windows = len(found.counts.windows())
+    if is_rebuild and is_loss_accepted:
+        raise click.UsageError("give either --rebuild or --accept-loss")
+    deployment = deployment_of(load(config, bootstrap_servers))
+    if is_loss_accepted:
+        _accept_loss(deployment)
+        return 0
+    if is_rebuild:
+        _rebuild(deployment)
+    return _compare(asyncio.run(recount(deployment, wait)))
+
+
+def _accept_loss(deployment: Deployment) -> None:
+    lost = asyncio.run(accept_loss(deployment))
+    for partition, offsets in lost.items():
+        click.echo(
+            f"partition {partition}: {offsets} offsets were deleted uncounted; counting goes on behind them"
+        )
+    if not lost:
+        click.echo("nothing is lost: every ledger stands within the log")
+
+
+def _rebuild(deployment: Deployment) -> None:
+    for partition, records in asyncio.run(rebuild(deployment)).items():
+        click.echo(f"partition {partition}: {records} records counted again", err=True)
+
+
+def _compare(found: Comparison) -> int:
+    windows = sum(window[1] >= found.whole_from for window in found.counts.windows())
     click.echo(
         f"{found.records} records recounted; {windows} windows and {found.finals} final estimates compared",
         err=True,
     )
+    if found.whole_from:
+        since = datetime.fromtimestamp(found.whole_from, UTC).isoformat(timespec="seconds")
+        left_out = len(found.counts.windows()) - windows
+        click.echo(
+            f"{left_out} windows before {since} were not compared: records of them may be deleted", err=True
+        )
     if found.records and not windows and not found.difference:
-        raise ReplayError("nothing to compare: no window of the log is still kept (retention_seconds)")
+        raise ReplayError(
+            "nothing to compare: no window of the log is still kept (retention_seconds) with all its records"
+        )
     click.echo(f"difference: {found.difference}")
     return 0 if found.difference == 0 else 1

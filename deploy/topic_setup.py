@@ -9,7 +9,9 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
+from aggregator.rows import Genesis
 from aggregator.topics import Topics
+from deploy import genesis
 from deploy.addresses import probe
 
 RECORD_BYTES = 1_048_588  # Kafka's own default; packs and rows stay below it
@@ -49,7 +51,7 @@ def plan(topics: Topics) -> list[TopicPlan]:
 
 
 def create(bootstrap_servers: str, topics: Topics, replication_factor: int) -> list[str]:
-    """Make the topics that are absent, unless a present one has another number of partitions.
+    """Make the topics that are absent, and note in a new `state` which log it counts.
 
     Returns
     -------
@@ -57,7 +59,8 @@ def create(bootstrap_servers: str, topics: Topics, replication_factor: int) -> l
 
     Raises
     ------
-    TopicError when a present one does not fit, or the broker refuses.
+    TopicError when a present one does not fit, when `state` was deleted (it is made, and must be rebuilt),
+    or when the broker refuses.
     """
     with _admin(bootstrap_servers) as admin:
         wanted = {
@@ -74,6 +77,12 @@ def create(bootstrap_servers: str, topics: Topics, replication_factor: int) -> l
         if absent:
             _create(admin, {name: wanted[name] for name in absent})
         _refuse(_findings(admin, topics))
+        made = topics.reports in absent
+        if not genesis.begin(admin, bootstrap_servers, topics, reports_made=made):
+            raise TopicError(
+                f"topic {topics.state} is empty, and {topics.group} has counted {topics.reports} before: to "
+                f"count again what that holds, stop all workers and run deniable replay --rebuild"
+            )
     return absent
 
 
@@ -93,9 +102,11 @@ def check(bootstrap_servers: str, topics: Topics) -> list[str]:
         return _findings(admin, topics)
 
 
-def require(bootstrap_servers: str, topics: Topics) -> None:
-    """Check that all topics are there and fit; TopicError with a line for each finding."""
-    _refuse(check(bootstrap_servers, topics))
+def require(bootstrap_servers: str, topics: Topics) -> Genesis:
+    """Identity of the log, if all topics are there and fit; TopicError with a line for each finding."""
+    with _admin(bootstrap_servers) as admin:
+        _refuse(_findings(admin, topics))
+        return genesis.log_of(admin, topics)
 
 
 def _refuse(findings: list[str]) -> None:

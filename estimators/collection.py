@@ -33,6 +33,7 @@ class Collection:
     grace_seconds : how long after its end a window still takes reports, seconds of log append time, >= 0.
     retention_seconds : how long after that its counts are kept, seconds, >= 0.
     minimum_reports : a window with fewer reports is not published.
+    window_packs : packs of one window that each partition takes, >= 1.
 
     Raises
     ------
@@ -49,6 +50,7 @@ class Collection:
     grace_seconds: int = 30
     retention_seconds: int = 3600
     minimum_reports: int = 100
+    window_packs: int = 4_000_000
 
     def __post_init__(self) -> None:
         if self.memoize and isinstance(self.mechanism, TwoStepBits) and self.epsilon_inf == math.inf:

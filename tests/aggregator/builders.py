@@ -6,17 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator import estimate_record, rows
-from aggregator.acceptance import Acceptance, Accepted
+from aggregator import estimate_record, row_keys, rows
+from aggregator.acceptance import Accepted
 from aggregator.counting import count_pack
+from aggregator.deployment import Deployment
 from aggregator.estimate_record import EstimateRecord
 from aggregator.estimator import Estimator
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import Outgoing
 from aggregator.merge import WindowCounts
 from aggregator.metrics import WorkerMetrics
+from aggregator.row_keys import Window
 from aggregator.row_reader import Record, RowReader
-from aggregator.rows import Window
+from aggregator.terms import terms_of
 from aggregator.topics import Topics
 from estimators.collection import Collection
 from estimators.krr import KRR
@@ -48,6 +50,10 @@ PLACE = Collection(
     minimum_reports=6,
 )
 COLLECTIONS = {collection.fingerprint: collection for collection in (FRUIT, PLACE)}
+TERMS = {fingerprint: terms_of(collection) for fingerprint, collection in COLLECTIONS.items()}
+LOG = rows.Genesis(bytes(range(16)), PARTITIONS)
+DEPLOYMENT = Deployment("", TOPICS, LOG, COLLECTIONS, 1)
+GENESIS = (row_keys.encode_key(row_keys.SingleKey.GENESIS), rows.encode_genesis(LOG))
 
 
 def pack_of(
@@ -87,7 +93,10 @@ def record_of(
 
 
 def new_ledger(partition: int = 0) -> Ledger:
-    return Ledger(Acceptance(COLLECTIONS, partition, PARTITIONS))
+    """An empty ledger that was opened with the two collections."""
+    ledger = Ledger(partition, PARTITIONS)
+    ledger.agree(COLLECTIONS, 1)
+    return ledger
 
 
 def counted_pack(collection: Collection, reports: Sequence[int]) -> Accepted:
@@ -108,7 +117,7 @@ def estimate_of(collection: Collection = FRUIT) -> EstimateRecord:
 
 
 def ids_of(ledger: Ledger) -> dict[tuple[int, int], set[bytes]]:
-    return {window: set(ids) for window, ids in ledger.ids.items()}
+    return {window: set(ids) for window, ids in ledger.ids.by_window.items()}
 
 
 def tallies_of(ledger: Ledger) -> dict[tuple[int, int, int], tuple[list[int], int, int]]:
@@ -117,7 +126,20 @@ def tallies_of(ledger: Ledger) -> dict[tuple[int, int, int], tuple[list[int], in
 
 
 def new_estimator(published: Mapping[Window, rows.Published] | None = None) -> Estimator:
-    return Estimator(COLLECTIONS, PARTITIONS, published or {}, WorkerMetrics(COLLECTIONS))
+    """An estimator that knows the terms of all partitions."""
+    made = Estimator(COLLECTIONS, PARTITIONS, published or {}, WorkerMetrics(COLLECTIONS))
+    for source in range(PARTITIONS):
+        for key, value in terms_rows(source):
+            made.take(key, value)
+    return made
+
+
+def terms_rows(source: int) -> list[tuple[bytes, bytes]]:
+    """Rows of `counts` that tell the terms of one partition."""
+    return [
+        (row_keys.with_source(row_keys.encode_key(row_keys.TermsKey(name)), source), rows.encode_terms(terms))
+        for name, terms in TERMS.items()
+    ]
 
 
 def estimate_due(estimator: Estimator) -> None:

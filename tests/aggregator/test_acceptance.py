@@ -5,22 +5,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from builders import COLLECTIONS, FRUIT, PARTITIONS, PLACE, T0, ids_of, new_ledger, pack_of, record_of
+from builders import COLLECTIONS, FRUIT, PARTITIONS, PLACE, T0, TERMS, ids_of, new_ledger, pack_of, record_of
 
-from aggregator.acceptance import EARLY_SECONDS, REASONS, Acceptance, Accepted, Rejection
+from aggregator.acceptance import REASONS, Acceptance, Accepted, Rejection
+from aggregator.terms import EARLY_SECONDS, terms_of
 from producers import wire
 
 NOW_MS = T0 * 1000
 CLOSES_MS = FRUIT.closes_at(T0) * 1000
+FEW = {name: terms_of(replace(collection, window_packs=2)) for name, collection in COLLECTIONS.items()}
 Seen = Mapping[tuple[int, int], set[bytes]]
 
 
 def accept(
     record: bytes, append_ms: int = NOW_MS, watermark_ms: int | None = None, seen: Seen | None = None
 ) -> Accepted:
-    acceptance = Acceptance(COLLECTIONS, 0, PARTITIONS, window_packs=2)
     watermark = append_ms if watermark_ms is None else watermark_ms
-    return acceptance.accept(record, append_ms, watermark, seen or {})
+    return Acceptance(FEW, 0, PARTITIONS).accept(7, record, append_ms, watermark, seen or {})
 
 
 def reject(
@@ -131,7 +132,7 @@ def test_a_pack_of_a_bad_value_leaves_no_trace_but_the_reason() -> None:
 
 def test_each_partition_takes_its_own_packs() -> None:
     for partition in range(PARTITIONS):
-        acceptance = Acceptance(COLLECTIONS, partition, PARTITIONS)
-        assert acceptance.accept(record_of(number=7, partition=partition), NOW_MS, NOW_MS, {})
+        acceptance = Acceptance(TERMS, partition, PARTITIONS)
+        assert acceptance.accept(0, record_of(number=7, partition=partition), NOW_MS, NOW_MS, {})
         with pytest.raises(Rejection, match=r"^misrouted$"):
-            acceptance.accept(record_of(partition=(partition + 1) % PARTITIONS), NOW_MS, NOW_MS, {})
+            acceptance.accept(0, record_of(partition=(partition + 1) % PARTITIONS), NOW_MS, NOW_MS, {})

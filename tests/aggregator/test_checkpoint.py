@@ -16,7 +16,7 @@ from builders import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator import estimate_record, rows
+from aggregator import estimate_record, row_keys, rows
 from aggregator.checkpoint import compose
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import Outgoing
@@ -45,7 +45,7 @@ def test_counts_come_before_progress_and_progress_goes_to_every_partition() -> N
     ledger = counted(record_of(), record_of(PLACE))
     records = compose(ledger, new_estimator(), TOPICS, NOW_MS + 7)
     progress = rows.encode_progress(rows.Progress(2, NOW_MS, NOW_MS + 7))
-    key = rows.with_source(b"P", 0)
+    key = row_keys.with_source(b"P", 0)
     kinds = [record.key[:1] for record in records if record.topic == TOPICS.counts and record.key]
     assert kinds == [b"C", b"C", *[b"P"] * PARTITIONS]
     assert [record for record in records if record.key == key] == [
@@ -58,8 +58,8 @@ def test_each_collection_has_its_partition_of_counts() -> None:
     ledger = counted(record_of(), record_of(PLACE))
     for record in compose(ledger, new_estimator(), TOPICS, NOW_MS):
         if record.topic == TOPICS.counts and record.key and record.key[:1] == b"C":
-            key, source = rows.split_source(record.key)
-            assert isinstance(key, rows.CountKey)
+            key, source = row_keys.split_source(record.key)
+            assert isinstance(key, row_keys.CountKey)
             assert (record.partition, source) == (key.fingerprint % PARTITIONS, 0)
 
 
@@ -87,14 +87,14 @@ def test_what_dies_leaves_counts_in_the_same_transaction_after_progress() -> Non
     gone = {record.key: record for record in records if record.value is None}
     home = TOPICS.counts_partition(FRUIT.fingerprint)
     for key in (
-        rows.CountKey(FRUIT.fingerprint, T0, 0, 0),
-        rows.RejectedKey(FRUIT.fingerprint, T0, "duplicate"),
+        row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0),
+        row_keys.RejectedKey(FRUIT.fingerprint, T0, "duplicate"),
     ):
-        data = rows.encode_key(key)
+        data = row_keys.encode_key(key)
         assert gone.pop(data) == Outgoing(TOPICS.state, 0, data, None)
-        data = rows.with_source(data, 0)
+        data = row_keys.with_source(data, 0)
         assert gone.pop(data) == Outgoing(TOPICS.counts, home, data, None)
-    assert [type(rows.decode_key(key or b"")) for key in gone] == [rows.IdsKey]
+    assert [type(row_keys.decode_key(key or b"")) for key in gone] == [row_keys.IdsKey]
     counts = [(record.key or b"", record.value) for record in records if record.topic == TOPICS.counts]
     assert [value is None for _, value in counts] == [False] * (len(counts) - 2) + [True] * 2
     assert counts[-3][0][:1] == b"P"
@@ -121,20 +121,20 @@ def test_an_estimate_leaves_with_its_note_and_the_note_with_the_window() -> None
     estimator, ledger = new_estimator(), counted(record_of(reports=[0, 1, 2] * 5))
     window = (FRUIT.fingerprint, T0)
     for key, value in ledger.drain_unpublished():
-        estimator.take(rows.with_source(rows.encode_key(key), 0), value)
+        estimator.take(row_keys.with_source(row_keys.encode_key(key), 0), value)
     estimate_due(estimator)
     records = compose(ledger, estimator, TOPICS, None)
     record = next(record for record in records if record.topic == TOPICS.estimates)
     estimate = estimate_record.decode(record.value or b"")
     assert (record.partition, record.key) == (None, b"fruit/%d" % T0)
     assert (estimate.reports, estimate.revision, estimate.final) == (15, 1, False)
-    note = rows.encode_key(rows.PublishedKey(*window))
+    note = row_keys.encode_key(row_keys.PublishedKey(*window))
     expected = Outgoing(TOPICS.state, 0, note, rows.encode_published(rows.Published(1, False)))
     assert expected in records
     assert all(record.key != note for record in compose(ledger, estimator, TOPICS, None))
 
     estimator.caught_up = True
-    estimator.take(rows.with_source(rows.encode_key(rows.CountKey(*window, 0, 0)), 0), None)
+    estimator.take(row_keys.with_source(row_keys.encode_key(row_keys.CountKey(*window, 0, 0)), 0), None)
     counted(b"no pack", append_ms=DEAD_MS, ledger=ledger)
     assert Outgoing(TOPICS.state, 0, note, None) in compose(ledger, estimator, TOPICS, DEAD_MS)
 
@@ -153,7 +153,7 @@ def test_rows_and_progress_of_counts_agree(steps: list[tuple[int, bool, bool]]) 
             if record.topic == TOPICS.counts and record.key:
                 merged.apply(record.key, record.value)
         if publish:
-            alive = {key[:2] for key, _ in ledger.counted() if not isinstance(key, rows.SingleKey)}
+            alive = {key[:2] for key, _ in ledger.counted() if not isinstance(key, row_keys.SingleKey)}
             assert set(merged.windows()) == alive
             for window_key in alive - {(0, 0)}:
                 mine = [tally for key, tally in ledger.tallies.items() if key[:2] == window_key]

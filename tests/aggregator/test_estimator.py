@@ -19,10 +19,11 @@ from builders import (
 from structlog.testing import capture_logs
 
 from aggregator import estimator as estimator_module
-from aggregator import rows
+from aggregator import row_keys, rows
 from aggregator.estimator import Estimator
+from aggregator.row_keys import Window
 from aggregator.row_reader import Record
-from aggregator.rows import Published, Window
+from aggregator.rows import Published
 
 FRUITS = (FRUIT.fingerprint, T0)
 CLOSES_MS = FRUIT.closes_at(T0) * 1000
@@ -38,9 +39,9 @@ def count(
 ) -> None:
     """Let a partition publish its counts of the window, as of so many packs."""
     collection = FRUIT if len(counts) == FRUIT.width else PLACE
-    key = rows.encode_key(rows.CountKey(collection.fingerprint, T0, cohort, 0))
+    key = row_keys.encode_key(row_keys.CountKey(collection.fingerprint, T0, cohort, 0))
     counters = rows.Counters(max(counts) * 2, packs, np.array(counts, dtype=np.int64))
-    estimator.take(rows.with_source(key, source), rows.encode_counters(counters))
+    estimator.take(row_keys.with_source(key, source), rows.encode_counters(counters))
 
 
 def close(
@@ -49,7 +50,7 @@ def close(
     """Let partitions (all of them when none is named) publish how far they are closed."""
     for source in sources or range(PARTITIONS):
         row = progress_row(1, watermark_ms, closed_until_ms)
-        estimator.take(rows.with_source(b"P", source), row)
+        estimator.take(row_keys.with_source(b"P", source), row)
 
 
 def published(estimator: Estimator) -> list[tuple[int, bool]]:
@@ -132,8 +133,8 @@ def test_no_estimate_is_made_of_what_a_partition_has_begun_to_delete() -> None:
     count(estimator, packs=2, source=3)
     assert published(estimator) == [(7, False)]
     close(estimator, DIES_MS + 1, 0, 1, 2, watermark_ms=DIES_MS + 1)
-    key = rows.encode_key(rows.CountKey(*FRUITS, 0, 0))
-    estimator.take(rows.with_source(key, 0), None)
+    key = row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0))
+    estimator.take(row_keys.with_source(key, 0), None)
     count(estimator, packs=9, source=3)
     close(estimator, DIES_MS + 1, 3)
     assert published(estimator) == []
@@ -159,18 +160,18 @@ def test_too_few_reports_are_not_published_until_there_are_more() -> None:
 
 def test_counts_of_an_unknown_collection_are_left_alone() -> None:
     estimator = new_estimator()
-    key = rows.CountKey(replace(FRUIT, name="stranger").fingerprint, T0, 0, 0)
+    key = row_keys.CountKey(replace(FRUIT, name="stranger").fingerprint, T0, 0, 0)
     counters = rows.Counters(9, 1, np.full(4, 9))
-    estimator.take(rows.with_source(rows.encode_key(key), 0), rows.encode_counters(counters))
+    estimator.take(row_keys.with_source(row_keys.encode_key(key), 0), rows.encode_counters(counters))
     assert estimator.due() == []
 
 
 def test_the_oldest_window_is_estimated_first() -> None:
     estimator = new_estimator()
     for start in (T0 + 20, T0, T0 + 10):
-        key = rows.encode_key(rows.CountKey(FRUIT.fingerprint, start, 0, 0))
+        key = row_keys.encode_key(row_keys.CountKey(FRUIT.fingerprint, start, 0, 0))
         row = rows.encode_counters(rows.Counters(9, 1, np.array([3, 3, 3, 0])))
-        estimator.take(rows.with_source(key, 0), row)
+        estimator.take(row_keys.with_source(key, 0), row)
     assert [window[1] for window, _ in estimator.due()] == [T0, T0 + 10, T0 + 20]
 
 
@@ -201,9 +202,9 @@ def test_of_two_estimates_between_checkpoints_the_newer_leaves() -> None:
 def test_counts_that_no_estimate_fits_are_counted_and_logged() -> None:
     """More set bits than reports: nothing that a ledger counted, but a row that was tampered with."""
     estimator = new_estimator()
-    key = rows.encode_key(rows.CountKey(PLACE.fingerprint, T0, 0, 0))
+    key = row_keys.encode_key(row_keys.CountKey(PLACE.fingerprint, T0, 0, 0))
     counters = rows.Counters(7, 1, np.full(16, 8))
-    estimator.take(rows.with_source(key, 0), rows.encode_counters(counters))
+    estimator.take(row_keys.with_source(key, 0), rows.encode_counters(counters))
     with capture_logs() as logs:
         estimate_due(estimator)
     assert estimator.drain() == []
@@ -222,7 +223,7 @@ def test_notes_are_forgotten_when_the_counts_are_gone_everywhere() -> None:
     estimator.caught_up = True
     count(estimator, source=1)
     assert estimator.forgotten(DIES_MS + 1) == []
-    estimator.take(rows.with_source(rows.encode_key(rows.CountKey(*FRUITS, 0, 0)), 1), None)
+    estimator.take(row_keys.with_source(row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0)), 1), None)
     assert estimator.forgotten(DIES_MS) == []
     assert list(estimator.forgotten(DIES_MS + 1)) == [FRUITS]
     assert estimator.forgotten(DIES_MS + 1) == []
@@ -240,9 +241,9 @@ def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(estimator_module, "ESTIMATE_SECONDS", 0.0)
     log = MemoryLog()
     for source in range(PARTITIONS):
-        key = rows.encode_key(rows.CountKey(*FRUITS, 0, 0))
+        key = row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0))
         counters = rows.Counters(9, 1, np.array([4, 3, 2, 0]))
-        log.append("counts", 0, rows.encode_counters(counters), rows.with_source(key, source))
+        log.append("counts", 0, rows.encode_counters(counters), row_keys.with_source(key, source))
     estimator = new_estimator()
     reader = log.reader("", "counts", 0)
     everything = reader.poll

@@ -11,19 +11,14 @@ import pytest
 from faults import Load, Workers, configure, pause, recount
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
-from aggregator.owner import Deployment
+from aggregator.deployment import Deployment
 from aggregator.replay import Comparison, _ledger_claim, replay
 from deploy.collection_file import Configuration
+from deploy.deployment import deployment_of
 from tests.deploy.processes import wait_until
 
 SESSION_SECONDS = 10  # after which the group takes a silent worker for dead
 PACKS_PER_SECOND = 400
-
-
-def deployment_of(configuration: Configuration) -> Deployment:
-    return Deployment(
-        configuration.kafka.bootstrap_servers, configuration.topics, configuration.by_fingerprint()
-    )
 
 
 def stored(comparison: Comparison, configuration: Configuration) -> dict[tuple[int, int], Counter[int]]:

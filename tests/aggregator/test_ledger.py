@@ -3,7 +3,7 @@
 import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -22,9 +22,8 @@ from builders import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator import rows
-from aggregator.acceptance import Acceptance
-from aggregator.ledger import Ledger, Refusal, UnknownFingerprint
+from aggregator import row_keys, rows
+from aggregator.ledger import Ledger, Refusal
 from estimators.collection import Collection
 from producers import wire
 
@@ -155,7 +154,7 @@ class Stores:
 
     def take(self, ledger: Ledger, publish: bool = True) -> None:
         for dead in ledger.dead():
-            self.counts.pop(rows.encode_key(dead), None)
+            self.counts.pop(row_keys.encode_key(dead), None)
         drained = ledger.drain()
         assert len({key for key, _ in drained}) == len(drained)
         for key, value in drained:
@@ -163,7 +162,7 @@ class Stores:
             assert value is not None or key in self.state or key[:1] != b"I", "ids were never stored"
             _put(self.state, key, value)
         for changed, value in ledger.drain_unpublished() if publish else []:
-            _put(self.counts, rows.encode_key(changed), value)
+            _put(self.counts, row_keys.encode_key(changed), value)
         self.state[b"P"] = progress_row(ledger.position, ledger.watermark_ms)
         assert (ledger.drain(), ledger.dead()) == ([], [])
         assert not publish or ledger.drain_unpublished() == []
@@ -171,7 +170,7 @@ class Stores:
     def restored(self) -> Ledger:
         """From the rows in whatever order they lie: here, the newest first."""
         ledger = new_ledger()
-        ledger.restore([(rows.decode_key(key), self.state[key]) for key in reversed(self.state)])
+        ledger.restore([(row_keys.decode_key(key), self.state[key]) for key in reversed(self.state)])
         return ledger
 
 
@@ -205,7 +204,7 @@ def test_a_restart_at_any_point_changes_nothing(log: list[Event], data: st.DataO
     steady_stores.take(steady)
     assert all_of(stores.restored()) == all_of(steady_stores.restored()) == all_of(steady)
     assert stores.counts == steady_stores.counts
-    assert stores.counts == {rows.encode_key(key): value for key, value in steady.counted()}
+    assert stores.counts == {row_keys.encode_key(key): value for key, value in steady.counted()}
 
 
 @given(logs())
@@ -250,40 +249,36 @@ def test_ids_die_with_grace_and_counts_with_retention() -> None:
     ledger.drain()
     for at_ms, kept in [(15_000, ["C", "C", "I", "R"]), (15_001, ["C", "C", "R"]), (35_001, [])]:
         ledger.apply(ledger.position, T0 * 1000 + at_ms, b"no pack")
-        alive = [rows.encode_key(key)[:1].decode() for key, _ in ledger.counted() if key != MALFORMED]
-        assert sorted(alive + ["I"] * (window in ledger.ids)) == kept
-    gone = [rows.decode_key(key) for key, value in ledger.drain() if value is None]
+        alive = [row_keys.encode_key(key)[:1].decode() for key, _ in ledger.counted() if key != MALFORMED]
+        assert sorted(alive + ["I"] * (window in ledger.ids.by_window)) == kept
+    gone = [row_keys.decode_key(key) for key, value in ledger.drain() if value is None]
     assert [type(key).__name__ for key in gone] == ["IdsKey", "CountKey", "CountKey", "RejectedKey"]
-    assert {key[:2] for key in gone if not isinstance(key, rows.SingleKey)} == {window}
+    assert {key[:2] for key in gone if not isinstance(key, row_keys.SingleKey)} == {window}
 
 
-MALFORMED = rows.RejectedKey(0, 0, "malformed")
+MALFORMED = row_keys.RejectedKey(0, 0, "malformed")
 
 
-def test_rows_of_an_unknown_collection_are_refused() -> None:
+def test_rows_without_terms_are_refused() -> None:
     ledger, stores = new_ledger(), Stores()
     ledger.apply(0, T0 * 1000, record_of())
     stores.take(ledger)
-    other = replace(FRUIT, window_seconds=20)
-    reader = Ledger(Acceptance({other.fingerprint: other}, 3, 4))
-    with pytest.raises(UnknownFingerprint) as caught:
-        reader.restore([(rows.decode_key(key), value) for key, value in stores.state.items()])
-    assert str(caught.value) == (
-        f"partition 3 holds counts of a collection (fingerprint {FRUIT.fingerprint:016x}) that the "
-        "collection file lacks or defines differently; put it back as it was, or set another "
-        "kafka.topic_prefix to begin anew"
-    )
+    with pytest.raises(rows.RowError) as caught:
+        Ledger(3, 4).restore(
+            [(row_keys.decode_key(key), value) for key, value in stores.state.items() if key[:1] != b"T"]
+        )
+    assert str(caught.value) == f"rows of fingerprint {FRUIT.fingerprint:016x} have no terms beside them"
 
 
 def test_rows_of_a_newer_version_are_refused() -> None:
     with pytest.raises(rows.RowError, match=r"^row version must be 1, got 2; a newer deniable wrote it$"):
-        new_ledger().restore([(rows.SingleKey.PROGRESS, b"\x02" + progress_row()[1:])])
+        new_ledger().restore([(row_keys.SingleKey.PROGRESS, b"\x02" + progress_row()[1:])])
 
 
 def test_a_row_with_too_few_counters_is_refused() -> None:
     row = rows.encode_counters(rows.Counters(1, 1, np.zeros(FRUIT.width - 1, dtype=np.int64)))
     with pytest.raises(rows.RowError, match=rf"^counter row must hold {FRUIT.width} counters, got 3$"):
-        new_ledger().restore([(rows.CountKey(FRUIT.fingerprint, T0, 0, 0), row)])
+        new_ledger().restore([(row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0), row)])
 
 
 def test_memory_stays_flat_over_2000_windows() -> None:

@@ -4,19 +4,19 @@ import random
 
 import numpy as np
 import pytest
-from builders import FRUIT, PARTITIONS, PLACE, T0, new_ledger, progress_row, record_of
+from builders import FRUIT, PARTITIONS, PLACE, T0, new_ledger, progress_row, record_of, terms_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator import rows
+from aggregator import row_keys, rows
 from aggregator.ledger import Row
 from aggregator.merge import MergedCounts
 from estimators.collection import Collection
 
-PROGRESS = rows.encode_key(rows.SingleKey.PROGRESS)
+PROGRESS = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
 
 
-def published(partition: int, seed: int) -> tuple[list[Row], dict[rows.Key, bytes]]:
+def published(partition: int, seed: int) -> tuple[list[Row], dict[row_keys.Key, bytes]]:
     """What one partition publishes over two windows, keys with their source, and its rows at the end."""
     source, ledger, records = random.Random(seed), new_ledger(partition), []
     for number in range(source.randrange(8)):
@@ -26,9 +26,9 @@ def published(partition: int, seed: int) -> tuple[list[Row], dict[rows.Key, byte
         record = record_of(collection, window, number, reports, cohort, partition)
         ledger.apply(number, T0 * 1000, record)
         for key, value in ledger.drain_unpublished():
-            records.append((rows.with_source(rows.encode_key(key), partition), value))
+            records.append((row_keys.with_source(row_keys.encode_key(key), partition), value))
         records.append(
-            (rows.with_source(PROGRESS, partition), progress_row(ledger.position, 0, T0 * 1000 + number))
+            (row_keys.with_source(PROGRESS, partition), progress_row(ledger.position, 0, T0 * 1000 + number))
         )
     return records, dict(ledger.counted())
 
@@ -42,7 +42,7 @@ def test_any_interleaving_of_the_sources_gives_the_sum(source: random.Random) ->
         records, counted = published(partition, source.randrange(1000))
         queues.append(records)
         for key, value in counted.items():
-            if isinstance(key, rows.CountKey):
+            if isinstance(key, row_keys.CountKey):
                 collection = FRUIT if key.fingerprint == FRUIT.fingerprint else PLACE
                 counters = rows.decode_counters(value)
                 expected[collection][key.cohort] += counters.counts
@@ -62,9 +62,9 @@ def test_any_interleaving_of_the_sources_gives_the_sum(source: random.Random) ->
 def counters_row(
     collection: Collection, source: int, counts: list[int], packs: int = 1, window: int = T0
 ) -> tuple[bytes, bytes]:
-    key = rows.encode_key(rows.CountKey(collection.fingerprint, window, 0, 0))
+    key = row_keys.encode_key(row_keys.CountKey(collection.fingerprint, window, 0, 0))
     counters = rows.Counters(sum(counts), packs, np.array(counts, dtype=np.int64))
-    return rows.with_source(key, source), rows.encode_counters(counters)
+    return row_keys.with_source(key, source), rows.encode_counters(counters)
 
 
 def test_a_newer_row_takes_the_place_of_the_older() -> None:
@@ -82,9 +82,9 @@ def test_pages_are_put_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger, merged = new_ledger(), MergedCounts()
     for number, reports in enumerate([[0, 1], [3, 3, 3]]):
         ledger.apply(number, T0 * 1000, record_of(number=number, reports=reports))
-    changed = [(rows.encode_key(key), value) for key, value in ledger.drain_unpublished()]
-    keys = [merged.apply(rows.with_source(key, 0), value) for key, value in changed]
-    assert keys == [(FRUIT.fingerprint, T0)] * 2
+    changed = [(row_keys.encode_key(key), value) for key, value in ledger.drain_unpublished()]
+    windows = [merged.apply(row_keys.with_source(key, 0), value) for key, value in changed]
+    assert windows == [None] * 2 + [(FRUIT.fingerprint, T0)] * 2  # terms come first
     totals = merged.totals((FRUIT.fingerprint, T0), FRUIT)
     assert (totals.counts.tolist(), totals.reports, totals.packs) == ([[1, 1, 0, 3]], 5, 2)
     assert merged.packs((FRUIT.fingerprint, T0)) == 2
@@ -92,7 +92,7 @@ def test_pages_are_put_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_tombstones_delete_one_row_and_the_last_one_the_window() -> None:
     merged, window = MergedCounts(), (FRUIT.fingerprint, T0)
-    refused = rows.with_source(rows.encode_key(rows.RejectedKey(*window, "duplicate")), 1)
+    refused = row_keys.with_source(row_keys.encode_key(row_keys.RejectedKey(*window, "duplicate")), 1)
     for key, value in [counters_row(FRUIT, 0, [1] * 4), counters_row(FRUIT, 1, [2] * 4)]:
         merged.apply(key, value)
     merged.apply(refused, rows.encode_rejected(6))
@@ -116,31 +116,36 @@ def test_windows_come_oldest_first() -> None:
 def test_closed_until_needs_every_partition() -> None:
     merged = MergedCounts()
     for source, closed_until_ms in enumerate([900, 700, 800]):
-        assert merged.apply(rows.with_source(PROGRESS, source), progress_row(1, 5, closed_until_ms)) is None
+        assert (
+            merged.apply(row_keys.with_source(PROGRESS, source), progress_row(1, 5, closed_until_ms)) is None
+        )
     assert merged.closed_until_ms(4) == 0
-    merged.apply(rows.with_source(PROGRESS, 3), progress_row(1, 5, 750))
+    merged.apply(row_keys.with_source(PROGRESS, 3), progress_row(1, 5, 750))
     assert merged.closed_until_ms(4) == 700
-    merged.apply(rows.with_source(PROGRESS, 1), progress_row(1, 5, 1000))
+    merged.apply(row_keys.with_source(PROGRESS, 1), progress_row(1, 5, 1000))
     assert merged.closed_until_ms(4) == 750
 
 
 def test_a_window_dies_when_any_partition_is_past_it() -> None:
     merged, window = MergedCounts(), (FRUIT.fingerprint, T0)
-    assert not merged.is_dying(window, FRUIT)
+    for source in range(PARTITIONS):
+        for key, value in terms_rows(source):
+            assert merged.apply(key, value) is None
+    assert not merged.is_dying(window)
     for watermark_ms, dying in [((T0 + 35) * 1000, False), ((T0 + 35) * 1000 + 1, True)]:
-        merged.apply(rows.with_source(PROGRESS, 2), progress_row(1, watermark_ms, 0))
-        merged.apply(rows.with_source(PROGRESS, 3), progress_row(1, T0 * 1000, 0))
-        assert merged.is_dying(window, FRUIT) == dying
+        merged.apply(row_keys.with_source(PROGRESS, 2), progress_row(1, watermark_ms, 0))
+        merged.apply(row_keys.with_source(PROGRESS, 3), progress_row(1, T0 * 1000, 0))
+        assert merged.is_dying(window) == dying
 
 
 @pytest.mark.parametrize(
     ("key", "name"),
     [
-        (rows.IdsKey(FRUIT.fingerprint, T0, 1), "IdsKey"),
-        (rows.PublishedKey(FRUIT.fingerprint, T0), "PublishedKey"),
-        (rows.SingleKey.OWNER, "SingleKey"),
+        (row_keys.IdsKey(FRUIT.fingerprint, T0, 1), "IdsKey"),
+        (row_keys.PublishedKey(FRUIT.fingerprint, T0), "PublishedKey"),
+        (row_keys.SingleKey.OWNER, "SingleKey"),
     ],
 )
-def test_what_belongs_to_the_state_topic_is_refused(key: rows.Key, name: str) -> None:
+def test_what_belongs_to_the_state_topic_is_refused(key: row_keys.Key, name: str) -> None:
     with pytest.raises(rows.RowError, match=f"^a {name} has no place in the counts topic$"):
-        MergedCounts().apply(rows.with_source(rows.encode_key(key), 0), b"")
+        MergedCounts().apply(row_keys.with_source(row_keys.encode_key(key), 0), b"")

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 
 import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaError
-from builders import COLLECTIONS, FRUIT, T0, TOPICS, MemoryLog, progress_row, record_of
+from builders import COLLECTIONS, DEPLOYMENT, FRUIT, GENESIS, T0, TOPICS, MemoryLog, progress_row, record_of
 
 from aggregator import estimator as estimator_module
 from aggregator import owner as owner_module
-from aggregator import rows
+from aggregator import row_keys, rows
 from aggregator.chain import Chain
 from aggregator.ledger_store import LedgerStore, Outgoing
 from aggregator.metrics import WorkerMetrics
-from aggregator.owner import CLOCK_SKEW_MILLISECONDS, Deployment, Owner, RecordsLost
+from aggregator.owner import CLOCK_SKEW_MILLISECONDS, Owner, RecordsLost
 from aggregator.owners import Owners
 from aggregator.row_reader import fold
 from aggregator.topics import Topics
@@ -28,6 +28,8 @@ class Broker:
 
     def __init__(self) -> None:
         self.log = MemoryLog()
+        self.log.append(TOPICS.state, 0, GENESIS[1], GENESIS[0])
+        self.group_offset: int | None = None
         self.now_ms = NOW_MS
         self.failures: list[Exception] = []
         self.while_committing: Callable[[], None] = lambda: None
@@ -40,11 +42,11 @@ class Broker:
         """In place of the class LedgerStore."""
         return self
 
-    async def open(self) -> list[tuple[rows.Key, bytes]]:
+    async def open(self) -> list[tuple[row_keys.Key, bytes]]:
         found: dict[bytes, bytes] = {}
         for record in self.log.partition(TOPICS.state, 0):
             fold(found, record)
-        return [(rows.decode_key(key), value) for key, value in found.items()]
+        return [(row_keys.decode_key(key), value) for key, value in found.items()]
 
     async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
         self.while_committing()
@@ -56,6 +58,9 @@ class Broker:
         self.log.extend(self.transactions[-1])
         return self.now_ms
 
+    async def committed(self) -> int | None:
+        return self.group_offset
+
     async def close(self) -> None:
         pass
 
@@ -65,7 +70,8 @@ class Broker:
 
     async def end_offset(self, partition: int) -> int:
         records = self.log.partition(TOPICS.reports, 0)
-        return records[-1].offset + 1 if records else 0
+        fetched = self.current.cursor if self.current else 0
+        return max(fetched, records[-1].offset + 1 if records else 0)
 
     def chain(self, partition: int) -> Chain | None:
         return self.current
@@ -74,7 +80,7 @@ class Broker:
         assert self.current is not None
         self.current.admit(offsets, 0)
 
-    def stored(self) -> dict[rows.Key, bytes]:
+    def stored(self) -> dict[row_keys.Key, bytes]:
         return dict(asyncio.run(self.open()))
 
 
@@ -94,7 +100,7 @@ class Running:
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.metrics = WorkerMetrics(COLLECTIONS)
-        self.owner = Owner(0, Deployment("", TOPICS, COLLECTIONS), broker, self.metrics)
+        self.owner = Owner(0, DEPLOYMENT, broker, self.metrics)
         self._stopping = asyncio.Event()
 
     async def __aenter__(self) -> "Running":
@@ -123,12 +129,12 @@ class Running:
 
 def packs(broker: Broker) -> int:
     """Packs that the stored ledger holds."""
-    row = broker.stored().get(rows.CountKey(FRUIT.fingerprint, T0, 0, 0))
+    row = broker.stored().get(row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0))
     return rows.decode_counters(row).packs if row else 0
 
 
 def position(broker: Broker) -> int:
-    return rows.decode_progress(broker.stored()[rows.SingleKey.PROGRESS]).position
+    return rows.decode_progress(broker.stored()[row_keys.SingleKey.PROGRESS]).position
 
 
 def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +159,7 @@ def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pyte
     monkeypatch.setattr(owner_module, "RowReader", SlowReader)
 
     async def run() -> None:
-        owners = Owners(Deployment("", TOPICS, COLLECTIONS), WorkerMetrics(COLLECTIONS))
+        owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
         await owners.assign([0], broker)
         async with asyncio.timeout(DEADLINE_SECONDS):
             while owners.not_ready():  # noqa: ASYNC110 (an owner tells nobody)
@@ -289,6 +295,7 @@ def test_a_lost_ledger_is_told_until_it_is_open_again(
     async def run() -> None:
         async with Running(broker) as running:
             broker.failures.append(KafkaError("fenced"))
+            broker.fetch(0)
             running.offer(0)
             await running.until(lambda: running.owner.not_ready is not None)
             assert running.owner.not_ready == "partition 0: KafkaError: fenced; opening the ledger again"
@@ -306,7 +313,7 @@ def test_a_lost_ledger_is_told_until_it_is_open_again(
     ],
 )
 def test_why_a_ledger_was_lost_is_told_in_words(broker: Broker, failure: Exception, reason: str) -> None:
-    owner = Owner(3, Deployment("", TOPICS, COLLECTIONS), broker, WorkerMetrics(COLLECTIONS))
+    owner = Owner(3, DEPLOYMENT, broker, WorkerMetrics(COLLECTIONS))
     assert owner.not_ready == "partition 3: opening the ledger"
     owner._lost(failure)
     assert owner.not_ready == f"partition 3: {reason}; opening the ledger again"
@@ -351,7 +358,7 @@ def test_what_was_fetched_but_not_delivered_is_fetched_again(
 
 
 def closed_until(broker: Broker) -> int:
-    key = rows.with_source(b"P", 0)
+    key = row_keys.with_source(b"P", 0)
     return max(
         rows.decode_progress(record.value or b"").closed_until_ms
         for record in broker.log.partition(TOPICS.counts, 0)
@@ -406,7 +413,8 @@ def last(broker: Broker) -> list[Outgoing]:
 def test_lost_records_are_told_with_what_to_do() -> None:
     assert str(RecordsLost(3, 5, 9)) == (
         "partition 3 of the reports topic now starts at offset 9, but 5 is the next to count: 4 offsets were "
-        "deleted uncounted; raise the topic's retention"
+        "deleted uncounted; raise the topic's retention; to go on without them, run deniable replay "
+        "--accept-loss"
     )
 
 

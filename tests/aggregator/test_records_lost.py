@@ -1,5 +1,6 @@
-"""Retention deletes what was never counted, on a real broker: it is told, and the position stays."""
+"""Retention deletes what was never counted, on a real broker: the position stays until that is accepted."""
 
+import asyncio
 import os
 import signal
 from pathlib import Path
@@ -7,9 +8,11 @@ from pathlib import Path
 import pytest
 from faults import Workers, configure
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
-from test_exact_counts import deployment_of, stored_positions
+from test_exact_counts import stored_positions
 
+from aggregator.maintenance import accept_loss
 from deploy.collection_file import Configuration
+from deploy.deployment import deployment_of
 from tests.deploy.processes import wait_until
 
 LOST = "offsets were deleted uncounted"
@@ -26,7 +29,7 @@ def send(configuration: Configuration, records: int) -> None:
 def test_a_worker_that_is_overtaken_by_retention_says_so(
     broker: str, topic_prefix: str, tmp_path: Path
 ) -> None:
-    """Its fetcher goes on at the log's new start by itself; the ledger must not follow it there."""
+    """Its fetcher goes on at the log's new start by itself; the ledger must not follow it there by itself."""
     configuration = configure(tmp_path, broker, topic_prefix)
     deployment = deployment_of(configuration)
     partitions = range(configuration.kafka.partitions)
@@ -47,6 +50,12 @@ def test_a_worker_that_is_overtaken_by_retention_says_so(
             workers.tell()
         )
         send(configuration, 1)
-        assert all(position <= 11 for position in stored_positions(deployment))
+        before = stored_positions(deployment)
+        assert all(position <= 11 for position in before)
+        lost = asyncio.run(accept_loss(deployment))
+        assert lost == {partition: 21 - position for partition, position in enumerate(before)}
+        counted = [22] * len(partitions)
+        assert wait_until(lambda: stored_positions(deployment) == counted, 60), workers.tell()
+        assert asyncio.run(accept_loss(deployment)) == {}
     finally:
         workers.stop()

@@ -6,8 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 from builders import (
-    COLLECTIONS,
+    DEPLOYMENT,
     FRUIT,
+    GENESIS,
     PARTITIONS,
     PLACE,
     T0,
@@ -21,15 +22,15 @@ from builders import (
     record_of,
 )
 
+from aggregator import recount as recount_module
 from aggregator import replay as replay_module
-from aggregator import rows
+from aggregator import row_keys, row_reader, rows, stored_ledger
 from aggregator.checkpoint import compose
 from aggregator.merge import MergedCounts
-from aggregator.owner import Deployment
-from aggregator.replay import Claim, Comparison, Counted, Recount, ReplayError, replay
+from aggregator.recount import Claim, Counted, Recount
+from aggregator.replay import Comparison, ReplayError, replay
 from producers import wire
 
-DEPLOYMENT = Deployment("", TOPICS, COLLECTIONS)
 WINDOW = (FRUIT.fingerprint, T0)
 DEAD_MS = FRUIT.dies_at(T0) * 1000 + 1
 
@@ -44,14 +45,14 @@ def counted() -> Counted:
 
 def difference(stored: Counted, expected: Counted, home: int | None = None) -> int:
     claim = Claim(0, rows.Progress(4), stored, home)
-    return replay_module._difference(claim, Recount({4: expected}, 4), expected, DEPLOYMENT)
+    return recount_module.difference(claim, Recount({4: expected}, 4, 0), expected, DEPLOYMENT)
 
 
 def altered(rows_of: Counted) -> list[Counted]:
     """The same rows with one counter raised by one, for each counter that there is."""
     found = []
     for key, value in rows_of.items():
-        if isinstance(key, rows.RejectedKey):
+        if isinstance(key, row_keys.RejectedKey):
             found.append({**rows_of, key: rows.encode_rejected(rows.decode_rejected(value) + 1)})
             continue
         reports, packs, counts = rows.decode_counters(value)
@@ -78,7 +79,7 @@ def test_a_missing_or_added_row_differs_by_all_that_it_holds() -> None:
     whole = counted()
     for key, value in whole.items():
         rest = {other: row for other, row in whole.items() if other != key}
-        if isinstance(key, rows.RejectedKey):
+        if isinstance(key, row_keys.RejectedKey):
             expected = rows.decode_rejected(value)
         else:
             counters = rows.decode_counters(value)
@@ -88,15 +89,15 @@ def test_a_missing_or_added_row_differs_by_all_that_it_holds() -> None:
 
 
 def test_a_row_of_another_length_differs() -> None:
-    key = rows.CountKey(*WINDOW, 0, 0)
+    key = row_keys.CountKey(*WINDOW, 0, 0)
     short, long = (rows.encode_counters(rows.Counters(3, 1, np.array(n))) for n in ([1, 2], [1, 2, 5]))
-    assert replay_module._apart(key, short, long) == replay_module._apart(key, long, short) == 5
+    assert recount_module._apart(key, short, long) == recount_module._apart(key, long, short) == 5
 
 
 def test_differences_do_not_cancel_out() -> None:
-    key = rows.CountKey(*WINDOW, 0, 0)
+    key = row_keys.CountKey(*WINDOW, 0, 0)
     one, other = (rows.encode_counters(rows.Counters(3, 1, np.array(n))) for n in ([2, 1], [1, 2]))
-    assert replay_module._apart(key, one, other) == 2
+    assert recount_module._apart(key, one, other) == 2
 
 
 def test_a_partition_of_counts_answers_for_its_own_collections_alone() -> None:
@@ -111,19 +112,19 @@ def test_a_partition_of_counts_answers_for_its_own_collections_alone() -> None:
 @pytest.mark.parametrize("deleted", [True, False])
 def test_what_died_after_the_claim_may_be_deleted_or_not(deleted: bool) -> None:
     whole = counted()
-    dead = rows.CountKey(*WINDOW, 0, 0)
+    dead = row_keys.CountKey(*WINDOW, 0, 0)
     alive = {key: value for key, value in whole.items() if key != dead}
     home = TOPICS.counts_partition(FRUIT.fingerprint)
     stored = {k: v for k, v in whole.items() if getattr(k, "fingerprint", 0) % PARTITIONS == home}
     if deleted:
         del stored[dead]
     claim = Claim(0, rows.Progress(4), stored, home)
-    assert replay_module._difference(claim, Recount({4: whole}, 4), alive, DEPLOYMENT) == 0
+    assert recount_module.difference(claim, Recount({4: whole}, 4, 0), alive, DEPLOYMENT) == 0
 
 
 def test_a_row_that_was_dead_before_and_is_still_there_differs() -> None:
     whole = counted()
-    dead = rows.CountKey(*WINDOW, 0, 0)
+    dead = row_keys.CountKey(*WINDOW, 0, 0)
     alive = {key: value for key, value in whole.items() if key != dead}
     home = TOPICS.counts_partition(FRUIT.fingerprint)
     stored = {k: v for k, v in whole.items() if getattr(k, "fingerprint", 0) % PARTITIONS == home}
@@ -137,7 +138,7 @@ def final_difference(reports: int = 0, packs: int = 0, watermark_ms: int = 0, st
         ledger = new_ledger()
         ledger.apply(0, T0 * 1000, record_of(number=number))
         for row, value in ledger.drain_unpublished():
-            key = rows.with_source(rows.encode_key(row), number)
+            key = row_keys.with_source(row_keys.encode_key(row), number)
             estimator.take(key, value)
             merged.apply(key, value)
     merged.progress[2] = rows.Progress(1, watermark_ms)
@@ -170,6 +171,8 @@ class Workers:
 
     def __init__(self) -> None:
         self.log = MemoryLog()
+        for partition in range(PARTITIONS):
+            self.log.append(TOPICS.state, partition, GENESIS[1], GENESIS[0])
         self.ledgers = [new_ledger(partition) for partition in range(PARTITIONS)]
         self.estimators = [new_estimator() for _ in range(PARTITIONS)]
 
@@ -180,18 +183,19 @@ class Workers:
     def count(self, closed_until_ms: int = T0 * 1000) -> None:
         """Let every owner count, estimate and store."""
         for ledger, estimator in zip(self.ledgers, self.estimators, strict=True):
-            partition = ledger.acceptance.partition
+            partition = ledger.partition
             for record in self.log.partition(TOPICS.reports, partition)[ledger.position :]:
                 ledger.apply(record.offset, record.timestamp, record.value or b"")
             self.log.extend(compose(ledger, estimator, TOPICS, closed_until_ms))
         for estimator, ledger in zip(self.estimators, self.ledgers, strict=True):
-            for record in self.log.partition(TOPICS.counts, ledger.acceptance.partition):
+            for record in self.log.partition(TOPICS.counts, ledger.partition):
                 estimator.take(record.key or b"", record.value)
             estimate_due(estimator)
             self.log.extend(compose(ledger, estimator, TOPICS, None))
 
     def replay(self, monkeypatch: pytest.MonkeyPatch) -> Comparison:
-        monkeypatch.setattr(replay_module, "RowReader", self.log.reader)
+        for module in (replay_module, row_reader, stored_ledger):
+            monkeypatch.setattr(module, "RowReader", self.log.reader)
         return asyncio.run(replay(DEPLOYMENT, 0.2))
 
 
@@ -223,7 +227,7 @@ def test_workers_that_go_on_meanwhile_do_not_differ(monkeypatch: pytest.MonkeyPa
     for partition in range(PARTITIONS):
         run.send(pack_of(number=9, partition=partition))
     for ledger in run.ledgers:
-        partition = ledger.acceptance.partition
+        partition = ledger.partition
         for record in run.log.partition(TOPICS.reports, partition)[ledger.position :]:
             ledger.apply(record.offset, record.timestamp, record.value or b"")
         run.log.extend(compose(ledger, new_estimator(), TOPICS, None))
@@ -250,10 +254,10 @@ def test_windows_that_some_partitions_have_deleted_do_not_differ(
 def test_a_stored_row_that_was_tampered_with_is_seen(monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
     run = workers()
     run.count()
-    key = rows.encode_key(rows.CountKey(*WINDOW, 0, 0))
+    key = row_keys.encode_key(row_keys.CountKey(*WINDOW, 0, 0))
     partition = 0
     if topic == TOPICS.counts:
-        key, partition = rows.with_source(key, 0), TOPICS.counts_partition(FRUIT.fingerprint)
+        key, partition = row_keys.with_source(key, 0), TOPICS.counts_partition(FRUIT.fingerprint)
     newest = [r.value for r in run.log.partition(topic, partition) if r.key == key][-1]
     counters = rows.decode_counters(newest or b"")
     changed = counters._replace(counts=counters.counts + np.array([0, 0, 1, 0]))
@@ -265,7 +269,7 @@ def test_a_pack_that_was_counted_twice_is_seen(monkeypatch: pytest.MonkeyPatch) 
     run = workers()
     record = run.log.partition(TOPICS.reports, 0)[0]
     run.ledgers[0].apply(0, T0 * 1000, record.value or b"")
-    run.ledgers[0].ids.clear()
+    run.ledgers[0].ids.by_window.clear()
     run.ledgers[0].position = 0
     run.count()
     # 3 counters, reports and packs; in the ledger and in `counts`
@@ -281,15 +285,24 @@ def test_workers_that_do_not_get_there_are_told(monkeypatch: pytest.MonkeyPatch)
     )
 
 
-def test_a_log_without_its_beginning_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = workers()
+def test_windows_that_deleted_records_may_have_been_in_are_not_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first record left was appended at T0 + 300 s: what is gone may be of windows up to T0 + 600 s."""
+    run, later = workers(), T0 + 300
+    old = len(run.log.partition(TOPICS.reports, 1))
+    for start in (later, later + 300, later + 310):
+        run.send(pack_of(window_start=start, partition=1), append_ms=max(later, start - 300) * 1000)
     run.count()
-    del run.log.partition(TOPICS.reports, 1)[0]
-    with pytest.raises(ReplayError) as caught:
-        run.replay(monkeypatch)
-    assert str(caught.value) == (
-        "partition 1 of test-reports no longer begins at offset 0: retention has deleted what a recount needs"
-    )
+    del run.log.partition(TOPICS.reports, 1)[:old]
+    found = run.replay(monkeypatch)
+    assert (found.difference, found.whole_from) == (0, later + 301)
+    for start, difference in [(later + 300, 0), (later + 310, 1)]:
+        key = row_keys.encode_key(row_keys.CountKey(FRUIT.fingerprint, start, 0, 0))
+        stored = {r.key: r.value for r in run.log.partition(TOPICS.state, 1)}[key]
+        counters = rows.decode_counters(stored or b"")
+        run.log.append(TOPICS.state, 1, rows.encode_counters(counters._replace(packs=2)), key)
+        assert run.replay(monkeypatch).difference == difference
 
 
 def test_garbage_among_the_estimates_is_told_by_its_offset(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,38 +8,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator import rows
+from aggregator import row_keys, rows
 from aggregator.acceptance import REASONS
 from aggregator.rows import Counters, Progress, Published, RowError
 
 fingerprints = st.integers(0, 2**64 - 1)
 starts = st.integers(0, 253_402_300_799)
 keys = st.one_of(
-    st.builds(rows.CountKey, fingerprints, starts, st.integers(0, 65535), st.integers(0, 2**32 - 1)),
-    st.builds(rows.IdsKey, fingerprints, starts, st.integers(0, 2**63 - 1)),
-    st.builds(rows.RejectedKey, fingerprints, starts, st.sampled_from(REASONS)),
-    st.builds(rows.PublishedKey, fingerprints, starts),
-    st.sampled_from(rows.SingleKey),
+    st.builds(row_keys.CountKey, fingerprints, starts, st.integers(0, 65535), st.integers(0, 2**32 - 1)),
+    st.builds(row_keys.IdsKey, fingerprints, starts, st.integers(0, 2**63 - 1)),
+    st.builds(row_keys.RejectedKey, fingerprints, starts, st.sampled_from(REASONS)),
+    st.builds(row_keys.PublishedKey, fingerprints, starts),
+    st.sampled_from(row_keys.SingleKey),
 )
 offsets = st.integers(0, 2**63 - 1)
 
 
 @given(keys)
-def test_a_key_is_read_as_it_was_written(key: rows.Key) -> None:
-    read = rows.decode_key(rows.encode_key(key))
+def test_a_key_is_read_as_it_was_written(key: row_keys.Key) -> None:
+    read = row_keys.decode_key(row_keys.encode_key(key))
     assert read == key
     assert type(read) is type(key)
 
 
 @given(st.lists(keys, unique=True))
-def test_different_keys_have_different_bytes(distinct: list[rows.Key]) -> None:
+def test_different_keys_have_different_bytes(distinct: list[row_keys.Key]) -> None:
     by_type = {(type(key), key) for key in distinct}
-    assert len({rows.encode_key(key) for key in distinct}) == len(by_type)
+    assert len({row_keys.encode_key(key) for key in distinct}) == len(by_type)
 
 
 @given(keys, st.integers(0, 65535))
-def test_a_source_is_read_as_it_was_written(key: rows.Key, source: int) -> None:
-    assert rows.split_source(rows.with_source(rows.encode_key(key), source)) == (key, source)
+def test_a_source_is_read_as_it_was_written(key: row_keys.Key, source: int) -> None:
+    assert row_keys.split_source(row_keys.with_source(row_keys.encode_key(key), source)) == (key, source)
 
 
 @given(
@@ -82,8 +82,8 @@ def test_notes_are_read_as_they_were_written(number: int, final: bool) -> None:
 
 
 DECODERS = [
-    rows.decode_key,
-    rows.split_source,
+    row_keys.decode_key,
+    row_keys.split_source,
     rows.decode_counters,
     rows.decode_progress,
     rows.decode_rejected,
@@ -114,13 +114,13 @@ def test_a_newer_version_is_refused(decode: Callable[[bytes], object], row: byte
 def test_a_key_of_a_newer_kind_is_refused() -> None:
     expected = r"^row key of unknown kind \(5 bytes\); a newer version may have written it$"
     with pytest.raises(RowError, match=expected):
-        rows.decode_key(b"Znewe")
+        row_keys.decode_key(b"Znewe")
 
 
 @pytest.mark.parametrize("key", [b"C", b"I" + bytes(5), b"R" + bytes(3), b"R" + bytes(16) + b"\xff", b"OO"])
 def test_a_damaged_key_is_told_by_its_size(key: bytes) -> None:
     with pytest.raises(RowError, match=f"^row key of {len(key)} bytes is damaged$"):
-        rows.decode_key(key)
+        row_keys.decode_key(key)
 
 
 def test_a_row_that_claims_more_reports_than_can_be_is_damaged() -> None:
@@ -135,4 +135,4 @@ def test_a_damaged_row_is_told_by_its_size() -> None:
     with pytest.raises(RowError, match=r"^counter row of 21 bytes is damaged$"):
         rows.decode_counters(rows.encode_counters(Counters(1, 1, np.array([300, 1])))[:-1])
     with pytest.raises(RowError, match=r"^counts key of 2 bytes is damaged$"):
-        rows.split_source(b"P\0")
+        row_keys.split_source(b"P\0")

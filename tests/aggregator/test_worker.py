@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from typing import cast
 
 import pytest
-from builders import COLLECTIONS, TOPICS, MemoryLog
+from builders import COLLECTIONS, DEPLOYMENT, GENESIS, MemoryLog
 
 from aggregator import owner as owner_module
-from aggregator import rows, worker
+from aggregator import row_keys, rows, worker
 from aggregator.engine import ExactApp
 from aggregator.metrics import WorkerMetrics
-from aggregator.owner import Deployment, Flow
+from aggregator.owner import Flow
 from aggregator.owners import Owners
 from aggregator.worker import WorkerError
-
-DEPLOYMENT = Deployment("", TOPICS, COLLECTIONS)
 
 
 @dataclass
@@ -35,8 +33,11 @@ class DamagedStore:
     def __init__(self, *_: object) -> None:
         pass
 
-    async def open(self) -> list[tuple[rows.Key, bytes]]:
-        return [(rows.SingleKey.PROGRESS, b"\x02" + bytes(24))]
+    async def open(self) -> list[tuple[row_keys.Key, bytes]]:
+        return [(row_keys.SingleKey.GENESIS, GENESIS[1]), (row_keys.SingleKey.PROGRESS, b"\x02" + bytes(32))]
+
+    async def committed(self) -> None:
+        pass
 
     async def close(self) -> None:
         pass

@@ -1,0 +1,95 @@
+"""What an operator does to ledgers by command: accept a loss, retire a collection.
+
+Rule: each takes a ledger over as a worker does, which fences its owner; the owner opens the ledger anew and
+goes on with what was done here.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aggregator import row_keys, rows
+from aggregator.checkpoint import stored_rows
+from aggregator.deployment import Deployment
+from aggregator.ledger import Ledger
+from aggregator.ledger_store import LedgerStore
+from aggregator.opening import restored
+from aggregator.stored_ledger import ledger_rows, log_start, terms_in
+
+
+class MaintenanceError(RuntimeError):
+    """There is nothing to do, or it must not be done; the message says why."""
+
+
+async def accept_loss(deployment: Deployment) -> dict[int, int]:
+    """Let ledgers go on at the start of the log where retention has moved it beyond their position.
+
+    Windows that may have lost records get no final estimate any more. Ledgers without a loss are left alone.
+
+    Returns
+    -------
+    By partition, the number of offsets that were deleted uncounted.
+
+    Raises
+    ------
+    KafkaError; LedgerRefused or RowError if a ledger cannot be gone on with.
+    """
+    lost = {}
+    for partition in range(deployment.topics.partitions):
+        start, append_ms = await log_start(deployment, partition)
+        found = await ledger_rows(deployment, partition)
+        progress = found.get(row_keys.SingleKey.PROGRESS)
+        if start <= (rows.decode_progress(progress).position if progress else 0):
+            continue
+        async with _taken(deployment, partition) as (store, ledger):
+            lost[partition] = start - ledger.position
+            ledger.pass_over(start, append_ms or store.opened_ms)
+            await store.commit(stored_rows(ledger, deployment.topics), ledger.position)
+    return lost
+
+
+async def retire(deployment: Deployment, name: str) -> dict[int, int]:
+    """Turn away, from here on, the packs of a collection that the collection file no longer holds.
+
+    What was counted stays until its windows die. A collection whose parameters have changed is another one of
+    the same name: all that the file does not hold are retired.
+
+    Returns
+    -------
+    By partition, the offset from which on they are turned away.
+
+    Raises
+    ------
+    MaintenanceError if no such collection is counted, or the file still holds it; KafkaError; LedgerRefused
+    or RowError if a ledger cannot be gone on with.
+    """
+    ended = {}
+    for partition in range(deployment.topics.partitions):
+        found = await ledger_rows(deployment, partition)
+        ending = {
+            fingerprint
+            for fingerprint, terms in terms_in(found).items()
+            if terms.name == name and terms.until is None and fingerprint not in deployment.collections
+        }
+        if not ending:
+            continue
+        async with _taken(deployment, partition) as (store, ledger):
+            for fingerprint in ending:
+                ledger.retire(fingerprint)
+            ended[partition] = ledger.position
+            await store.commit(stored_rows(ledger, deployment.topics), ledger.position)
+    if not ended and name in {collection.name for collection in deployment.collections.values()}:
+        raise MaintenanceError(f"the collection file holds '{name}': take it out first, and raise revision")
+    if not ended:
+        raise MaintenanceError(f"no collection '{name}' is counted")
+    return ended
+
+
+@asynccontextmanager
+async def _taken(deployment: Deployment, partition: int) -> AsyncIterator[tuple[LedgerStore, Ledger]]:
+    """A ledger that is ours until another owner opens it: it cannot be written any more then."""
+    store = LedgerStore(deployment.bootstrap_servers, deployment.topics, partition)
+    try:
+        stored = await store.open()
+        yield store, restored(deployment, partition, stored, await store.committed())
+    finally:
+        await store.close()

@@ -1,0 +1,111 @@
+"""Opening a ledger: whether its rows belong to this log, and are all there.
+
+Rule: what is wrong here cannot be mended by trying again. The worker ends and says what to do, before it has
+counted anything.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from aggregator import row_keys, rows
+from aggregator.deployment import Deployment
+from aggregator.ledger import Ledger, Stored
+
+_ANEW = (
+    "To begin anew, set another kafka.topic_prefix; or delete all topics of this one and run deniable topics "
+    "create"
+)
+
+
+class LedgerRefused(RuntimeError):
+    """A ledger must not be gone on with; the message says why and what to do."""
+
+
+def restored(
+    deployment: Deployment, partition: int, stored: Iterable[Stored], committed: int | None
+) -> Ledger:
+    """The ledger of a partition, from its rows, if they are of this log and all there.
+
+    Parameters
+    ----------
+    deployment : what the worker works on.
+    partition : whose ledger.
+    stored : all rows of its partition of `state`.
+    committed : offset that the group committed, None if it has none.
+
+    Raises
+    ------
+    LedgerRefused or RowError.
+    """
+    found = dict(stored)
+    check_genesis(deployment, partition, found, committed)
+    ledger = Ledger(partition, deployment.topics.partitions)
+    ledger.restore(found.items())
+    if committed is not None and ledger.position < committed:
+        raise LedgerRefused(
+            f"partition {partition} of {deployment.topics.state} tells of offsets below {ledger.position}, "
+            f"and the group {deployment.topics.group} has counted up to {committed}: rows were lost. "
+            f"{_begin_again(deployment)}"
+        )
+    return ledger
+
+
+def check_genesis(
+    deployment: Deployment, partition: int, found: Mapping[row_keys.Key, bytes], committed: int | None
+) -> None:
+    """Check that rows of `state` belong to the log that is there now.
+
+    Raises
+    ------
+    LedgerRefused.
+    """
+    topics, value = deployment.topics, found.get(row_keys.SingleKey.GENESIS)
+    if value is None and committed is not None:
+        raise LedgerRefused(
+            f"partition {partition} of {topics.state} is empty, and the group {topics.group} has counted up "
+            f"to offset {committed}: it was deleted. {_begin_again(deployment)}"
+        )
+    if value is None:
+        raise LedgerRefused(
+            f"partition {partition} of {topics.state} is not set up: run deniable topics create"
+        )
+    genesis = rows.decode_genesis(value)
+    if genesis.partitions != topics.partitions:
+        raise LedgerRefused(
+            f"{topics.state} was begun with {genesis.partitions} partitions, not {topics.partitions}: use "
+            f"{genesis.partitions} (kafka.partitions), or another kafka.topic_prefix"
+        )
+    if genesis.topic_id != deployment.log.topic_id:
+        raise LedgerRefused(
+            f"{topics.reports} was deleted and made again since {topics.state} was begun, which counts "
+            f"another log. {_ANEW}"
+        )
+
+
+def check_partition(deployment: Deployment, partition: int) -> None:
+    """Check that a partition that was assigned is one of the deployment's.
+
+    Raises
+    ------
+    LedgerRefused.
+    """
+    if partition >= deployment.topics.partitions:
+        raise LedgerRefused(
+            f"{deployment.topics.reports} has a partition {partition} now, and kafka.partitions is "
+            f"{deployment.topics.partitions}: partitions were added, and a pack must stay in the partition "
+            f"of its id. {_ANEW}"
+        )
+
+
+def log_was_cut(deployment: Deployment, partition: int, position: int, end: int) -> LedgerRefused:
+    """What to say when the log ends before what was counted already."""
+    return LedgerRefused(
+        f"partition {partition} of {deployment.topics.reports} ends at offset {end}, and was counted up to "
+        f"{position} already: the topic was made again, or has lost records. {_ANEW}"
+    )
+
+
+def _begin_again(deployment: Deployment) -> str:
+    return (
+        f"To count again what {deployment.topics.reports} still holds: stop all workers, delete the topic "
+        f"{deployment.topics.state}, then run deniable topics create and deniable replay --rebuild"
+    )

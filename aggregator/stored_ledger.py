@@ -1,0 +1,43 @@
+"""Reading, without owning: the rows of a ledger, and the log that it counts."""
+
+from aggregator import row_keys, rows
+from aggregator.deployment import Deployment
+from aggregator.opening import check_genesis
+from aggregator.row_reader import RowReader, read_rows
+from aggregator.terms import Terms
+
+
+def reader_of(deployment: Deployment, source: int) -> RowReader:
+    """A reader of one partition of `reports`, uncommitted records included: they count too."""
+    return RowReader(deployment.bootstrap_servers, deployment.topics.reports, source, committed=False)
+
+
+async def ledger_rows(deployment: Deployment, partition: int) -> dict[row_keys.Key, bytes]:
+    """Rows of a ledger as they are now.
+
+    Raises
+    ------
+    LedgerRefused if `state` is of another log; RowError; KafkaError.
+    """
+    stored = await read_rows(deployment.bootstrap_servers, deployment.topics.state, partition)
+    found = {row_keys.decode_key(key): value for key, value in stored.items()}
+    check_genesis(deployment, partition, found, None)
+    return found
+
+
+def terms_in(found: dict[row_keys.Key, bytes]) -> dict[int, Terms]:
+    """Terms among the rows of a ledger, by fingerprint."""
+    return {
+        key.fingerprint: rows.decode_terms(value)
+        for key, value in found.items()
+        if isinstance(key, row_keys.TermsKey)
+    }
+
+
+async def log_start(deployment: Deployment, partition: int) -> tuple[int, int]:
+    """First offset that a partition of `reports` holds, and its append time, unix milliseconds or 0."""
+    async with reader_of(deployment, partition) as reader:
+        start = await reader.start_offset()
+        async for record in reader.until_end():
+            return start, record.timestamp
+    return start, 0

@@ -1,0 +1,55 @@
+"""The counters of one window and cohort, and their rows: a page for each PAGE_COUNTERS of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from aggregator import row_keys, rows
+
+TallyKey = tuple[int, int, int]  # fingerprint, window start, cohort
+
+
+@dataclass
+class Tally:
+    """Counters of one window and cohort: reports, packs and int64 counts (width,)."""
+
+    counts: npt.NDArray[np.int64]
+    reports: int = 0
+    packs: int = 0
+
+    @classmethod
+    def empty(cls, width: int) -> "Tally":
+        """Nothing counted yet."""
+        return cls(np.zeros(width, dtype=np.int64))
+
+    def add(self, counts: npt.NDArray[np.int64], reports: int) -> None:
+        """Count one pack."""
+        self.counts += counts
+        self.reports += reports
+        self.packs += 1
+
+    def pages(self, key: TallyKey) -> Iterator[tuple[row_keys.CountKey, bytes]]:
+        """Its rows."""
+        for page, first in enumerate(range(0, len(self.counts), rows.PAGE_COUNTERS)):
+            part = self.counts[first : first + rows.PAGE_COUNTERS]
+            counters = rows.Counters(self.reports, self.packs, part)
+            yield row_keys.CountKey(*key, page), rows.encode_counters(counters)
+
+    def page_keys(self, key: TallyKey) -> Iterator[row_keys.CountKey]:
+        """Keys of its rows."""
+        for page in range(-(-len(self.counts) // rows.PAGE_COUNTERS)):
+            yield row_keys.CountKey(*key, page)
+
+
+def tallies_of(stored: Mapping[row_keys.CountKey, bytes]) -> dict[TallyKey, Tally]:
+    """Tallies from their rows; RowError when one cannot be read."""
+    pages: dict[TallyKey, dict[int, rows.Counters]] = {}
+    for key, value in stored.items():
+        pages.setdefault(key[:3], {})[key.page] = rows.decode_counters(value)
+    return {key: _joined([found[page] for page in sorted(found)]) for key, found in pages.items()}
+
+
+def _joined(pages: list[rows.Counters]) -> Tally:
+    return Tally(np.concatenate([page.counts for page in pages]), pages[0].reports, pages[0].packs)

@@ -1,0 +1,30 @@
+"""`deniable retire`."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from aggregator.maintenance import retire
+from deploy.collection_file import load
+from deploy.command_options import config_option, servers_option
+from deploy.deployment import deployment_of
+
+
+@click.command("retire")
+@click.argument("name")
+@config_option
+@servers_option
+def retire_command(name: str, config: Path, bootstrap_servers: str | None) -> None:
+    """End a collection, or its former parameters, that the collection file no longer holds.
+
+    Its packs are turned away from here on; what was counted is kept as long as ever. Workers with the new
+    file refuse to start before this, so that no collection is lost by an oversight. It is for good: what is
+    retired does not count again.
+
+    Example: deniable retire carrier
+    """
+    for partition, offset in asyncio.run(
+        retire(deployment_of(load(config, bootstrap_servers)), name)
+    ).items():
+        click.echo(f"partition {partition}: '{name}' is retired from offset {offset} on")

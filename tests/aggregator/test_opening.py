@@ -1,0 +1,100 @@
+"""A worker refuses a ledger that does not belong to the log, or is not all there, and says what to do."""
+
+from collections.abc import Callable
+
+import pytest
+from builders import DEPLOYMENT, GENESIS, LOG, PARTITIONS, T0, new_ledger, progress_row, record_of
+
+from aggregator import row_keys, rows
+from aggregator.deployment import Deployment
+from aggregator.ledger import Stored
+from aggregator.opening import LedgerRefused, check_partition, log_was_cut, restored
+
+BEGUN: Stored = (row_keys.SingleKey.GENESIS, GENESIS[1])
+AT_7: Stored = (row_keys.SingleKey.PROGRESS, progress_row(7, T0 * 1000))
+ANEW = (
+    "To begin anew, set another kafka.topic_prefix; or delete all topics of this one and run deniable topics "
+    "create"
+)
+AGAIN = (
+    "To count again what test-reports still holds: stop all workers, delete the topic test-state, then run "
+    "deniable topics create and deniable replay --rebuild"
+)
+
+
+def refused(call: Callable[[], object]) -> str:
+    with pytest.raises(LedgerRefused) as caught:
+        call()
+    return str(caught.value)
+
+
+def opening(*stored: Stored, committed: int | None = None, deployment: Deployment = DEPLOYMENT) -> str:
+    return refused(lambda: restored(deployment, 2, stored, committed))
+
+
+def genesis(topic_id: bytes = LOG.topic_id, partitions: int = PARTITIONS) -> Stored:
+    return (row_keys.SingleKey.GENESIS, rows.encode_genesis(rows.Genesis(topic_id, partitions)))
+
+
+def test_what_was_stored_is_restored() -> None:
+    ledger = new_ledger(2)
+    ledger.apply(0, T0 * 1000, record_of(partition=2))
+    drained = [(row_keys.decode_key(key), value) for key, value in ledger.drain() if value is not None]
+    progress = (row_keys.SingleKey.PROGRESS, progress_row(1, T0 * 1000))
+    for committed in (None, 0, 1):
+        found = restored(DEPLOYMENT, 2, [BEGUN, progress, *drained], committed)
+        assert dict(found.counted()) == dict(ledger.counted())
+        assert (found.position, found.terms, found.revision) == (1, ledger.terms, 1)
+
+
+def test_a_state_that_was_never_set_up_is_refused() -> None:
+    assert opening() == "partition 2 of test-state is not set up: run deniable topics create"
+
+
+def test_a_state_that_was_deleted_is_refused() -> None:
+    assert opening(committed=9) == (
+        "partition 2 of test-state is empty, and the group test-aggregator has counted up to offset 9: it "
+        f"was deleted. {AGAIN}"
+    )
+
+
+def test_a_state_that_has_lost_rows_is_refused() -> None:
+    assert opening(BEGUN, AT_7, committed=8) == (
+        "partition 2 of test-state tells of offsets below 7, and the group test-aggregator has counted up to "
+        f"8: rows were lost. {AGAIN}"
+    )
+
+
+def test_a_log_that_was_made_again_is_refused() -> None:
+    assert opening(genesis(topic_id=bytes(16)), AT_7) == (
+        "test-reports was deleted and made again since test-state was begun, which counts another log. "
+        + ANEW
+    )
+
+
+def test_another_number_of_partitions_is_refused() -> None:
+    assert opening(genesis(partitions=3), AT_7) == (
+        "test-state was begun with 3 partitions, not 4: use 3 (kafka.partitions), or another "
+        "kafka.topic_prefix"
+    )
+
+
+def test_rows_of_a_newer_version_are_refused() -> None:
+    for key, value in [BEGUN, AT_7]:
+        with pytest.raises(rows.RowError, match=r"^row version must be 1, got 2; a newer deniable wrote it$"):
+            restored(DEPLOYMENT, 2, [BEGUN, (key, b"\x02" + value[1:])], None)
+
+
+def test_a_partition_that_was_added_is_refused() -> None:
+    check_partition(DEPLOYMENT, PARTITIONS - 1)
+    assert refused(lambda: check_partition(DEPLOYMENT, PARTITIONS)) == (
+        "test-reports has a partition 4 now, and kafka.partitions is 4: partitions were added, and a pack "
+        f"must stay in the partition of its id. {ANEW}"
+    )
+
+
+def test_a_log_that_ends_before_what_was_counted_is_told() -> None:
+    assert str(log_was_cut(DEPLOYMENT, 1, 9, 4)) == (
+        "partition 1 of test-reports ends at offset 4, and was counted up to 9 already: the topic was made "
+        f"again, or has lost records. {ANEW}"
+    )
