@@ -5,7 +5,12 @@ import numpy.typing as npt
 
 from producers import wire
 
-_ROWS_PER_STEP = 65535  # the most rows whose sum of 0/1 bits a uint16 holds
+Words = npt.NDArray[np.unsignedinteger]
+
+#: From how many rows on it pays to add them as binary numbers before their bits are spread.
+_MIN_ADDED_ROWS = 2048
+_GROUP = 7 * 8  # 7 rows to an adder; a multiple of 8 keeps each of its inputs whole 64-bit words
+_BYTE_MAX = 255
 
 
 def count_pack(pack: wire.Pack) -> npt.NDArray[np.int64] | None:
@@ -16,19 +21,58 @@ def count_pack(pack: wire.Pack) -> npt.NDArray[np.int64] | None:
     int64 array (width,), or None when a k-RR report lies outside 0..k-1.
     """
     if pack.mechanism == wire.RAPPOR_NUMBER:
-        return _count_bits(wire.bit_rows(pack))
+        return count_bits(wire.bit_rows(pack))
     return _count_buckets(wire.buckets(pack), pack.width)
+
+
+def count_bits(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """How often each bit is set: positional popcount.
+
+    Parameters
+    ----------
+    rows : uint8 (n, width / 8), bit 0 lowest.
+
+    Returns
+    -------
+    int64 (width,).
+    """
+    if len(rows) < _MIN_ADDED_ROWS:
+        return _spread(rows)
+    added = len(rows) // _GROUP * _GROUP
+    counts = _spread(rows[added:])
+    for digit, sums in enumerate(_add_seven(rows[:added])):
+        counts += count_bits(sums) << digit
+    return counts
+
+
+def _add_seven(rows: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8], ...]:
+    """Sums of seven rows each, bit by bit: their binary digits, lowest first, uint8 (n / 7, width / 8)."""
+    a, b, c, d, e, f, g = rows.reshape(7, -1).view(np.uint64)
+    low_1, high_1 = _full_adder(a, b, c)
+    low_2, high_2 = _full_adder(d, e, f)
+    ones, high_3 = _full_adder(low_1, low_2, g)
+    twos, fours = _full_adder(high_1, high_2, high_3)
+    first, second, third = (each.view(np.uint8).reshape(-1, rows.shape[1]) for each in (ones, twos, fours))
+    return first, second, third
+
+
+def _full_adder(a: Words, b: Words, c: Words) -> tuple[Words, Words]:
+    """Sum and carry of three bits, in each bit of the words."""
+    either = a ^ b
+    return either ^ c, (a & b) | (either & c)
+
+
+def _spread(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """Count with a byte for each bit: 8 bytes are added at once, up to 255 rows before one could overflow."""
+    spread = np.unpackbits(rows, axis=1, bitorder="little").view(np.uint64)
+    whole = len(rows) // _BYTE_MAX * _BYTE_MAX
+    sums = np.add.reduce(spread[:whole].reshape(-1, _BYTE_MAX, rows.shape[1]), axis=1)
+    rest = np.add.reduce(spread[whole:], axis=0, keepdims=True)
+    counts: npt.NDArray[np.int64] = np.concatenate([sums, rest]).view(np.uint8).sum(axis=0, dtype=np.int64)
+    return counts
 
 
 def _count_buckets(buckets: npt.NDArray[np.unsignedinteger], k: int) -> npt.NDArray[np.int64] | None:
     if int(buckets.max()) >= k:
         return None
     return np.bincount(buckets, minlength=k)
-
-
-def _count_bits(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    counts = np.zeros(rows.shape[1] * 8, dtype=np.int64)
-    for first in range(0, len(rows), _ROWS_PER_STEP):
-        bits = np.unpackbits(rows[first : first + _ROWS_PER_STEP], axis=1, bitorder="little")
-        counts += np.add.reduce(bits, axis=0, dtype=np.uint16)
-    return counts

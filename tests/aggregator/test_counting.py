@@ -9,7 +9,7 @@ from builders import FRUIT, PLACE, pack_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.counting import count_pack
+from aggregator.counting import count_bits, count_pack
 from estimators.krr import KRR
 from producers import wire
 
@@ -50,3 +50,16 @@ def test_more_reports_than_a_16_bit_sum_holds(count: int) -> None:
     counts = count_pack(pack)
     assert counts is not None
     assert counts.tolist() == [count, 0, count, 0, 0, 0, 0, 0]
+
+
+SIZES = [1, 254, 255, 256, 2047, 2048, 2049, 7 * 2048, 7 * 2048 + 55, 120_001]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("width", [8, 24, 128])
+def test_each_bit_is_counted_in_packs_of_every_size(size: int, width: int) -> None:
+    """All rows equal, which carries furthest, and rows at random."""
+    drawn = np.random.default_rng(size).integers(0, 256, (size, width // 8), dtype=np.uint8)
+    for rows in (np.full_like(drawn, 255), drawn):
+        expected = [int((rows[:, bit // 8] >> bit % 8 & 1).sum()) for bit in range(width)]
+        assert count_bits(rows).tolist() == expected
