@@ -14,14 +14,12 @@ import msgspec
 
 from aggregator import row_keys, rows
 from aggregator.acceptance import REASONS, Acceptance, Accepted, Rejection
-from aggregator.row_keys import Window
+from aggregator.changes import Changes
+from aggregator.row_keys import Stored, Window
 from aggregator.tally import Tally, TallyKey, tallies_of
 from aggregator.terms import Terms, changed_terms, check_revision, untouched_window
 from aggregator.window_ids import WindowIds
 from estimators.collection import Collection
-
-Row = tuple[bytes, bytes | None]  # key and value of a topic's record; None deletes the key
-Stored = tuple[row_keys.Key, bytes]
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class Refusal:
 
 
 @dataclass
-class _Changes:
+class _Changed:
     tallies: set[TallyKey] = field(default_factory=set)
     rejected: set[row_keys.RejectedKey] = field(default_factory=set)
 
@@ -60,8 +58,8 @@ class Ledger:
         self.ids = WindowIds()
         self._acceptance = Acceptance(self.terms, partition, partitions)
         self._cohorts: dict[Window, set[int]] = {}  # of the keys in `tallies`
-        self._unstored = _Changes()
-        self._unpublished = _Changes()
+        self._unstored = _Changed()
+        self._unpublished = _Changed()
         self._unstored_terms: dict[row_keys.Key, bytes] = {}
         self._unpublished_terms: set[int] = set()
         self._tombstones: list[row_keys.Key] = []
@@ -142,28 +140,26 @@ class Ledger:
         self.position = position
         self.whole_from = untouched_window(max(append_ms, self.watermark_ms), 1)
 
-    def drain(self) -> list[Row]:
-        """Rows of `state` that changed since the last call, the progress row left out."""
-        changed: list[Row] = [(row_keys.encode_key(key), None) for key in self._tombstones]
-        stored = [*self._changed(self._unstored), *self.ids.drain(self.position)]
-        stored += self._unstored_terms.items()
-        changed += [(row_keys.encode_key(key), value) for key, value in stored]
-        self._unstored, self._unstored_terms, self._tombstones = _Changes(), {}, []
-        return changed
+    def drain(self) -> Changes:
+        """What changed in `state` since the last call, the progress row left out."""
+        dead, stored = self._tombstones, [*self.ids.drain(self.position), *self._unstored_terms.items()]
+        changes = self._copied(self._unstored, dead, stored)
+        self._unstored, self._unstored_terms, self._tombstones = _Changed(), {}, []
+        return changes
 
-    def dead(self) -> list[row_keys.Key]:
-        """Keys of counts and rejections that the next `drain` deletes: what must leave `counts` with it."""
-        return [key for key in self._tombstones if not isinstance(key, row_keys.IdsKey)]
+    def has_dead(self) -> bool:
+        """Whether the next `drain` deletes counts or rejections: they must leave `counts` with it."""
+        return any(not isinstance(key, row_keys.IdsKey) for key in self._tombstones)
 
-    def drain_unpublished(self) -> list[Stored]:
-        """Rows for `counts` that changed since the last call, without their source partition."""
-        changed: list[Stored] = [
+    def drain_unpublished(self) -> Changes:
+        """What changed for `counts` since the last call, deletions left out: they are those of `drain`."""
+        terms: list[Stored] = [
             (row_keys.TermsKey(fingerprint), rows.encode_terms(self.terms[fingerprint]))
             for fingerprint in self._unpublished_terms
         ]
-        changed += self._changed(self._unpublished)
-        self._unpublished, self._unpublished_terms = _Changes(), set()
-        return changed
+        changes = self._copied(self._unpublished, [], terms)
+        self._unpublished, self._unpublished_terms = _Changed(), set()
+        return changes
 
     def drain_refusals(self) -> list[Refusal]:
         """What was rejected since the last call."""
@@ -207,7 +203,7 @@ class Ledger:
             if key.window_start:
                 self._terms_of_rows(key.fingerprint)
             self._track((key.fingerprint, key.window_start))
-        self._unpublished = _Changes(set(self.tallies), set(self.rejected))
+        self._unpublished = _Changed(set(self.tallies), set(self.rejected))
         self._unpublished_terms = set(self.terms)
 
     def counted(self) -> Iterator[Stored]:
@@ -264,8 +260,7 @@ class Ledger:
         self._unpublished.rejected.add(key)
         self._refusals.append(Refusal(offset, rejection.reason))
 
-    def _changed(self, changes: _Changes) -> Iterator[Stored]:
-        for tally_key in changes.tallies:
-            yield from self.tallies[tally_key].pages(tally_key)
-        for key in changes.rejected:
-            yield key, rows.encode_rejected(self.rejected[key])
+    def _copied(self, changed: _Changed, dead: list[row_keys.Key], stored: list[Stored]) -> Changes:
+        tallies = {key: self.tallies[key].copy() for key in changed.tallies}
+        rejected = {key: self.rejected[key] for key in changed.rejected}
+        return Changes(dead, stored, tallies, rejected)

@@ -15,13 +15,14 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from aggregator import row_keys
-from aggregator.ledger import Stored
+from aggregator.row_keys import Stored
 from aggregator.row_reader import RowReader, fold
 from aggregator.topics import Topics
 
 OPEN_SECONDS = 60.0  # of silence; a large ledger may take longer
 COMMIT_SECONDS = 15.0
 STOP_SECONDS = 3.0
+SENDS_PER_TURN = 100
 BATCH_BYTES = 512 * 1024  # a batch with one page over this size still fits into Kafka's 1 MiB
 
 #: What a store, its producer or its reader can raise when the broker, the network or the fence says no.
@@ -128,7 +129,11 @@ class LedgerStore:
         if producer is None:
             raise KafkaError("the ledger's store is closed")
         await producer.begin_transaction()
-        sent = [await _send(producer, record) for record in records]
+        sent = []
+        for number, record in enumerate(records):
+            sent.append(await _send(producer, record))
+            if number % SENDS_PER_TURN == 0:
+                await asyncio.sleep(0)  # a send that finds room returns without letting anybody else run
         if position is not None:
             source = TopicPartition(self.topics.reports, self.partition)
             await producer.send_offsets_to_transaction({source: position}, self.topics.group)

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from aggregator import row_keys, rows
 from aggregator.deployment import Deployment
-from aggregator.ledger import Ledger, Stored
+from aggregator.ledger import Ledger
+from aggregator.row_keys import Stored
 
 _ANEW = (
     "To begin anew, set another kafka.topic_prefix; or delete all topics of this one and run deniable topics "

@@ -15,7 +15,7 @@ from aiokafka.errors import KafkaConnectionError
 
 from aggregator import row_keys, rows
 from aggregator.chain import Chain
-from aggregator.checkpoint import compose
+from aggregator.checkpoint import compose, take
 from aggregator.deployment import Deployment
 from aggregator.estimator import Estimator
 from aggregator.ledger import Ledger
@@ -145,16 +145,18 @@ class Owner:
     async def _checkpoint(self, ledger: Ledger, estimator: Estimator, store: LedgerStore) -> None:
         started = time.monotonic()
         closed_until_ms = None
-        if started >= self._publish_at or ledger.dead():
+        if started >= self._publish_at or ledger.has_dead():
             self._publish_at = started + PUBLISH_SECONDS
             closed_until_ms = await self._close(ledger)
-        records = compose(ledger, estimator, self.deployment.topics, closed_until_ms)
+        checkpoint = take(ledger, estimator, closed_until_ms)
+        outcomes, self._outcomes = self._outcomes, Outcomes()
+        # In a thread: of many rows it takes longer than heartbeats should wait.
+        records = await asyncio.to_thread(compose, checkpoint, self.deployment.topics)
         if records:
-            position = ledger.position
-            outcomes, self._outcomes = self._outcomes, Outcomes()
+            position, watermark_ms = checkpoint.progress.position, checkpoint.progress.watermark_ms
             self._broker_ms = await store.commit(records, position)
             self.metrics.checkpoint_seconds.observe(time.monotonic() - started)
-            self.metrics.show_progress(self.partition, position, ledger.watermark_ms)
+            self.metrics.show_progress(self.partition, position, watermark_ms)
             self.metrics.count(outcomes)
             estimator.show_published()
 

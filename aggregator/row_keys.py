@@ -72,6 +72,7 @@ class SingleKey(Enum):
 
 
 Key = CountKey | IdsKey | RejectedKey | PublishedKey | TermsKey | SingleKey
+Stored = tuple[Key, bytes]  # a row
 
 
 def encode_key(key: Key) -> bytes:

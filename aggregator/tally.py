@@ -30,6 +30,10 @@ class Tally:
         self.reports += reports
         self.packs += 1
 
+    def copy(self) -> "Tally":
+        """As it is now."""
+        return Tally(self.counts.copy(), self.reports, self.packs)
+
     def pages(self, key: TallyKey) -> Iterator[tuple[row_keys.CountKey, bytes]]:
         """Its rows."""
         for page, first in enumerate(range(0, len(self.counts), rows.PAGE_COUNTERS)):

@@ -11,13 +11,14 @@ from builders import (
     new_estimator,
     new_ledger,
     pack_of,
+    progress_row,
     record_of,
 )
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator import estimate_record, row_keys, rows
-from aggregator.checkpoint import compose
+from aggregator.checkpoint import compose, take
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import Outgoing
 from aggregator.merge import MergedCounts
@@ -27,23 +28,39 @@ DEAD_MS = FRUIT.dies_at(T0) * 1000 + 1
 
 
 def counted(*records: bytes, append_ms: int = NOW_MS, ledger: Ledger | None = None) -> Ledger:
-    ledger = ledger or new_ledger()
+    ledger = ledger or settled()
     for record in records:
         ledger.apply(ledger.position, append_ms, record)
     return ledger
 
 
+def settled(partition: int = 0) -> Ledger:
+    """A ledger whose terms are stored and published."""
+    ledger = new_ledger(partition)
+    compose(take(ledger, None, NOW_MS), TOPICS)
+    return ledger
+
+
+def test_terms_and_revision_leave_once_and_terms_are_published() -> None:
+    ledger = new_ledger()
+    records = compose(take(ledger, None, NOW_MS), TOPICS)
+    told = sorted((record.topic, (record.key or b"")[:1]) for record in records)
+    counts = [(TOPICS.counts, b"P")] * PARTITIONS + [(TOPICS.counts, b"T")] * 2
+    assert told == counts + [(TOPICS.state, kind) for kind in (b"P", b"T", b"T", b"V")]
+    assert compose(take(ledger), TOPICS) == []
+
+
 def test_nothing_leaves_when_nothing_changed() -> None:
-    estimator, ledger = new_estimator(), new_ledger()
-    assert compose(ledger, estimator, TOPICS, None) == []
+    estimator, ledger = new_estimator(), settled()
+    assert compose(take(ledger, estimator, None), TOPICS) == []
     counted(record_of(), ledger=ledger)
-    assert compose(ledger, estimator, TOPICS, None)
-    assert compose(ledger, estimator, TOPICS, None) == []
+    assert compose(take(ledger, estimator, None), TOPICS)
+    assert compose(take(ledger, estimator, None), TOPICS) == []
 
 
 def test_counts_come_before_progress_and_progress_goes_to_every_partition() -> None:
     ledger = counted(record_of(), record_of(PLACE))
-    records = compose(ledger, new_estimator(), TOPICS, NOW_MS + 7)
+    records = compose(take(ledger, new_estimator(), NOW_MS + 7), TOPICS)
     progress = rows.encode_progress(rows.Progress(2, NOW_MS, NOW_MS + 7))
     key = row_keys.with_source(b"P", 0)
     kinds = [record.key[:1] for record in records if record.topic == TOPICS.counts and record.key]
@@ -56,7 +73,7 @@ def test_counts_come_before_progress_and_progress_goes_to_every_partition() -> N
 
 def test_each_collection_has_its_partition_of_counts() -> None:
     ledger = counted(record_of(), record_of(PLACE))
-    for record in compose(ledger, new_estimator(), TOPICS, NOW_MS):
+    for record in compose(take(ledger, new_estimator(), NOW_MS), TOPICS):
         if record.topic == TOPICS.counts and record.key and record.key[:1] == b"C":
             key, source = row_keys.split_source(record.key)
             assert isinstance(key, row_keys.CountKey)
@@ -65,25 +82,25 @@ def test_each_collection_has_its_partition_of_counts() -> None:
 
 def test_counts_wait_until_they_are_to_be_published() -> None:
     ledger, estimator = counted(record_of()), new_estimator()
-    assert {record.topic for record in compose(ledger, estimator, TOPICS, None)} == {TOPICS.state}
-    later = compose(ledger, estimator, TOPICS, NOW_MS)
+    assert {record.topic for record in compose(take(ledger, estimator, None), TOPICS)} == {TOPICS.state}
+    later = compose(take(ledger, estimator, NOW_MS), TOPICS)
     assert [record.key[:1] for record in later if record.key] == [b"C", *[b"P"] * PARTITIONS, b"P"]
 
 
 def test_the_state_is_of_the_ledgers_own_partition() -> None:
-    ledger = new_ledger(3)
+    ledger = settled(3)
     ledger.apply(0, NOW_MS, record_of(partition=3))
-    records = compose(ledger, new_estimator(), TOPICS, None)
+    records = compose(take(ledger, new_estimator(), None), TOPICS)
     assert [record.partition for record in records] == [3, 3, 3]
-    assert [record.key[:1] for record in records if record.key] == [b"C", b"I", b"P"]
+    assert [record.key[:1] for record in records if record.key] == [b"I", b"C", b"P"]
 
 
 def test_what_dies_leaves_counts_in_the_same_transaction_after_progress() -> None:
     """Rows before progress, deletions after it: who misses a row knows from progress that it is over."""
     ledger, estimator = counted(record_of(), record_of()), new_estimator()
-    compose(ledger, estimator, TOPICS, NOW_MS)
+    compose(take(ledger, estimator, NOW_MS), TOPICS)
     counted(b"no pack", append_ms=DEAD_MS, ledger=ledger)
-    records = compose(ledger, estimator, TOPICS, DEAD_MS)
+    records = compose(take(ledger, estimator, DEAD_MS), TOPICS)
     gone = {record.key: record for record in records if record.value is None}
     home = TOPICS.counts_partition(FRUIT.fingerprint)
     for key in (
@@ -102,7 +119,7 @@ def test_what_dies_leaves_counts_in_the_same_transaction_after_progress() -> Non
 
 def test_a_rejection_tells_reason_and_place_and_nothing_of_the_pack() -> None:
     ledger = counted(record_of(number=5), record_of(number=5), b"no pack")
-    told = [r for r in compose(ledger, new_estimator(), TOPICS, NOW_MS) if r.topic == TOPICS.rejected]
+    told = [r for r in compose(take(ledger, new_estimator(), NOW_MS), TOPICS) if r.topic == TOPICS.rejected]
     assert [msgspec.json.decode(record.value or b"") for record in told] == [
         {"version": 1, "partition": 0, "offset": 1, "reason": "duplicate"},
         {"version": 1, "partition": 0, "offset": 2, "reason": "malformed"},
@@ -113,17 +130,17 @@ def test_a_rejection_tells_reason_and_place_and_nothing_of_the_pack() -> None:
 def test_no_payload_leaves_at_all() -> None:
     payload = bytes(pack_of(PLACE, reports=[0xABCD, 0x1234]).payload)
     ledger = counted(record_of(PLACE, reports=[0xABCD, 0x1234]), record_of(PLACE, reports=[0xABCD, 0x1234]))
-    for record in compose(ledger, new_estimator(), TOPICS, NOW_MS):
+    for record in compose(take(ledger, new_estimator(), NOW_MS), TOPICS):
         assert payload not in (record.value or b"") + (record.key or b"")
 
 
 def test_an_estimate_leaves_with_its_note_and_the_note_with_the_window() -> None:
     estimator, ledger = new_estimator(), counted(record_of(reports=[0, 1, 2] * 5))
     window = (FRUIT.fingerprint, T0)
-    for key, value in ledger.drain_unpublished():
+    for key, value in ledger.drain_unpublished().rows():
         estimator.take(row_keys.with_source(row_keys.encode_key(key), 0), value)
     estimate_due(estimator)
-    records = compose(ledger, estimator, TOPICS, None)
+    records = compose(take(ledger, estimator, None), TOPICS)
     record = next(record for record in records if record.topic == TOPICS.estimates)
     estimate = estimate_record.decode(record.value or b"")
     assert (record.partition, record.key) == (None, b"fruit/%d" % T0)
@@ -131,12 +148,13 @@ def test_an_estimate_leaves_with_its_note_and_the_note_with_the_window() -> None
     note = row_keys.encode_key(row_keys.PublishedKey(*window))
     expected = Outgoing(TOPICS.state, 0, note, rows.encode_published(rows.Published(1, False)))
     assert expected in records
-    assert all(record.key != note for record in compose(ledger, estimator, TOPICS, None))
+    assert all(record.key != note for record in compose(take(ledger, estimator, None), TOPICS))
 
     estimator.caught_up = True
+    estimator.take(row_keys.with_source(b"P", 1), progress_row(2, DEAD_MS))
     estimator.take(row_keys.with_source(row_keys.encode_key(row_keys.CountKey(*window, 0, 0)), 0), None)
     counted(b"no pack", append_ms=DEAD_MS, ledger=ledger)
-    assert Outgoing(TOPICS.state, 0, note, None) in compose(ledger, estimator, TOPICS, DEAD_MS)
+    assert Outgoing(TOPICS.state, 0, note, None) in compose(take(ledger, estimator, DEAD_MS), TOPICS)
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.booleans(), st.booleans()), max_size=25))
@@ -148,7 +166,7 @@ def test_rows_and_progress_of_counts_agree(steps: list[tuple[int, bool, bool]]) 
         now += seconds
         window = FRUIT.window_start(now)
         ledger.apply(number, now * 1000, record_of(window_start=window, number=0 if twin else number))
-        records = compose(ledger, estimator, TOPICS, NOW_MS if publish or ledger.dead() else None)
+        records = compose(take(ledger, estimator, NOW_MS if publish or ledger.has_dead() else None), TOPICS)
         for record in records:
             if record.topic == TOPICS.counts and record.key:
                 merged.apply(record.key, record.value)
@@ -172,7 +190,7 @@ def test_a_long_run_leaves_nothing_behind() -> None:
     for number in range(200):
         start = T0 + 10 * number
         counted(record_of(window_start=start, reports=[0] * 9), append_ms=start * 1000, ledger=ledger)
-        for record in compose(ledger, estimator, TOPICS, start * 1000):
+        for record in compose(take(ledger, estimator, start * 1000), TOPICS):
             if record.topic == TOPICS.counts:
                 estimator.take(record.key or b"", record.value)
             if record.topic in (TOPICS.counts, TOPICS.state):

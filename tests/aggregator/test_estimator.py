@@ -222,17 +222,21 @@ def test_notes_are_forgotten_when_the_counts_are_gone_everywhere() -> None:
     estimator = new_estimator({FRUITS: Published(2, True)})
     estimator.caught_up = True
     count(estimator, source=1)
-    assert estimator.forgotten(DIES_MS + 1) == []
+    close(estimator, DIES_MS, 2, watermark_ms=DIES_MS + 1)
+    assert estimator.forgotten() == []
+    close(estimator, DIES_MS, 2, watermark_ms=DIES_MS)
     estimator.take(row_keys.with_source(row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0)), 1), None)
-    assert estimator.forgotten(DIES_MS) == []
-    assert list(estimator.forgotten(DIES_MS + 1)) == [FRUITS]
-    assert estimator.forgotten(DIES_MS + 1) == []
+    assert estimator.forgotten() == []
+    close(estimator, DIES_MS, 2, watermark_ms=DIES_MS + 1)
+    assert list(estimator.forgotten()) == [FRUITS]
+    assert estimator.forgotten() == []
     assert estimator.published == {}
 
 
 def test_notes_are_kept_until_the_counts_are_read() -> None:
     estimator = new_estimator({FRUITS: Published(2, True)})
-    assert estimator.forgotten(DIES_MS + 1) == []
+    close(estimator, DIES_MS, 2, watermark_ms=DIES_MS + 1)
+    assert estimator.forgotten() == []
     assert estimator.published == {FRUITS: Published(2, True)}
 
 

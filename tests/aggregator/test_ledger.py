@@ -75,19 +75,20 @@ class Stores:
         self.counts: dict[bytes, bytes] = {}
 
     def take(self, ledger: Ledger, publish: bool = True) -> None:
-        for dead in ledger.dead():
+        changes = ledger.drain()
+        for dead in changes.dead:
             self.counts.pop(row_keys.encode_key(dead), None)
-        drained = ledger.drain()
+        drained = changes.records()
         assert len({key for key, _ in drained}) == len(drained)
         for key, value in drained:
             assert value is None or key not in self.state or key[:1] != b"I", "a row of ids was overwritten"
             assert value is not None or key in self.state or key[:1] != b"I", "ids were never stored"
             _put(self.state, key, value)
-        for changed, value in ledger.drain_unpublished() if publish else []:
+        for changed, value in ledger.drain_unpublished().rows() if publish else []:
             _put(self.counts, row_keys.encode_key(changed), value)
         self.state[b"P"] = progress_row(ledger.position, ledger.watermark_ms)
-        assert (ledger.drain(), ledger.dead()) == ([], [])
-        assert not publish or ledger.drain_unpublished() == []
+        assert (ledger.drain().records(), ledger.has_dead()) == ([], False)
+        assert not publish or ledger.drain_unpublished().records() == []
 
     def restored(self) -> Ledger:
         """From the rows in whatever order they lie: here, the newest first."""
@@ -174,7 +175,7 @@ def test_ids_die_with_grace_and_counts_with_retention() -> None:
         ledger.apply(ledger.position, T0 * 1000 + at_ms, b"no pack")
         alive = [row_keys.encode_key(key)[:1].decode() for key, _ in ledger.counted() if key != MALFORMED]
         assert sorted(alive + ["I"] * (window in ledger.ids.by_window)) == kept
-    gone = [row_keys.decode_key(key) for key, value in ledger.drain() if value is None]
+    gone = [row_keys.decode_key(key) for key, value in ledger.drain().records() if value is None]
     assert [type(key).__name__ for key in gone] == ["IdsKey", "CountKey", "CountKey", "RejectedKey"]
     assert {key[:2] for key in gone if not isinstance(key, row_keys.SingleKey)} == {window}
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from ledger_model import Event, Model, check_equal
 
 from aggregator import row_keys, rows
-from aggregator.checkpoint import compose
+from aggregator.checkpoint import compose, take
 from aggregator.ledger import Ledger
 from aggregator.merge import MergedCounts
 from producers import wire
@@ -148,8 +148,8 @@ class Machine(RuleBasedStateMachine):
         if worker not in self.owners:
             return
         epoch, ledger = self.owners[worker]
-        closed_until_ms = ledger.watermark_ms if publishes or ledger.dead() else None
-        records = compose(ledger, new_estimator(), TOPICS, closed_until_ms)
+        closed_until_ms = ledger.watermark_ms if publishes or ledger.has_dead() else None
+        records = compose(take(ledger, new_estimator(), closed_until_ms), TOPICS)
         is_owner = epoch == self.epoch or not self.is_fencing
         if is_applied and is_owner:
             for topic, _, key, value in records:

@@ -16,7 +16,7 @@ from builders import (
 from structlog.testing import capture_logs
 
 from aggregator import row_keys, rows
-from aggregator.checkpoint import compose
+from aggregator.checkpoint import compose, take
 from aggregator.estimator import Estimator
 from aggregator.rows import Published
 
@@ -123,7 +123,7 @@ def test_windows_of_a_backlog_that_live_and_die_between_two_publications_are_los
     starts = [T0, T0 + 10, T0 + 100, T0 + 200]
     for number, start in enumerate(starts):
         ledger.apply(number, start * 1000, record_of(window_start=start, number=number, reports=[0] * 9))
-    for record in compose(ledger, estimator, TOPICS, starts[-1] * 1000):
+    for record in compose(take(ledger, estimator, starts[-1] * 1000), TOPICS):
         if record.topic == TOPICS.counts and record.partition == TOPICS.counts_partition(FRUIT.fingerprint):
             estimator.take(record.key or b"", record.value)
     assert lost(estimator) == len(starts) - 1

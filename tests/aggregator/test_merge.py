@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator import row_keys, rows
-from aggregator.ledger import Row
+from aggregator.changes import Row
 from aggregator.merge import MergedCounts
 from estimators.collection import Collection
 
@@ -25,7 +25,7 @@ def published(partition: int, seed: int) -> tuple[list[Row], dict[row_keys.Key, 
         cohort = source.randrange(collection.cohorts)
         record = record_of(collection, window, number, reports, cohort, partition)
         ledger.apply(number, T0 * 1000, record)
-        for key, value in ledger.drain_unpublished():
+        for key, value in ledger.drain_unpublished().rows():
             records.append((row_keys.with_source(row_keys.encode_key(key), partition), value))
         records.append(
             (row_keys.with_source(PROGRESS, partition), progress_row(ledger.position, 0, T0 * 1000 + number))
@@ -82,7 +82,7 @@ def test_pages_are_put_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger, merged = new_ledger(), MergedCounts()
     for number, reports in enumerate([[0, 1], [3, 3, 3]]):
         ledger.apply(number, T0 * 1000, record_of(number=number, reports=reports))
-    changed = [(row_keys.encode_key(key), value) for key, value in ledger.drain_unpublished()]
+    changed = [(row_keys.encode_key(key), value) for key, value in ledger.drain_unpublished().rows()]
     windows = [merged.apply(row_keys.with_source(key, 0), value) for key, value in changed]
     assert windows == [None] * 2 + [(FRUIT.fingerprint, T0)] * 2  # terms come first
     totals = merged.totals((FRUIT.fingerprint, T0), FRUIT)

@@ -7,8 +7,8 @@ from builders import DEPLOYMENT, GENESIS, LOG, PARTITIONS, T0, new_ledger, progr
 
 from aggregator import row_keys, rows
 from aggregator.deployment import Deployment
-from aggregator.ledger import Stored
 from aggregator.opening import LedgerRefused, check_partition, log_was_cut, restored
+from aggregator.row_keys import Stored
 
 BEGUN: Stored = (row_keys.SingleKey.GENESIS, GENESIS[1])
 AT_7: Stored = (row_keys.SingleKey.PROGRESS, progress_row(7, T0 * 1000))
@@ -39,7 +39,9 @@ def genesis(topic_id: bytes = LOG.topic_id, partitions: int = PARTITIONS) -> Sto
 def test_what_was_stored_is_restored() -> None:
     ledger = new_ledger(2)
     ledger.apply(0, T0 * 1000, record_of(partition=2))
-    drained = [(row_keys.decode_key(key), value) for key, value in ledger.drain() if value is not None]
+    drained = [
+        (row_keys.decode_key(key), value) for key, value in ledger.drain().records() if value is not None
+    ]
     progress = (row_keys.SingleKey.PROGRESS, progress_row(1, T0 * 1000))
     for committed in (None, 0, 1):
         found = restored(DEPLOYMENT, 2, [BEGUN, progress, *drained], committed)

@@ -25,7 +25,7 @@ from builders import (
 from aggregator import recount as recount_module
 from aggregator import replay as replay_module
 from aggregator import row_keys, row_reader, rows, stored_ledger
-from aggregator.checkpoint import compose
+from aggregator.checkpoint import compose, take
 from aggregator.merge import MergedCounts
 from aggregator.recount import Claim, Counted, Recount
 from aggregator.replay import Comparison, ReplayError, replay
@@ -137,7 +137,7 @@ def final_difference(reports: int = 0, packs: int = 0, watermark_ms: int = 0, st
     for number in range(3):
         ledger = new_ledger()
         ledger.apply(0, T0 * 1000, record_of(number=number))
-        for row, value in ledger.drain_unpublished():
+        for row, value in ledger.drain_unpublished().rows():
             key = row_keys.with_source(row_keys.encode_key(row), number)
             estimator.take(key, value)
             merged.apply(key, value)
@@ -186,12 +186,12 @@ class Workers:
             partition = ledger.partition
             for record in self.log.partition(TOPICS.reports, partition)[ledger.position :]:
                 ledger.apply(record.offset, record.timestamp, record.value or b"")
-            self.log.extend(compose(ledger, estimator, TOPICS, closed_until_ms))
+            self.log.extend(compose(take(ledger, estimator, closed_until_ms), TOPICS))
         for estimator, ledger in zip(self.estimators, self.ledgers, strict=True):
             for record in self.log.partition(TOPICS.counts, ledger.partition):
                 estimator.take(record.key or b"", record.value)
             estimate_due(estimator)
-            self.log.extend(compose(ledger, estimator, TOPICS, None))
+            self.log.extend(compose(take(ledger, estimator, None), TOPICS))
 
     def replay(self, monkeypatch: pytest.MonkeyPatch) -> Comparison:
         for module in (replay_module, row_reader, stored_ledger):
@@ -230,7 +230,7 @@ def test_workers_that_go_on_meanwhile_do_not_differ(monkeypatch: pytest.MonkeyPa
         partition = ledger.partition
         for record in run.log.partition(TOPICS.reports, partition)[ledger.position :]:
             ledger.apply(record.offset, record.timestamp, record.value or b"")
-        run.log.extend(compose(ledger, new_estimator(), TOPICS, None))
+        run.log.extend(compose(take(ledger, new_estimator(), None), TOPICS))
     assert run.replay(monkeypatch).difference == 0
 
 
