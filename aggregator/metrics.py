@@ -1,6 +1,6 @@
 """What a worker tells Prometheus. No label holds a cohort, a client, or a value that came from input."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf, isfinite
 
 import numpy as np
@@ -39,8 +39,18 @@ class WorkerMetrics:
             self.windows_lost.labels(collection.name)  # told as 0, so that the first one is an increase
         self.checkpoint_seconds = self._histogram("checkpoint_seconds", "Time to store a ledger's changes.")
         self.estimate_seconds = self._histogram("estimate_seconds", "Time to estimate one window.")
+        self.loop_delay = self._histogram(
+            "loop_delay_seconds",
+            "How late the event loop woke a task: what no step may keep the heartbeats waiting for.",
+            (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0),
+        )
         self.position = self._gauge("position_records", "Next offset of `reports` to count.", "partition")
         self.lag = self._gauge("lag_records", "Records of `reports` that are not counted yet.", "partition")
+        self.stalled = self._gauge(
+            "stalled",
+            "1 while records wait and none is counted, which makes the worker not ready.",
+            "partition",
+        )
         self.watermark = self._gauge(
             "watermark_timestamp_seconds", "Highest append time counted, unix time.", "partition"
         )
@@ -79,7 +89,7 @@ class WorkerMetrics:
 
     def forget_partition(self, partition: int) -> None:
         """Stop telling of a partition that this worker owns no more, and of its collections."""
-        for gauge in (self.position, self.lag, self.watermark):
+        for gauge in (self.position, self.lag, self.stalled, self.watermark):
             gauge.remove_by_labels({"partition": str(partition)})
 
     def show_estimate(self, record: EstimateRecord) -> None:
@@ -115,5 +125,7 @@ class WorkerMetrics:
     def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
         return Gauge(f"deniable_{name}", meaning, labels, registry=self.registry)
 
-    def _histogram(self, name: str, meaning: str) -> Histogram:
-        return Histogram(f"deniable_{name}", meaning, registry=self.registry)
+    def _histogram(
+        self, name: str, meaning: str, buckets: Sequence[float] = Histogram.DEFAULT_BUCKETS
+    ) -> Histogram:
+        return Histogram(f"deniable_{name}", meaning, registry=self.registry, buckets=buckets)

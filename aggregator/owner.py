@@ -77,6 +77,7 @@ class Owner:
         self._counted_at = 0.0
         self._watched_position = 0
         self._advanced_at = 0.0
+        self._stands_still = False
 
     def offer(self, offset: int, append_ms: int, record: bytes) -> None:
         """Count a delivered record if it is the next one; ignore it otherwise."""
@@ -124,6 +125,7 @@ class Owner:
         self._broker_ms = self._closed_until_ms = 0
         self._outcomes = Outcomes()
         self._counted_at = self._advanced_at = time.monotonic()
+        self._stands_still = False
         self._ledger = ledger
         await self.flow.rewind(self.partition, ledger.position)
         log.info("ledger open", partition=self.partition, position=ledger.position)
@@ -186,18 +188,23 @@ class Owner:
         now = time.monotonic()
         if position >= end or position != self._watched_position:
             self._watched_position, self._advanced_at = position, now
-        standstill = now - self._advanced_at > STANDSTILL_SECONDS
+        self._stands_still = now - self._advanced_at > STANDSTILL_SECONDS
+        self.metrics.stalled.labels(str(self.partition)).set(self._stands_still)
         self.not_ready = (
             f"partition {self.partition}: counting stands still at offset {position}, the log ends at {end}"
-            if standstill
+            if self._stands_still
             else None
         )
 
     async def _rewind_if_stuck(self, ledger: Ledger) -> None:
-        """Fetch again what was fetched but never delivered, or when the chain broke."""
+        """Fetch again what was fetched but never delivered, or not at all, or when the chain broke."""
         chain = self.flow.chain(self.partition)
-        silent = time.monotonic() - self._counted_at > STUCK_SECONDS
-        if chain is None or (chain.cursor > chain.follows(ledger.position) and silent):
+        silent_seconds = time.monotonic() - self._counted_at
+        if (
+            chain is None
+            or (chain.cursor > chain.follows(ledger.position) and silent_seconds > STUCK_SECONDS)
+            or (self._stands_still and silent_seconds > STANDSTILL_SECONDS)
+        ):
             self._counted_at = time.monotonic()
             await self.flow.rewind(self.partition, ledger.position)
         else:

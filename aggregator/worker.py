@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -18,6 +19,7 @@ from aggregator.web import WebServer
 STOP_SECONDS = 10.0
 RETRY_SECONDS = 2.0
 WATCH_SECONDS = 0.5
+LOOP_SECONDS = 0.05
 
 log = structlog.get_logger()
 
@@ -54,7 +56,7 @@ async def run_worker(
     web = WebServer(deployment.collections, board, metrics, owners.not_ready)
     listening(await web.start(web_port))
     app = build_app(deployment, owners)
-    following = asyncio.create_task(_follow(board, deployment))
+    following = asyncio.gather(_follow(board, deployment), _watch_loop(metrics))
     try:
         await _serve(app, owners, stop)
     finally:
@@ -83,6 +85,14 @@ async def _stop(app: ExactApp, owners: Owners) -> None:
             await app.stop()
     except TimeoutError:
         log.warning("stopping took too long; what was not stored is counted again by the next owner")
+
+
+async def _watch_loop(metrics: WorkerMetrics) -> None:
+    """Tell how late the event loop wakes a task."""
+    while True:
+        before = time.monotonic()
+        await asyncio.sleep(LOOP_SECONDS)
+        metrics.loop_delay.observe(max(0.0, time.monotonic() - before - LOOP_SECONDS))
 
 
 async def _follow(board: Board, deployment: Deployment) -> None:

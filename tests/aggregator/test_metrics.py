@@ -33,6 +33,7 @@ def used() -> WorkerMetrics:
     metrics.count(outcomes)
     metrics.show_progress(2, 10, T0 * 1000 + 500)
     metrics.lag.labels("2").set(3)
+    metrics.stalled.labels("2").set(0)
     metrics.resyncs.inc()
     metrics.checkpoint_seconds.observe(0.1)
     return metrics

@@ -177,7 +177,7 @@ def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pyte
 
 
 def test_counting_that_stands_still_is_not_ready(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log goes on and nothing is delivered: such a worker looks alive and does nothing."""
+    """The log goes on and nothing is fetched: such a worker looks alive and does nothing; it is rewound."""
     monkeypatch.setattr(owner_module, "STANDSTILL_SECONDS", 0.05)
 
     async def run() -> None:
@@ -187,11 +187,18 @@ def test_counting_that_stands_still_is_not_ready(broker: Broker, monkeypatch: py
             assert running.owner.not_ready == (
                 "partition 0: counting stands still at offset 0, the log ends at 1"
             )
+            assert stalled(running) == 1
+            await running.until(lambda: broker.rewinds == [0, 0])
             broker.fetch(0)
             running.owner.offer(0, NOW_MS, b"no pack")
             await running.until(lambda: running.owner.not_ready is None)
+            assert stalled(running) == 0
 
     asyncio.run(run())
+
+
+def stalled(running: Running) -> float | None:
+    return running.metrics.registry.get_sample_value("deniable_stalled", {"partition": "0"})
 
 
 def test_the_record_that_follows_the_position_is_counted_and_no_other(broker: Broker) -> None:

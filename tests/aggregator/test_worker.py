@@ -1,6 +1,7 @@
 """A worker ends with a reason when going on would be wrong."""
 
 import asyncio
+import time
 from dataclasses import dataclass
 from typing import cast
 
@@ -72,3 +73,19 @@ def test_a_ledger_of_a_newer_version_ends_the_worker() -> None:
     """No retry can mend that; what the ledger holds must not be overwritten."""
     with pytest.raises(rows.RowError, match=r"^row version must be 1, got 2"):
         serve(Engine(), assigned=True)
+
+
+def test_a_long_step_of_the_loop_is_seen() -> None:
+    metrics = WorkerMetrics(COLLECTIONS)
+
+    async def run() -> None:
+        watching = asyncio.create_task(worker._watch_loop(metrics))
+        await asyncio.sleep(0)
+        time.sleep(worker.LOOP_SECONDS + 0.2)  # noqa: ASYNC251 - the step that is to be seen
+        await asyncio.sleep(0.01)
+        watching.cancel()
+
+    asyncio.run(run())
+    value = metrics.registry.get_sample_value
+    assert value("deniable_loop_delay_seconds_bucket", {"le": "0.1"}) == 0
+    assert value("deniable_loop_delay_seconds_count") == 1
