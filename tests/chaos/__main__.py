@@ -1,0 +1,70 @@
+"""`make chaos`: every fault in several seeded runs; goes on where the last call ended.
+
+make chaos ARGS="--fault zombie --seed 3"     one run once more, when it is not in the results yet
+make chaos ARGS="--rate 800 --seeds 1"        on a busy machine
+"""
+
+import argparse
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from deploy.signals import end_in_good_order
+from tests.chaos.broker import ChaosBroker
+from tests.chaos.faults import FAULTS
+from tests.chaos.report import Report, table
+from tests.chaos.run import PACKS_PER_SECOND, SECONDS, Order, RunError, run
+from tests.chaos.workers import ROOT
+
+RESULTS = ROOT / "bench" / "results" / "chaos.json"
+
+
+def main() -> int:
+    """Run what is asked for; status 1 unless every run of it was exact."""
+    parser = argparse.ArgumentParser(prog="make chaos", description="Workers under faults on a real Kafka.")
+    parser.add_argument("--fault", action="append", choices=sorted(FAULTS), help="only this one; repeatable")
+    parser.add_argument("--seed", action="append", type=int, help="only this one; repeatable")
+    parser.add_argument("--seeds", type=int, default=5, help="seeds 1 to this one")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for which the load sends")
+    parser.add_argument("--rate", type=int, default=PACKS_PER_SECOND, help="packs a second")
+    parser.add_argument("--again", action="store_true", help="also runs that the results hold already")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="JSON file of the results")
+    given = parser.parse_args()
+    signal.signal(signal.SIGTERM, end_in_good_order)
+    report = Report(given.results)
+    seeds = given.seed or range(1, given.seeds + 1)
+    orders = [
+        Order(fault, seed, given.seconds, given.rate)
+        for seed in seeds
+        for fault in given.fault or [name for name in FAULTS if name != "mixed"]
+    ]
+    wanted = [order for order in orders if given.again or not report.has(order)]
+    failed = sum(not _run(order, report, f"{n}/{len(wanted)}") for n, order in enumerate(wanted, 1))
+    say(table(report.rows))
+    return 1 if failed else 0
+
+
+def _run(order: Order, report: Report, number: str) -> bool:
+    """A run on a broker of its own; whether it was exact."""
+    with tempfile.TemporaryDirectory(prefix="chaos-") as folder, ChaosBroker() as broker:
+        try:
+            verdict, story = run(order, broker, Path(folder))
+        except RunError as error:
+            report.add(order, None, str(error).splitlines()[0])
+            say(f"{number} {order.fault} seed {order.seed}: NOT JUDGED\n{error}")
+            return False
+    report.add(order, verdict)
+    says = "exact" if verdict.exact else "NOT EXACT"
+    say(f"{number} {order.fault} seed {order.seed}: {says}: {verdict.tell()}")
+    if story:
+        say(story)
+    return verdict.exact
+
+
+def say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - a command
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""What a chaos run counts: a collection file of three collections, and topics that are compacted all the time.
+
+`fruit` and `place` have windows that outlast a run. Those of `flash` open, close and get their final
+estimates while it goes on, so that what is written late meets rows that nobody will write again.
+"""
+
+from pathlib import Path
+
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from aggregator.topics import Topics
+from deploy.collection_file import Configuration, load
+from deploy.topic_setup import create
+
+HEAD = """\
+revision: {revision}
+kafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}", allow_plaintext: true}}
+collections:
+  - {{name: fruit, mechanism: k-rr, size: 300, other: false, epsilon: 2.0, window_seconds: 3600,
+     grace_seconds: 3600, budget: none}}
+  - {{name: place, mechanism: rappor, bits: 64, hashes: 2, cohorts: 3, f: 0.25, p: 0.35, q: 0.65,
+     candidates: [A, B, C], window_seconds: 3600, grace_seconds: 3600, budget: none}}
+  - {{name: flash, mechanism: k-rr, size: 40, other: false, epsilon: 1.0, window_seconds: 5,
+     grace_seconds: 4, budget: none}}
+"""
+ONE_MORE = """\
+  - {{name: extra, mechanism: k-rr, size: 70000, other: false, epsilon: 3.0, window_seconds: 3600,
+     grace_seconds: 3600, budget: none}}
+"""
+#: A segment is closed after two seconds and cleaned as soon as the cleaner comes round.
+COMPACTED_ALL_THE_TIME = {
+    "segment.ms": "2000",
+    "min.cleanable.dirty.ratio": "0.01",
+    "max.compaction.lag.ms": "2000",
+    "delete.retention.ms": "1000",
+}
+
+
+def configure(folder: Path, servers: str, prefix: str) -> Configuration:
+    """Write the collection file and make its topics."""
+    configuration = write(folder / "deniable.yaml", servers, prefix, 1, HEAD)
+    create(servers, configuration.topics, 1)
+    return configuration
+
+
+def with_one_more(configuration: Configuration) -> Configuration:
+    """The next revision of the file, under a name of its own: one more collection, whose rows are paged."""
+    kafka = configuration.kafka
+    file = configuration.path.with_name("deniable-2.yaml")
+    return write(file, kafka.bootstrap_servers, kafka.topic_prefix, 2, HEAD + ONE_MORE)
+
+
+def write(file: Path, servers: str, prefix: str, revision: int, text: str) -> Configuration:
+    file.write_text(text.format(servers=servers, prefix=prefix, revision=revision), encoding="utf-8")
+    return load(file, environment={})
+
+
+def compact_all_the_time(servers: str, topics: Topics) -> None:
+    """Compact `state` and `counts` every few seconds."""
+    wanted = [
+        ConfigResource(ConfigResourceType.TOPIC, topic, configs=COMPACTED_ALL_THE_TIME)
+        for topic in (topics.state, topics.counts)
+    ]
+    with KafkaAdminClient(bootstrap_servers=servers) as admin:
+        admin.alter_configs(wanted)
+
+
+def delete_topics(servers: str, topics: Topics) -> None:
+    """Leave nothing of a run on the broker."""
+    names = [topics.reports, topics.state, topics.counts, topics.rejected, topics.estimates]
+    with KafkaAdminClient(bootstrap_servers=servers) as admin:
+        admin.delete_topics(names)

@@ -1,0 +1,63 @@
+"""Workers that lack one of the three things the counts rest on: what the suite must find.
+
+In the worker's process; never in the product's code.
+"""
+
+import uuid
+from typing import Any
+
+from aggregator.chain import Chain
+from aggregator.consumer import Consumer
+from aggregator.owner import Owner
+from aggregator.topics import Topics
+
+
+def no_fencing() -> None:
+    """Every producer has a transactional id of its own: a former owner can go on writing."""
+
+    def transactional_id(self: Topics, partition: int) -> str:
+        return f"{self.group}-{partition}-{uuid.uuid4().hex}"
+
+    Topics.transactional_id = transactional_id  # type: ignore[method-assign]
+
+
+def no_gate() -> None:
+    """Whatever is delivered while a ledger is open counts, in whatever order it comes."""
+    offer = Owner.offer
+
+    class Agreeable:
+        """In place of a chain: every record is the one that follows."""
+
+        def __init__(self, offset: int) -> None:
+            self.offset = offset
+
+        def follows(self, _: int) -> int:
+            return self.offset
+
+    class AnyChain:
+        def __init__(self, offset: int) -> None:
+            self.offset = offset
+
+        def chain(self, _: int) -> Any:
+            return Agreeable(self.offset)
+
+    def offer_anything(self: Owner, offset: int, append_ms: int, record: bytes) -> None:
+        flow, self.flow = self.flow, AnyChain(offset)  # type: ignore[assignment]
+        try:
+            offer(self, offset, append_ms, record)
+        finally:
+            self.flow = flow
+
+    Owner.offer = offer_anything  # type: ignore[method-assign]
+
+
+def no_rewind() -> None:
+    """The chain begins anew at the position, and fetching goes on wherever it was."""
+
+    async def rewind(self: Consumer, partition: int, position: int) -> None:
+        self._chains[partition] = Chain(position)
+
+    Consumer.rewind = rewind  # type: ignore[method-assign]
+
+
+DEFECTS = {"no-fencing": no_fencing, "no-gate": no_gate, "no-rewind": no_rewind}

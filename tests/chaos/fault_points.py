@@ -1,0 +1,114 @@
+"""Places inside a checkpoint and an estimate where a worker can be killed, stopped or let down.
+
+In the worker's process. The driver writes an order, `point action`, into a file of the worker's folder; who
+passes that point takes the order and obeys.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+
+from aggregator.estimator import Estimator
+from aggregator.ledger_store import LedgerStore
+
+CHECKPOINT_POINTS = ("before-sends", "between-sends", "after-sends", "before-commit", "after-commit")
+POINTS = (*CHECKPOINT_POINTS, "estimate")
+
+
+class Orders:
+    """Orders of the driver, taken where a point is passed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "order"
+
+    def given(self, point: str) -> bool:
+        """Whether there is an order for this point."""
+        try:
+            return self.file.read_text().split(" ")[0] == point
+        except FileNotFoundError:
+            return False
+
+    def obey(self, point: str) -> None:
+        """Do what the order says, if there is one for this point."""
+        if not self.given(point):
+            return
+        action = self.file.read_text().split(" ")[1]
+        self.file.unlink()
+        print(f"fault point {point}: {action}", flush=True)  # noqa: T201 - for the log
+        match action:
+            case "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "pause":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "fail":
+                raise KafkaError(f"fault point {point}")
+
+
+Method = Callable[..., Coroutine[Any, Any, Any]]
+
+
+def install(orders: Orders) -> None:
+    """Put the points into the store's producer and the estimator."""
+    _wrap(LedgerStore, "commit", lambda method: _before(method, orders, "before-sends", flushed=False))
+    _wrap(AIOKafkaProducer, "send", lambda method: _between(method, orders))
+    _wrap(
+        AIOKafkaProducer,
+        "send_offsets_to_transaction",
+        lambda method: _before(method, orders, "after-sends", flushed=True),
+    )
+    _wrap(AIOKafkaProducer, "commit_transaction", lambda method: _around(method, orders))
+    make = Estimator.make
+
+    @wraps(make)
+    def make_obediently(self: Estimator, *arguments: Any, **named: Any) -> Any:
+        orders.obey("estimate")
+        return make(self, *arguments, **named)
+
+    Estimator.make = make_obediently  # type: ignore[method-assign]
+
+
+def _wrap(owner: type, name: str, wrapper: Callable[[Method], Method]) -> None:
+    setattr(owner, name, wrapper(getattr(owner, name)))
+
+
+def _before(method: Method, orders: Orders, point: str, *, flushed: bool) -> Method:
+    @wraps(method)
+    async def wrapped(self: Any, *arguments: Any, **named: Any) -> Any:
+        if orders.given(point):
+            if flushed:
+                await self.flush()
+            orders.obey(point)
+        return await method(self, *arguments, **named)
+
+    return wrapped
+
+
+def _between(method: Method, orders: Orders) -> Method:
+    """After the first record of a transaction has reached the broker, before the next one leaves."""
+
+    @wraps(method)
+    async def wrapped(self: Any, *arguments: Any, **named: Any) -> Any:
+        sent = await method(self, *arguments, **named)
+        if orders.given("between-sends"):
+            await self.flush()
+            orders.obey("between-sends")
+        return sent
+
+    return wrapped
+
+
+def _around(method: Method, orders: Orders) -> Method:
+    @wraps(method)
+    async def wrapped(self: Any, *arguments: Any, **named: Any) -> Any:
+        orders.obey("before-commit")
+        result = await method(self, *arguments, **named)
+        orders.obey("after-commit")
+        return result
+
+    return wrapped

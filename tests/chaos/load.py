@@ -1,0 +1,121 @@
+"""The load of a run: packs at a steady rate, some of them twice, some of them malformed."""
+
+import heapq
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from deploy.collection_file import Configuration
+from estimators.collection import Collection
+from tests.chaos.packs import SPOILED, Draft, PackMaker, oversized
+
+TICK_SECONDS = 0.02
+RESENT_SHARE = 0.1
+LATER_SECONDS = 20.0  # after which a third of the resent ones comes
+OVERSIZED_SHARE = 0.0002
+LONG_WINDOW_SECONDS = 600  # a pack for such a window is in time whatever happens in a run
+FLUSH_SECONDS = 120.0
+
+
+class Load(threading.Thread):
+    """A producer that sends until `stopped`, then what is still to be sent again, and waits for the answers.
+
+    Parameters
+    ----------
+    configuration : collections and brokers.
+    packs_per_second : resent and malformed ones not counted twice.
+    malformed : share of malformed packs, in [0, 1].
+    seed : of all choices; ids of packs too.
+    """
+
+    def __init__(
+        self, configuration: Configuration, packs_per_second: int, malformed: float, seed: int
+    ) -> None:
+        super().__init__(daemon=True)
+        self.configuration = configuration
+        self.packs_per_second = packs_per_second
+        self.malformed = malformed
+        self.chance = random.Random(seed)
+        self.makers = [PackMaker(collection, self.chance) for collection in configuration.collections]
+        self.stopped = threading.Event()
+        self.acknowledged: set[bytes] = set()  # ids of good packs for long windows
+        self.sent = 0
+        self.seconds = 0.0
+        self.error: BaseException | None = None
+        self._later: list[tuple[float, int, Draft]] = []
+
+    def add(self, collection: Collection) -> None:
+        """Send packs of one more collection from now on."""
+        self.makers = [*self.makers, PackMaker(collection, self.chance)]
+
+    def run(self) -> None:
+        try:
+            kafka = KafkaProducer(
+                bootstrap_servers=self.configuration.kafka.bootstrap_servers,
+                acks="all",
+                enable_idempotence=True,
+                linger_ms=10,
+            )
+            try:
+                self._send_steadily(kafka)
+                for _, _, draft in self._later:
+                    self._send(kafka, draft)
+                kafka.flush(timeout=FLUSH_SECONDS)
+            finally:
+                kafka.close(timeout=5)
+        except (KafkaError, OSError, RuntimeError) as error:
+            self.error = error
+
+    def _send_steadily(self, kafka: KafkaProducer) -> None:
+        started, made = time.monotonic(), 0
+        while not self.stopped.wait(TICK_SECONDS):
+            self.seconds = time.monotonic() - started
+            due = int(self.seconds * self.packs_per_second)
+            # After a pause of this whole machine the rate is kept, not made up for.
+            made = max(made, due - self.packs_per_second)
+            for _ in range(due - made):
+                self._send_next(kafka)
+            made = due
+            while self._later and self._later[0][0] <= time.monotonic():
+                self._send(kafka, heapq.heappop(self._later)[2])
+
+    def _send_next(self, kafka: KafkaProducer) -> None:
+        if self.malformed and self.chance.random() < self.malformed:
+            self._send_spoiled(kafka)
+            return
+        draft = self.chance.choice(self.makers).draft()
+        self._send(kafka, draft)
+        if self.chance.random() < RESENT_SHARE:
+            if self.chance.randrange(3):
+                self._send(kafka, draft)
+            else:
+                heapq.heappush(self._later, (time.monotonic() + LATER_SECONDS, self.sent, draft))
+
+    def _send(self, kafka: KafkaProducer, draft: Draft) -> None:
+        future = kafka.send(self.configuration.topics.reports, draft.encode(), partition=self._home(draft))
+        if any(
+            maker.collection.fingerprint == draft.fingerprint
+            and maker.collection.window_seconds >= LONG_WINDOW_SECONDS
+            for maker in self.makers
+        ):
+            future.add_callback(self._acknowledge(draft.pack_id))
+        self.sent += 1
+
+    def _acknowledge(self, pack_id: bytes) -> Callable[[Any], None]:
+        return lambda _: self.acknowledged.add(pack_id)
+
+    def _send_spoiled(self, kafka: KafkaProducer) -> None:
+        draft = next(maker for maker in self.makers if maker.collection.name == "flash").draft()
+        value = self.chance.choice(SPOILED)(draft)
+        if self.chance.random() < OVERSIZED_SHARE:
+            value = oversized()
+        kafka.send(self.configuration.topics.reports, value, partition=self._home(draft))
+        self.sent += 1
+
+    def _home(self, draft: Draft) -> int:
+        return int.from_bytes(draft.pack_id[:8], "little") % self.configuration.kafka.partitions

@@ -1,0 +1,126 @@
+"""Packs as producers make them, and packs malformed in every way that a worker tells apart.
+
+Written from the description of the wire format, with a header and a checksum of its own, so that a mistake of
+the product's encoder would show.
+"""
+
+import random
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from crc32c import crc32c
+
+from estimators.collection import Collection
+from estimators.krr import KRR
+
+CHECKED = struct.Struct("<4sBBHQQII16s")
+CHECKSUM = struct.Struct("<I")
+REPORTS = 20
+PAYLOADS = 64  # made beforehand, so that a pack costs microseconds
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The fields of a pack, any of which may be wrong."""
+
+    cohort: int
+    fingerprint: int
+    window_start: int
+    width: int
+    pack_id: bytes
+    payload: bytes
+    mechanism: int
+    reports: int = REPORTS
+    magic: bytes = b"DNBL"
+    version: int = 1
+
+    def encode(self) -> bytes:
+        """Bytes with the right checksum of whatever the fields hold."""
+        head = CHECKED.pack(
+            self.magic,
+            self.version,
+            self.mechanism,
+            self.cohort,
+            self.fingerprint,
+            self.window_start,
+            self.reports,
+            self.width,
+            self.pack_id,
+        )
+        return b"".join((head, CHECKSUM.pack(crc32c(self.payload, crc32c(head))), self.payload))
+
+
+class PackMaker:
+    """Drafts of one collection with random ids, cohorts and payloads."""
+
+    def __init__(self, collection: Collection, chance: random.Random) -> None:
+        self.collection = collection
+        self.chance = chance
+        self.krr = isinstance(collection.mechanism, KRR)
+        self._payloads = [self._payload() for _ in range(PAYLOADS)]
+
+    def draft(self) -> Draft:
+        """A pack for the window that is open now."""
+        collection, chance = self.collection, self.chance
+        return Draft(
+            cohort=chance.randrange(collection.cohorts),
+            fingerprint=collection.fingerprint,
+            window_start=collection.window_start(time.time()),
+            width=collection.width,
+            pack_id=chance.randbytes(16),
+            payload=chance.choice(self._payloads),
+            mechanism=1 if self.krr else 2,
+        )
+
+    def _payload(self) -> bytes:
+        width = self.collection.width
+        if not self.krr:
+            return self.chance.randbytes(REPORTS * width // 8)
+        size = "<u1" if width <= 1 << 8 else "<u2" if width <= 1 << 16 else "<u4"
+        return np.array([self.chance.randrange(width) for _ in range(REPORTS)], size).tobytes()
+
+
+def _misrouted(draft: Draft) -> bytes:
+    low = int.from_bytes(draft.pack_id[:8], "little") ^ 1
+    return replace(draft, pack_id=low.to_bytes(8, "little") + draft.pack_id[8:]).encode()
+
+
+def _flipped(draft: Draft) -> bytes:
+    data = bytearray(draft.encode())
+    data[-1] ^= 1
+    return bytes(data)
+
+
+#: How to spoil a pack of k-RR with at most 256 buckets. The record still goes to the partition of its old id.
+SPOILED: tuple[Callable[[Draft], bytes | None], ...] = (
+    lambda draft: None,
+    lambda draft: b"",
+    lambda draft: b"no pack at all",
+    lambda draft: replace(draft, magic=b"DNBK").encode(),
+    lambda draft: draft.encode()[:40],
+    lambda draft: draft.encode()[:-3],
+    lambda draft: draft.encode() + b"more",
+    _flipped,
+    lambda draft: replace(draft, reports=0, payload=b"").encode(),
+    lambda draft: replace(draft, reports=REPORTS + 1).encode(),
+    lambda draft: replace(draft, mechanism=9).encode(),
+    lambda draft: replace(draft, mechanism=3).encode(),
+    lambda draft: replace(draft, width=draft.width - 1).encode(),
+    lambda draft: replace(draft, window_start=draft.window_start + 1).encode(),
+    lambda draft: replace(draft, window_start=1 << 62).encode(),
+    lambda draft: replace(draft, version=2).encode(),
+    lambda draft: replace(draft, fingerprint=draft.fingerprint ^ 1).encode(),
+    lambda draft: replace(draft, cohort=1).encode(),
+    lambda draft: replace(draft, payload=b"\xff" * REPORTS).encode(),
+    lambda draft: replace(draft, window_start=draft.window_start + 86_400).encode(),
+    lambda draft: replace(draft, window_start=draft.window_start - 86_400).encode(),
+    _misrouted,
+)
+
+
+def oversized() -> bytes:
+    """More than a pack may hold, and no more than the broker takes."""
+    return b"DNBL\x01" + bytes(1_000_000)

@@ -1,0 +1,75 @@
+"""The table fault x runs x difference x longest gap, as text and as JSON that the next call goes on from."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tests.chaos.run import Order
+from tests.chaos.verdict import Verdict
+
+COLUMNS = ("fault", "runs", "exact", "difference", "records", "missing", "doubled", "finals", "longest gap")
+
+Row = dict[str, Any]
+
+
+class Report:
+    """Verdicts by fault and seed, in a file that is written after every run.
+
+    Parameters
+    ----------
+    file : JSON; beside it, the same name with `.md` holds the table.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.rows: list[Row] = json.loads(file.read_text()) if file.exists() else []
+
+    def has(self, order: Order) -> bool:
+        """Whether a run as long and as fast as this one is in it, and was exact."""
+        wanted = {**_name(order), "exact": True}
+        return any(wanted.items() <= row.items() for row in self.rows)
+
+    def add(self, order: Order, verdict: Verdict | None, error: str = "") -> None:
+        """Put a run in the place of an earlier one of the same fault and seed."""
+        figures = asdict(verdict) if verdict else {"error": error}
+        row = {**_name(order), "exact": bool(verdict and verdict.exact), **figures}
+        same = {"fault": order.fault, "seed": order.seed}
+        self.rows = [row for row in self.rows if not same.items() <= row.items()]
+        self.rows.append(row)
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(json.dumps(self.rows, indent=1) + "\n", encoding="utf-8")
+        self.file.with_suffix(".md").write_text(table(self.rows), encoding="utf-8")
+
+
+def table(rows: Iterable[Row]) -> str:
+    """Markdown: a line for each fault, its runs added up, its gaps the longest."""
+    by_fault: dict[str, list[Row]] = {}
+    for row in rows:
+        by_fault.setdefault(row["fault"], []).append(row)
+    lines = [" | ".join(COLUMNS), " | ".join("---" for _ in COLUMNS)]
+    lines += [" | ".join(_cells(fault, runs)) for fault, runs in by_fault.items()]
+    return "".join(f"| {line} |\n" for line in lines)
+
+
+def _cells(fault: str, runs: list[Row]) -> list[str]:
+    judged = [row for row in runs if "error" not in row]
+    apart = sum(row["difference"] + row["published"] + row["finals_off"] for row in judged)
+    return [
+        fault,
+        str(len(runs)),
+        str(sum(row["exact"] for row in runs)),
+        str(apart) if len(judged) == len(runs) else f"{apart}, {len(runs) - len(judged)} not judged",
+        *(f"{sum(row[name] for row in judged):,}" for name in ("records", "missing", "doubled", "finals")),
+        f"{max((row['longest_gap'] for row in judged), default=0):.1f} s",
+    ]
+
+
+def _name(order: Order) -> Row:
+    return {
+        "fault": order.fault,
+        "seed": order.seed,
+        "seconds": order.seconds,
+        "rate": order.packs_per_second,
+    }

@@ -1,0 +1,187 @@
+"""One run: topics, workers and load, a fault, then the verdict."""
+
+import random
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from deploy.broker_errors import BrokerError
+from deploy.collection_file import Configuration
+from tests.chaos import stored as stores
+from tests.chaos import verdict as judge
+from tests.chaos.broker import ChaosBroker
+from tests.chaos.collection_setup import compact_all_the_time, configure, delete_topics
+from tests.chaos.faults import FAULTS, Fault
+from tests.chaos.load import Load
+from tests.chaos.recount import recount
+from tests.chaos.service import Service, longest_gap, steps_back
+from tests.chaos.stage import Stage
+from tests.chaos.stranger import Stranger
+from tests.chaos.verdict import Verdict
+from tests.chaos.workers import ROOT, Workers
+from tests.deploy.processes import wait_until
+
+PACKS_PER_SECOND = 2000
+SECONDS = 60.0
+DRAIN_SECONDS = 120.0
+REPLAY_SECONDS = 180.0
+
+
+class RunError(RuntimeError):
+    """A run that could not be judged, or that failed; the message has the workers' last lines."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Which run: fault and seed say all but the speed of the machine.
+
+    Parameters
+    ----------
+    fault : a name of FAULTS.
+    seed : decides order, moments and victims, and what the load sends.
+    seconds : for which the load sends.
+    packs_per_second : of the load.
+    options : of every worker's runner, such as a defect.
+    """
+
+    fault: str
+    seed: int
+    seconds: float = SECONDS
+    packs_per_second: int = PACKS_PER_SECOND
+    options: Sequence[str] = ()
+
+    @property
+    def again(self) -> str:
+        """How to run it once more."""
+        arguments = f"--fault {self.fault} --seed {self.seed} --seconds {self.seconds:g}"
+        return f'make chaos ARGS="{arguments} --rate {self.packs_per_second} --again"'
+
+
+class Outcome(NamedTuple):
+    """A verdict and, unless it is exact, the workers' last lines and how to run it once more."""
+
+    verdict: Verdict
+    story: str
+
+
+def run(order: Order, broker: ChaosBroker, folder: Path, act: Fault | None = None) -> Outcome:
+    """Do it and judge it.
+
+    Parameters
+    ----------
+    order : which run.
+    broker : left running, whatever happens.
+    folder : an empty one, for the collection file and the workers.
+    act : in place of the fault that `order` names.
+
+    Raises
+    ------
+    RunError when something else than the counts went wrong; with the workers' last lines and how to repeat it.
+    """
+    fault = act or FAULTS[order.fault]
+    configuration = configure(folder, broker.bootstrap_servers, f"chaos-{uuid.uuid4().hex[:10]}-")
+    compact_all_the_time(broker.bootstrap_servers, configuration.topics)
+    workers = Workers(configuration, folder, order.options)
+    try:
+        verdict = _judged(order, fault, broker, workers)
+        return Outcome(verdict, "" if verdict.exact else f"{workers.tell()}\nagain: {order.again}")
+    except (RunError, KafkaError, BrokerError, OSError) as error:
+        raise RunError(f"{error!r}\n{workers.tell()}\nagain: {order.again}") from error
+    finally:
+        broker.resume()
+        broker.start()
+        workers.stop()
+        delete_topics(broker.bootstrap_servers, configuration.topics)
+
+
+def _judged(order: Order, fault: Fault, broker: ChaosBroker, workers: Workers) -> Verdict:
+    configuration = workers.configuration
+    load = Load(configuration, order.packs_per_second, fault.malformed, order.seed)
+    stranger = Stranger(configuration, order.seed + 1)
+    service = Service(broker.bootstrap_servers, configuration.topics)
+    threads = [load, service, *([stranger] if fault.stranger else [])]
+    for _ in range(fault.workers):
+        workers.start()
+    if not workers.wait_until_open():
+        raise RunError("the workers did not open their ledgers")
+    chance = random.Random(order.seed)
+    try:
+        for thread in threads:
+            thread.start()
+        stage = Stage(chance, order.seed, broker, workers, load, time.monotonic() + order.seconds)
+        fault.act(stage)
+        stage.rest(stage.left, stage.left)
+        _drain(workers, load, stranger if fault.stranger else None, service)
+    finally:
+        for thread in threads:
+            thread.stopped.set()
+    for thread in threads:
+        thread.join()
+    if load.error or service.error:
+        raise RunError(f"load or sampler failed: {load.error!r}, {service.error!r}")
+    return _verdict(workers, load, service)
+
+
+def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Service) -> None:
+    """End the load; wait until everything is counted, stored and published, then end the workers."""
+    for thread in filter(None, (load, stranger)):
+        thread.stopped.set()
+        thread.join()
+    while len([worker for worker in workers.alive if worker.running]) < 2:
+        workers.start()
+    since, configuration = time.monotonic(), workers.configuration
+    if not wait_until(lambda: service.drained(since), DRAIN_SECONDS):
+        newest = service.samples[-1] if service.samples else None
+        raise RunError(f"the log was not counted to its end: {newest}")
+    ends = log_ends(configuration)
+    servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
+    if not wait_until(lambda: stores.counts(servers, topics).positions == ends, DRAIN_SECONDS):
+        raise RunError("what is counted was not published")
+    workers.stop()
+
+
+def _verdict(workers: Workers, load: Load, service: Service) -> Verdict:
+    configuration = workers.configuration
+    servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
+    literal = recount(servers, topics.reports, topics.partitions, configuration.by_fingerprint())
+    ledgers, finals = stores.ledgers(servers, topics), stores.finals(servers, topics)
+    return Verdict(
+        difference=judge.difference(literal, ledgers),
+        published=judge.difference(literal, stores.counts(servers, topics)),
+        finals_off=judge.finals_off(literal, finals),
+        missing=len(load.acknowledged - literal.ids),
+        doubled=judge.doubled(literal, ledgers),
+        steps_back=steps_back(service.samples),
+        uncounted=judge.uncounted(log_ends(configuration), ledgers),
+        records=literal.records,
+        packs=len(literal.ids),
+        rejected=literal.rejected.total(),
+        finals=len(finals),
+        longest_gap=round(longest_gap(service.samples), 1),
+        packs_per_second=round(load.sent / max(load.seconds, 1.0)),
+        compacted=round(1 - ledgers.records / max(ledgers.offsets, 1), 3),
+    )
+
+
+def log_ends(configuration: Configuration) -> dict[int, int]:
+    """End of each partition of the reports topic."""
+    sources = [TopicPartition(configuration.topics.reports, p) for p in range(configuration.kafka.partitions)]
+    with KafkaConsumer(bootstrap_servers=configuration.kafka.bootstrap_servers) as consumer:
+        return {source.partition: end for source, end in consumer.end_offsets(sources).items()}
+
+
+def replayed(configuration: Configuration) -> str:
+    """What `deniable replay` says to it: a second opinion."""
+    command = [sys.executable, "-m", "deploy", "replay", "--config", str(configuration.path)]
+    said = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=REPLAY_SECONDS, check=False
+    )
+    return said.stdout.strip() or said.stderr.strip()

@@ -1,0 +1,96 @@
+"""Looking at the service while faults go on: how long it stands still, and whether a position goes back.
+
+The positions are the group's committed offsets, which leave in the ledgers' transactions. A stored position
+that goes back is a former owner that wrote after a newer one.
+"""
+
+import threading
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from aggregator.topics import Topics
+
+SAMPLE_SECONDS = 0.5
+ANSWER_MILLISECONDS = 2000
+
+
+class Sample(NamedTuple):
+    """Stored positions and ends of the log, by partition; empty while the broker does not answer."""
+
+    seconds: float
+    positions: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+
+
+class Service(threading.Thread):
+    """Takes a sample twice a second, until `stopped`."""
+
+    def __init__(self, servers: str, topics: Topics) -> None:
+        super().__init__(daemon=True)
+        self.servers = servers
+        self.topics = topics
+        self.stopped = threading.Event()
+        self.samples: list[Sample] = []
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        sources = [TopicPartition(self.topics.reports, p) for p in range(self.topics.partitions)]
+        while not self.stopped.is_set():
+            try:
+                with KafkaConsumer(
+                    bootstrap_servers=self.servers, group_id=self.topics.group, enable_auto_commit=False
+                ) as consumer:
+                    self._watch(consumer, sources)
+            except (KafkaError, OSError):
+                self.stopped.wait(SAMPLE_SECONDS)
+            except (RuntimeError, ValueError, TypeError) as error:
+                self.error = error
+                raise
+
+    def _watch(self, consumer: KafkaConsumer, sources: list[TopicPartition]) -> None:
+        while not self.stopped.wait(SAMPLE_SECONDS):
+            positions = tuple(
+                consumer.committed(source, timeout_ms=ANSWER_MILLISECONDS) or 0 for source in sources
+            )
+            ends = consumer.end_offsets(sources, timeout_ms=ANSWER_MILLISECONDS)
+            self.samples.append(Sample(time.monotonic(), positions, tuple(ends[s] for s in sources)))
+
+    def drained(self, since: float) -> bool:
+        """Whether everything in the log was counted and stored, by a sample taken after `since`."""
+        newest = self.samples[-1] if self.samples else None
+        return newest is not None and newest.seconds > since and newest.positions == newest.ends
+
+
+def longest_gap(samples: Iterable[Sample]) -> float:
+    """The longest time in seconds in which no position moved while there were records to count.
+
+    Counted from the first movement on: what comes before is the start of the workers.
+    """
+    longest, since = 0.0, None
+    before: tuple[int, ...] = ()
+    for sample in samples:
+        moved = bool(before) and sample.positions != before
+        before = sample.positions
+        if since is None:
+            since = sample.seconds if moved else None
+            continue
+        idle = sample.positions == sample.ends
+        if moved or not idle:
+            longest = max(longest, sample.seconds - since)
+        if moved or idle:
+            since = sample.seconds
+    return longest
+
+
+def steps_back(samples: Iterable[Sample]) -> int:
+    """How often the stored position of a partition was lower than before."""
+    steps = 0
+    before: tuple[int, ...] = ()
+    for sample in samples:
+        steps += sum(now < then for then, now in zip(before, sample.positions, strict=False))
+        before = sample.positions
+    return steps

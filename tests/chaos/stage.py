@@ -1,0 +1,73 @@
+"""What a fault may touch while a run goes on, and the few things that several faults do."""
+
+import random
+import signal
+import time
+from dataclasses import dataclass
+
+from tests.chaos.broker import ChaosBroker
+from tests.chaos.load import Load
+from tests.chaos.workers import Worker, Workers
+from tests.deploy.processes import wait_until
+
+SESSION_SECONDS = 10.0  # after which the group takes a silent worker for dead
+MOST_PAUSE_SECONDS = 17.0  # a checkpoint that was begun before the pause is given up after 20 s
+PASS_SECONDS = 15.0  # in which a worker passes every fault point
+
+
+@dataclass
+class Stage:
+    """A run of workers under load; all choices come from `chance`."""
+
+    chance: random.Random
+    seed: int
+    broker: ChaosBroker
+    workers: Workers
+    load: Load
+    ends_at: float
+
+    @property
+    def left(self) -> float:
+        """Seconds until the load ends."""
+        return self.ends_at - time.monotonic()
+
+    def rest(self, least: float, most: float) -> None:
+        """Let some time pass, at most what is left."""
+        time.sleep(max(0.0, min(self.chance.uniform(least, most), self.left)))
+
+    def victim(self) -> Worker:
+        return self.chance.choice([worker for worker in self.workers.alive if worker.running])
+
+    def replace(self, worker: Worker, number: signal.Signals) -> None:
+        """End a worker; another one starts some moments later."""
+        self.workers.end(worker, number)
+        self.rest(0, 3)
+        self.workers.start()
+
+    def sleep_through_session(self, worker: Worker) -> None:
+        """Wait until a stopped worker's partitions are counted elsewhere; then it wakes up as a zombie."""
+        others = [other for other in self.workers.alive if other is not worker]
+        opened = {other.log: other.says("ledger open") for other in others}
+        started = time.monotonic()
+        time.sleep(SESSION_SECONDS)
+        wait_until(
+            lambda: any(other.says("ledger open") > opened[other.log] for other in others),
+            MOST_PAUSE_SECONDS - SESSION_SECONDS - 2,
+        )
+        time.sleep(min(2.0, max(0.0, MOST_PAUSE_SECONDS - (time.monotonic() - started))))
+        worker.signal(signal.SIGCONT)
+
+    def strike(self, point: str, action: str) -> Worker | None:
+        """Order a fault inside a checkpoint or an estimate; the worker that obeyed, None when none did.
+
+        Not every worker estimates, so that order goes to all of them, for the first one that does.
+        """
+        asked = list(self.workers.alive) if point == "estimate" else [self.victim()]
+        text = f"fault point {point}: "
+        obeyed = {worker.log: worker.says(text) for worker in asked}
+        for worker in asked:
+            worker.order(point, action)
+        wait_until(lambda: any(w.says(text) > obeyed[w.log] for w in asked), PASS_SECONDS)
+        for worker in asked:
+            worker.withdraw_order()
+        return next((w for w in asked if w.says(text) > obeyed[w.log]), None)

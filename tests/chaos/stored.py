@@ -1,0 +1,133 @@
+"""What the workers stored: the ledgers of `state`, the merged rows of `counts`, and the final estimates.
+
+Only the layout of rows is shared with the product; rows are put together here.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from kafka import KafkaConsumer, TopicPartition
+
+from aggregator import rows
+from aggregator.topics import Topics
+from tests.chaos.recount import SILENT_POLLS, Cell, Counted
+
+
+@dataclass
+class Stored:
+    """Rows of one topic, newest of each key.
+
+    Parameters
+    ----------
+    cells, rejected : as of a Recount.
+    positions : next offset to count of each source partition, the lowest that any row tells.
+    records, offsets : records that compaction has left, and offsets that the topic once gave out.
+    """
+
+    cells: dict[Cell, Counted] = field(default_factory=dict)
+    rejected: Counter[str] = field(default_factory=Counter)
+    positions: dict[int, int] = field(default_factory=dict)
+    records: int = 0
+    offsets: int = 0
+
+
+@dataclass(frozen=True)
+class Final:
+    """A window's newest final estimate: how many reports and packs it says it is made from."""
+
+    fingerprint: int
+    window_start: int
+    reports: int
+    packs: int
+
+
+def ledgers(servers: str, topics: Topics) -> Stored:
+    """All ledgers added up."""
+    found, stored = _newest(servers, topics.state, topics.partitions)
+    return _put_together(stored, ((rows.decode_key(key), home, value) for (home, key), value in found))
+
+
+def counts(servers: str, topics: Topics) -> Stored:
+    """What estimators read, all sources added up."""
+    found, stored = _newest(servers, topics.counts, topics.partitions)
+    return _put_together(stored, ((*rows.split_source(key), value) for (_, key), value in found))
+
+
+def finals(servers: str, topics: Topics) -> list[Final]:
+    """Final estimates of all windows; of several the one with the highest revision."""
+    newest: dict[tuple[int, int], tuple[int, bool, Final]] = {}
+    for record in _records(servers, topics.estimates, topics.partitions, Stored()):
+        said = json.loads(record.value)
+        window = (int(said["fingerprint"], 16), said["window_start"])
+        final = Final(*window, said["reports"], said["packs"])
+        rank = (said["revision"], said["final"], final)
+        if window not in newest or rank[:2] >= newest[window][:2]:
+            newest[window] = rank
+    return [final for _, is_final, final in newest.values() if is_final]
+
+
+def _put_together(stored: Stored, found: Iterator[tuple[rows.Key, int, bytes]]) -> Stored:
+    pages: defaultdict[tuple[Cell, int], dict[int, rows.Counters]] = defaultdict(dict)
+    for key, source, value in found:
+        match key:
+            case rows.CountKey():
+                pages[key[:3], source][key.page] = rows.decode_counters(value)
+            case rows.RejectedKey():
+                stored.rejected[key.reason] += rows.decode_rejected(value)
+            case rows.SingleKey.PROGRESS:
+                position = rows.decode_progress(value).position
+                stored.positions[source] = min(position, stored.positions.get(source, position))
+    for (cell, _), parts in pages.items():
+        data = np.concatenate([parts[page].counts for page in sorted(parts)])
+        before = stored.cells.get(cell, Counted(np.zeros_like(data), 0, 0))
+        first = parts[min(parts)]
+        size = max(len(data), len(before.counts))  # a page that is missing shows as a difference
+        stored.cells[cell] = Counted(
+            np.pad(data, (0, size - len(data))) + np.pad(before.counts, (0, size - len(before.counts))),
+            before.reports + first.reports,
+            before.packs + first.packs,
+        )
+    return stored
+
+
+def _newest(
+    servers: str, topic: str, partitions: int
+) -> tuple[Iterator[tuple[tuple[int, bytes], bytes]], Stored]:
+    stored = Stored()
+    found: dict[tuple[int, bytes], bytes] = {}
+    for record in _records(servers, topic, partitions, stored):
+        key = (record.partition, record.key or b"")
+        if record.value is None:
+            found.pop(key, None)
+        else:
+            found[key] = record.value
+    return iter(found.items()), stored
+
+
+def _records(servers: str, topic: str, partitions: int, stored: Stored) -> Iterator[object]:
+    """Committed records that are there now; how many, and of how many offsets, is noted."""
+    sources = [TopicPartition(topic, partition) for partition in range(partitions)]
+    consumer = KafkaConsumer(
+        bootstrap_servers=servers,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
+        max_poll_records=5000,
+    )
+    try:
+        consumer.assign(sources)
+        ends, silent = consumer.end_offsets(sources), 0
+        stored.offsets = sum(ends.values())
+        while any(consumer.position(source) < ends[source] for source in sources):
+            batches = consumer.poll(timeout_ms=500)
+            silent = 0 if batches else silent + 1
+            if silent > SILENT_POLLS:
+                raise RuntimeError(f"{topic} cannot be read to its end")
+            for batch in batches.values():
+                stored.records += len(batch)
+                yield from batch
+    finally:
+        consumer.close()

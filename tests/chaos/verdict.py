@@ -1,0 +1,106 @@
+"""What a run showed: the difference between what is stored and an independent recount, and what else was off."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from tests.chaos.recount import Counted, Recount
+from tests.chaos.stored import Final, Stored
+
+NOTHING = Counted(np.zeros(1, dtype=np.int64), 0, 0)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One run, judged.
+
+    Parameters
+    ----------
+    difference : sum of the absolute differences of all counters of the ledgers: reports of every bucket,
+        reports, packs, and rejected packs of every reason.
+    published : the same of the merged rows in `counts`.
+    finals_off : reports and packs by which final estimates differ from the recount, summed.
+    missing : packs that the producer was acknowledged and that are not counted.
+    doubled : packs counted beyond the different ones in the log.
+    steps_back : how often a stored position went back.
+    uncounted : records before the end of the log that no stored position has passed.
+    records, packs, rejected, finals : of the log, counted, turned away, final estimates compared.
+    longest_gap : seconds without progress while there were records to count.
+    packs_per_second : what the load reached.
+    compacted : share of `state` that compaction has removed, in [0, 1].
+    """
+
+    difference: int
+    published: int
+    finals_off: int
+    missing: int
+    doubled: int
+    steps_back: int
+    uncounted: int
+    records: int
+    packs: int
+    rejected: int
+    finals: int
+    longest_gap: float
+    packs_per_second: float
+    compacted: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether everything that must be nought is nought."""
+        return not any(
+            (
+                self.difference,
+                self.published,
+                self.finals_off,
+                self.missing,
+                self.doubled,
+                self.steps_back,
+                self.uncounted,
+            )
+        )
+
+    def tell(self) -> str:
+        """All figures in a line."""
+        return ", ".join(f"{name} {value:g}" for name, value in asdict(self).items())
+
+
+def difference(recount: Recount, stored: Stored) -> int:
+    """Sum of the absolute differences of all counters."""
+    cells = recount.cells.keys() | stored.cells.keys()
+    counted = sum(_apart(recount.cells.get(c, NOTHING), stored.cells.get(c, NOTHING)) for c in cells)
+    reasons = recount.rejected.keys() | stored.rejected.keys()
+    return counted + sum(abs(recount.rejected[r] - stored.rejected[r]) for r in reasons)
+
+
+def doubled(recount: Recount, stored: Stored) -> int:
+    """Packs counted beyond the different ones in the log."""
+    return max(0, sum(cell.packs for cell in stored.cells.values()) - len(recount.ids))
+
+
+def finals_off(recount: Recount, finals: Iterable[Final]) -> int:
+    """By how many reports and packs final estimates differ from the recount of their windows."""
+    reports, packs = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+    for cell, counted in recount.cells.items():
+        reports[cell[:2]] += counted.reports
+        packs[cell[:2]] += counted.packs
+    return sum(
+        abs(reports[final.fingerprint, final.window_start] - final.reports)
+        + abs(packs[final.fingerprint, final.window_start] - final.packs)
+        for final in finals
+    )
+
+
+def uncounted(ends: Mapping[int, int], stored: Stored) -> int:
+    """Offsets of the log beyond the stored positions."""
+    return sum(abs(end - stored.positions.get(partition, 0)) for partition, end in ends.items())
+
+
+def _apart(expected: Counted, stored: Counted) -> int:
+    size = max(len(expected.counts), len(stored.counts))
+    ours = np.pad(expected.counts, (0, size - len(expected.counts)))
+    theirs = np.pad(stored.counts, (0, size - len(stored.counts)))
+    apart = int(np.abs(ours - theirs).sum())
+    return apart + abs(expected.reports - stored.reports) + abs(expected.packs - stored.packs)

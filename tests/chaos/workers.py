@@ -1,0 +1,114 @@
+"""Worker processes that are killed, paused, armed with faults of their own, and started again."""
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deploy.children import Child, last_lines, signal_group, spawn, stop
+from deploy.collection_file import Configuration
+from tests.deploy.processes import state_of, wait_until
+
+ROOT = Path(__file__).parents[2]
+READY_SECONDS = 90.0
+
+
+@dataclass
+class Worker:
+    """One worker process, its log, and the folder that it works in.
+
+    An order in the file `order` (a fault point and an action) is taken when the worker passes the point.
+    """
+
+    child: Child
+    log: Path
+    folder: Path
+
+    @property
+    def running(self) -> bool:
+        return self.child.poll() is None
+
+    @property
+    def paused(self) -> bool:
+        return state_of(self.child.pid) == "T"
+
+    def signal(self, number: signal.Signals) -> None:
+        signal_group(self.child, number)
+
+    def order(self, point: str, action: str) -> None:
+        """Let it do `action` when it next passes `point`; of several orders the last one holds."""
+        written = self.folder / "order.new"
+        written.write_text(f"{point} {action}")
+        written.rename(self.folder / "order")
+
+    def withdraw_order(self) -> None:
+        (self.folder / "order").unlink(missing_ok=True)
+
+    def says(self, text: str) -> int:
+        """How often a text stands in its log."""
+        return self.log.read_text(errors="replace").count(text)
+
+
+@dataclass
+class Workers:
+    """The workers of one run.
+
+    Parameters
+    ----------
+    configuration : what they work on; another file from some moment on is a rolling restart.
+    folder : for logs and working folders.
+    options : of each worker's runner, such as a defect to test the suite with.
+    """
+
+    configuration: Configuration
+    folder: Path
+    options: Sequence[str] = ()
+    alive: list[Worker] = field(default_factory=list)
+    ended: list[Worker] = field(default_factory=list)
+
+    @property
+    def all(self) -> list[Worker]:
+        return [*self.ended, *self.alive]
+
+    def start(self, *options: str) -> Worker:
+        """Start one more."""
+        name = f"worker-{len(self.all)}"
+        home = self.folder / name
+        home.mkdir()
+        command = [sys.executable, "-m", "tests.chaos.worker", *self.options, *options, str(home)]
+        command += ["aggregate", "--config", str(self.configuration.path), "--web-port", "0"]
+        log = self.folder / f"{name}.log"
+        log.touch()
+        environment = {"PYTHONPATH": str(ROOT), "TMPDIR": str(home)}
+        worker = Worker(spawn(command, log, environment, home), log, home)
+        self.alive.append(worker)
+        return worker
+
+    def end(self, worker: Worker, number: signal.Signals) -> None:
+        """Send a signal that ends it, and count it no more among those alive."""
+        self.alive.remove(worker)
+        self.ended.append(worker)
+        worker.signal(number)
+
+    def stop(self) -> None:
+        """End all, politely."""
+        stop([worker.child for worker in self.all], 15)
+
+    def wait_until_open(self) -> bool:
+        """Whether every partition's ledger was opened in time."""
+        partitions = self.configuration.kafka.partitions
+        return wait_until(
+            lambda: sum(worker.says("ledger open") for worker in self.alive) >= partitions, READY_SECONDS
+        )
+
+    def tell(self) -> str:
+        """The last lines of every log."""
+        return "\n".join(f"--- {worker.log.name}\n{last_lines(worker.log)}" for worker in self.all)
+
+    def delete_data(self, worker: Worker) -> None:
+        """Delete all that it may have kept on disk, as a lost volume would."""
+        shutil.rmtree(worker.folder)
+        os.makedirs(worker.folder)
