@@ -1,4 +1,4 @@
-"""A broker of the suite's own: its cleaner never rests, permissions can be withdrawn, and it may be killed."""
+"""A broker of the suite's own: its cleaner never rests, and permissions can be withdrawn."""
 
 from pathlib import Path
 from unittest import mock

@@ -1,4 +1,4 @@
-"""What a chaos run counts: a collection file of three collections, and topics that are compacted all the time.
+"""What a run counts: a collection file of three collections, and topics that are compacted all the time.
 
 `fruit` and `place` have windows that outlast a run. Those of `flash` open, close and get their final
 estimates while it goes on, so that what is written late meets rows that nobody will write again.

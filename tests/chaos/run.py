@@ -84,7 +84,7 @@ def run(order: Order, broker: ChaosBroker, folder: Path, act: Fault | None = Non
 
     Raises
     ------
-    RunError when something else than the counts went wrong; with the workers' last lines and how to repeat it.
+    RunError when something else than the counts went wrong; with the workers' last lines.
     """
     fault = act or FAULTS[order.fault]
     configuration = configure(folder, broker.bootstrap_servers, f"chaos-{uuid.uuid4().hex[:10]}-")

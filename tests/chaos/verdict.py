@@ -1,4 +1,4 @@
-"""What a run showed: the difference between what is stored and an independent recount, and what else was off."""
+"""What a run showed: how far what is stored is from an independent recount, and what else was off."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
