@@ -18,7 +18,7 @@ ENOUGH_SECONDS = 6.0  # no fault begins later than this before the end of the lo
 
 def kill(stage: Stage) -> None:
     while stage.left > ENOUGH_SECONDS:
-        stage.rest(2, 6)
+        stage.rest(2, 10)
         stage.replace(stage.victim(), signal.SIGKILL)
 
 

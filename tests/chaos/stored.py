@@ -3,17 +3,21 @@
 Only the layout of rows is shared with the product; rows are put together here.
 """
 
+import asyncio
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from kafka import KafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from aggregator import rows
 from aggregator.topics import Topics
-from tests.chaos.recount import SILENT_POLLS, Cell, Counted
+from tests.chaos.recount import Cell, Counted
+
+READ_SECONDS = 120.0
 
 
 @dataclass
@@ -107,27 +111,30 @@ def _newest(
     return iter(found.items()), stored
 
 
-def _records(servers: str, topic: str, partitions: int, stored: Stored) -> Iterator[object]:
+def _records(servers: str, topic: str, partitions: int, stored: Stored) -> list[Any]:
     """Committed records that are there now; how many, and of how many offsets, is noted."""
+    return asyncio.run(_read(servers, topic, partitions, stored))
+
+
+async def _read(servers: str, topic: str, partitions: int, stored: Stored) -> list[Any]:
+    # Not by kafka-python, which fails at the marker of a transaction that compaction has emptied.
     sources = [TopicPartition(topic, partition) for partition in range(partitions)]
-    consumer = KafkaConsumer(
+    consumer = AIOKafkaConsumer(
         bootstrap_servers=servers,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         isolation_level="read_committed",
-        max_poll_records=5000,
     )
+    records: list[Any] = []
     try:
+        await consumer.start()
         consumer.assign(sources)
-        ends, silent = consumer.end_offsets(sources), 0
-        stored.offsets = sum(ends.values())
-        while any(consumer.position(source) < ends[source] for source in sources):
-            batches = consumer.poll(timeout_ms=500)
-            silent = 0 if batches else silent + 1
-            if silent > SILENT_POLLS:
-                raise RuntimeError(f"{topic} cannot be read to its end")
-            for batch in batches.values():
-                stored.records += len(batch)
-                yield from batch
+        ends = await consumer.end_offsets(sources)
+        async with asyncio.timeout(READ_SECONDS):
+            while any([await consumer.position(source) < ends[source] for source in sources]):
+                for batch in (await consumer.getmany(timeout_ms=500)).values():
+                    records += batch
     finally:
-        consumer.close()
+        await consumer.stop()
+    stored.records, stored.offsets = len(records), sum(ends.values())
+    return records

@@ -1,0 +1,57 @@
+"""The short cut of `make chaos`: one run with the most telling faults, and the tester's own test.
+
+Three workers' defects that are known to lose or double reports: each must be found, or the suite is blind.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.broker import ChaosBroker
+from tests.chaos.faults import Fault, fail_at_points
+from tests.chaos.run import Order, run
+from tests.chaos.stage import Stage
+
+pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
+
+DEFECT_SECONDS = 20.0
+
+
+@pytest.fixture(scope="module")
+def chaos_broker(kafka_jars: None) -> Iterator[ChaosBroker]:
+    """A broker that is killed now and then."""
+    with ChaosBroker() as broker:
+        yield broker
+
+
+def test_counts_are_exact_whatever_happens(chaos_broker: ChaosBroker, tmp_path: Path) -> None:
+    """Kill -9, a zombie, SIGTERM, a broker killed, a fault inside a checkpoint, a checkpoint refused.
+
+    Meanwhile packs come twice, malformed, and in a stranger's transactions.
+    """
+    verdict, story = run(Order("mixed", seed=1), chaos_broker, tmp_path)
+    assert verdict.exact, f"{verdict.tell()}\n{story}"
+    assert verdict.packs > 20_000
+    assert verdict.rejected > 1000
+    assert verdict.compacted > 0.2
+
+
+def zombie(stage: Stage) -> None:
+    """Stopped with a checkpoint in hand; others count on; it wakes up and stores what it had."""
+    stage.rest(4, 6)
+    worker = stage.strike("before-sends", "pause")
+    assert worker is not None
+    stage.sleep_through_session(worker)
+
+
+@pytest.mark.parametrize(
+    ("defect", "act"), [("no-fencing", zombie), ("no-gate", fail_at_points), ("no-rewind", fail_at_points)]
+)
+def test_a_worker_without_one_of_the_three_is_found(
+    chaos_broker: ChaosBroker, tmp_path: Path, defect: str, act: object
+) -> None:
+    """Fencing, the gate and the rewind switched off, one at a time, under the fault that needs it."""
+    order = Order("mixed", 1, DEFECT_SECONDS, options=("--defect", defect))
+    verdict, _ = run(order, chaos_broker, tmp_path, Fault(act))
+    assert verdict.difference > 0, verdict.tell()

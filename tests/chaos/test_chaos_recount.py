@@ -1,0 +1,142 @@
+"""The recount of the fault suite against packs counted by hand, and the figures of a verdict."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deploy.collection_file import Configuration
+from estimators.collection import Collection
+from tests.chaos.collection_setup import HEAD, write
+from tests.chaos.packs import SPOILED, Draft, PackMaker, oversized
+from tests.chaos.recount import Counted, Judge, Recount, add_up
+from tests.chaos.service import Sample, longest_gap, steps_back
+from tests.chaos.stored import Final, Stored
+from tests.chaos.verdict import difference, doubled, finals_off, uncounted
+
+PARTITIONS = 4
+T0 = 1_767_225_600  # a window start of every collection, unix seconds
+
+
+@pytest.fixture
+def configuration(tmp_path: Path) -> Configuration:
+    return write(tmp_path / "deniable.yaml", "127.0.0.1:1", "test-", 1, HEAD)
+
+
+def named(configuration: Configuration, name: str) -> Collection:
+    return next(collection for collection in configuration.collections if collection.name == name)
+
+
+def draft_of(collection: Collection, number: int = 0, window_start: int = T0) -> Draft:
+    """A pack for partition 0, told apart by its number."""
+    draft = PackMaker(collection, random.Random(number)).draft()
+    pack_id = (PARTITIONS * number).to_bytes(8, "little") + bytes(8)
+    return replace(draft, pack_id=pack_id, window_start=window_start, cohort=0)
+
+
+def judge_of(configuration: Configuration) -> Judge:
+    return Judge(configuration.by_fingerprint(), 0, PARTITIONS)
+
+
+def test_buckets_are_counted_as_the_payload_lists_them(configuration: Configuration) -> None:
+    flash, judge = named(configuration, "flash"), judge_of(configuration)
+    first, second = (
+        replace(draft_of(flash, n), payload=bytes(p), reports=3)
+        for n, p in enumerate(([0, 1, 1], [39, 1, 0]))
+    )
+    for draft in (first, second, first):
+        judge.take(T0 * 1000, draft.encode())
+    found = add_up([judge], configuration.by_fingerprint())
+    counted = found.cells[flash.fingerprint, T0, 0]
+    assert dict(enumerate(counted.counts.tolist())) == Counter([0, 1, 1, 39, 1, 0]) | dict.fromkeys(
+        set(range(40)) - {0, 1, 39}, 0
+    )
+    assert (counted.reports, counted.packs, found.records) == (6, 2, 3)
+    assert found.rejected == {"duplicate": 1}
+    assert found.ids == {first.pack_id, second.pack_id}
+
+
+def test_bits_are_counted_lowest_first(configuration: Configuration) -> None:
+    place, judge = named(configuration, "place"), judge_of(configuration)
+    rows = (1 << 0 | 1 << 9, 1 << 63 | 1 << 9)
+    payload = b"".join(row.to_bytes(8, "little") for row in rows)
+    judge.take(T0 * 1000, replace(draft_of(place), payload=payload, reports=2).encode())
+    counted = add_up([judge], configuration.by_fingerprint()).cells[place.fingerprint, T0, 0]
+    assert {i: c for i, c in enumerate(counted.counts.tolist()) if c} == {0: 1, 9: 2, 63: 1}
+
+
+def test_lateness_is_that_of_the_highest_append_time(configuration: Configuration) -> None:
+    """A window of 5 s with 4 s of grace: at 9 s it is still open, a millisecond later it is not."""
+    flash, judge = named(configuration, "flash"), judge_of(configuration)
+    for number, milliseconds in enumerate((9000, 9001, 8000)):
+        judge.take(T0 * 1000 + milliseconds, draft_of(flash, number).encode())
+    assert judge.rejected == {"too_late": 2}
+    judge.take(T0 * 1000, draft_of(flash, 4, T0 + 300).encode())
+    judge.take(T0 * 1000, draft_of(flash, 5, T0 + 305).encode())
+    assert judge.rejected == {"too_late": 2, "too_early": 1}
+
+
+def test_every_spoiled_pack_has_its_reason(configuration: Configuration) -> None:
+    """Each kind is turned away, and together they meet all reasons but two that need a history."""
+    judge = judge_of(configuration)
+    for number, spoil in enumerate(SPOILED):
+        judge.take(T0 * 1000, spoil(draft_of(named(configuration, "flash"), number)))
+    judge.take(T0 * 1000, oversized())
+    assert judge.rejected == {
+        "malformed": 15,
+        "unsupported_version": 1,
+        "unknown_collection": 1,
+        "bad_cohort": 1,
+        "bad_value": 1,
+        "too_early": 1,
+        "too_late": 1,
+        "misrouted": 1,
+        "oversized": 1,
+    }
+    assert not judge.ids
+
+
+def test_a_difference_is_the_sum_over_all_counters() -> None:
+    def cell(*counts: int) -> Counted:
+        return Counted(np.array(counts), sum(counts), 1)
+
+    counted = Recount(cells={(1, T0, 0): cell(3, 4), (2, T0, 0): cell(5)}, rejected=Counter(a=2))
+    stored = Stored(cells={(1, T0, 0): cell(3, 4), (2, T0, 0): cell(5)}, rejected=Counter(a=2))
+    assert difference(counted, stored) == 0
+    stored.cells[1, T0, 0] = cell(4, 2)
+    assert difference(counted, stored) == 1 + 2 + 1
+    del stored.cells[2, T0, 0]
+    assert difference(counted, stored) == 4 + 5 + 5 + 1
+    stored.rejected["b"] = 7
+    assert difference(counted, stored) == 15 + 7
+
+
+def test_what_else_a_verdict_holds() -> None:
+    counted = Recount(cells={(1, T0, 0): Counted(np.array([3]), 3, 2)}, ids={b"x", b"y"})
+    assert doubled(counted, Stored(cells={(1, T0, 0): Counted(np.array([4]), 4, 3)})) == 1
+    assert finals_off(counted, [Final(1, T0, 3, 2)]) == 0
+    assert finals_off(counted, [Final(1, T0, 2, 1)]) == 2
+    assert uncounted({0: 5, 1: 7}, Stored(positions={0: 5, 1: 4})) == 3
+
+
+def test_a_gap_is_counted_only_while_there_is_something_to_count() -> None:
+    samples = [
+        Sample(0.0, (0, 0), (9, 9)),  # workers start
+        Sample(5.0, (1, 0), (9, 9)),
+        Sample(6.0, (1, 0), (9, 9)),
+        Sample(8.0, (9, 9), (9, 9)),  # 3 s
+        Sample(20.0, (9, 9), (9, 9)),  # idle
+        Sample(21.0, (9, 9), (10, 9)),
+        Sample(22.0, (10, 9), (10, 9)),  # 2 s
+    ]
+    assert longest_gap(samples) == 3.0
+    assert longest_gap([*samples, Sample(26.5, (10, 9), (11, 9))]) == 4.5
+    assert longest_gap([]) == 0
+
+
+def test_a_step_back_is_seen() -> None:
+    samples = [Sample(0.0, (1, 5), (9, 9)), Sample(1.0, (2, 4), (9, 9)), Sample(2.0, (2, 6), (9, 9))]
+    assert steps_back(samples) == 1
