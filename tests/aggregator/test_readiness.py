@@ -7,9 +7,10 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
-from faults import Workers, configure
 
 from deploy.broker import Broker
+from tests.chaos.collection_setup import configure
+from tests.chaos.workers import Workers
 from tests.deploy.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
@@ -39,7 +40,7 @@ def workers(own_broker: Broker, topic_prefix: str, tmp_path: Path) -> Iterator[W
 
 def get(workers: Workers, path: str) -> tuple[int, dict[str, object]]:
     """Status and answer of the worker's web server; 0 before it listens."""
-    said = workers.logs[-1].read_text()
+    said = workers.alive[-1].log.read_text()
     address = next((line for line in said.splitlines() if line.startswith("page: ")), None)
     if address is None:
         return 0, {}

@@ -1,18 +1,18 @@
 """Retention deletes what was never counted, on a real broker: the position stays until that is accepted."""
 
 import asyncio
-import os
 import signal
 from pathlib import Path
 
 import pytest
-from faults import Workers, configure
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from test_exact_counts import stored_positions
 
 from aggregator.maintenance import accept_loss
 from deploy.collection_file import Configuration
 from deploy.deployment import deployment_of
+from tests.chaos.collection_setup import configure
+from tests.chaos.workers import Workers
 from tests.deploy.processes import wait_until
 
 LOST = "offsets were deleted uncounted"
@@ -35,20 +35,18 @@ def test_a_worker_that_is_overtaken_by_retention_says_so(
     partitions = range(configuration.kafka.partitions)
     workers = Workers(configuration, tmp_path)
     try:
-        workers.start()
+        worker = workers.start()
         send(configuration, 10)
         counted = [10] * len(partitions)
         assert wait_until(lambda: stored_positions(deployment) == counted, 60), workers.tell()
-        os.killpg(workers.running[0].pid, signal.SIGSTOP)
+        worker.signal(signal.SIGSTOP)
         send(configuration, 1)  # may answer a fetch that the worker has sent
         send(configuration, 10)
         with KafkaAdminClient(bootstrap_servers=broker) as admin:
             topic = configuration.topics.reports
             admin.delete_records({TopicPartition(topic, partition): -1 for partition in partitions})
-        os.killpg(workers.running[0].pid, signal.SIGCONT)
-        assert wait_until(lambda: workers.logs[-1].read_text().count(LOST) >= len(partitions), 60), (
-            workers.tell()
-        )
+        worker.signal(signal.SIGCONT)
+        assert wait_until(lambda: worker.says(LOST) >= len(partitions), 60), workers.tell()
         send(configuration, 1)
         before = stored_positions(deployment)
         assert all(position <= 11 for position in before)
