@@ -3,7 +3,7 @@
 # Where setpriv is (Linux), the kernel ends what make has started when make itself is killed.
 GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 
-.PHONY: help install java check test demo bench-estimators lock
+.PHONY: help install java check test chaos demo bench-estimators lock
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -23,6 +23,9 @@ check: .venv/installed ## ruff and mypy
 
 test: .venv/installed java ## all tests, those with a real broker included
 	@$(GUARD) .venv/bin/pytest $(ARGS)
+
+chaos: .venv/installed java ## workers under every fault, 5 seeds each: hours; goes on where it was ended
+	@$(GUARD) .venv/bin/python -m tests.chaos $(ARGS)
 
 demo: .venv/installed java ## the flights of a year through a real Kafka, estimates live
 	@$(GUARD) .venv/bin/deniable demo $(ARGS)

@@ -1,6 +1,7 @@
 """A broker of the suite's own: its cleaner never rests, and permissions can be withdrawn."""
 
 from pathlib import Path
+from typing import Self
 from unittest import mock
 
 from kafka import KafkaAdminClient
@@ -29,6 +30,10 @@ ANYBODY = "User:*"
 
 class ChaosBroker(Broker):
     """The embedded broker with more settings; kill, pause and resume as there."""
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        return self
 
     def _come_up(self, folder: Path, java: str, libs: Path) -> None:
         with mock.patch("deploy.broker.write_settings", _write_settings):

@@ -50,6 +50,7 @@ class Order:
     seconds : for which the load sends.
     packs_per_second : of the load.
     options : of every worker's runner, such as a defect.
+    replay : whether `deniable replay` is asked for a second opinion.
     """
 
     fault: str
@@ -57,6 +58,7 @@ class Order:
     seconds: float = SECONDS
     packs_per_second: int = PACKS_PER_SECOND
     options: Sequence[str] = ()
+    replay: bool = True
 
     @property
     def again(self) -> str:
@@ -107,7 +109,9 @@ def _judged(order: Order, fault: Fault, broker: ChaosBroker, workers: Workers) -
     load = Load(configuration, order.packs_per_second, fault.malformed, order.seed)
     stranger = Stranger(configuration, order.seed + 1)
     service = Service(broker.bootstrap_servers, configuration.topics)
-    threads = [load, service, *([stranger] if fault.stranger else [])]
+    threads: list[Load | Service | Stranger] = [load, service]
+    if fault.stranger:
+        threads.append(stranger)
     for _ in range(fault.workers):
         workers.start()
     if not workers.wait_until_open():
@@ -127,7 +131,7 @@ def _judged(order: Order, fault: Fault, broker: ChaosBroker, workers: Workers) -
         thread.join()
     if load.error or service.error:
         raise RunError(f"load or sampler failed: {load.error!r}, {service.error!r}")
-    return _verdict(workers, load, service)
+    return _verdict(workers, load, service, replayed(workers.configuration) if order.replay else 0)
 
 
 def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Service) -> None:
@@ -148,7 +152,7 @@ def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Ser
     workers.stop()
 
 
-def _verdict(workers: Workers, load: Load, service: Service) -> Verdict:
+def _verdict(workers: Workers, load: Load, service: Service, replayed: int) -> Verdict:
     configuration = workers.configuration
     servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
     literal = recount(servers, topics.reports, topics.partitions, configuration.by_fingerprint())
@@ -157,6 +161,7 @@ def _verdict(workers: Workers, load: Load, service: Service) -> Verdict:
         difference=judge.difference(literal, ledgers),
         published=judge.difference(literal, stores.counts(servers, topics)),
         finals_off=judge.finals_off(literal, finals),
+        replayed=replayed,
         missing=len(load.acknowledged - literal.ids),
         doubled=judge.doubled(literal, ledgers),
         steps_back=steps_back(service.samples),
@@ -178,10 +183,11 @@ def log_ends(configuration: Configuration) -> dict[int, int]:
         return {source.partition: end for source, end in consumer.end_offsets(sources).items()}
 
 
-def replayed(configuration: Configuration) -> str:
-    """What `deniable replay` says to it: a second opinion."""
+def replayed(configuration: Configuration) -> int:
+    """The difference that `deniable replay` finds; -1 when it finds none to tell."""
     command = [sys.executable, "-m", "deploy", "replay", "--config", str(configuration.path)]
     said = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=REPLAY_SECONDS, check=False
     )
-    return said.stdout.strip() or said.stderr.strip()
+    label, _, number = said.stdout.strip().partition(": ")
+    return int(number) if label == "difference" else -1

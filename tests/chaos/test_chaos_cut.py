@@ -3,7 +3,7 @@
 Three workers' defects that are known to lose or double reports: each must be found, or the suite is blind.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -49,9 +49,9 @@ def zombie(stage: Stage) -> None:
     ("defect", "act"), [("no-fencing", zombie), ("no-gate", fail_at_points), ("no-rewind", fail_at_points)]
 )
 def test_a_worker_without_one_of_the_three_is_found(
-    chaos_broker: ChaosBroker, tmp_path: Path, defect: str, act: object
+    chaos_broker: ChaosBroker, tmp_path: Path, defect: str, act: Callable[[Stage], None]
 ) -> None:
     """Fencing, the gate and the rewind switched off, one at a time, under the fault that needs it."""
-    order = Order("mixed", 1, DEFECT_SECONDS, options=("--defect", defect))
+    order = Order("mixed", 1, DEFECT_SECONDS, options=("--defect", defect), replay=False)
     verdict, _ = run(order, chaos_broker, tmp_path, Fault(act))
     assert verdict.difference > 0, verdict.tell()

@@ -22,6 +22,7 @@ class Verdict:
         reports, packs, and rejected packs of every reason.
     published : the same of the merged rows in `counts`.
     finals_off : reports and packs by which final estimates differ from the recount, summed.
+    replayed : the difference that `deniable replay` tells; -1 when it tells none.
     missing : packs that the producer was acknowledged and that are not counted.
     doubled : packs counted beyond the different ones in the log.
     steps_back : how often a stored position went back.
@@ -35,6 +36,7 @@ class Verdict:
     difference: int
     published: int
     finals_off: int
+    replayed: int
     missing: int
     doubled: int
     steps_back: int
@@ -55,6 +57,7 @@ class Verdict:
                 self.difference,
                 self.published,
                 self.finals_off,
+                self.replayed,
                 self.missing,
                 self.doubled,
                 self.steps_back,

@@ -19,7 +19,7 @@ def shift_clock(seconds: float) -> None:
         return lambda: real() + by
 
     time.time = shifted(time.time, seconds)
-    time.time_ns = shifted(time.time_ns, int(seconds * 1_000_000_000))  # type: ignore[assignment,arg-type]
+    time.time_ns = shifted(time.time_ns, int(seconds * 1_000_000_000))  # type: ignore[assignment]
 
 
 def main() -> None:
