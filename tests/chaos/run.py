@@ -136,9 +136,10 @@ def _judged(order: Order, fault: Fault, broker: ChaosBroker, workers: Workers) -
 
 def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Service) -> None:
     """End the load; wait until everything is counted, stored and published, then end the workers."""
-    for thread in filter(None, (load, stranger)):
-        thread.stopped.set()
-        thread.join()
+    for sender in (load, stranger):
+        if sender is not None:
+            sender.stopped.set()
+            sender.join()
     while len([worker for worker in workers.alive if worker.running]) < 2:
         workers.start()
     since, configuration = time.monotonic(), workers.configuration

@@ -1,0 +1,45 @@
+"""The results of `make chaos`: kept run by run, so that a call goes on where the last one ended."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from tests.chaos.report import Report, table
+from tests.chaos.run import Order
+from tests.chaos.verdict import Verdict
+
+EXACT = Verdict(0, 0, 0, 0, 0, 0, 0, 0, 120_000, 110_000, 10_000, 3, 4.2, 2000.0, 0.5)
+
+
+def test_exact_runs_are_not_run_again(tmp_path: Path) -> None:
+    file = tmp_path / "results" / "chaos.json"
+    done, off, broken, slow = (Order("zombie", seed) for seed in (1, 2, 3, 4))
+    report = Report(file)
+    report.add(done, EXACT)
+    report.add(off, replace(EXACT, difference=7))
+    report.add(broken, None, "no broker")
+    report.add(replace(slow, packs_per_second=100), EXACT)
+    again = Report(file)
+    assert [again.has(order) for order in (done, off, broken, slow)] == [True, False, False, False]
+
+
+def test_the_table_adds_up_the_runs_of_a_fault(tmp_path: Path) -> None:
+    report = Report(tmp_path / "chaos.json")
+    report.add(Order("zombie", 1), EXACT)
+    report.add(Order("zombie", 2), replace(EXACT, difference=7, missing=2, longest_gap=12.5))
+    report.add(Order("zombie", 2), replace(EXACT, difference=5, published=1, longest_gap=11.25))
+    report.add(Order("kill-9", 1), None, "no broker")
+    lines = (tmp_path / "chaos.md").read_text().splitlines()
+    assert lines == table(report.rows).splitlines()
+    assert lines[0] == (
+        "| fault | runs | exact | difference | records | missing | doubled | finals | longest gap |"
+    )
+    assert lines[2] == "| zombie | 2 | 1 | 6 | 240,000 | 0 | 0 | 6 | 11.2 s |"
+    assert lines[3] == "| kill-9 | 1 | 0 | 0, 1 not judged | 0 | 0 | 0 | 0 | 0.0 s |"
+
+
+def test_each_figure_that_must_be_nought_makes_a_run_inexact() -> None:
+    names = ("difference", "published", "finals_off", "replayed", "missing", "doubled", "steps_back")
+    assert EXACT.exact
+    for name in (*names, "uncounted"):
+        assert not replace(EXACT, **{name: 1}).exact
+    assert "longest_gap 4.2" in EXACT.tell()
