@@ -4,6 +4,7 @@ In the worker's process. The driver writes an order, `point action`, into a file
 passes that point takes the order and obeys.
 """
 
+import asyncio
 import os
 import signal
 from collections.abc import Callable, Coroutine
@@ -19,6 +20,7 @@ from aggregator.ledger_store import LedgerStore
 
 CHECKPOINT_POINTS = ("before-sends", "between-sends", "after-sends", "before-commit", "after-commit")
 POINTS = (*CHECKPOINT_POINTS, "estimate")
+UNRECALLED_SECONDS = 4.0
 
 
 class Orders:
@@ -55,13 +57,10 @@ Method = Callable[..., Coroutine[Any, Any, Any]]
 
 def install(orders: Orders) -> None:
     """Put the points into the store's producer and the estimator."""
-    _wrap(LedgerStore, "commit", lambda method: _before(method, orders, "before-sends", flushed=False))
+    _wrap(LedgerStore, "commit", lambda method: _unrecalled(method, orders))
+    _wrap(LedgerStore, "close", _after_unrecalled)
     _wrap(AIOKafkaProducer, "send", lambda method: _between(method, orders))
-    _wrap(
-        AIOKafkaProducer,
-        "send_offsets_to_transaction",
-        lambda method: _before(method, orders, "after-sends", flushed=True),
-    )
+    _wrap(AIOKafkaProducer, "send_offsets_to_transaction", lambda method: _after_sends(method, orders))
     _wrap(AIOKafkaProducer, "commit_transaction", lambda method: _around(method, orders))
     make = Estimator.make
 
@@ -77,13 +76,44 @@ def _wrap(owner: type, name: str, wrapper: Callable[[Method], Method]) -> None:
     setattr(owner, name, wrapper(getattr(owner, name)))
 
 
-def _before(method: Method, orders: Orders, point: str, *, flushed: bool) -> Method:
+def _unrecalled(method: Method, orders: Orders) -> Method:
+    """A checkpoint that goes on after the fault can be called back no more: its requests are on their way.
+
+    Who was paused learns of its successor at the same moment; without this, whether it still tries to write
+    would be a matter of milliseconds. Fencing, and nothing else, must stop it.
+    """
+
     @wraps(method)
     async def wrapped(self: Any, *arguments: Any, **named: Any) -> Any:
-        if orders.given(point):
-            if flushed:
-                await self.flush()
-            orders.obey(point)
+        if not orders.given("before-sends"):
+            return await method(self, *arguments, **named)
+        orders.obey("before-sends")
+        self.unrecalled = asyncio.create_task(method(self, *arguments, **named))
+        self.unrecalled.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return await asyncio.shield(self.unrecalled)
+
+    return wrapped
+
+
+def _after_unrecalled(method: Method) -> Method:
+    @wraps(method)
+    async def wrapped(self: Any) -> Any:
+        task = getattr(self, "unrecalled", None)
+        if task is not None:
+            await asyncio.wait([task], timeout=UNRECALLED_SECONDS)
+            said = repr(task.exception()) if task.done() else "still on its way"
+            print(f"not called back: {said}", flush=True)  # noqa: T201 - for the log
+        return await method(self)
+
+    return wrapped
+
+
+def _after_sends(method: Method, orders: Orders) -> Method:
+    @wraps(method)
+    async def wrapped(self: Any, *arguments: Any, **named: Any) -> Any:
+        if orders.given("after-sends"):
+            await self.flush()
+            orders.obey("after-sends")
         return await method(self, *arguments, **named)
 
     return wrapped

@@ -3,6 +3,8 @@
 Three workers' defects that are known to lose or double reports: each must be found, or the suite is blind.
 """
 
+import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,10 +14,12 @@ from tests.chaos.broker import ChaosBroker
 from tests.chaos.faults import Fault, fail_at_points
 from tests.chaos.run import Order, run
 from tests.chaos.stage import Stage
+from tests.deploy.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 
 DEFECT_SECONDS = 20.0
+DEFECT_RATE = 500
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +46,12 @@ def zombie(stage: Stage) -> None:
     stage.rest(4, 6)
     worker = stage.strike("before-sends", "pause")
     assert worker is not None
-    stage.sleep_through_session(worker)
+    successor = next(other for other in stage.workers.alive if other is not worker)
+    opened = successor.says("ledger open")
+    partitions = stage.workers.configuration.kafka.partitions
+    assert wait_until(lambda: successor.says("ledger open") >= opened + partitions, 60)
+    time.sleep(4)  # in which it stores some checkpoints of its own
+    worker.signal(signal.SIGCONT)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +61,6 @@ def test_a_worker_without_one_of_the_three_is_found(
     chaos_broker: ChaosBroker, tmp_path: Path, defect: str, act: Callable[[Stage], None]
 ) -> None:
     """Fencing, the gate and the rewind switched off, one at a time, under the fault that needs it."""
-    order = Order("mixed", 1, DEFECT_SECONDS, options=("--defect", defect), replay=False)
+    order = Order("mixed", 1, DEFECT_SECONDS, DEFECT_RATE, options=("--defect", defect), replay=False)
     verdict, _ = run(order, chaos_broker, tmp_path, Fault(act))
     assert verdict.difference > 0, verdict.tell()
