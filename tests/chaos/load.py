@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
 
 from deploy.collection_file import Configuration
 from estimators.collection import Collection
@@ -68,8 +67,9 @@ class Load(threading.Thread):
                 kafka.flush(timeout=FLUSH_SECONDS)
             finally:
                 kafka.close(timeout=5)
-        except (KafkaError, OSError, RuntimeError) as error:
+        except BaseException as error:
             self.error = error
+            raise
 
     def _send_steadily(self, kafka: KafkaProducer) -> None:
         started, made = time.monotonic(), 0
@@ -114,7 +114,8 @@ class Load(threading.Thread):
         value = self.chance.choice(SPOILED)(draft)
         if self.chance.random() < OVERSIZED_SHARE:
             value = oversized()
-        kafka.send(self.configuration.topics.reports, value, partition=self._home(draft))
+        # A key, since the client refuses a record that has neither.
+        kafka.send(self.configuration.topics.reports, value, key=b"spoiled", partition=self._home(draft))
         self.sent += 1
 
     def _home(self, draft: Draft) -> int:

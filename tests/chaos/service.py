@@ -47,7 +47,7 @@ class Service(threading.Thread):
                     self._watch(consumer, sources)
             except (KafkaError, OSError):
                 self.stopped.wait(SAMPLE_SECONDS)
-            except (RuntimeError, ValueError, TypeError) as error:
+            except BaseException as error:
                 self.error = error
                 raise
 
