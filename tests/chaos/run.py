@@ -131,7 +131,7 @@ def _judged(order: Order, fault: Fault, broker: ChaosBroker, workers: Workers) -
         thread.join()
     if load.error or service.error:
         raise RunError(f"load or sampler failed: {load.error!r}, {service.error!r}")
-    return _verdict(workers, load, service, replayed(workers.configuration) if order.replay else 0)
+    return _verdict(order, workers, load, service)
 
 
 def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Service) -> None:
@@ -153,7 +153,7 @@ def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Ser
     workers.stop()
 
 
-def _verdict(workers: Workers, load: Load, service: Service, replayed: int) -> Verdict:
+def _verdict(order: Order, workers: Workers, load: Load, service: Service) -> Verdict:
     configuration = workers.configuration
     servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
     literal = recount(servers, topics.reports, topics.partitions, configuration.by_fingerprint())
@@ -162,7 +162,8 @@ def _verdict(workers: Workers, load: Load, service: Service, replayed: int) -> V
         difference=judge.difference(literal, ledgers),
         published=judge.difference(literal, stores.counts(servers, topics)),
         finals_off=judge.finals_off(literal, finals),
-        replayed=replayed,
+        # Where nothing counts, replay refuses to call that a success.
+        replayed=replayed(configuration) if order.replay and literal.ids else 0,
         missing=len(load.acknowledged - literal.ids),
         doubled=judge.doubled(literal, ledgers),
         steps_back=steps_back(service.samples),
