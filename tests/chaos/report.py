@@ -9,7 +9,18 @@ from typing import Any
 from tests.chaos.run import Order
 from tests.chaos.verdict import Verdict
 
-COLUMNS = ("fault", "runs", "exact", "difference", "records", "missing", "doubled", "finals", "longest gap")
+COLUMNS = (
+    "fault",
+    "runs",
+    "exact",
+    "difference",
+    "records",
+    "missing",
+    "doubled",
+    "finals",
+    "longest gap",
+    "of a partition",
+)
 
 Row = dict[str, Any]
 
@@ -62,7 +73,10 @@ def _cells(fault: str, runs: list[Row]) -> list[str]:
         str(sum(row["exact"] for row in runs)),
         str(apart) if len(judged) == len(runs) else f"{apart}, {len(runs) - len(judged)} not judged",
         *(f"{sum(row[name] for row in judged):,}" for name in ("records", "missing", "doubled", "finals")),
-        f"{max((row['longest_gap'] for row in judged), default=0):.1f} s",
+        *(
+            f"{max((row[name] for row in judged), default=0):.1f} s"
+            for name in ("longest_gap", "partition_gap")
+        ),
     ]
 
 

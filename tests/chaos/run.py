@@ -22,7 +22,7 @@ from tests.chaos.collection_setup import compact_all_the_time, configure, delete
 from tests.chaos.faults import FAULTS, Fault
 from tests.chaos.load import Load
 from tests.chaos.recount import recount
-from tests.chaos.service import Service, longest_gap, steps_back
+from tests.chaos.service import Service, longest_gap, longest_partition_gap, steps_back
 from tests.chaos.stage import Stage
 from tests.chaos.stranger import Stranger
 from tests.chaos.verdict import Verdict
@@ -173,6 +173,7 @@ def _verdict(order: Order, workers: Workers, load: Load, service: Service) -> Ve
         rejected=literal.rejected.total(),
         finals=len(finals),
         longest_gap=round(longest_gap(service.samples), 1),
+        partition_gap=round(longest_partition_gap(service.samples, topics.partitions), 1),
         packs_per_second=round(load.sent / max(load.seconds, 1.0)),
         compacted=round(1 - ledgers.records / max(ledgers.offsets, 1), 3),
     )

@@ -6,7 +6,7 @@ that goes back is a former owner that wrote after a newer one.
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kafka import KafkaConsumer, TopicPartition
@@ -84,6 +84,14 @@ def longest_gap(samples: Iterable[Sample]) -> float:
         if moved or idle:
             since = sample.seconds
     return longest
+
+
+def longest_partition_gap(samples: Sequence[Sample], partitions: int) -> float:
+    """The same for the partition that stood still longest, whatever the others did."""
+    return max(
+        longest_gap(Sample(s.seconds, s.positions[p : p + 1], s.ends[p : p + 1]) for s in samples)
+        for p in range(partitions)
+    )
 
 
 def steps_back(samples: Iterable[Sample]) -> int:

@@ -13,7 +13,7 @@ from estimators.collection import Collection
 from tests.chaos.collection_setup import HEAD, write
 from tests.chaos.packs import SPOILED, Draft, PackMaker, oversized
 from tests.chaos.recount import Counted, Judge, Recount, add_up
-from tests.chaos.service import Sample, longest_gap, steps_back
+from tests.chaos.service import Sample, longest_gap, longest_partition_gap, steps_back
 from tests.chaos.stored import Final, Stored
 from tests.chaos.verdict import difference, doubled, finals_off, uncounted
 
@@ -135,6 +135,12 @@ def test_a_gap_is_counted_only_while_there_is_something_to_count() -> None:
     assert longest_gap(samples) == 3.0
     assert longest_gap([*samples, Sample(26.5, (10, 9), (11, 9))]) == 4.5
     assert longest_gap([]) == 0
+
+
+def test_a_partition_may_stand_still_while_others_move() -> None:
+    samples = [Sample(float(t), (t, min(t, 1) if t < 7 else t), (99, 99)) for t in range(9)]
+    assert longest_gap(samples) == 1.0
+    assert longest_partition_gap(samples, 2) == 6.0
 
 
 def test_a_step_back_is_seen() -> None:

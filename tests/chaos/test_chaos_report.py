@@ -7,7 +7,7 @@ from tests.chaos.report import Report, table
 from tests.chaos.run import Order
 from tests.chaos.verdict import Verdict
 
-EXACT = Verdict(0, 0, 0, 0, 0, 0, 0, 0, 120_000, 110_000, 10_000, 3, 4.2, 2000.0, 0.5)
+EXACT = Verdict(0, 0, 0, 0, 0, 0, 0, 0, 120_000, 110_000, 10_000, 3, 4.2, 9.5, 2000.0, 0.5)
 
 
 def test_exact_runs_are_not_run_again(tmp_path: Path) -> None:
@@ -31,10 +31,11 @@ def test_the_table_adds_up_the_runs_of_a_fault(tmp_path: Path) -> None:
     lines = (tmp_path / "chaos.md").read_text().splitlines()
     assert lines == table(report.rows).splitlines()
     assert lines[0] == (
-        "| fault | runs | exact | difference | records | missing | doubled | finals | longest gap |"
+        "| fault | runs | exact | difference | records | missing | doubled | finals | longest gap"
+        " | of a partition |"
     )
-    assert lines[2] == "| zombie | 2 | 1 | 6 | 240,000 | 0 | 0 | 6 | 11.2 s |"
-    assert lines[3] == "| kill-9 | 1 | 0 | 0, 1 not judged | 0 | 0 | 0 | 0 | 0.0 s |"
+    assert lines[2] == "| zombie | 2 | 1 | 6 | 240,000 | 0 | 0 | 6 | 11.2 s | 9.5 s |"
+    assert lines[3] == "| kill-9 | 1 | 0 | 0, 1 not judged | 0 | 0 | 0 | 0 | 0.0 s | 0.0 s |"
 
 
 def test_each_figure_that_must_be_nought_makes_a_run_inexact() -> None:

@@ -29,6 +29,7 @@ class Verdict:
     uncounted : records before the end of the log that no stored position has passed.
     records, packs, rejected, finals : of the log, counted, turned away, final estimates compared.
     longest_gap : seconds without progress while there were records to count.
+    partition_gap : the same of the partition that stood still longest.
     packs_per_second : what the load reached.
     compacted : share of `state` that compaction has removed, in [0, 1].
     """
@@ -46,6 +47,7 @@ class Verdict:
     rejected: int
     finals: int
     longest_gap: float
+    partition_gap: float
     packs_per_second: float
     compacted: float
 
