@@ -123,7 +123,7 @@ def _judged(order: Order, fault: Fault, broker: ChaosBroker, workers: Workers) -
         stage = Stage(chance, order.seed, broker, workers, load, time.monotonic() + order.seconds)
         fault.act(stage)
         stage.rest(stage.left, stage.left)
-        _drain(workers, load, stranger if fault.stranger else None, service)
+        died = _drain(workers, load, stranger if fault.stranger else None, service)
     finally:
         for thread in threads:
             thread.stopped.set()
@@ -131,11 +131,16 @@ def _judged(order: Order, fault: Fault, broker: ChaosBroker, workers: Workers) -
         thread.join()
     if load.error or service.error:
         raise RunError(f"load or sampler failed: {load.error!r}, {service.error!r}")
-    return _verdict(order, workers, load, service)
+    return _verdict(order, workers, died, load, service)
 
 
-def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Service) -> None:
-    """End the load; wait until everything is counted, stored and published, then end the workers."""
+def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Service) -> int:
+    """End the load; wait until everything is counted, stored and published, then end the workers.
+
+    Returns
+    -------
+    How many workers had ended by themselves.
+    """
     for sender in (load, stranger):
         if sender is not None:
             sender.stopped.set()
@@ -150,10 +155,12 @@ def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Ser
     servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
     if not wait_until(lambda: stores.counts(servers, topics).positions == ends, DRAIN_SECONDS):
         raise RunError("what is counted was not published")
+    died = len(workers.died)
     workers.stop()
+    return died
 
 
-def _verdict(order: Order, workers: Workers, load: Load, service: Service) -> Verdict:
+def _verdict(order: Order, workers: Workers, died: int, load: Load, service: Service) -> Verdict:
     configuration = workers.configuration
     servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
     literal = recount(servers, topics.reports, topics.partitions, configuration.by_fingerprint())
@@ -168,6 +175,7 @@ def _verdict(order: Order, workers: Workers, load: Load, service: Service) -> Ve
         doubled=judge.doubled(literal, ledgers),
         steps_back=steps_back(service.samples),
         uncounted=judge.uncounted(log_ends(configuration), ledgers),
+        died=died,
         records=literal.records,
         packs=len(literal.ids),
         rejected=literal.rejected.total(),

@@ -36,7 +36,8 @@ class Stage:
         time.sleep(max(0.0, min(self.chance.uniform(least, most), self.left)))
 
     def victim(self) -> Worker:
-        return self.chance.choice([worker for worker in self.workers.alive if worker.running])
+        running = [worker for worker in self.workers.alive if worker.running]
+        return self.chance.choice(running) if running else self.workers.start()
 
     def replace(self, worker: Worker, number: signal.Signals) -> None:
         """End a worker; another one starts some moments later."""

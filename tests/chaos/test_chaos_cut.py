@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.broker import ChaosBroker
-from tests.chaos.faults import Fault, fail_at_points
+from tests.chaos.faults import FAULTS, Fault
 from tests.chaos.run import Order, run
 from tests.chaos.stage import Stage
 from tests.deploy.processes import wait_until
@@ -55,7 +55,12 @@ def zombie(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("defect", "act"), [("no-fencing", zombie), ("no-gate", fail_at_points), ("no-rewind", fail_at_points)]
+    ("defect", "act"),
+    [
+        ("no-fencing", zombie),
+        ("no-gate", FAULTS["checkpoint-fail"].act),
+        ("no-rewind", FAULTS["checkpoint-fail"].act),
+    ],
 )
 def test_a_worker_without_one_of_the_three_is_found(
     chaos_broker: ChaosBroker, tmp_path: Path, defect: str, act: Callable[[Stage], None]

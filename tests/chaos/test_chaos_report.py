@@ -7,7 +7,7 @@ from tests.chaos.report import Report, table
 from tests.chaos.run import Order
 from tests.chaos.verdict import Verdict
 
-EXACT = Verdict(0, 0, 0, 0, 0, 0, 0, 0, 120_000, 110_000, 10_000, 3, 4.2, 9.5, 2000.0, 0.5)
+EXACT = Verdict(0, 0, 0, 0, 0, 0, 0, 0, 0, 120_000, 110_000, 10_000, 3, 4.2, 9.5, 2000.0, 0.5)
 
 
 def test_exact_runs_are_not_run_again(tmp_path: Path) -> None:
@@ -41,6 +41,6 @@ def test_the_table_adds_up_the_runs_of_a_fault(tmp_path: Path) -> None:
 def test_each_figure_that_must_be_nought_makes_a_run_inexact() -> None:
     names = ("difference", "published", "finals_off", "replayed", "missing", "doubled", "steps_back")
     assert EXACT.exact
-    for name in (*names, "uncounted"):
+    for name in (*names, "uncounted", "died"):
         assert not replace(EXACT, **{name: 1}).exact
     assert "longest_gap 4.2" in EXACT.tell()

@@ -26,6 +26,7 @@ class Verdict:
     missing : packs that the producer was acknowledged and that are not counted.
     doubled : packs counted beyond the different ones in the log.
     steps_back : how often a stored position went back.
+    died : workers that ended by themselves.
     uncounted : records before the end of the log that no stored position has passed.
     records, packs, rejected, finals : of the log, counted, turned away, final estimates compared.
     longest_gap : seconds without progress while there were records to count.
@@ -42,6 +43,7 @@ class Verdict:
     doubled: int
     steps_back: int
     uncounted: int
+    died: int
     records: int
     packs: int
     rejected: int
@@ -64,6 +66,7 @@ class Verdict:
                 self.doubled,
                 self.steps_back,
                 self.uncounted,
+                self.died,
             )
         )
 

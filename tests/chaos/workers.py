@@ -68,6 +68,12 @@ class Workers:
     options: Sequence[str] = ()
     alive: list[Worker] = field(default_factory=list)
     ended: list[Worker] = field(default_factory=list)
+    missed: list[Worker] = field(default_factory=list)
+
+    @property
+    def died(self) -> list[Worker]:
+        """Those that ended by themselves, or would not be there to be ended."""
+        return [*self.missed, *(worker for worker in self.alive if not worker.running)]
 
     @property
     def all(self) -> list[Worker]:
@@ -91,6 +97,8 @@ class Workers:
         """Send a signal that ends it, and count it no more among those alive."""
         self.alive.remove(worker)
         self.ended.append(worker)
+        if worker.child.poll() not in (None, -signal.SIGKILL):
+            self.missed.append(worker)
         worker.signal(number)
 
     def stop(self) -> None:

@@ -1,0 +1,106 @@
+"""One turn of each fault: something happens, and is over when the turn ends."""
+
+import signal
+import time
+
+from tests.chaos.fault_points import CHECKPOINT_POINTS, POINTS
+from tests.chaos.stage import Stage
+
+BROKER_PAUSE_SECONDS = 20.0
+RECORD_BYTES = 1_048_588
+HOUR = 3600.0
+
+
+def kill(stage: Stage) -> None:
+    stage.replace(stage.victim(), signal.SIGKILL)
+
+
+def terminate(stage: Stage) -> None:
+    stage.replace(stage.victim(), signal.SIGTERM)
+
+
+def end(stage: Stage) -> None:
+    """One way or the other."""
+    stage.replace(stage.victim(), stage.chance.choice([signal.SIGTERM, signal.SIGKILL]))
+
+
+def pause(stage: Stage) -> None:
+    """A suspended machine: by the time it goes on, others own its partitions."""
+    worker = stage.victim()
+    worker.signal(signal.SIGSTOP)
+    stage.sleep_through_session(worker)
+
+
+def scale(stage: Stage) -> None:
+    """From one worker to three and back to one."""
+    stage.workers.start()
+    stage.rest(0, 2)
+    stage.workers.start()
+    stage.rest(5, 9)
+    for number in (signal.SIGTERM, stage.chance.choice([signal.SIGTERM, signal.SIGKILL])):
+        stage.workers.end(stage.victim(), number)
+        stage.rest(1, 5)
+
+
+def kill_broker(stage: Stage) -> None:
+    stage.broker.kill()
+    stage.rest(0, 4)
+    stage.broker.start()
+
+
+def pause_broker(stage: Stage) -> None:
+    stage.broker.pause()
+    time.sleep(BROKER_PAUSE_SECONDS)
+    stage.broker.resume()
+
+
+def kill_at(stage: Stage, point: str) -> None:
+    worker = stage.strike(point, "kill")
+    if worker:
+        stage.replace(worker, signal.SIGKILL)
+
+
+def pause_at(stage: Stage, point: str) -> None:
+    """Stopped inside a transaction, or with its records in hand, and awake when another one owns them."""
+    worker = stage.strike(point, "pause")
+    if worker:
+        stage.sleep_through_session(worker)
+
+
+def strike_anywhere(stage: Stage) -> None:
+    stage.chance.choice([kill_at, pause_at])(stage, stage.chance.choice(POINTS))
+
+
+def fail_checkpoint(stage: Stage) -> None:
+    """A checkpoint is lost while its worker goes on: what was fetched meanwhile must be fetched again."""
+    stage.strike(stage.chance.choice(CHECKPOINT_POINTS), "fail")
+
+
+def refuse_records(stage: Stage) -> None:
+    """The broker takes no record of a ledger for some seconds: all are too large."""
+    state = stage.workers.configuration.topics.state
+    stage.broker.limit_records(state, 100)
+    stage.rest(1, 5)
+    stage.broker.limit_records(state, RECORD_BYTES)
+
+
+def withdraw_permission(stage: Stage) -> None:
+    state = stage.workers.configuration.topics.state
+    stage.broker.forbid_writing(state)
+    stage.rest(1, 5)
+    stage.broker.allow_writing(state)
+
+
+def delete_data(stage: Stage) -> None:
+    worker = stage.victim()
+    stage.workers.delete_data(worker)
+    stage.rest(1, 3)
+    stage.replace(worker, stage.chance.choice([signal.SIGTERM, signal.SIGKILL]))
+
+
+def shift_clock(stage: Stage) -> None:
+    """A worker joins that lives an hour ahead, or behind; the oldest one dies."""
+    stage.workers.start("--clock", str(stage.chance.choice([HOUR, -HOUR])))
+    stage.rest(4, 8)
+    if len(stage.workers.alive) > 2:
+        stage.workers.end(stage.workers.alive[0], signal.SIGKILL)
