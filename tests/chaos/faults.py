@@ -67,8 +67,7 @@ def all_at_once(stage: Stage) -> None:
     while stage.left > MOST_PAUSE_SECONDS:
         stage.rest(0, 3)
         stage.chance.choice(ALL)(stage)
-        while len(stage.workers.alive) < 2:
-            stage.workers.start()
+        stage.workers.keep_running(2)
 
 
 def mixed(stage: Stage) -> None:
@@ -76,6 +75,7 @@ def mixed(stage: Stage) -> None:
     for turn in stage.chance.sample(TELLING, len(TELLING)):
         stage.rest(1, 3)
         turn(stage)
+        stage.workers.keep_running(2)
 
 
 RESTARTS = repeated(turns.end, 8, 14)

@@ -145,8 +145,7 @@ def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Ser
         if sender is not None:
             sender.stopped.set()
             sender.join()
-    while len([worker for worker in workers.alive if worker.running]) < 2:
-        workers.start()
+    workers.keep_running(2)
     since, configuration = time.monotonic(), workers.configuration
     if not wait_until(lambda: service.drained(since), DRAIN_SECONDS):
         newest = service.samples[-1] if service.samples else None

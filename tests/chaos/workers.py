@@ -10,7 +10,7 @@ from pathlib import Path
 
 from deploy.children import Child, last_lines, signal_group, spawn, stop
 from deploy.collection_file import Configuration
-from tests.deploy.processes import state_of, wait_until
+from tests.deploy.processes import wait_until
 
 ROOT = Path(__file__).parents[2]
 READY_SECONDS = 90.0
@@ -30,10 +30,6 @@ class Worker:
     @property
     def running(self) -> bool:
         return self.child.poll() is None
-
-    @property
-    def paused(self) -> bool:
-        return state_of(self.child.pid) == "T"
 
     def signal(self, number: signal.Signals) -> None:
         signal_group(self.child, number)
@@ -72,8 +68,12 @@ class Workers:
 
     @property
     def died(self) -> list[Worker]:
-        """Those that ended by themselves, or would not be there to be ended."""
-        return [*self.missed, *(worker for worker in self.alive if not worker.running)]
+        """Those that ended by themselves after they had counted.
+
+        One whose broker goes away before it has joined the group says so and ends; it is started again.
+        """
+        gone = [*self.missed, *(worker for worker in self.alive if not worker.running)]
+        return [worker for worker in gone if worker.says("ledger open")]
 
     @property
     def all(self) -> list[Worker]:
@@ -100,6 +100,11 @@ class Workers:
         if worker.child.poll() not in (None, -signal.SIGKILL):
             self.missed.append(worker)
         worker.signal(number)
+
+    def keep_running(self, least: int) -> None:
+        """Start workers until so many run."""
+        for _ in range(least - sum(worker.running for worker in self.alive)):
+            self.start()
 
     def stop(self) -> None:
         """End all, politely."""
