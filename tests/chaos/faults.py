@@ -98,7 +98,7 @@ ALL = [
 ]
 #: Every tenth pack comes twice in all of them, a third of those 20 s later.
 FAULTS: Mapping[str, Fault] = {
-    "kill-9": Fault(repeated(turns.kill, 2, 10)),
+    "kill-9": Fault(repeated(turns.kill, 6, 14)),
     "sigterm": Fault(repeated(turns.terminate, 2, 6)),
     "zombie": Fault(repeated(turns.pause, 2, 5, enough=MOST_PAUSE_SECONDS), workers=3),
     "scale-1-3-1": Fault(repeated(turns.scale, 0, 1), workers=1),

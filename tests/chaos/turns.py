@@ -99,8 +99,8 @@ def delete_data(stage: Stage) -> None:
 
 
 def shift_clock(stage: Stage) -> None:
-    """A worker joins that lives an hour ahead, or behind; the oldest one dies."""
+    """A worker joins that lives an hour ahead, or behind; the oldest one leaves."""
     stage.workers.start("--clock", str(stage.chance.choice([HOUR, -HOUR])))
     stage.rest(4, 8)
     if len(stage.workers.alive) > 2:
-        stage.workers.end(stage.workers.alive[0], signal.SIGKILL)
+        stage.workers.end(stage.workers.alive[0], signal.SIGTERM)
