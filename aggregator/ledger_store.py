@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError
+from aiokafka.errors import IllegalOperation, KafkaError
 
 from aggregator import row_keys
 from aggregator.row_keys import Stored
@@ -26,7 +26,8 @@ SENDS_PER_TURN = 100
 BATCH_BYTES = 512 * 1024  # a batch with one page over this size still fits into Kafka's 1 MiB
 
 #: What a store, its producer or its reader can raise when the broker, the network or the fence says no.
-STORE_ERRORS = (KafkaError, TimeoutError, OSError)
+#: IllegalOperation, which is no KafkaError, comes from the next send when a transaction fails between two.
+STORE_ERRORS = (KafkaError, IllegalOperation, TimeoutError, OSError)
 
 
 class Outgoing(NamedTuple):

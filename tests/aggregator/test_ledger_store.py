@@ -4,11 +4,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from aiokafka.errors import IllegalOperation
 from builders import TOPICS, MemoryLog, MemoryReader, progress_row
 
 from aggregator import ledger_store as store_module
 from aggregator import row_keys, rows
-from aggregator.ledger_store import LedgerStore
+from aggregator.ledger_store import STORE_ERRORS, LedgerStore
 from aggregator.row_reader import Record
 
 ROWS = 8
@@ -75,3 +76,17 @@ def test_a_large_ledger_may_take_long_to_open(monkeypatch: pytest.MonkeyPatch) -
 def test_a_ledger_from_which_nothing_more_comes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TimeoutError):
         open_slowly(monkeypatch, ROWS // 2)
+
+
+def test_a_transaction_that_fails_between_two_sends_is_the_stores_own_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The next send finds no transaction, and says so by an error that is no KafkaError."""
+
+    class Refused(Producer):
+        async def send(self, topic: str, value: bytes, key: bytes, partition: int) -> "asyncio.Future[Any]":
+            raise IllegalOperation("Can't send messages while not in transaction")
+
+    monkeypatch.setattr(store_module, "AIOKafkaProducer", Refused(MemoryLog()))
+    with pytest.raises(STORE_ERRORS, match="not in transaction"):
+        asyncio.run(LedgerStore("", TOPICS, 0).open())
