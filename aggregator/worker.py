@@ -55,19 +55,36 @@ async def run_worker(
     board = Board()
     web = WebServer(deployment.collections, board, metrics, owners.not_ready)
     listening(await web.start(web_port))
-    app = build_app(deployment, owners)
-    following = asyncio.gather(_follow(board, deployment), _watch_loop(metrics))
+    beside = [asyncio.create_task(each) for each in (_follow(board, deployment), _watch_loop(metrics))]
+    app = None
     try:
-        await _serve(app, owners, stop)
+        app = await _started(deployment, owners, stop)
+        if app is not None:
+            await _serve(app, owners, stop)
     finally:
         stopping()
-        following.cancel()
+        for task in beside:
+            task.cancel()
         await _stop(app, owners)
         await web.stop()
 
 
+async def _started(deployment: Deployment, owners: Owners, stop: asyncio.Event) -> ExactApp | None:
+    """An engine that runs; None when stopping. Faust does not wait for a broker that goes away meanwhile."""
+    while not stop.is_set():
+        app = build_app(deployment, owners)
+        try:
+            await app.maybe_start()
+            return app
+        except KafkaError as error:
+            log.warning("the engine cannot start, trying again", error=str(error))
+            await _stop(app, owners=None)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), RETRY_SECONDS)
+    return None
+
+
 async def _serve(app: ExactApp, owners: Owners, stop: asyncio.Event) -> None:
-    await app.maybe_start()
     while not stop.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), WATCH_SECONDS)
@@ -78,11 +95,13 @@ async def _serve(app: ExactApp, owners: Owners, stop: asyncio.Event) -> None:
             raise WorkerError(f"the engine stopped by itself: {app.crash_reason!r}")
 
 
-async def _stop(app: ExactApp, owners: Owners) -> None:
+async def _stop(app: ExactApp | None, owners: Owners | None) -> None:
     try:
         async with asyncio.timeout(STOP_SECONDS):
-            await owners.finish()
-            await app.stop()
+            if owners is not None:
+                await owners.finish()
+            if app is not None:
+                await app.stop()
     except TimeoutError:
         log.warning("stopping took too long; what was not stored is counted again by the next owner")
 

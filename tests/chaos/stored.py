@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from aggregator import rows
+from aggregator import row_keys, rows
 from aggregator.topics import Topics
 from tests.chaos.recount import Cell, Counted
 
@@ -51,13 +51,13 @@ class Final:
 def ledgers(servers: str, topics: Topics) -> Stored:
     """All ledgers added up."""
     found, stored = _newest(servers, topics.state, topics.partitions)
-    return _put_together(stored, ((rows.decode_key(key), home, value) for (home, key), value in found))
+    return _put_together(stored, ((row_keys.decode_key(key), home, value) for (home, key), value in found))
 
 
 def counts(servers: str, topics: Topics) -> Stored:
     """What estimators read, all sources added up."""
     found, stored = _newest(servers, topics.counts, topics.partitions)
-    return _put_together(stored, ((*rows.split_source(key), value) for (_, key), value in found))
+    return _put_together(stored, ((*row_keys.split_source(key), value) for (_, key), value in found))
 
 
 def finals(servers: str, topics: Topics) -> list[Final]:
@@ -73,15 +73,15 @@ def finals(servers: str, topics: Topics) -> list[Final]:
     return [final for _, is_final, final in newest.values() if is_final]
 
 
-def _put_together(stored: Stored, found: Iterator[tuple[rows.Key, int, bytes]]) -> Stored:
+def _put_together(stored: Stored, found: Iterator[tuple[row_keys.Key, int, bytes]]) -> Stored:
     pages: defaultdict[tuple[Cell, int], dict[int, rows.Counters]] = defaultdict(dict)
     for key, source, value in found:
         match key:
-            case rows.CountKey():
+            case row_keys.CountKey():
                 pages[key[:3], source][key.page] = rows.decode_counters(value)
-            case rows.RejectedKey():
+            case row_keys.RejectedKey():
                 stored.rejected[key.reason] += rows.decode_rejected(value)
-            case rows.SingleKey.PROGRESS:
+            case row_keys.SingleKey.PROGRESS:
                 position = rows.decode_progress(value).position
                 stored.positions[source] = min(position, stored.positions.get(source, position))
     for (cell, _), parts in pages.items():

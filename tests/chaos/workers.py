@@ -14,6 +14,7 @@ from tests.deploy.processes import wait_until
 
 ROOT = Path(__file__).parents[2]
 READY_SECONDS = 90.0
+OLD_FILE = "Error: revision of the collection file must be"
 
 
 @dataclass
@@ -70,10 +71,11 @@ class Workers:
     def died(self) -> list[Worker]:
         """Those that ended by themselves after they had counted.
 
-        One whose broker goes away before it has joined the group says so and ends; it is started again.
+        One whose broker goes away before it has joined the group says so and ends; it is started again. One
+        with the former file ends when it meets a ledger that was opened with the new one.
         """
         gone = [*self.missed, *(worker for worker in self.alive if not worker.running)]
-        return [worker for worker in gone if worker.says("ledger open")]
+        return [worker for worker in gone if worker.says("ledger open") and not worker.says(OLD_FILE)]
 
     @property
     def all(self) -> list[Worker]:
