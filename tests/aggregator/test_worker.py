@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import pytest
+from aiokafka.errors import KafkaConnectionError
 from builders import COLLECTIONS, DEPLOYMENT, GENESIS, MemoryLog
 
 from aggregator import owner as owner_module
@@ -89,3 +90,28 @@ def test_a_long_step_of_the_loop_is_seen() -> None:
     value = metrics.registry.get_sample_value
     assert value("deniable_loop_delay_seconds_bucket", {"le": "0.1"}) == 0
     assert value("deniable_loop_delay_seconds_count") == 1
+
+
+def test_a_broker_that_goes_away_while_the_engine_starts_is_awaited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Faust's start fails then, and a worker is not to be started again by hand."""
+
+    class Failing(Engine):
+        async def maybe_start(self) -> None:
+            raise KafkaConnectionError("gone")
+
+        async def stop(self) -> None:
+            stopped.append(self)
+
+    stopped: list[Engine] = []
+    engines: list[Engine] = [Failing(), Failing(), Engine()]
+    monkeypatch.setattr(worker, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(worker, "build_app", lambda *_: engines.pop(0))
+
+    async def run() -> object:
+        owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        return await worker._started(DEPLOYMENT, owners, asyncio.Event())
+
+    assert type(asyncio.run(run())) is Engine
+    assert len(stopped) == 2
