@@ -3,7 +3,7 @@
 # Where setpriv is (Linux), the kernel ends what make has started when make itself is killed.
 GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 
-.PHONY: help install java check test chaos demo bench-estimators lock
+.PHONY: help install java check test chaos demo bench-estimators bench-aggregator lock
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -33,6 +33,10 @@ demo: .venv/installed java ## the flights of a year through a real Kafka, estima
 bench-estimators: .venv/installed ## coverage of the intervals, and the comparison of the MLE* poster
 	@$(GUARD) .venv/bin/python -m bench.coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators_poster
+
+bench-aggregator: .venv/installed java ## reports a second of one worker, opening of large ledgers, memory
+	@$(GUARD) .venv/bin/python -m bench.aggregation
+	@$(GUARD) .venv/bin/python -m bench.opening
 
 lock: ## requirements.lock anew from pyproject.toml, with uv
 	uv pip compile --quiet --generate-hashes --universal --extra dev --extra demo --extra bench \

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import IllegalOperation, KafkaError
+from aiokafka.errors import GroupCoordinatorNotAvailableError, IllegalOperation, KafkaError
+from aiokafka.structs import OffsetAndMetadata
 
 from aggregator import row_keys
 from aggregator.row_keys import Stored
@@ -21,6 +22,7 @@ from aggregator.topics import Topics
 
 OPEN_SECONDS = 60.0  # of silence; a large ledger may take longer
 COMMIT_SECONDS = 15.0
+COORDINATOR_SECONDS = 0.2
 STOP_SECONDS = 3.0
 SENDS_PER_TURN = 100
 BATCH_BYTES = 512 * 1024  # a batch with one page over this size still fits into Kafka's 1 MiB
@@ -94,11 +96,23 @@ class LedgerStore:
         admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap_servers, request_timeout_ms=10_000)
         try:
             await admin.start()
-            found = await admin.list_consumer_group_offsets(self.topics.group, partitions=[source])
+            async with asyncio.timeout(COMMIT_SECONDS):
+                found = await self._group_offsets(admin, source)
         finally:
             await admin.close()
         offset = found[source].offset
         return None if offset < 0 else int(offset)
+
+    async def _group_offsets(
+        self, admin: AIOKafkaAdminClient, source: TopicPartition
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        while True:
+            try:
+                return await admin.list_consumer_group_offsets(self.topics.group, partitions=[source])
+            except (
+                GroupCoordinatorNotAvailableError
+            ):  # a new broker makes its topic of offsets at this moment
+                await asyncio.sleep(COORDINATOR_SECONDS)
 
     async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
         """Send all records and the group's offset in one transaction.
