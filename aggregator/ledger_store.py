@@ -108,10 +108,11 @@ class LedgerStore:
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         while True:
             try:
-                return await admin.list_consumer_group_offsets(self.topics.group, partitions=[source])
-            except (
-                GroupCoordinatorNotAvailableError
-            ):  # a new broker makes its topic of offsets at this moment
+                found: dict[TopicPartition, OffsetAndMetadata] = await admin.list_consumer_group_offsets(
+                    self.topics.group, partitions=[source]
+                )
+                return found
+            except GroupCoordinatorNotAvailableError:  # a new broker makes its topic of offsets
                 await asyncio.sleep(COORDINATOR_SECONDS)
 
     async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:

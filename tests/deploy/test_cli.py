@@ -87,7 +87,7 @@ COMMANDS = dict(leaves(deniable, "deniable"))
 
 
 def test_the_commands_are_those_that_were_promised() -> None:
-    words = "demo broker topics aggregate produce spent watch replay check estimate account plan"
+    words = "demo broker topics aggregate produce spent watch replay retire check estimate account plan"
     assert set(LISTED) == set(words.split())
     assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)
 
