@@ -5,12 +5,13 @@ from pathlib import Path
 import click
 
 from deploy.broker import Broker
+from deploy.command_options import Folder
 
 
 @click.command()
 @click.option(
     "--data-dir",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=Folder(),
     help="Keep the data here. [a temporary one]",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=9092, show_default=True, help="0: a free one.")

@@ -1,6 +1,7 @@
 """Options that several commands take."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -8,6 +9,20 @@ from deploy.collection_file import DEFAULT_FILE
 
 # Not `readable`: click would make a file that cannot be read a wrong usage, and one that is absent not.
 CONFIG_PATH = click.Path(path_type=Path, readable=False)
+
+
+class Folder(click.Path):
+    """A folder; an empty text, as of a variable that is not set, is not the present one."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, file_okay=False)
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """Refuse the empty text."""
+        if value == "":
+            self.fail("must not be empty", parameter, context)
+        return super().convert(value, parameter, context)
+
 
 config_option = click.option(
     "--config", type=CONFIG_PATH, default=DEFAULT_FILE, show_default=True, help="The collection file."

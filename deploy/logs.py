@@ -18,6 +18,12 @@ ROUTINE = (
     ("aiokafka.consumer.group_coordinator", logging.WARNING, "because it is rebalancing"),
     # The first group of a broker's life finds its coordinator not yet there.
     ("aiokafka", logging.ERROR, "GroupCoordinatorNotAvailableError"),
+    # A broker is away: kafka-python says so for each connection, the producer once and in its own words.
+    ("kafka.net.connection", logging.ERROR, "ECONNREFUSED"),
+    ("kafka.net.manager", logging.ERROR, "ECONNREFUSED"),
+    ("kafka.net.manager", logging.WARNING, "ECONNREFUSED"),
+    ("kafka.net.manager", logging.WARNING, "not ready; waiting"),
+    ("kafka.net.manager", logging.ERROR, "Bootstrap failed"),
     # kafka-python's own tasks took long: so they do on a busy machine.
     ("kafka.net.selector", logging.WARNING, ""),
     # Faust asks for fetches since the start of the worker, but aiokafka notes those since the last rebalance:

@@ -8,7 +8,7 @@ import click
 from deploy import topic_setup
 from deploy.addresses import UnreachableError
 from deploy.collection_file import Configuration, load
-from deploy.command_options import config_option, servers_option
+from deploy.command_options import Folder, config_option, servers_option
 from deploy.feed import BATCH_LINES, Feed
 from deploy.input_progress import InputProgress
 from deploy.input_values import takes_several, value_reader
@@ -47,7 +47,7 @@ from producers.wire import mechanism_number, report_bytes
 @click.option("--strict", is_flag=True, help="Stop at a bad line; else it is told and skipped.")
 @click.option(
     "--data-dir",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=Folder(),
     help="Folder of secret, budgets and outbox, which processes may share; wins over the collection file.",
 )
 @click.option(

@@ -9,7 +9,7 @@ from typing import BinaryIO
 import click
 
 from deploy.collection_file import load
-from deploy.command_options import config_option
+from deploy.command_options import Folder, config_option
 from deploy.describe import rounded_up
 from deploy.producer_setup import producer_config
 from producers.budget import Allowance
@@ -32,7 +32,7 @@ HEADINGS = (
 @config_option
 @click.option(
     "--data-dir",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=Folder(),
     help="Folder of the producers; wins over the collection file.",
 )
 def spent(config: Path, data_dir: Path | None) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,12 +57,12 @@ class Secret:
 
 
 def secret_of(data_dir: Path, given: Path | None = None) -> Secret:
-    """Read the secret of a producer's folder, or of a file that is given; make it where it is new.
+    """Read the secret of a producer's folder, or of a file that is given; make it in a new folder only.
 
     Raises
     ------
-    SecretError as `load_secret`; and if the file is absent although the folder was used with one, or its own
-    folder is absent: a path that is mistyped or not mounted must not draw every permanent response again.
+    SecretError as `load_secret`; and if the file is absent although the folder was used with one, or although
+    it was given: a path that is mistyped or not mounted must not draw every permanent response again.
     """
     path = given or data_dir / "secret"
     was_used = (data_dir / STORE_NAME).exists()  # asked first: a new folder gets its secret before its store
@@ -70,9 +71,18 @@ def secret_of(data_dir: Path, given: Path | None = None) -> Secret:
             f"secret file {path}: it is gone, and {data_dir} was used with one; put it back from a copy (to "
             "begin anew, with permanent responses and budgets drawn again, delete the folder too)"
         )
-    if given and not given.parent.is_dir():
-        raise SecretError(f"secret file {given}: its folder is absent; mount or make it")
+    if given and not given.exists():
+        raise SecretError(
+            f"secret file {given}: it is absent, and one that is named is never made; put the copy there "
+            f"that all hosts share, or make the first: (umask 077; head -c 32 /dev/urandom > {given})"
+        )
+    _warn_of_open_folder(data_dir)
     return load_secret(path)
+
+
+def _warn_of_open_folder(data_dir: Path) -> None:
+    if data_dir.is_dir() and data_dir.stat().st_mode & 0o022:
+        _log.warning("others may replace what is in %s; run: chmod go-w %s", data_dir, data_dir)
 
 
 def load_secret(path: Path) -> Secret:
@@ -101,11 +111,17 @@ def read_secret(path: Path) -> Secret:
     SecretError if it cannot be read, if others than its owner may read it, or if it does not hold 32 to 4096
     bytes.
     """
-    with _told(path), path.open("rb") as file:
-        mode = os.fstat(file.fileno()).st_mode & 0o777
+    # Without O_NONBLOCK, a pipe would let nobody go on.
+    with _told(path), open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise SecretError(f"secret file {path}: must be a regular file")
         key = file.read(MAX_SECRET_BYTES + 1)
+    mode = stat.S_IMODE(status.st_mode)
     if mode & 0o077:
-        raise SecretError(f"secret file {path}: mode must be 0600, got {mode:04o}; run: chmod 600 {path}")
+        raise SecretError(
+            f"secret file {path}: mode must be 0600 or stricter, got {mode:04o}; run: chmod 600 {path}"
+        )
     if _is_wrong(key):
         raise SecretError(
             f"secret file {path}: {_wanted(key)}; restore it from a copy, since a new one draws every "

@@ -73,7 +73,9 @@ def test_a_secret_that_others_may_read_is_refused(tmp_path, mode):
     path = tmp_path / "secret"
     path.write_bytes(b"s" * 32)
     path.chmod(mode)
-    with pytest.raises(SecretError, match=rf"mode must be 0600, got 0{mode:o}; run: chmod 600 .*secret$"):
+    with pytest.raises(
+        SecretError, match=rf"mode must be 0600 or stricter, got 0{mode:o}; run: chmod 600 .*secret$"
+    ):
         load_secret(path)
 
 
@@ -163,9 +165,27 @@ def test_a_folder_that_was_used_does_not_get_another_secret(tmp_path):
         secret_of(tmp_path)
 
 
-def test_a_given_secret_is_made_in_a_folder_that_is_there_only(tmp_path):
+def test_a_secret_that_is_given_is_never_made(tmp_path):
     given = tmp_path / "vault" / "secret"
-    with pytest.raises(SecretError, match=r"secret: its folder is absent; mount or make it"):
+    with pytest.raises(SecretError) as caught:
         secret_of(tmp_path / "data", given)
-    given.parent.mkdir()
-    assert fingerprint(secret_of(tmp_path / "data", given)) == fingerprint(load_secret(given))
+    assert str(caught.value) == (
+        f"secret file {given}: it is absent, and one that is named is never made; put the copy there that "
+        f"all hosts share, or make the first: (umask 077; head -c 32 /dev/urandom > {given})"
+    )
+    made = load_secret(given)
+    assert fingerprint(secret_of(tmp_path / "data", given)) == fingerprint(made)
+
+
+def test_a_pipe_is_no_secret_and_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "secret", 0o600)
+    with pytest.raises(SecretError, match=r"secret: must be a regular file$"):
+        load_secret(tmp_path / "secret")
+
+
+def test_a_folder_that_others_may_write_to_is_told(tmp_path, caplog):
+    secret_of(tmp_path / "data")
+    assert "others may" not in caplog.text
+    (tmp_path / "data").chmod(0o777)
+    secret_of(tmp_path / "data")
+    assert f"others may replace what is in {tmp_path}/data; run: chmod go-w {tmp_path}/data" in caplog.text
