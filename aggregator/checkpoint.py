@@ -74,14 +74,27 @@ def compose(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
     The records, the ledger's progress row last; empty when there is nothing to tell.
     """
     progress = rows.encode_progress(checkpoint.progress)
-    state, partition = topics.state, checkpoint.partition
-    records = [Outgoing(state, partition, key, value) for key, value in checkpoint.changes.records()]
-    records += _rejections(checkpoint, topics) + _estimates(checkpoint, topics)
+    records = _state(checkpoint, topics) + _rejections(checkpoint, topics) + _estimates(checkpoint, topics)
     if checkpoint.published is not None:
         records += _counts(checkpoint, checkpoint.published, topics, progress)
-    if records:
-        records.append(Outgoing(state, partition, row_keys.encode_key(row_keys.SingleKey.PROGRESS), progress))
-    return records
+    return [*records, _progress_row(checkpoint, topics, progress)] if records else []
+
+
+def moved(ledger: Ledger, topics: Topics) -> list[Outgoing]:
+    """Records of `state` of a ledger that a command has moved; its progress is always among them."""
+    checkpoint = take(ledger)
+    progress = rows.encode_progress(checkpoint.progress)
+    return [*_state(checkpoint, topics), _progress_row(checkpoint, topics, progress)]
+
+
+def _state(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
+    changed = checkpoint.changes.records()
+    return [Outgoing(topics.state, checkpoint.partition, key, value) for key, value in changed]
+
+
+def _progress_row(checkpoint: Checkpoint, topics: Topics, progress: bytes) -> Outgoing:
+    key = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
+    return Outgoing(topics.state, checkpoint.partition, key, progress)
 
 
 def _counts(checkpoint: Checkpoint, published: Changes, topics: Topics, progress: bytes) -> list[Outgoing]:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from aggregator import row_keys, rows
-from aggregator.checkpoint import compose, take
+from aggregator.checkpoint import moved
 from aggregator.deployment import Deployment
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import LedgerStore
@@ -43,7 +43,7 @@ async def accept_loss(deployment: Deployment) -> dict[int, int]:
         async with _taken(deployment, partition) as (store, ledger):
             lost[partition] = start - ledger.position
             ledger.pass_over(start, append_ms or store.opened_ms)
-            await store.commit(compose(take(ledger), deployment.topics), ledger.position)
+            await store.commit(moved(ledger, deployment.topics), ledger.position)
     return lost
 
 
@@ -76,7 +76,7 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
             for fingerprint in ending:
                 ledger.retire(fingerprint)
             ended[partition] = ledger.position
-            await store.commit(compose(take(ledger), deployment.topics), ledger.position)
+            await store.commit(moved(ledger, deployment.topics), ledger.position)
     if not ended and name in {collection.name for collection in deployment.collections.values()}:
         raise MaintenanceError(f"the collection file holds '{name}': take it out first, and raise revision")
     if not ended:

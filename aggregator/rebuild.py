@@ -7,7 +7,7 @@ first transaction, together with its progress. So no estimate is made of the one
 from collections.abc import Iterator
 
 from aggregator import row_keys, rows
-from aggregator.checkpoint import compose, take
+from aggregator.checkpoint import moved
 from aggregator.deployment import Deployment
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import LedgerStore, Outgoing
@@ -62,7 +62,7 @@ async def _rebuild(deployment: Deployment, partition: int) -> int:
         genesis = rows.encode_genesis(deployment.log)
         key = row_keys.encode_key(row_keys.SingleKey.GENESIS)
         begin = [Outgoing(topics.state, partition, key, genesis), *await _withdrawn(deployment, ledger)]
-        await store.commit(begin + compose(take(ledger), topics), ledger.position)
+        await store.commit(begin + moved(ledger, topics), ledger.position)
         return await _count(deployment, ledger, store)
     finally:
         await store.close()
@@ -76,9 +76,9 @@ async def _count(deployment: Deployment, ledger: Ledger, store: LedgerStore) -> 
             ledger.drain_refusals()  # the topic `rejected` has told of them
             records += 1
             if records % COMMIT_RECORDS == 0:
-                await store.commit(compose(take(ledger), deployment.topics), ledger.position)
+                await store.commit(moved(ledger, deployment.topics), ledger.position)
         ledger.position = max(ledger.position, await reader.position())
-    await store.commit(compose(take(ledger), deployment.topics), ledger.position)
+    await store.commit(moved(ledger, deployment.topics), ledger.position)
     return records
 
 

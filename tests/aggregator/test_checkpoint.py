@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator import estimate_record, row_keys, rows
-from aggregator.checkpoint import compose, take
+from aggregator.checkpoint import compose, moved, take
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import Outgoing
 from aggregator.merge import MergedCounts
@@ -48,6 +48,13 @@ def test_terms_and_revision_leave_once_and_terms_are_published() -> None:
     counts = [(TOPICS.counts, b"P")] * PARTITIONS + [(TOPICS.counts, b"T")] * 2
     assert told == counts + [(TOPICS.state, kind) for kind in (b"P", b"T", b"T", b"V")]
     assert compose(take(ledger), TOPICS) == []
+
+
+def test_a_ledger_that_was_moved_tells_its_position_though_nothing_else_changed() -> None:
+    ledger = settled()
+    ledger.pass_over(9, NOW_MS)
+    (told,) = moved(ledger, TOPICS)
+    assert rows.decode_progress(told.value or b"") == rows.Progress(9, 0, 0, T0 + 301)
 
 
 def test_nothing_leaves_when_nothing_changed() -> None:
