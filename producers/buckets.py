@@ -24,6 +24,10 @@ class Buckets:
     ----------
     collection : Collection whose mechanism hashes nothing.
     size : its number of buckets, `other` included.
+
+    Attributes
+    ----------
+    meaning : what the numbers stand for: equal for two collections only if every value has the same in both.
     """
 
     def __init__(self, collection: Collection, size: int) -> None:
@@ -33,6 +37,7 @@ class Buckets:
         self._other = collection.other
         self._index = {value: index for index, value in enumerate(collection.values)}
         self._unknown = Total()
+        self.meaning: tuple[str | int, ...] = (size, collection.other, *collection.values)
 
     @property
     def unknown(self) -> int:

@@ -57,7 +57,7 @@ class LongitudinalResponder:
     ) -> None:
         self._buckets = Buckets(collection, mechanism.k)
         self._mechanism = mechanism
-        parameters = ("k-rr-longitudinal", mechanism.k, mechanism.permanent.threshold)
+        parameters = ("k-rr-longitudinal", mechanism.permanent.threshold, *self._buckets.meaning)
         self._memory = Memory(secret, collection.name, parameters, memoize=True)
         self._words = words
 

@@ -56,7 +56,9 @@ class Memory:
     secret : Secret shared by all producers that serve the same clients.
     name : of the collection.
     parameters : all that a permanent response depends on beside client and value, and nothing else: p and q
-        of RAPPOR are none of it, since changing them must not draw the permanent responses again.
+        of RAPPOR are none of it, since changing them must not draw the permanent responses again. Where
+        values are told by number, the list is part of it: if a value kept its response because its number
+        stayed, while the others drew theirs again, what stayed would tell the value.
     memoize : whether one client and value always repeat one permanent response.
     """
 

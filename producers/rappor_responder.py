@@ -77,7 +77,7 @@ class HotResponder:
         self._what = f"values of {collection.name}"
         self._mechanism = mechanism
         self._buckets = Buckets(collection, mechanism.buckets)
-        parameters = ("rappor-hot", mechanism.buckets, mechanism.hot, mechanism.flip_threshold)
+        parameters = ("rappor-hot", mechanism.hot, mechanism.flip_threshold, *self._buckets.meaning)
         self._memory = Memory(secret, collection.name, parameters, collection.memoize)
         self._words = words
 

@@ -13,7 +13,9 @@ from sources import RepeatableWords
 TRUTH_SEED = 1001
 BATCH_BYTES = 2**17
 BATCH_ROWS = 2**13
-JOINT_BATCH_ROWS = 2**11
+#: Batches of reports of which bits are paired: one for each binary digit of a word.
+JOINT_BATCHES = 64
+CHUNK_ROWS = 64
 #: Two hash functions: two values differ in up to four bits, so every four bits in a row are audited together.
 HASHES = 2
 FIRST = np.uint64(0x1111_1111_1111_1111)
@@ -73,33 +75,42 @@ def bit_pair_bounds(randomize, bits, within, across, error, samples=SAMPLES):
     ----------
     randomize : as of `group_bounds`.
     within : distances, modulo `bits`, of two bits of one report.
-    across : distances of two bits of a report and the next of its batch, 0 for the same place.
+    across : by distance of two reports of a batch, a power of two, distances of their bits, 0 for the same.
     error : that any of the bounds is above `loss_of_one_bit` of a right randomizer.
-    samples : pairs of reports.
+    samples : pairs of reports, a multiple of 32.
     """
-    first, second = _pairs_of_reports(randomize, bits, samples)
+    states = _states_of_bits(randomize, bits, 2 * samples // JOINT_BATCHES)
+    first, _ = _pairs_of_reports(states, 1)
     hits = [_joint_hits(first, first, distance) for distance in within]
-    hits += [_joint_hits(first, second, distance) for distance in across]
+    for apart, distances in across.items():
+        first, second = _pairs_of_reports(states, apart)
+        hits += [_joint_hits(first, second, distance) for distance in distances]
     cells = np.concatenate(hits, axis=2).reshape(2, 2, 2, 2, -1)
     return Bounds(joint_bound(cells, error / (2 * cells.size)), -math.inf, cells.size)
 
 
-def _pairs_of_reports(randomize, bits, samples):
-    """States of every other report, and of those between them: each uint64 (4, bits, samples // 64)."""
+def _states_of_bits(randomize, bits, size):
+    """State of each bit, false or true and shown as either, in batches of `size`: uint64 (4, bits, size)."""
     words = RepeatableWords(TRUTH_SEED)
-    states = []
-    for _ in range(2 * samples // JOINT_BATCH_ROWS):
-        rows = words.words64(JOINT_BATCH_ROWS * bits // 64).view(np.uint8).reshape(-1, bits // 8)
-        truth, shown = _by_bit(rows), _by_bit(randomize(rows))
-        states.append([~truth & ~shown, ~truth & shown, truth & ~shown, truth & shown])
-    return np.moveaxis(np.concatenate(states, axis=3), 1, 0)
+    rows = words.words64(JOINT_BATCHES * size * bits // 64).view(np.uint8).reshape(JOINT_BATCHES, size, -1)
+    truth, shown = _by_bit(rows), _by_bit(np.stack([randomize(batch) for batch in rows]))
+    return np.stack([~truth & ~shown, ~truth & shown, truth & ~shown, truth & shown])
 
 
-def _by_bit(rows):
-    """Rows, uint8 (n, bits // 8), as packed columns: uint64 (2, bits, n // 128), of even and odd rows."""
-    bits = np.unpackbits(rows, axis=1, bitorder="little")
-    packed = [np.ascontiguousarray(np.packbits(bits[start::2], axis=0).T) for start in (0, 1)]
-    return np.stack(packed).view(np.uint64)
+def _by_bit(batches):
+    """Rows, uint8 (JOINT_BATCHES, n, bits // 8), as columns: uint64 (bits, n), each batch a binary digit."""
+    columns = np.empty((8 * batches.shape[2], batches.shape[1], 8), np.uint8)
+    for start in range(0, batches.shape[1], CHUNK_ROWS):
+        part = slice(start, start + CHUNK_ROWS)
+        bits = np.unpackbits(batches[:, part], axis=2, bitorder="little")
+        columns[:, part] = np.packbits(bits, axis=0).T
+    return columns.view(np.uint64)[:, :, 0]
+
+
+def _pairs_of_reports(states, apart):
+    """States of reports and of those so many places later, no report twice: each uint64 (4, bits, n // 2)."""
+    pairs = states.reshape(*states.shape[:2], -1, 2, apart)
+    return [pairs[:, :, :, each].reshape(*states.shape[:2], -1) for each in (0, 1)]
 
 
 def _joint_hits(first, second, distance):

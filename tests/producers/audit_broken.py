@@ -27,6 +27,10 @@ def neighbours_share(words):
     words[1::2] = words[::2]
 
 
+def next_but_one_share(words):
+    words[2::4], words[3::4] = words[::4], words[1::4]
+
+
 def halves_share(words):
     words[len(words) // 2 :] = words[: len(words) // 2]
 

@@ -9,6 +9,8 @@ from audit import OUTPUTS, Bounds, joint_bound, single_bounds
 from sources import RepeatableWords
 
 BATCH = 2**13
+#: Distances of two reports of a batch that are counted together; at each, every report is in one pair.
+DISTANCES = [2**power for power in range(13)]
 #: Up to so many states, input and outcome together, pairs of reports are counted too.
 JOINT_STATES = 100
 TRUTH_SEED = 1000
@@ -17,7 +19,8 @@ TRUTH_SEED = 1000
 def report_bounds(randomize, inputs, outcomes, error, outputs=OUTPUTS):
     """Bounds from outcomes of single reports and of pairs of reports.
 
-    Pairs are neighbours of a batch, the same place in its two halves, and the same place in two batches.
+    Pairs are reports of a batch at DISTANCES, from neighbours to the same place in its two halves, and the
+    same place in two batches.
 
     Parameters
     ----------
@@ -27,15 +30,15 @@ def report_bounds(randomize, inputs, outcomes, error, outputs=OUTPUTS):
     """
     states = inputs * outcomes
     single = np.zeros(states, np.int64)
-    joint = np.zeros((3, states**2 if states <= JOINT_STATES else 0), np.int64)
+    joint = np.zeros((1 + len(DISTANCES), states**2 if states <= JOINT_STATES else 0), np.int64)
     last = None
     for batch in _batches(randomize, inputs, outcomes, outputs):
         single += np.bincount(batch, minlength=states)
         if joint.size:
-            _add_pairs(joint[0], batch[::2], batch[1::2])
-            _add_pairs(joint[1], *batch.reshape(2, -1))
             if last is not None:
-                _add_pairs(joint[2], last, batch)
+                _add_pairs(joint[0], last, batch)
+            for hits, distance in zip(joint[1:], DISTANCES, strict=True):
+                _add_pairs(hits, *np.swapaxes(batch.reshape(-1, 2, distance), 0, 1))
             last = batch if last is None else None
     events = single.size + joint.size
     each = error / (2 * events)
@@ -55,4 +58,4 @@ def _batches(randomize, inputs, outcomes, outputs):
 
 def _add_pairs(hits, first, second):
     states = round(len(hits) ** 0.5)
-    hits += np.bincount(first * states + second, minlength=len(hits))
+    hits += np.bincount((first * states + second).ravel(), minlength=len(hits))

@@ -50,10 +50,11 @@ BLOOM_128 = Rappor.from_probabilities(128, 2, 1, 0.25, 0.35, 0.65)
 NOISY_128 = Rappor.from_probabilities(128, 2, 1, 0.5, 0.25, 0.75)
 NOISY_4096 = Rappor.from_probabilities(4096, 2, 1, 0.5, 0.25, 0.75)
 
-#: Distances of two bits of a report, of two bits of neighbouring reports: all pairs; then neighbours and the
-#: same place in lanes next to each other, next but one and half the width apart.
-ALL_128 = (range(1, 65), range(128))
-SOME_4096 = ((1, 64, 128, 2048), (0,))
+#: Distances of two bits of a report, and of two reports and their bits: all pairs of a report and of
+#: neighbours, then the same place, also in the other lane.
+ALL_128 = (range(1, 65), {1: range(128), **{2**power: (0, 64) for power in range(1, 10)}})
+#: Neighbours and the same place in lanes next to each other, next but one and half the width apart.
+SOME_4096 = ((1, 64, 128, 2048), {2**power: (0,) for power in range(10)})
 
 
 @dataclass(frozen=True)

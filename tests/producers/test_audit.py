@@ -20,6 +20,7 @@ from audit_broken import (
     lies_with_the_truth_among_the_lies,
     neighbours_share,
     never_lies_of_one_value,
+    next_but_one_share,
     of_epsilon_1_1,
     one_bit_copies_its_neighbour,
     one_bit_never_randomized,
@@ -39,6 +40,10 @@ from producers.randomizers import instantaneous, permanent
 OUTPUTS = 200_000
 ERROR = 1e-8
 KRR_4 = KRR.from_epsilon(4, 1.0)
+every_copy = pytest.mark.parametrize(
+    "change",
+    [second_lane_repeats_the_first, one_bit_copies_its_neighbour, neighbours_share, next_but_one_share],
+)
 NOISY_16 = Rappor.from_probabilities(16, 2, 1, 0.5, 0.25, 0.75)
 
 
@@ -75,6 +80,7 @@ def test_the_audit_fails_k_rr_that(broken):
     "words",
     [
         pytest.param(Changed(RepeatableWords(1), neighbours_share), id="neighbours of a batch"),
+        pytest.param(Changed(RepeatableWords(1), next_but_one_share), id="next but one of a batch"),
         pytest.param(Changed(RepeatableWords(1), halves_share), id="halves of a batch"),
         pytest.param(Twice(RepeatableWords(1), draws=2), id="two batches"),
         pytest.param(Twice(RepeatableWords(1), draws=1), id="the choice to lie and the lie"),
@@ -100,9 +106,7 @@ def test_the_audit_fails_rappor_whose_steps_share_words():
 
 
 @pytest.mark.parametrize("step", ["permanent", "instantaneous"])
-@pytest.mark.parametrize(
-    "change", [second_lane_repeats_the_first, one_bit_copies_its_neighbour, neighbours_share]
-)
+@every_copy
 def test_the_audit_fails_noise_of_one_step_that_is_copied(change, step):
     words, copied = RepeatableWords(1), Changed(RepeatableWords(2), change)
     first, second = (copied, words) if step == "permanent" else (words, copied)
@@ -113,9 +117,7 @@ def test_the_audit_fails_noise_of_one_step_that_is_copied(change, step):
     assert bit_pair_bounds(randomize, 128, *ALL_128, ERROR).most > loss_of_one_bit(NOISY_128)
 
 
-@pytest.mark.parametrize(
-    "change", [second_lane_repeats_the_first, one_bit_copies_its_neighbour, neighbours_share]
-)
+@every_copy
 def test_only_pairs_show_noise_that_is_copied(change):
     """Every four bits that differ are as they should be by themselves."""
     randomize = two_steps(NOISY_128, Changed(RepeatableWords(1), change))
@@ -123,10 +125,12 @@ def test_only_pairs_show_noise_that_is_copied(change):
     assert bit_pair_bounds(randomize, 128, *ALL_128, ERROR).most > loss_of_one_bit(NOISY_128)
 
 
-@pytest.mark.parametrize("change", [second_lane_repeats_the_first, one_bit_copies_its_neighbour])
+@pytest.mark.parametrize(
+    "change", [second_lane_repeats_the_first, one_bit_copies_its_neighbour, next_but_one_share]
+)
 def test_the_audit_of_4096_bits_fails_noise_that_is_copied(change):
     randomize = two_steps(NOISY_4096, Changed(RepeatableWords(1), change))
-    bounds = bit_pair_bounds(randomize, 4096, [1, 64], [], ERROR, 2**13)
+    bounds = bit_pair_bounds(randomize, 4096, [1, 64], {2: [0]}, ERROR, 2**13)
     assert bounds.most > loss_of_one_bit(NOISY_4096)
 
 
