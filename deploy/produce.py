@@ -63,7 +63,8 @@ def run_produce(
         with _one_more_interrupt_ends():
             close(producer, patience, waits)
         counters = producer.counters()
-        if is_whole or counters.packs or counters.stored or counters.backlog.packs:
+        used = counters.packs or counters.stored or counters.refused or counters.backlog.packs
+        if is_whole or used or feed.skipped:
             click.echo(summary(counters, feed.skipped, time.monotonic() - began), err=True)
         if tell_unknown:
             _log.info("values that the collection does not know", count=producer.unknown()[collection])

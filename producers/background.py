@@ -4,6 +4,7 @@ import _thread
 import threading
 from collections.abc import Callable
 
+from producers.connection import DeliveryError
 from producers.waiting import Latch
 
 
@@ -35,10 +36,22 @@ class Background:
         return self._begun.locked()
 
     def start(self) -> None:
-        """Start it, unless somebody did. Waits for nobody."""
+        """Start it, unless somebody did. Waits for nobody.
+
+        Raises
+        ------
+        DeliveryError if the system has no thread to give; the next call tries again.
+        """
         if self._begun.acquire(blocking=False):
-            # Not by `threading`: it takes a lock for it, which a signal handler may have interrupted.
-            _thread.start_new_thread(self._run, ())
+            try:
+                # Not by `threading`: it takes a lock for it, which a signal handler may have interrupted.
+                _thread.start_new_thread(self._run, ())
+            except RuntimeError as error:
+                self._begun.release()
+                raise DeliveryError(
+                    f"the {self._name} thread cannot be started: {error}; raise this process's limit of "
+                    "threads or memory, then try again"
+                ) from None
 
     def join(self, seconds: float) -> bool:
         """Wait until it has ended, if it was started; False when it has not within so many seconds."""

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from producers.clock import Clock
 from producers.identity import check_identity
 from producers.lanes import Lane, take_lane
@@ -12,6 +14,7 @@ from producers.spending import Spending
 from producers.store import Store
 
 BUSY_SECONDS = 0.05
+_UNSPENT = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Shelf:
         self._clock = clock
         self._lane: Lane | None = None
         self._books: Books | None = None
+        self._spending: Spending | None = None
 
     def opened(self) -> Books:
         """The books, opened if they are not.
@@ -49,17 +53,28 @@ class Shelf:
         other StoreError if it cannot be opened; SecretError if it was begun with another secret.
         """
         if self._books is None:
+            for allowance in self._config.allowances:
+                allowance.limits(_UNSPENT)  # Seconds, for some mechanisms: not while the store is open.
             store = Store(self._config.data_dir, busy_seconds=BUSY_SECONDS)
             try:
                 check_identity(store, self._secret)
                 self._lane = self._lane or take_lane(self._config.data_dir)
                 outbox = Outbox(store, self._lane, self._config.data_dir, self._config.outbox_bytes)
-                spending = Spending(store, self._config.allowances, self._clock.unix())
+                spending = self._spent_in(store)
             except BaseException:
                 store.close()
                 raise
             self._books = Books(store, outbox, spending)
         return self._books
+
+    def _spent_in(self, store: Store) -> Spending:
+        """Spending in a store that was opened just now; what was scanned of it before is kept."""
+        now = self._clock.unix()
+        if self._spending is None:
+            self._spending = Spending(store, self._config.allowances, now)
+        else:
+            self._spending.reopen(store, now)
+        return self._spending
 
     def suspend(self) -> None:
         """Close the store until it is asked for: an open one must not be there when the process forks."""

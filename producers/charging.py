@@ -1,7 +1,7 @@
 """Which reports a client may make, for many clients at once: pure arithmetic on what was counted before.
 
 The rules, for each report in the order given:
-1. A window that starts before the horizon is closed: too late.
+1. A window that starts before the client's horizon is closed: too late.
 2. The client's reports in this period have reached its limit: over budget.
 3. The client's reports in this window have reached theirs: over window.
 4. Else it is accepted, and counted in both.
@@ -55,7 +55,13 @@ class Charged:
 
 
 def charge_rows(
-    rows: Rows, owners: Ints, windows: Ints, limits: Ints, reports_per_window: int, horizon: int
+    rows: Rows,
+    owners: Ints,
+    windows: Ints,
+    limits: Ints,
+    reports_per_window: int,
+    horizons: Ints,
+    earliest: int,
 ) -> tuple[Charged, Rows]:
     """Decide about n reports of m clients, one after the other.
 
@@ -66,14 +72,15 @@ def charge_rows(
     windows : int64 (n,), start of its window, unix seconds.
     limits : int64 (m,), reports of each client in this period.
     reports_per_window : of one client.
-    horizon : unix seconds; earlier windows are closed.
+    horizons : int64 (m,), unix seconds, at least `earliest`; earlier windows of each client are closed.
+    earliest : unix seconds; earlier windows are forgotten.
 
     Returns
     -------
     What was decided, and the Rows that follow from it, owners rising.
     """
-    timely = np.flatnonzero(windows >= horizon)
-    groups = _Groups.of(rows, owners[timely], windows[timely], horizon)
+    timely = np.flatnonzero(windows >= horizons[owners])
+    groups = _Groups.of(rows, owners[timely], windows[timely], earliest)
     # Rule 3 as if all that it lets pass were accepted: right until rule 2 refuses, and not asked after that.
     passes = groups.before() < reports_per_window
     left = limits - rows.heads["reports"].astype(np.int64)
@@ -120,9 +127,9 @@ class _Groups:
     first: Ints
 
     @classmethod
-    def of(cls, rows: Rows, owners: Ints, windows: Ints, horizon: int) -> Self:
-        """Group the windows of `rows` from the horizon on, and reports."""
-        is_open = rows.windows["window_start"] >= horizon
+    def of(cls, rows: Rows, owners: Ints, windows: Ints, earliest: int) -> Self:
+        """Group the windows of `rows` from the earliest on, and reports."""
+        is_open = rows.windows["window_start"] >= earliest
         kept = rows.windows[is_open]
         owner = np.concatenate([rows.owners[is_open], owners])
         start = np.concatenate([kept["window_start"], windows])

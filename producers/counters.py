@@ -19,7 +19,8 @@ class Receipt:
     stored : durable; they will reach the broker whatever is killed.
     refused : over a limit of their clients, or of windows that are over or far in the future; never sent.
     dropped : for want of room in the queue or the outbox, or because the store failed; never sent.
-    pending : still queued when the time of the caller had run out; they count as one of the above later.
+    pending : not decided when the time of the caller had run out; they count as one of the above later. Only
+        of those that the storing thread was at when it died nobody knows whether they are stored.
     why_dropped : a reason of those dropped; empty where there are none.
     """
 
@@ -68,6 +69,7 @@ class Counters:
     expired : those of them whose append time lies past the end and grace of their window: counted by nobody.
     packs, bytes : acknowledged.
     backlog : what is left.
+    unsendable : packs in the outbox that are damaged or of a later version.
     """
 
     stored: Mapping[str, int]
@@ -78,6 +80,7 @@ class Counters:
     packs: int
     bytes: int
     backlog: Backlog
+    unsendable: int = 0
 
 
 class Tally:
@@ -97,6 +100,7 @@ class Tally:
         self._packs = 0
         self._bytes = 0
         self._backlog = Backlog()
+        self._unsendable = 0
 
     def settled(self, collection: str, stored: int, refused: Mapping[str, int]) -> None:
         """Count reports that were stored, and refused, those by reason."""
@@ -119,6 +123,10 @@ class Tally:
         """Note what is left."""
         self._backlog = backlog
 
+    def unsendable(self, packs: int) -> None:
+        """Note how many packs in the outbox cannot be sent."""
+        self._unsendable = packs
+
     def dropped(self) -> int:
         """Reports dropped so far."""
         return sum(total.value for total in self._dropped.values())
@@ -137,6 +145,7 @@ class Tally:
             packs=self._packs,
             bytes=self._bytes,
             backlog=self._backlog,
+            unsendable=self._unsendable,
         )
 
 

@@ -78,7 +78,12 @@ class Delivery:
         self._thread = Background("delivery", self._run, self._lose_all)
 
     def start(self) -> None:
-        """Begin to connect. Calling it again does nothing."""
+        """Begin to connect. Calling it again does nothing.
+
+        Raises
+        ------
+        DeliveryError if its thread cannot be started; the next call tries again.
+        """
         self._thread.start()
 
     @property

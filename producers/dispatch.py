@@ -1,7 +1,9 @@
 """Which packs of the outbox are on their way, which have arrived, and which are to be sent again."""
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from estimators.collection import Collection
 from producers.connection import HopelessError
@@ -9,7 +11,16 @@ from producers.counters import Tally
 from producers.delivery import Delivery, Parcel
 from producers.outbox import Outbox, Waiting
 from producers.store import StoreError
-from producers.wire import MAX_RECORD_BYTES, Pack, WireError, decode, partition_of
+from producers.wire import (
+    MAX_RECORD_BYTES,
+    UNSUPPORTED_VERSION,
+    Pack,
+    WireError,
+    decode,
+    partition_of,
+)
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -25,12 +36,14 @@ class _Sent:
 class Dispatch:
     """Hands the packs of an outbox to a delivery, in the order of their numbers. Not thread-safe.
 
+    A pack that is damaged or of a later version is kept and passed over.
+
     Parameters
     ----------
     delivery : Delivery.
     partitions : of the topic.
     collections : by fingerprint, those that are counted by name; the outbox may hold packs of others.
-    tally : counts what is acknowledged.
+    tally : counts what is acknowledged, and what cannot be sent.
     """
 
     def __init__(
@@ -43,12 +56,19 @@ class Dispatch:
         self._cursor = 0
         self._in_flight: dict[int, _Sent] = {}
         self._arrived: set[int] = set()
+        self._unsendable: dict[int, str] = {}
+        self._is_fed = False
 
     @property
     def refusal(self) -> str | None:
-        """Why nothing can be sent, however long one waits; None where it can."""
+        """Why what is left cannot be sent, however long one waits; None while some of it can."""
         trouble = self._delivery.trouble
-        return str(trouble) if isinstance(trouble, HopelessError) else None
+        if isinstance(trouble, HopelessError):
+            return str(trouble)
+        if not self._unsendable or self._in_flight or not self._is_fed:
+            return None
+        first, *others = self._unsendable.values()
+        return f"{first} (and {len(others)} more)" if others else first
 
     @property
     def arrived(self) -> frozenset[int]:
@@ -83,35 +103,47 @@ class Dispatch:
         ------
         StoreError if the outbox cannot be read.
         """
+        self._is_fed = False
         while (room := self._delivery.room()) >= MAX_RECORD_BYTES:
             waiting = outbox.waiting(self._cursor, min(room, 4 * MAX_RECORD_BYTES))
             if not waiting:
-                return True
-            self._cursor = waiting[-1].number
+                self._is_fed = True
+                break
             known = self._in_flight.keys() | self._arrived
-            self._delivery.send([self._parcel(each) for each in waiting if each.number not in known])
-        return False
+            self._hand_over([each for each in waiting if each.number not in known], outbox.path)
+            self._cursor = waiting[-1].number
+        return self._is_fed
 
     def is_through(self, number: int) -> bool:
         """Whether every pack up to this number has arrived."""
-        return self._cursor >= number and all(each > number for each in self._in_flight)
+        left = self._in_flight.keys() | self._unsendable
+        return self._cursor >= number and all(each > number for each in left)
 
     @property
     def cursor(self) -> int:
-        """Number of the last pack that was handed over, or passed since it was on its way."""
+        """Number of the last pack that was handed over or passed over."""
         return self._cursor
 
-    def _parcel(self, waiting: Waiting) -> Parcel:
-        pack = unpacked(waiting.record)
-        self._in_flight[waiting.number] = _Sent(
-            pack.fingerprint, pack.window_start, pack.reports, len(waiting.record)
-        )
-        return Parcel(
-            number=waiting.number,
-            partition=partition_of(pack.pack_id, self._partitions),
-            timestamp_ms=pack.window_start * 1000,
-            record=waiting.record,
-        )
+    def _hand_over(self, waiting: Iterable[Waiting], path: Path) -> None:
+        parcels, sent = [], {}
+        for each in waiting:
+            try:
+                pack = unpacked(each.record)
+            except StoreError as error:
+                self._pass_over(each.number, f"pack {each.number} in {path} cannot be sent: {error}")
+                continue
+            self._unsendable.pop(each.number, None)  # it was put in order
+            partition = partition_of(pack.pack_id, self._partitions)
+            parcels.append(Parcel(each.number, partition, pack.window_start * 1000, each.record))
+            sent[each.number] = _Sent(pack.fingerprint, pack.window_start, pack.reports, len(each.record))
+        self._delivery.send(parcels)
+        self._in_flight.update(sent)
+        self._tally.unsendable(len(self._unsendable))
+
+    def _pass_over(self, number: int, trouble: str) -> None:
+        if number not in self._unsendable:
+            _log.error("%s", trouble)
+        self._unsendable[number] = trouble
 
     def _count(self, sent: _Sent, append_ms: int) -> None:
         collection = self._collections.get(sent.fingerprint)
@@ -127,9 +159,14 @@ def unpacked(record: bytes) -> Pack:
 
     Raises
     ------
-    StoreError if it is damaged.
+    StoreError if it is damaged, or of a later version.
     """
     try:
         return decode(record)
     except WireError as error:
+        if error.reason == UNSUPPORTED_VERSION:
+            raise StoreError(
+                f"a record of the store is of a later version, or damaged: {error}; use the deniable that "
+                "wrote it, or put back a copy"
+            ) from None
         raise StoreError(f"a record of the store is damaged: {error}; put back a copy") from None

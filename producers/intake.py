@@ -70,7 +70,7 @@ class Submission:
 
     @property
     def done(self) -> Latch:
-        """Open when the ticket is settled, or never will be."""
+        """Open when the ticket is settled, or never will be, since the storing thread died over it."""
         return self.ticket.done
 
     def only(self, chosen: NDArray[np.bool_]) -> "Submission":

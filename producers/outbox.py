@@ -86,6 +86,11 @@ class Outbox:
         self._folder = folder
         self._limit = limit_bytes
 
+    @property
+    def path(self) -> Path:
+        """The file that it is in."""
+        return self._store.path
+
     def adopt(self, own: bool = False) -> list[Buffered]:
         """Take over what producers left that no longer run.
 

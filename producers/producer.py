@@ -225,7 +225,8 @@ class Producer:
         reason = seal.error if is_done else keeper.trouble
         if reason is not None:
             wrong.append(reason)
-        packs = self._tally.counters().backlog.packs
+        counters = self._tally.counters()
+        packs = counters.backlog.packs - counters.unsendable
         if wrong and packs:
             kept = "1 pack is" if packs == 1 else f"{packs} packs are"
             wrong.append(f"{kept} kept in {self._config.data_dir} and will be sent {sent}")

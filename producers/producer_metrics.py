@@ -47,6 +47,7 @@ class ProducerMetrics(Collector):
             ("packs", "Packs that wait for acknowledgement.", backlog.packs),
             ("bytes", "Bytes of the outbox.", backlog.bytes),
             ("age_seconds", "Age of the oldest pack in the outbox.", backlog.seconds),
+            ("unsendable_packs", "Packs that are damaged, or of a later version.", counters.unsendable),
         ):
             yield GaugeMetricFamily(f"deniable_producer_outbox_{name}", meaning, value)
         yield self._budget_used(counters)

@@ -90,7 +90,8 @@ class Rounds:
 
         Raises
         ------
-        BusyError if another process holds the store: nothing was kept or settled, and it may be run again.
+        BusyError if another process holds the store, UnknownLimitError if a limit must be found before:
+        nothing was kept or settled, and it may be run again.
         """
         self._dispatch.settle()
         if submissions or seals or ticking:
@@ -112,12 +113,16 @@ class Rounds:
     ) -> None:
         """Drop what cannot be kept."""
         for submission in submissions:
-            dropped = submission.ticket.reports
-            self._tally.drop(submission.collection, dropped)
-            submission.ticket.settle(Receipt(dropped=dropped, why_dropped=str(error)))
+            self.drop(submission, str(error))
         for each in seals:
             each.settle(str(error))
         self._note(str(error))
+
+    def drop(self, submission: Submission, why: str) -> None:
+        """Settle a submission of which nothing was kept."""
+        dropped = submission.ticket.reports
+        self._tally.drop(submission.collection, dropped)
+        submission.ticket.settle(Receipt(dropped=dropped, why_dropped=why))
 
     def end(self, error: str) -> None:
         """Settle the seals that still wait."""
@@ -148,6 +153,8 @@ class Rounds:
         self._dispatch.forget(arrived)
         self._last_number = numbers[-1] if numbers else self._last_number
         self._tell(fates, packs)
+        for warning in books.spending.warnings():
+            _log.error("%s", warning)
         if ticking or seals:
             self._look(books, seals)
 
@@ -217,21 +224,23 @@ class Rounds:
 
     def _answer(self, is_fed: bool) -> None:
         """Settle the seals that all is acknowledged of, once it is deleted, or of which nothing will be."""
-        through = []
+        through, refused, refusal = [], [], self._dispatch.refusal
         for each in self._seals:
             # Nothing was packed since the start: what is in the outbox was left there by others.
             if each.until == 0 and is_fed:
                 each.until = self._dispatch.cursor
             if each.until and self._dispatch.is_through(each.until):
                 through.append(each)
-            elif self._dispatch.refusal is not None:
-                each.settle(self._dispatch.refusal)
+            elif refusal is not None:
+                refused.append(each)
         try:
-            if through:
+            if through or refused:
                 self._keep([], [], ticking=True)
         finally:
             for each in through:
                 each.settle()
+            for each in refused:
+                each.settle(refusal)
             self._seals = [each for each in self._seals if not each.done.is_open]
 
     def _note(self, trouble: str) -> None:

@@ -6,35 +6,30 @@ producers with old and with new ones may run at the same time.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.budget import LEVELS, Allowance
+from producers.budget import Allowance
 from producers.charging import Charged, Ints, changes, charge_rows
 from producers.heads import present
+from producers.horizon import horizons
 from producers.spending_table import SpendingTable, keys_of
 from producers.spent import Spent, spent_in
+from producers.standing import Standing
 from producers.store import Store
-from producers.terms import read_terms, register_terms, terms_of
-
-_UNSPENT = np.zeros(1, np.int64)
+from producers.terms import raise_horizons, read_terms, register_terms, terms_of
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Book:
-    """One collection: its rule, its numbers in the store, its table, and the most that one client spent.
+    """One collection: what is known of it, its numbers in the store, and its table."""
 
-    `largest` has the most reports in the period that ends at `until`, by level of what was carried into it.
-    """
-
-    allowance: Allowance
+    standing: Standing
     number: int
     terms: int
     table: SpendingTable
-    until: int = 0
-    largest: dict[int, int] = field(default_factory=dict)
 
 
 class Spending:
@@ -52,17 +47,30 @@ class Spending:
     """
 
     def __init__(self, store: Store, allowances: Iterable[Allowance], now: float) -> None:
+        self._standings = {each.collection.name: Standing(each) for each in allowances}
+        self.reopen(store, now)
+
+    def reopen(self, store: Store, now: float) -> None:
+        """Go on in the same store, opened anew; what is known of its clients is kept.
+
+        Parameters
+        ----------
+        store, now : as of the class.
+
+        Raises
+        ------
+        StoreError if the store cannot be written or read.
+        """
         self._store = store
         self._books: dict[str, _Book] = {}
-        rules = list(allowances)
-        for allowance in rules:
-            allowance.limits(_UNSPENT)  # Seconds, for some mechanisms: not while others wait for the store.
         with store.transaction():
-            for allowance in rules:
-                self._books[allowance.collection.name] = self._register(allowance)
+            for name, standing in self._standings.items():
+                self._books[name] = self._register(standing)
         for book in self._books.values():
-            for heads in book.table.heads():
-                self._note_largest(book, self._present(book, heads, now))
+            if not book.standing.is_scanned:
+                for heads in book.table.heads():
+                    book.standing.note(self._present(book, heads, now))
+                book.standing.is_scanned = True
 
     def charge(self, name: str, clients: NDArray[np.uint8], windows: Ints, now: float) -> Charged:
         """Count reports as sent, in the order given, in the present transaction; refuse those over a limit.
@@ -76,24 +84,29 @@ class Spending:
 
         Raises
         ------
-        StoreError if the store cannot be written.
+        StoreError if the store cannot be written; UnknownLimitError, if a limit must be found before they can
+        be charged: once it is, with the store closed, the same may be charged again.
         """
         book = self._books[name]
-        collection = book.allowance.collection
         order, keys, owners = _by_client(keys_of(clients))
         rows = book.table.load(keys, book.terms)
         rows.heads = self._present(book, rows.heads, now)
+        allowance = book.standing.allowance
+        earliest = int(now) - allowance.collection.window_seconds - allowance.collection.grace_seconds
+        horizon = raise_horizons(self._store, book.number, earliest)[book.terms]
+        book.standing.seconds_ahead = horizon - earliest
         charged, rows = charge_rows(
             rows,
             owners,
             windows[order],
-            book.allowance.limits(book.allowance.levels(rows.heads["carried"])),
-            book.allowance.reports_per_window,
-            self._horizon(book, int(now) - collection.window_seconds - collection.grace_seconds),
+            book.standing.limits(rows.heads["carried"]),
+            allowance.reports_per_window,
+            horizons(rows, earliest, horizon),
+            earliest,
         )
         changed = np.flatnonzero(np.bincount(owners[charged.accepted]))
         book.table.save(keys, rows, changed)
-        self._note_largest(book, rows.heads[changed])
+        book.standing.note(rows.heads[changed])
         accepted = np.empty_like(charged.accepted)
         accepted[order] = charged.accepted
         return replace(charged, accepted=accepted)
@@ -107,7 +120,7 @@ class Spending:
         now : unix seconds.
         """
         return {
-            name: spent_in(self._store, book.number, book.allowance, client, now)
+            name: spent_in(self._store, book.number, book.standing.allowance, client, now)
             for name, book in self._books.items()
         }
 
@@ -117,48 +130,24 @@ class Spending:
         Of all clients when this began, then of those that are charged here: other processes tell of theirs. A
         transaction that was rolled back counts.
         """
-        book = self._books[name]
-        budget = book.allowance.budget
-        if budget is None or now >= book.until:
-            return 0.0
-        shares = [
-            level / LEVELS + book.allowance.epsilon(reports) / budget.epsilon
-            for level, reports in book.largest.items()
-        ]
-        return min(1.0, max(shares, default=0.0))
+        return self._standings[name].largest_ratio(now)
 
-    def _register(self, allowance: Allowance) -> _Book:
-        collection = allowance.collection
-        rows = self._store.rows
-        rows("INSERT OR IGNORE INTO collections (name, horizon) VALUES (?, 0)", collection.name)
-        ((number,),) = rows("SELECT number FROM collections WHERE name = ?", collection.name)
-        terms = register_terms(self._store, number, terms_of(allowance))
+    def warnings(self) -> list[str]:
+        """What an operator must know of clocks, each told once."""
+        told = (standing.warning() for standing in self._standings.values())
+        return [each for each in told if each is not None]
+
+    def _register(self, standing: Standing) -> _Book:
+        name, rows = standing.allowance.collection.name, self._store.rows
+        rows("INSERT OR IGNORE INTO collections (name) VALUES (?)", name)
+        ((number,),) = rows("SELECT number FROM collections WHERE name = ?", name)
+        terms = register_terms(self._store, number, terms_of(standing.allowance))
         table = SpendingTable(self._store, number)
         table.make()
-        return _Book(allowance, number, terms, table)
+        return _Book(standing, number, terms, table)
 
     def _present(self, book: _Book, heads: NDArray[np.void], now: float) -> NDArray[np.void]:
         return present(heads, now, book.terms, read_terms(self._store, book.number))
-
-    def _horizon(self, book: _Book, earliest: int) -> int:
-        """Start of the earliest open window. It never goes back, since closed windows are forgotten."""
-        ((horizon,),) = self._store.rows(
-            "UPDATE collections SET horizon = max(horizon, ?) WHERE number = ? RETURNING horizon",
-            earliest,
-            book.number,
-        )
-        return int(horizon)
-
-    def _note_largest(self, book: _Book, heads: NDArray[np.void]) -> None:
-        if book.allowance.budget is None or not len(heads):
-            return
-        until = int(heads["until"].max())
-        if until > book.until:
-            book.until, book.largest = until, {}
-        levels = book.allowance.levels(heads["carried"])
-        for level in np.flatnonzero(np.bincount(levels)).tolist():
-            most = int(heads["reports"][levels == level].max())
-            book.largest[level] = max(most, book.largest.get(level, 0))
 
 
 def _by_client(keys: Ints) -> tuple[Ints, Ints, Ints]:

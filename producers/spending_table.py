@@ -56,6 +56,10 @@ class SpendingTable:
         ----------
         keys : int64 (m,), rising: neighbours lie in the same pages.
         terms : number of the present ones.
+
+        Raises
+        ------
+        StoreError if the store cannot be read, or a row is of a length that is never written.
         """
         places, spent = [], []
         for place, blob in self._store.each(self._select, _listed(keys)):
@@ -64,7 +68,7 @@ class SpendingTable:
         heads = np.zeros(len(keys), HEAD)
         heads["terms"] = terms
         found = np.array(places, np.int64)
-        heads[found], windows, counts = _unpack(spent)
+        heads[found], windows, counts = self._unpack(spent)
         return Rows(heads, windows, np.repeat(found, counts))
 
     def save(self, keys: Ints, rows: Rows, chosen: Ints) -> None:
@@ -90,22 +94,29 @@ class SpendingTable:
             self._store.rows(self._replace, _listed(keys[same]), spent.tobytes(), spent.shape[1])
 
     def heads(self) -> Iterator[NDArray[np.void]]:
-        """What is kept of all clients but their windows, HEAD (up to SCANNED_ROWS,) at a time."""
+        """What is kept of all clients but their windows, HEAD (up to SCANNED_ROWS,) at a time.
+
+        Raises
+        ------
+        StoreError as `load`.
+        """
         scanned = self._store.each(self._scan)
         while spent := [blob for (blob,) in islice(scanned, SCANNED_ROWS)]:
-            yield _unpack(spent)[0]
+            yield self._unpack(spent)[0]
+
+    def _unpack(self, spent: list[bytes]) -> tuple[NDArray[np.void], NDArray[np.void], Ints]:
+        """HEAD (m,), OPEN (e,), and how many of these each client has, int64 (m,)."""
+        sizes = np.fromiter(map(len, spent), np.int64, len(spent)) - HEAD.itemsize
+        if (sizes < 0).any() or (sizes % OPEN.itemsize).any():
+            raise self._store.damaged()
+        counts = sizes // OPEN.itemsize
+        packed, is_head = np.frombuffer(b"".join(spent), np.uint8), _is_head(counts)
+        return packed[is_head].view(HEAD), packed[~is_head].view(OPEN), counts
 
 
 def _listed(keys: Ints) -> str:
     """JSON, as `json_each` takes it."""
     return msgspec.json.encode(keys.tolist()).decode()
-
-
-def _unpack(spent: list[bytes]) -> tuple[NDArray[np.void], NDArray[np.void], Ints]:
-    """HEAD (m,), OPEN (e,), and how many of these each client has, int64 (m,)."""
-    counts = (np.fromiter(map(len, spent), np.int64, len(spent)) - HEAD.itemsize) // OPEN.itemsize
-    packed, is_head = np.frombuffer(b"".join(spent), np.uint8), _is_head(counts)
-    return packed[is_head].view(HEAD), packed[~is_head].view(OPEN), counts
 
 
 def _is_head(counts: Ints) -> Bools:

@@ -1,4 +1,7 @@
-"""What clients have spent, read from a producer's folder; nothing is made in it, and nothing is written."""
+"""What clients have spent, read from a producer's folder without changing what is kept in it.
+
+SQLite's own housekeeping goes on: who closes the store last moves its log into the file.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -58,13 +61,16 @@ class Statements:
 
     def __init__(self, config: ProducerConfig) -> None:
         path = config.data_dir / STORE_NAME
+        unused = StoreError(f"store {path}: there is none; no producer has used this folder")
         if not (path.exists() and path.stat().st_size):  # an empty one would be made anew
-            raise StoreError(f"store {path}: there is none; no producer has used this folder")
+            raise unused
         secret = read_secret(config.secret_file or config.data_dir / "secret")
         self._client_keys = ClientKeys(secret)
         self._allowances = {each.collection.name: each for each in config.allowances}
         self._store = Store(config.data_dir)
         try:
+            if not self._store.rows("SELECT 1 FROM identity"):
+                raise unused
             check_identity(self._store, secret)
         except BaseException:
             self._store.close()

@@ -2,7 +2,8 @@
 
 It holds randomized reports, as they are sent (`outbox`), counts of reports by keyed hash of a client
 (`spending`), and how far input files were read (`progress`). No true value and no client's id is in it; but
-who also has the secret can tell whether a client that it knows has reported, and how often.
+who also has the secret can tell whether a client that it knows has reported, how often, and in which windows
+last: those that were open when it last did are kept until it reports again.
 
 One transaction holds a batch's charges, its reports, what the broker acknowledged and the place in the input:
 no crash can separate them, and what `transaction` returned from is on the disk. Several processes share the
@@ -18,7 +19,7 @@ from typing import Any
 
 from producers.secret import STORE_NAME
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = int.from_bytes(b"DNBL", "big")
 CACHE_BYTES = 128 * 2**20
 LOG_BYTES = 16 * 2**20
@@ -26,10 +27,11 @@ PAGE_BYTES = 8192
 
 _SCHEMA = """
 CREATE TABLE identity (only INTEGER PRIMARY KEY CHECK (only = 0), digest BLOB NOT NULL);
-CREATE TABLE collections (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, horizon INTEGER NOT NULL);
+CREATE TABLE collections (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE terms (
     number INTEGER PRIMARY KEY, collection INTEGER NOT NULL, fingerprint BLOB NOT NULL,
-    epsilon_per_report REAL NOT NULL, epsilon_inf REAL NOT NULL, UNIQUE (collection, fingerprint)
+    epsilon_per_report REAL NOT NULL, epsilon_inf REAL NOT NULL, horizon INTEGER NOT NULL,
+    UNIQUE (collection, fingerprint)
 );
 CREATE TABLE lanes (lane INTEGER PRIMARY KEY, packs INTEGER NOT NULL, bytes INTEGER NOT NULL);
 CREATE TABLE buffers (
@@ -46,13 +48,14 @@ CREATE TABLE inputs (
 """
 
 _LAST_RESORT = "put back a copy; to move it away forgets what was spent and what waits to be sent"
-_REMEDIES = {
+_REMEDIES: dict[int | None, str] = {
     sqlite3.SQLITE_BUSY: "another process holds it; stop what is stuck, then try again",
     sqlite3.SQLITE_FULL: "the disk is full, or its file may not grow; make room, then try again",
     sqlite3.SQLITE_READONLY: "it may not be written; give this user write access to file and folder",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; give this user access to file and folder",
     sqlite3.SQLITE_IOERR: "the disk failed or is full; look at the disk, then try again",
     sqlite3.SQLITE_CORRUPT: f"it is damaged; {_LAST_RESORT}",
+    sqlite3.SQLITE_ERROR: f"it is damaged, or was changed by another program; {_LAST_RESORT}",
     sqlite3.SQLITE_NOTADB: f"it is no database; {_LAST_RESORT}",
 }
 
@@ -144,6 +147,10 @@ class Store:
             self._connection.close()
         _open.discard(self)
 
+    def damaged(self) -> StoreError:
+        """What to raise where the file holds what was never written into it."""
+        return StoreError(f"store {self.path}: {_REMEDIES[sqlite3.SQLITE_CORRUPT]}")
+
     def _prepare(self) -> None:
         run = self._connection.execute
         if self._is_new():
@@ -184,7 +191,7 @@ class Store:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", None)
-            primary = sqlite3.SQLITE_ERROR if code is None else code & 0xFF
+            primary = None if code is None else code & 0xFF
             kind = BusyError if primary == sqlite3.SQLITE_BUSY else StoreError
             raise kind(f"store {self.path}: {_REMEDIES.get(primary, error)}") from None
 

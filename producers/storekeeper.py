@@ -17,6 +17,7 @@ from producers.producer_config import ProducerConfig
 from producers.randomness import Words
 from producers.rounds import Rounds
 from producers.secret import Secret
+from producers.standing import UnknownLimitError
 from producers.store import BusyError
 
 BUSY_SECONDS = 5.0
@@ -50,6 +51,7 @@ class Storekeeper:
         self._rounds = Rounds(config, self._shelf, words, clock, tally, dispatch)
         self._items: Sequence[Submission | Seal] = ()
         self._pauses: deque[Pause] = deque()
+        self._is_reckoning = False
         self._is_ending = False
         self._is_over = False
         self._thread = Background("storing", self._run, self._end)
@@ -75,9 +77,14 @@ class Storekeeper:
             raise
 
     def start(self) -> None:
-        """Begin, unless it has. Waits for nobody."""
-        self._delivery.start()
+        """Begin, unless it has. Waits for nobody.
+
+        Raises
+        ------
+        DeliveryError if a thread cannot be started; the next call tries again.
+        """
         self._thread.start()
+        self._delivery.start()
 
     @property
     def is_begun(self) -> bool:
@@ -111,7 +118,7 @@ class Storekeeper:
         """Ask it to stand still between two rounds, with the store closed."""
         pause = Pause()
         self._pauses.append(pause)
-        if self._is_over or not self.is_begun:
+        if self._is_over or self._is_reckoning or not self.is_begun:
             pause.reached.open()
         else:
             self._intake.wake()
@@ -142,7 +149,11 @@ class Storekeeper:
         self._round(self._intake.end(), ticking=True)
 
     def _round(self, items: Sequence[Submission | Seal], *, ticking: bool) -> None:
-        """Run a round; again while another process holds the store, but when ending for BUSY_SECONDS only."""
+        """Run a round, and again as long as it cannot be run.
+
+        That is until the limits that it needs are found, and while another process holds the store, but when
+        ending for BUSY_SECONDS only.
+        """
         self._items = items
         submissions = [item for item in items if isinstance(item, Submission)]
         seals = [item for item in items if isinstance(item, Seal)]
@@ -151,6 +162,8 @@ class Storekeeper:
             self._stand_still()
             try:
                 return self._rounds.run(submissions, seals, ticking=ticking)
+            except UnknownLimitError as unknown:
+                self._reckon(unknown)
             except BusyError as error:
                 if self._is_ending:
                     until = min(until, self._clock.steady() + BUSY_SECONDS)
@@ -165,18 +178,39 @@ class Storekeeper:
             self._pauses[0].over.wait(float("inf"))
             self._pauses.popleft()
 
+    def _reckon(self, unknown: UnknownLimitError) -> None:
+        """Find a limit, with the store closed: no other process waits for it, and no fork for this thread."""
+        self._shelf.suspend()
+        self._is_reckoning = True
+        self._let_go()
+        unknown.find()
+        self._is_reckoning = False  # Who asked for a pause before this is waited for next, by `_stand_still`.
+
+    def _let_go(self) -> None:
+        """Let everybody fork who waits for it."""
+        for pause in tuple(self._pauses):
+            pause.reached.open()
+
     def _end(self) -> None:
         """Close all, and let everybody go who waits for this thread, however it ended."""
         try:
             self._delivery.close()
             self._shelf.close()
         finally:
-            self._rounds.end(self._thread.death or str(ClosedError()))
+            error = self._thread.death or str(ClosedError())
+            self._rounds.end(error)
             for item in (*self._items, *self._intake.end()):
-                item.done.open()
+                self._abandon(item, error)
             self._is_over = True
-            for pause in tuple(self._pauses):
-                pause.reached.open()
+            self._let_go()
+
+    def _abandon(self, item: Submission | Seal, error: str) -> None:
+        """Drop what was never taken; whether what the last round was at is kept, nobody knows."""
+        if isinstance(item, Seal) and not item.done.is_open:
+            item.settle(error)
+        elif isinstance(item, Submission) and item not in self._items:
+            self._rounds.drop(item, error)
+        item.done.open()
 
     def _jittered(self) -> float:
         """Seconds to the next tick, uniform in [0.25, 0.75) of pack_seconds: no fixed beat shows."""

@@ -39,15 +39,37 @@ def read_terms(store: Store, collection: int) -> dict[int, Terms]:
 
 
 def register_terms(store: Store, collection: int, terms: Terms) -> int:
-    """Note terms in the present transaction, unless they are there; their number."""
+    """Note terms in the present transaction, unless they are there; their number.
+
+    They begin with the horizon of others of the same fingerprint, which are about the same windows.
+    """
     # What the column `fingerprint` tells apart: the collection's, and the length of its periods.
     meaning = (collection, terms.fingerprint + terms.period_seconds.to_bytes(PERIOD_BYTES, "little"))
     store.rows(
-        "INSERT OR IGNORE INTO terms (collection, fingerprint, epsilon_per_report, epsilon_inf)"
-        " VALUES (?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO terms (collection, fingerprint, epsilon_per_report, epsilon_inf, horizon)"
+        " SELECT ?1, ?2, ?3, ?4, coalesce(max(horizon), 0) FROM terms"
+        " WHERE collection = ?1 AND substr(fingerprint, 1, ?5) = substr(?2, 1, ?5)",
         *meaning,
         terms.epsilon_per_report,
         terms.epsilon_inf,
+        FINGERPRINT_BYTES,
     )
     ((number,),) = store.rows("SELECT number FROM terms WHERE collection = ? AND fingerprint = ?", *meaning)
     return int(number)
+
+
+def raise_horizons(store: Store, collection: int, earliest: int) -> dict[int, int]:
+    """Raise the horizons of all terms of a collection, see `producers.horizon`; what they become, by number.
+
+    Parameters
+    ----------
+    store, collection : as of `read_terms`.
+    earliest : unix seconds; what is later stays.
+    """
+    return dict(
+        store.rows(
+            "UPDATE terms SET horizon = max(horizon, ?) WHERE collection = ? RETURNING number, horizon",
+            earliest,
+            collection,
+        )
+    )

@@ -57,7 +57,8 @@ def test_what_a_folder_cannot_be_used_for_is_one_line(deployment: Deployment) ->
     refused = deployment.run(*options, given=b"carrier\nAA\n")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == (
-        "Error: secret file shared/secret: mode must be 0600 or stricter, got 0644; run: chmod 600 shared/secret\n"
+        "Error: secret file shared/secret: mode must be 0600 or stricter, got 0644; run: chmod 600 "
+        "shared/secret\n"
     )
     secret.chmod(0o600)
     secret.write_bytes(b"short")

@@ -3,7 +3,7 @@
 import re
 import resource
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from producers.budget import Allowance, Budget
 from producers.connection import DeliveryError
 from producers.producer_config import ProducerConfig
 from producers.secret import load_secret
+from producers.store import Store
 from producers.wire import decode
 from tests.producers.fake_kafka import FakeKafka
 
@@ -205,7 +206,7 @@ def test_an_input_without_a_line_of_use_is_refused(producing: Producing) -> None
     producing.path.write_text(f"who,value\n{CANARY}\n")
     with pytest.raises(FeedError, match=r"^no line of the input can be used; is 'value' the right field\?$"):
         producing.run()
-    assert len(producing.said()) == 1
+    assert len(producing.said()) == 2
 
 
 def test_lines_wait_for_room_in_the_outbox(producing: Producing, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,6 +254,37 @@ def test_a_full_disk_is_told_in_a_line_and_nothing_is_half_sent(producing: Produ
     assert producing.reports() == sent
     producing.run(Allowance(WIDE, None, reports_per_window=9), batch_lines=1000)
     assert producing.reports() == sent + 5_000
+
+
+@pytest.mark.parametrize("damaged", [0, 1, 2])
+def test_a_run_of_which_a_pack_is_damaged_has_not_ended(producing: Producing, damaged: int) -> None:
+    """What is sound leaves; the run goes on to fail, and is resumed, until the pack can be sent."""
+    producing.path.write_text("who,value\n" + "".join(f"{i},AA\n" for i in range(250)))
+    producing.kafka.acknowledges = False
+    with pytest.raises(DeliveryError, match="not all was acknowledged"):
+        producing.run(pack_reports=100)
+    with closing(Store(producing.data_dir)) as store:
+        number, record = store.rows("SELECT number, record FROM records ORDER BY number")[damaged]
+        store.rows("UPDATE records SET record = zeroblob(60) WHERE number = ?", number)
+    producing.kafka.acknowledges = True
+    producing.kafka.sent.clear()
+    sound = 250 - decode(record).reports
+    producing.said()
+    for sent in (sound, 0):
+        with pytest.raises(DeliveryError, match=rf"^pack {number} in .*: a record of the store is damaged: "):
+            producing.run(pack_reports=100)
+        resumed, line = producing.said()
+        assert resumed == "resuming at line 252"
+        assert summed(line)[0] == sent
+        assert line.endswith("; 1 pack kept that cannot be sent: damaged, or of a later version")
+    assert producing.reports() == sound
+    with closing(Store(producing.data_dir)) as store:
+        store.rows("UPDATE records SET record = ? WHERE number = ?", record, number)
+    producing.run(pack_reports=100)
+    assert producing.reports() == 250
+    assert producing.said()[0] == "resuming at line 252"
+    producing.run(pack_reports=100)
+    assert producing.reports() == 500
 
 
 def test_unknown_values_are_told_only_where_asked_for(producing: Producing) -> None:

@@ -17,9 +17,10 @@ class _Client:
     carried_lifetime: float = 0.0
     allowance: Any = None
     windows: Counter = field(default_factory=Counter)
+    made: Counter = field(default_factory=Counter)
 
     def copied(self):
-        return replace(self, windows=self.windows.copy())
+        return replace(self, windows=self.windows.copy(), made=self.made.copy())
 
 
 def _basic(allowance, reports):
@@ -41,16 +42,29 @@ class SpendingModel:
 
     def __init__(self, limit):
         self._limit = limit
-        self._horizon = 0
+        self._horizons = {}
         self.clients = {}
 
-    def charge(self, allowance, client, window, now):
-        """The reason of a refusal, or `accepted`."""
+    def use(self, allowance):
+        """Open the store under these parameters."""
+        self._horizons.setdefault(allowance.collection.fingerprint, 0)
+
+    def charge(self, allowance, reports, now):
+        """What becomes of each of some (client, window): the reason of a refusal, or `accepted`."""
         collection = allowance.collection
         earliest = int(now) - collection.window_seconds - collection.grace_seconds
-        self._horizon = max(self._horizon, earliest)
-        if window < self._horizon:
-            return "too_late"
+        self._horizons = {each: max(horizon, earliest) for each, horizon in self._horizons.items()}
+        horizon = self._horizons[collection.fingerprint]
+        opened = {}
+        for client, _ in reports:
+            newest = max(self.clients[client].windows) if client in self.clients else earliest
+            opened[client] = max(earliest, min(horizon, newest))
+        return [
+            "too_late" if window < opened[client] else self._charge(allowance, client, window, earliest, now)
+            for client, window in reports
+        ]
+
+    def _charge(self, allowance, client, window, earliest, now):
         # A copy: a refusal leaves everything as it was.
         kept = self.clients[client].copied() if client in self.clients else _Client(allowance=allowance)
         self._bring_up(kept, allowance, now)
@@ -58,7 +72,12 @@ class SpendingModel:
             return "over_budget"
         if kept.windows[window] >= allowance.reports_per_window:
             return "over_window"
+        kept.windows = Counter({each: n for each, n in kept.windows.items() if n and each >= earliest})
         kept.windows[window] += 1
+        # Nothing is forgotten here: what was forgotten there must not be accepted again.
+        made = (allowance.collection.fingerprint, window)
+        assert kept.made[made] < allowance.reports_per_window
+        kept.made[made] += 1
         kept.reports += 1
         kept.lifetime += 1
         self.clients[client] = kept

@@ -1,11 +1,13 @@
 """A thread of the background: begun once, joined in time, and its death is seen and told."""
 
+import _thread
 import sys
 import threading
 
 import pytest
 
 from producers.background import Background
+from producers.connection import DeliveryError
 
 
 def test_it_runs_once_and_what_follows_it():
@@ -28,6 +30,30 @@ def test_joining_takes_no_longer_than_it_may():
     assert not thread.join(0.02)
     going_on.set()
     assert thread.join(10)
+
+
+def test_one_that_cannot_be_started_is_told_and_tried_again(monkeypatch):
+    """Else who comes next would wait for a thread that nobody has started."""
+
+    def fail(*_):
+        raise RuntimeError("can't start new thread")
+
+    done = []
+    thread = Background("testing", lambda: done.append("work"), lambda: done.append("afterwards"))
+    with monkeypatch.context() as patch:
+        patch.setattr(_thread, "start_new_thread", fail)
+        for _ in range(2):
+            with pytest.raises(
+                DeliveryError,
+                match=r"^the testing thread cannot be started: can't start new thread; "
+                r"raise this process's limit of threads or memory, then try again$",
+            ):
+                thread.start()
+    assert not thread.is_begun
+    assert thread.join(0)
+    thread.start()
+    assert thread.join(10)
+    assert done == ["work", "afterwards"]
 
 
 @pytest.mark.parametrize("fails_afterwards", [False, True])

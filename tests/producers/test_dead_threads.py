@@ -1,5 +1,7 @@
 """A thread of a producer that dies, or does not end, is told of at once, to all who depend on it."""
 
+import _thread
+import sys
 import threading
 import time
 
@@ -12,10 +14,18 @@ from producers.dispatch import Dispatch
 from producers.rounds import Rounds
 
 CANARY = "canary-7391"
-DEATH = "ignore::pytest.PytestUnraisableExceptionWarning"
 
 
-@pytest.mark.filterwarnings(DEATH)
+@pytest.fixture
+def one_dies(monkeypatch):
+    """The interpreter is told of the death last of all: a test must not end before."""
+    told = threading.Event()
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: told.set())
+    yield
+    assert told.wait(10)
+
+
+@pytest.mark.usefixtures("one_dies")
 def test_the_death_of_the_storing_thread_is_told_at_once(make, kafka, monkeypatch):
     """To who waits for it, and to who comes later; not what it died of in detail."""
 
@@ -36,7 +46,7 @@ def test_the_death_of_the_storing_thread_is_told_at_once(make, kafka, monkeypatc
     assert kafka.closed == 1
 
 
-@pytest.mark.filterwarnings(DEATH)
+@pytest.mark.usefixtures("one_dies")
 def test_who_waits_for_a_flush_is_told_of_a_death(make, kafka, monkeypatch):
     kafka.acknowledges = False
     target = make()
@@ -61,7 +71,7 @@ def test_who_waits_for_a_flush_is_told_of_a_death(make, kafka, monkeypatch):
         target.close()
 
 
-@pytest.mark.filterwarnings(DEATH)
+@pytest.mark.usefixtures("one_dies")
 def test_the_death_of_the_delivery_thread_is_told_and_what_comes_is_kept(make, monkeypatch, tmp_path):
     def die(*_):
         raise ValueError(CANARY)
@@ -83,6 +93,30 @@ def test_the_death_of_the_delivery_thread_is_told_and_what_comes_is_kept(make, m
     assert time.monotonic() - began < 15
 
 
+@pytest.mark.parametrize("name", ["delivery", "storing"])
+def test_a_thread_that_cannot_be_started_is_told_and_tried_again(make, monkeypatch, name):
+    """As after a fork: there the first call starts them."""
+    target = make()
+    target._keeper.close()
+    target.begin_anew()
+    start, failed = _thread.start_new_thread, []
+
+    def start_or_fail(run, arguments):
+        if not failed and run.__self__._name == name:
+            failed.append(run)
+            raise RuntimeError("can't start new thread")
+        return start(run, arguments)
+
+    monkeypatch.setattr(_thread, "start_new_thread", start_or_fail)
+    with pytest.raises(
+        DeliveryError, match=rf"^the {name} thread cannot be started: can't start new thread; "
+    ):
+        target.report("latency", [1, 2], None)
+    assert target.report("latency", [1, 2], None) == Receipt(stored=2)
+    target.flush()
+    assert target.counters().acknowledged == {"latency": 2}
+
+
 def test_a_thread_that_does_not_end_in_time_is_told(make, monkeypatch):
     monkeypatch.setattr(storekeeper, "END_SECONDS", 0.05)
     going_on = threading.Event()
@@ -91,3 +125,17 @@ def test_a_thread_that_does_not_end_in_time_is_told(make, monkeypatch):
     with pytest.raises(DeliveryError, match=r"^the storing thread did not end within 0\.05 s$"):
         target.close()
     going_on.set()
+
+
+@pytest.mark.usefixtures("one_dies")
+def test_a_flush_over_which_the_storing_thread_dies_fails(make, monkeypatch):
+    def die(*_, **__):
+        raise KeyError("canary")
+
+    target = make()
+    assert target.report("latency", 1, None).stored == 1
+    monkeypatch.setattr(Rounds, "run", die)
+    with pytest.raises(DeliveryError, match=r"^the storing thread died of KeyError; "):
+        target.flush()
+    with pytest.raises(DeliveryError, match=r"^the storing thread died of KeyError; "):
+        target.close()

@@ -1,5 +1,6 @@
 """Rounds, a step at a time: what a transaction keeps, what leaves, and that values change none of it."""
 
+from contextlib import closing
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,6 +26,7 @@ from producers.producer_metrics import ProducerMetrics
 from producers.responder import responder_of
 from producers.rounds import Rounds
 from producers.secret import Secret
+from producers.standing import UnknownLimitError
 from producers.store import BusyError, Store, StoreError
 from producers.wire import buckets, decode
 
@@ -276,6 +278,32 @@ def test_a_store_that_another_process_holds_leaves_all_as_it_was(make, tmp_path)
     made.rounds.run([given], [seal], ticking=True)
     assert given.ticket.receipt == Receipt(stored=7)
     assert sent(made.hand) == [list(range(7))]
+
+
+def test_a_limit_that_must_be_found_leaves_all_as_it_was(make, tmp_path):
+    """After a change of parameters, for the first client that has carried something."""
+    budget = Budget(8.0, 1e-6, 86_400)
+    before = make(Allowance(Collection("latency", KRR.from_epsilon(1000, 0.5)), budget))
+    before.rounds.run([reports([1], ["ann"], NOW // 60 * 60 - 60)], [], ticking=False)
+    before.shelf.close()
+    made, given, seal = make(Allowance(LATENCY, budget)), reports([1, 2], ["ann", "ben"]), Seal()
+    with pytest.raises(UnknownLimitError) as unknown:
+        made.rounds.run([given], [seal], ticking=True)
+    assert (given.done.is_open, seal.done.is_open, made.hand.parcels) == (False, False, [])
+    with closing(Store(tmp_path, busy_seconds=0)) as other, other.transaction():
+        unknown.value.find()
+    made.rounds.run([given], [seal], ticking=True)
+    assert given.ticket.receipt == Receipt(stored=2)
+    assert sent(made.hand) == [[1], [1, 2]]
+
+
+def test_a_clock_that_was_ahead_is_told(make, caplog):
+    made = make(Allowance(LATENCY, None))
+    made.clock.advance(10_000.0)
+    made.rounds.run([reports([1], ["ann"], NOW // 60 * 60 + 10_020)], [], ticking=False)
+    made.clock.advance(-10_000.0)
+    made.rounds.run([reports([2], ["ben"])], [], ticking=False)
+    assert "collection latency: windows are closed 10000 s before this machine's clock says so" in caplog.text
 
 
 def test_a_seal_that_nobody_answers_any_more_is_settled_at_the_end(make):

@@ -160,6 +160,16 @@ def test_a_folder_that_was_not_used_is_told_and_left_alone(tmp_path):
     assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("producer.sqlite", 0)]
 
 
+def test_a_store_that_nobody_has_begun_is_told_and_left_alone(tmp_path):
+    load_secret(tmp_path / "secret")
+    with closing(Store(tmp_path)) as store:
+        with pytest.raises(
+            StoreError, match=r"producer\.sqlite: there is none; no producer has used this folder$"
+        ):
+            Statements(config(tmp_path, ANSWERS))
+        assert store.rows("SELECT digest FROM identity") == []
+
+
 def test_a_secret_that_is_gone_is_told_and_not_made(used, tmp_path):
     (tmp_path / "data" / "secret").unlink()
     with pytest.raises(SecretError, match=r"data/secret: No such file or directory$"):

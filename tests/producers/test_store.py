@@ -76,12 +76,12 @@ def test_a_file_that_others_may_use_is_refused(store, mode):
 
 
 def test_a_later_version_is_refused_and_left_alone(store):
-    store.rows("PRAGMA user_version = 2")
+    store.rows("PRAGMA user_version = 3")
     with pytest.raises(
-        StoreError, match=r"producer\.sqlite: version must be 1, got 2; use the deniable that wrote it$"
+        StoreError, match=r"producer\.sqlite: version must be 2, got 3; use the deniable that wrote it$"
     ):
         Store(store.path.parent)
-    assert store.rows("PRAGMA user_version") == [(2,)]
+    assert store.rows("PRAGMA user_version") == [(3,)]
 
 
 def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path):
@@ -115,6 +115,15 @@ def test_damage_within_is_told_and_nothing_is_written(tmp_path):
         set_and_fail(store)
     store.close()
     assert path.read_bytes()[PAGE_BYTES:] == damaged[PAGE_BYTES:]
+
+
+def test_a_table_that_is_gone_is_told_with_a_remedy(store):
+    store.rows("DROP TABLE identity")
+    with pytest.raises(
+        StoreError,
+        match=r"producer\.sqlite: it is damaged, or was changed by another program; put back a copy;",
+    ):
+        store.rows("SELECT digest FROM identity")
 
 
 def test_a_full_disk_is_told_and_leaves_everything_as_it_was(store):

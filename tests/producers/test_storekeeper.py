@@ -1,5 +1,6 @@
 """The thread that stores: its ticks, its end, and its standing still for a fork."""
 
+import sys
 import threading
 import time
 from pathlib import Path
@@ -14,11 +15,15 @@ from producers import storekeeper
 from producers.budget import Allowance
 from producers.clock import Clock
 from producers.counters import Receipt, Tally
-from producers.intake import Submission, Ticket
+from producers.intake import Seal, Submission, Ticket
 from producers.producer_config import ProducerConfig
 from producers.randomness import Keystream
+from producers.rounds import Rounds
 from producers.secret import Secret
+from producers.spending import Spending
+from producers.standing import Standing, UnknownLimitError
 from producers.storekeeper import Storekeeper
+from producers.waiting import Latch
 
 LATENCY = Collection("latency", KRR.from_epsilon(100, 1.0))
 
@@ -41,9 +46,14 @@ def keeper(tmp_path, monkeypatch):
     keeper.close()
 
 
-def one():
+def one(clients=None):
     window = np.array([LATENCY.window_start(time.time())])
-    return Submission("latency", window, np.zeros(1, np.uint16), np.zeros((1, 1), np.uint8), None, Ticket(1))
+    rows = np.zeros((1, 1), np.uint8)
+    return Submission("latency", window, np.zeros(1, np.uint16), rows, clients, Ticket(1))
+
+
+def open_files():
+    return {Path(entry).resolve().name for entry in Path("/proc/self/fd").iterdir()}
 
 
 def test_ticks_are_jittered(keeper):
@@ -71,10 +81,6 @@ def test_what_is_queued_at_the_end_is_stored(keeper):
 
 def test_while_paused_no_file_of_the_store_is_open(keeper):
     """SQLite's locks in a forked child would be those of a connection that it does not have."""
-
-    def open_files():
-        return {Path(entry).resolve().name for entry in Path("/proc/self/fd").iterdir()}
-
     assert "producer.sqlite" in open_files()
     pause = keeper.pause()
     assert pause.reached.wait(10)
@@ -85,3 +91,68 @@ def test_while_paused_no_file_of_the_store_is_open(keeper):
     pause.over.open()
     assert submission.ticket.done.wait(10)
     assert submission.ticket.receipt == Receipt(stored=1)
+
+
+def test_while_a_limit_is_found_the_store_is_closed_and_forks_do_not_wait(keeper, monkeypatch):
+    """It takes seconds; what is given meanwhile is stored when it is known and nothing forks."""
+    charge, finding, found, files = Spending.charge, Latch(), Latch(), set()
+
+    class Unknown(UnknownLimitError):
+        def find(self):
+            files.update(open_files())
+            finding.open()
+            assert found.wait(10)
+
+    def charge_later(self, *given):
+        if not finding.is_open:
+            raise Unknown(Standing(Allowance(LATENCY, None)), 1)
+        return charge(self, *given)
+
+    monkeypatch.setattr(Spending, "charge", charge_later)
+    submission, before = one(np.zeros((1, 16), np.uint8)), open_files()
+    keeper.put(submission, 0)
+    assert finding.wait(10)
+    pause = keeper.pause()
+    assert pause.reached.is_open
+    found.open()
+    assert not submission.ticket.done.wait(0.2)
+    pause.over.open()
+    assert submission.ticket.done.wait(10)
+    assert submission.ticket.receipt == Receipt(stored=1)
+    assert "producer.sqlite" in before - files
+
+
+@pytest.fixture
+def one_dies(monkeypatch):
+    """The interpreter is told of the death last of all: a test must not end before."""
+    told = threading.Event()
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: told.set())
+    yield
+    assert told.wait(10)
+
+
+@pytest.mark.usefixtures("one_dies")
+def test_what_is_queued_when_the_storing_thread_dies_is_dropped(keeper, monkeypatch):
+    going_on = threading.Event()
+
+    def die(*_, **__):
+        going_on.wait(10)
+        raise KeyError("canary")
+
+    monkeypatch.setattr(Rounds, "run", die)
+    first = one()
+    keeper.put(first, 0)
+    while keeper._intake._items:
+        time.sleep(0.001)
+    queued, seal = one(), Seal()
+    keeper.put(queued, 0)
+    keeper.put(seal, 0)
+    going_on.set()
+    for item in (first, queued, seal):
+        assert item.done.wait(10)
+    death = "the storing thread died of KeyError; its traceback is on stderr"
+    assert first.ticket.receipt == Receipt(pending=1)
+    assert queued.ticket.receipt == Receipt(dropped=1)
+    assert queued.ticket.receipt.why_dropped == death
+    assert seal.error == death
+    assert keeper._rounds._tally.dropped() == 1

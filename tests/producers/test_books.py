@@ -1,0 +1,59 @@
+"""The shelf: what is known outlives the store's closing, and what takes long is done before it opens."""
+
+import numpy as np
+import pytest
+
+from estimators.collection import Collection
+from estimators.krr import KRR
+from producers import books
+from producers.books import Shelf
+from producers.budget import Allowance, Budget
+from producers.clock import Clock
+from producers.producer_config import ProducerConfig
+from producers.secret import Secret
+from producers.spending_table import SpendingTable
+from producers.store import Store
+
+NOW = 1_700_000_000
+ALLOWANCE = Allowance(Collection("answers", KRR.from_epsilon(100, 1.0)), Budget(8.0, 1e-6, 86_400))
+CLIENT = np.zeros((1, 16), np.uint8)
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    config = ProducerConfig(
+        allowances=(ALLOWANCE,),
+        bootstrap_servers="127.0.0.1:9",
+        topic="reports",
+        partitions=1,
+        data_dir=tmp_path,
+    )
+    made = Shelf(config, Secret(bytes(32)), Clock(unix=lambda: NOW))
+    yield made
+    made.close()
+
+
+def charge(opened):
+    with opened.store.transaction():
+        return opened.spending.charge("answers", CLIENT, np.array([NOW // 60 * 60]), NOW)
+
+
+def test_limits_are_found_before_the_store_is_opened(shelf, monkeypatch):
+    steps, limits = [], Allowance.limits
+    monkeypatch.setattr(Allowance, "limits", lambda *given: steps.append("limits") or limits(*given))
+    monkeypatch.setattr(
+        books, "Store", lambda *given, **named: steps.append("open") or Store(*given, **named)
+    )
+    shelf.opened()
+    assert steps[:2] == ["limits", "open"]
+
+
+def test_clients_are_scanned_once_however_often_the_store_is_closed(shelf, monkeypatch):
+    scans, scan = [], SpendingTable.heads
+    monkeypatch.setattr(SpendingTable, "heads", lambda table: scans.append(1) or scan(table))
+    assert charge(shelf.opened()).accepted.all()
+    shelf.suspend()
+    opened = shelf.opened()
+    assert opened.spending.largest_ratio("answers", NOW) == ALLOWANCE.epsilon(1) / 8.0
+    assert charge(opened).over_window == 1
+    assert scans == [1]

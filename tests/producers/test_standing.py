@@ -1,0 +1,85 @@
+"""What is known while the store is closed: limits, found one by one, and the largest share of a budget."""
+
+import numpy as np
+import pytest
+
+from estimators.collection import Collection
+from estimators.krr import KRR
+from producers.budget import LEVELS, UNLIMITED, Allowance, Budget
+from producers.heads import HEAD
+from producers.standing import Standing, UnknownLimitError
+
+ALLOWANCE = Allowance(Collection("answers", KRR.from_epsilon(100, 1.0)), Budget(8.0, 1e-6, 100))
+
+
+def heads(*each):
+    """Of (reports, carried), in the period that ends at 100."""
+    made = np.zeros(len(each), HEAD)
+    made["until"] = 100
+    made["reports"], made["carried"] = zip(*each, strict=True)
+    return made
+
+
+def test_a_limit_is_asked_for_before_it_is_used_and_found_once():
+    standing, carried = Standing(ALLOWANCE), np.array([0.0, 0.99, 2.99, 0.99])
+    with pytest.raises(
+        UnknownLimitError, match=r"^the limit of answers at level 8 must be found before clients are charged$"
+    ) as unknown:
+        standing.limits(carried)
+    unknown.value.find()
+    with pytest.raises(UnknownLimitError, match="at level 24 must") as unknown:
+        standing.limits(carried)
+    unknown.value.find()
+    assert standing.limits(carried).tolist() == ALLOWANCE.limits(ALLOWANCE.levels(carried)).tolist()
+    assert standing.limits(np.zeros(3)).tolist() == ALLOWANCE.limits(np.zeros(3, np.int64)).tolist()
+
+
+def test_without_a_budget_no_limit_is_asked_for():
+    assert (
+        Standing(Allowance(ALLOWANCE.collection, None)).limits(np.array([0.0, 9.0])).tolist()
+        == [UNLIMITED] * 2
+    )
+
+
+def test_the_largest_share_is_that_of_whoever_spent_most():
+    standing = Standing(ALLOWANCE)
+    assert standing.largest_ratio(50.0) == 0.0
+    standing.note(heads((5, 0.0), (3, 0.0)))
+    assert standing.largest_ratio(50.0) == ALLOWANCE.epsilon(5) / 8.0
+    standing.note(heads((4, 0.99), (2, 1.99)))
+    shares = [
+        ALLOWANCE.epsilon(5) / 8,
+        8 / LEVELS + ALLOWANCE.epsilon(4) / 8,
+        16 / LEVELS + ALLOWANCE.epsilon(2) / 8,
+    ]
+    assert standing.largest_ratio(50.0) == max(shares)
+    standing.note(heads((60, 0.0)))
+    assert standing.largest_ratio(50.0) == min(1.0, ALLOWANCE.epsilon(60) / 8)
+    assert standing.largest_ratio(100.0) == 0.0
+
+
+def test_who_carried_less_and_reported_no_more_is_not_accounted_for(monkeypatch):
+    asked, epsilon = [], Allowance.epsilon
+    monkeypatch.setattr(
+        Allowance, "epsilon", lambda self, reports: asked.append(reports) or epsilon(self, reports)
+    )
+    standing = Standing(ALLOWANCE)
+    standing.note(heads((5, 0.0), (4, 0.99), (5, 1.99)))
+    assert standing.largest_ratio(50.0) == 16 / LEVELS + epsilon(ALLOWANCE, 5) / 8
+    assert asked == [5]
+
+
+def test_windows_closed_before_their_time_are_told_once_each_time():
+    standing = Standing(ALLOWANCE)
+    standing.seconds_ahead = 300
+    assert standing.warning() is None
+    for _ in range(2):
+        standing.seconds_ahead = 301
+        assert standing.warning() == (
+            "collection answers: windows are closed 301 s before this machine's clock says so, and clients "
+            "that have reported may be refused as too_late so long: the clock was ahead or is behind (set it "
+            "right), or windows or grace were shorter (stop who uses the folder with the former ones)"
+        )
+        assert standing.warning() is None
+        standing.seconds_ahead = 0
+        assert standing.warning() is None
