@@ -151,6 +151,14 @@ class Store:
         """What to raise where the file holds what was never written into it."""
         return StoreError(f"store {self.path}: {_REMEDIES[sqlite3.SQLITE_CORRUPT]}")
 
+    def _check_unused(self) -> None:
+        """Raise StoreError in a folder that had a store: lanes are taken only where there is one."""
+        if any(self.path.parent.glob("lane-*.lock")):
+            raise StoreError(
+                f"store {self.path}: it is empty, and its folder was used; put back a copy; to begin anew, "
+                "which forgets what was spent and what waits to be sent, delete lane-*.lock beside it too"
+            )
+
     def _prepare(self) -> None:
         run = self._connection.execute
         if self._is_new():
@@ -167,6 +175,7 @@ class Store:
         if self._is_new():
             with self.transaction():
                 if self._is_new():
+                    self._check_unused()
                     for statement in _SCHEMA.split(";"):
                         run(statement)
                     run(f"PRAGMA application_id = {APPLICATION_ID}")

@@ -10,7 +10,9 @@ import time
 
 import pytest
 
+from producers.lanes import take_lane
 from producers.progress import Progress, forget_progress, get_progress, set_progress
+from producers.secret import STORE_NAME
 from producers.store import PAGE_BYTES, BusyError, Store, StoreError
 
 PROGRESS = Progress(inode=7, bytes_done=1000, lines=10, digest=b"d" * 32)
@@ -258,3 +260,18 @@ def test_what_disks_do_is_told_with_a_remedy(store, code, message):
 
     with pytest.raises(StoreError, match=message):
         fail()
+
+
+@pytest.mark.parametrize("left", [None, b""])
+def test_a_store_that_was_lost_is_not_begun_anew_in_silence(tmp_path, left):
+    """Every client would have its budget again."""
+    Store(tmp_path).close()
+    take_lane(tmp_path).release()
+    (tmp_path / STORE_NAME).unlink()
+    if left is not None:
+        (tmp_path / STORE_NAME).write_bytes(left)
+        (tmp_path / STORE_NAME).chmod(0o600)
+    with pytest.raises(StoreError, match=r"sqlite: it is empty, and its folder was used; put back a copy"):
+        Store(tmp_path)
+    (tmp_path / "lane-0.lock").unlink()
+    Store(tmp_path).close()
