@@ -65,7 +65,11 @@ class Producer:
         self._closing = threading.Lock()  # never waited for: who closes first takes it for good
         self.begin_anew()
         self._keeper.open()
-        self._keeper.start()
+        try:
+            self._keeper.start()
+        except DeliveryError:
+            self._keeper.abandon()
+            raise
         self.registry = CollectorRegistry() if registry is None else registry
         self.registry.register(ProducerMetrics(self._allowances, self.counters))
         forks.watch(self)
@@ -227,7 +231,7 @@ class Producer:
             wrong.append(reason)
         counters = self._tally.counters()
         packs = counters.backlog.packs - counters.unsendable
-        if wrong and packs:
+        if wrong and packs > 0:
             kept = "1 pack is" if packs == 1 else f"{packs} packs are"
             wrong.append(f"{kept} kept in {self._config.data_dir} and will be sent {sent}")
         return wrong

@@ -17,7 +17,7 @@ from producers.clock import Clock
 from producers.counters import Backlog, Receipt, Tally
 from producers.dispatch import Dispatch, unpacked
 from producers.intake import Seal, Submission
-from producers.outbox import OVERHEAD_BYTES, Buffered, Outbox
+from producers.outbox import OVERHEAD_BYTES, Buffered, Depth, Outbox
 from producers.packer import Packer, seal
 from producers.producer_config import ProducerConfig
 from producers.progress import set_progress
@@ -144,6 +144,8 @@ class Rounds:
                 numbers = books.outbox.put([encode(pack) for pack in packs], self._clock.unix())
                 if arrived:
                     books.outbox.forget(arrived)
+                # In here: what goes wrong after the commit must not undo in memory what the store has kept.
+                depth = books.outbox.depth(self._clock.unix())
         except BaseException:
             self._packer.restore(buffered)
             raise
@@ -156,7 +158,7 @@ class Rounds:
         for warning in books.spending.warnings():
             _log.error("%s", warning)
         if ticking or seals:
-            self._look(books, seals)
+            self._look(books, depth, seals)
 
     def _adopt(self, outbox: Outbox) -> list[Pack]:
         """Take over what other producers left; what was in their buffers becomes packs."""
@@ -164,7 +166,14 @@ class Rounds:
         buffers = outbox.adopt(own=self._adopted_at == -math.inf)
         if outbox.depth(self._clock.unix()).packs > packs:
             self._dispatch.rewind()
-        return [seal(unpacked(each.reports), self._words) for each in buffers]
+        packs_made = []
+        for each in buffers:
+            try:
+                packs_made.append(seal(unpacked(each.reports), self._words))
+            except StoreError as error:  # kept as it is, a pack that cannot be sent: Dispatch tells of it
+                _log.error("a buffer that was left is kept as a pack: %s", error)
+                outbox.put([each.reports], self._clock.unix())
+        return packs_made
 
     def _take_all(self, books: Books, submissions: Sequence[Submission], packs: list[Pack]) -> list[_Fate]:
         """Take each submission as long as there is room; appends to `packs` those that became full."""
@@ -204,10 +213,9 @@ class Rounds:
         for pack in packs:
             self._small_packs.note(pack.reports)
 
-    def _look(self, books: Books, seals: Sequence[Seal]) -> None:
+    def _look(self, books: Books, depth: Depth, seals: Sequence[Seal]) -> None:
         """Note what is left, for whoever asks from another thread, and what the seals wait for."""
         now = self._clock.unix()
-        depth = books.outbox.depth(now)
         used = {
             allowance.collection.name: books.spending.largest_ratio(allowance.collection.name, now)
             for allowance in self._config.allowances

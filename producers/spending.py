@@ -147,7 +147,10 @@ class Spending:
         return _Book(standing, number, terms, table)
 
     def _present(self, book: _Book, heads: NDArray[np.void], now: float) -> NDArray[np.void]:
-        return present(heads, now, book.terms, read_terms(self._store, book.number))
+        terms = read_terms(self._store, book.number)
+        if not terms.keys() >= set(heads["terms"].tolist()):
+            raise self._store.damaged()
+        return present(heads, now, book.terms, terms)
 
 
 def _by_client(keys: Ints) -> tuple[Ints, Ints, Ints]:

@@ -86,6 +86,13 @@ class Storekeeper:
         self._thread.start()
         self._delivery.start()
 
+    def abandon(self) -> None:
+        """Let store and lane go after `start` failed."""
+        if self.is_begun:
+            self.close()
+        else:
+            self._shelf.close()
+
     @property
     def is_begun(self) -> bool:
         """Whether it was started."""
