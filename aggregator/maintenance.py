@@ -59,12 +59,13 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
 
     Raises
     ------
-    MaintenanceError if no such collection is counted, or the file still holds it; KafkaError; LedgerRefused
-    or RowError if a ledger cannot be gone on with.
+    MaintenanceError if no such collection is counted, or the file still holds it or is no newer; KafkaError;
+    LedgerRefused or RowError if a ledger cannot be gone on with.
     """
     ended = {}
     for partition in range(deployment.topics.partitions):
         found = await ledger_rows(deployment, partition)
+        _check_raised(deployment, found)
         ending = {
             fingerprint
             for fingerprint, terms in terms_in(found).items()
@@ -82,6 +83,16 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
     if not ended:
         raise MaintenanceError(f"no collection '{name}' is counted")
     return ended
+
+
+def _check_raised(deployment: Deployment, found: dict[row_keys.Key, bytes]) -> None:
+    """Check that the file is a newer one: whoever has just mistyped an epsilon must not end a collection."""
+    counted = found.get(row_keys.SingleKey.REVISION)
+    if counted is not None and deployment.revision <= rows.decode_revision(counted):
+        raise MaintenanceError(
+            f"revision must be above {rows.decode_revision(counted)}, that of the file that workers have "
+            f"counted with, got {deployment.revision}: raise it in the file without the collection first"
+        )
 
 
 @asynccontextmanager

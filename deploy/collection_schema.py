@@ -38,6 +38,8 @@ class ProducerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if not self.data_dir:
             raise ValueError("data_dir must not be empty; '.' is this file's folder")
+        if self.secret_file == "":
+            raise ValueError("secret_file must not be empty; leave it out for the one in data_dir")
         check_range("pack_reports", self.pack_reports, 1, 1_000_000)
         check_range("pack_seconds", self.pack_seconds, 0.001, 3600)
         check_range("outbox_bytes", self.outbox_bytes, 2**20, 2**40)

@@ -109,9 +109,9 @@ def produce(
 
 
 def _check_topics(loaded: Configuration, collection: Collection, data_dir: Path) -> None:
-    """Check the topics if Kafka is there; if it is not, say what that means."""
+    """Check the topic of reports if Kafka is there; if it is not, say what that means."""
     try:
-        topic_setup.require(loaded.kafka.bootstrap_servers, loaded.topics)
+        topic_setup.require_reports(loaded.kafka.bootstrap_servers, loaded.topics)
     except UnreachableError as error:
         click.echo(
             f"{error}\nreports are kept in {data_dir} and sent once it answers; what comes later than "

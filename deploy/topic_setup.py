@@ -109,6 +109,12 @@ def require(bootstrap_servers: str, topics: Topics) -> Genesis:
         return genesis.log_of(admin, topics)
 
 
+def require_reports(bootstrap_servers: str, topics: Topics) -> None:
+    """Check the one topic that a producer writes to; TopicError with a line for each finding."""
+    with _admin(bootstrap_servers) as admin:
+        _refuse([finding for finding in _findings(admin, topics) if f"topic {topics.reports}" in finding])
+
+
 def _refuse(findings: list[str]) -> None:
     if findings:
         raise TopicError("\n".join(findings))

@@ -87,10 +87,15 @@ def test_a_log_that_was_made_again_is_not_counted_into_the_old_state(deployment:
 
 
 def test_a_collection_ends_by_command_alone(deployment: Deployment) -> None:
+    edit(deployment, ("epsilon: 3.0", "epsilon: 2.0"))
+    mistyped = deployment.run("retire", "carrier")
+    assert mistyped.returncode == 1
+    assert "revision must be above 1" in mistyped.stderr
+    edit(deployment, ("revision: 1", "revision: 2"), ("epsilon: 2.0", "epsilon: 3.0"))
     kept = deployment.run("retire", "carrier")
     assert kept.returncode == 1
     assert "the collection file holds 'carrier': take it out first" in kept.stderr
-    edit(deployment, ("revision: 1", "revision: 2"), ("epsilon: 3.0", "epsilon: 2.0"))
+    edit(deployment, ("epsilon: 3.0", "epsilon: 2.0"))
     assert "deniable retire carrier" in refusal(deployment)
     retired = deployment.run("retire", "carrier")
     assert retired.returncode == 0, retired.stderr
@@ -108,6 +113,7 @@ def test_a_retired_collection_counts_no_more_under_a_running_worker(deployment: 
         (deployment.folder / "deniable.yaml")
         .read_text(encoding="utf-8")
         .replace("epsilon: 3.0", "epsilon: 2.0")
+        .replace("revision: 1", "revision: 2")
     )
     (deployment.folder / "new.yaml").write_text(new, encoding="utf-8")
     with deployment.running("second.log", "aggregate", "--web-port", "0"):
@@ -128,6 +134,7 @@ def test_there_is_nothing_to_accept_or_to_retire(deployment: Deployment) -> None
         0,
         "nothing is lost: every ledger stands within the log\n",
     )
+    edit(deployment, ("revision: 1", "revision: 2"))
     unknown = deployment.run("retire", "carriers")
     assert unknown.returncode == 1
     assert unknown.stderr == "Error: no collection 'carriers' is counted\n"
