@@ -13,7 +13,7 @@ from aggregator.deployment import Deployment
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import LedgerStore
 from aggregator.opening import restored
-from aggregator.stored_ledger import ledger_rows, log_start, terms_in
+from aggregator.stored_ledger import ledger_rows, log_start, progress_in, terms_in
 
 
 class MaintenanceError(RuntimeError):
@@ -37,8 +37,7 @@ async def accept_loss(deployment: Deployment) -> dict[int, int]:
     for partition in range(deployment.topics.partitions):
         start, append_ms = await log_start(deployment, partition)
         found = await ledger_rows(deployment, partition)
-        progress = found.get(row_keys.SingleKey.PROGRESS)
-        if start <= (rows.decode_progress(progress).position if progress else 0):
+        if start <= progress_in(found).position:
             continue
         async with _taken(deployment, partition) as (store, ledger):
             lost[partition] = start - ledger.position

@@ -16,7 +16,7 @@ from aggregator.estimate_record import EstimateRecord
 from aggregator.merge import MergedCounts
 from aggregator.recount import Claim, Counted, difference, recount
 from aggregator.row_reader import Record, RowReader, read_rows
-from aggregator.stored_ledger import ledger_rows, reader_of, terms_in
+from aggregator.stored_ledger import ledger_rows, progress_in, reader_of, terms_in
 
 WAIT_SECONDS = 60.0
 
@@ -92,7 +92,7 @@ async def _wait_until_at(deployment: Deployment, source: int, offset: int) -> No
     progress = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
     async with RowReader(deployment.bootstrap_servers, deployment.topics.state, source) as reader:
         async for record in reader.until(
-            lambda r: r.key == progress and _progress(r.value).position >= offset
+            lambda r: r.key == progress and rows.decode_progress(r.value or b"").position >= offset
         ):
             del record
 
@@ -119,17 +119,12 @@ async def _published_claims(deployment: Deployment, home: int) -> list[Claim]:
 
 
 def _claim(source: int, found: dict[row_keys.Key, bytes], home: int | None) -> Claim:
-    progress = _progress(found.get(row_keys.SingleKey.PROGRESS))
     counted: Counted = {
         key: value
         for key, value in found.items()
         if isinstance(key, row_keys.CountKey | row_keys.RejectedKey)
     }
-    return Claim(source, progress, counted, home)
-
-
-def _progress(value: bytes | None) -> rows.Progress:
-    return rows.decode_progress(value) if value else rows.Progress()
+    return Claim(source, progress_in(found), counted, home)
 
 
 async def _final_estimates(deployment: Deployment) -> Sequence[EstimateRecord]:

@@ -1,5 +1,7 @@
 """Reading, without owning: the rows of a ledger, and the log that it counts."""
 
+from collections.abc import Mapping
+
 from aggregator import row_keys, rows
 from aggregator.deployment import Deployment
 from aggregator.opening import check_genesis
@@ -32,6 +34,12 @@ def terms_in(found: dict[row_keys.Key, bytes]) -> dict[int, Terms]:
         for key, value in found.items()
         if isinstance(key, row_keys.TermsKey)
     }
+
+
+def progress_in(found: Mapping[row_keys.Key, bytes]) -> rows.Progress:
+    """Progress among the rows of a ledger; that of an empty one where there is none."""
+    value = found.get(row_keys.SingleKey.PROGRESS)
+    return rows.decode_progress(value) if value else rows.Progress()
 
 
 async def log_start(deployment: Deployment, partition: int) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """The topics that one deployment needs: made when absent, checked when present."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -72,11 +72,11 @@ def create(bootstrap_servers: str, topics: Topics, replication_factor: int) -> l
             for topic in plan(topics)
         }
         present = _present(admin, list(wanted))
-        _refuse(_partition_findings(present, topics))  # before more are made beside them
+        _refuse(_partition_findings(present, plan(topics)))  # before more are made beside them
         absent = sorted(set(wanted) - present.keys())
         if absent:
             _create(admin, {name: wanted[name] for name in absent})
-        _refuse(_findings(admin, topics))
+        _refuse(_findings(admin, plan(topics)))
         made = topics.reports in absent
         if not genesis.begin(admin, bootstrap_servers, topics, reports_made=made):
             raise TopicError(
@@ -99,20 +99,20 @@ def _create(admin: KafkaAdminClient, wanted: Mapping[str, object]) -> None:
 def check(bootstrap_servers: str, topics: Topics) -> list[str]:
     """What is wrong with the topics, one sentence each with its remedy; empty when all fit."""
     with _admin(bootstrap_servers) as admin:
-        return _findings(admin, topics)
+        return _findings(admin, plan(topics))
 
 
 def require(bootstrap_servers: str, topics: Topics) -> Genesis:
     """Identity of the log, if all topics are there and fit; TopicError with a line for each finding."""
     with _admin(bootstrap_servers) as admin:
-        _refuse(_findings(admin, topics))
+        _refuse(_findings(admin, plan(topics)))
         return genesis.log_of(admin, topics)
 
 
 def require_reports(bootstrap_servers: str, topics: Topics) -> None:
     """Check the one topic that a producer writes to; TopicError with a line for each finding."""
     with _admin(bootstrap_servers) as admin:
-        _refuse([finding for finding in _findings(admin, topics) if f"topic {topics.reports}" in finding])
+        _refuse(_findings(admin, [topic for topic in plan(topics) if topic.name == topics.reports]))
 
 
 def _refuse(findings: list[str]) -> None:
@@ -120,10 +120,9 @@ def _refuse(findings: list[str]) -> None:
         raise TopicError("\n".join(findings))
 
 
-def _findings(admin: KafkaAdminClient, topics: Topics) -> list[str]:
-    planned = plan(topics)
+def _findings(admin: KafkaAdminClient, planned: Sequence[TopicPlan]) -> list[str]:
     present = _present(admin, [topic.name for topic in planned])
-    findings = _partition_findings(present, topics)
+    findings = _partition_findings(present, planned)
     for topic in planned:
         if topic.name not in present:
             findings.append(f"topic {topic.name} is absent: run deniable topics create")
@@ -132,11 +131,11 @@ def _findings(admin: KafkaAdminClient, topics: Topics) -> list[str]:
     return findings
 
 
-def _partition_findings(present: Mapping[str, int], topics: Topics) -> list[str]:
+def _partition_findings(present: Mapping[str, int], planned: Sequence[TopicPlan]) -> list[str]:
     return [
         f"topic {topic.name} has {present[topic.name]} partitions, not {topic.partitions}, and their number "
         f"never changes: use {present[topic.name]} (kafka.partitions), or another kafka.topic_prefix"
-        for topic in plan(topics)
+        for topic in planned
         if present.get(topic.name, topic.partitions) != topic.partitions
     ]
 

@@ -145,7 +145,7 @@ class Rounds:
                 if arrived:
                     books.outbox.forget(arrived)
                 # In here: what goes wrong after the commit must not undo in memory what the store has kept.
-                depth = books.outbox.depth(self._clock.unix())
+                depth = books.outbox.depth(self._clock.unix()) if ticking or seals else None
         except BaseException:
             self._packer.restore(buffered)
             raise
@@ -157,7 +157,7 @@ class Rounds:
         self._tell(fates, packs)
         for warning in books.spending.warnings():
             _log.error("%s", warning)
-        if ticking or seals:
+        if depth is not None:
             self._look(books, depth, seals)
 
     def _adopt(self, outbox: Outbox) -> list[Pack]:

@@ -9,7 +9,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
 from aggregator.deployment import Deployment
-from aggregator.replay import _ledger_claim
+from aggregator.stored_ledger import ledger_rows, progress_in
 from deploy.deployment import deployment_of
 from tests.chaos.collection_setup import configure
 from tests.chaos.workers import Workers
@@ -53,6 +53,6 @@ def stored_positions(deployment: Deployment) -> list[int]:
 
     async def read() -> list[int]:
         sources = range(deployment.topics.partitions)
-        return [(await _ledger_claim(deployment, source)).position for source in sources]
+        return [progress_in(await ledger_rows(deployment, source)).position for source in sources]
 
     return asyncio.run(read())

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ from tests.deploy.processes import wait_until
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 
 DEFECT_SECONDS = 15.0
+BEHIND_SECONDS = 10.0
 CUT_SECONDS = 400.0
 
 
@@ -65,22 +66,36 @@ def zombie(stage: Stage) -> None:
     worker.signal(signal.SIGCONT)
 
 
-#: One lost checkpoint after the other: what is on its way at that moment shows whether there is a gate.
 failures = repeated(turns.fail_checkpoint, 0.3, 1.0, enough=2.0)
+#: Half a second of records is on its way whenever a ledger is opened: without a gate, they count there.
+BEHIND = ("--late", "0.5")
 
 
 @pytest.mark.parametrize(
-    ("defect", "act"),
+    ("defect", "act", "options"),
     [
-        ("no-fencing", zombie),
-        ("no-gate", failures),
-        ("no-rewind", failures),
+        ("no-fencing", zombie, ()),
+        ("no-gate", failures, BEHIND),
+        ("no-rewind", failures, ()),
     ],
 )
 def test_a_worker_without_one_of_the_three_is_found(
-    chaos_broker: ChaosBroker, tmp_path: Path, defect: str, act: Callable[[Stage], None]
+    chaos_broker: ChaosBroker,
+    tmp_path: Path,
+    defect: str,
+    act: Callable[[Stage], None],
+    options: Sequence[str],
 ) -> None:
     """Fencing, the gate and the rewind switched off, one at a time, under the fault that needs it."""
-    order = Order("mixed", 1, DEFECT_SECONDS, options=("--defect", defect), replay=False)
+    order = Order("mixed", 1, DEFECT_SECONDS, options=("--defect", defect, *options), replay=False)
     verdict, _ = run(order, chaos_broker, tmp_path, Fault(act))
     assert verdict.difference > 0, verdict.tell()
+
+
+def test_a_worker_that_is_behind_counts_exactly_with_the_gate(
+    chaos_broker: ChaosBroker, tmp_path: Path
+) -> None:
+    """What the gateless one fails at is no fault of the delay."""
+    order = Order("mixed", 1, BEHIND_SECONDS, options=BEHIND, replay=False)
+    verdict, story = run(order, chaos_broker, tmp_path, Fault(failures))
+    assert verdict.exact, f"{verdict.tell()}\n{story}"

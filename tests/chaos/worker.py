@@ -1,13 +1,15 @@
 """A worker under test: `deniable aggregate` with fault points, and perhaps a defect or a wrong clock.
 
-python -m tests.chaos.worker [--defect NAME] [--clock SECONDS] FOLDER aggregate [OPTION ...]
+python -m tests.chaos.worker [--defect NAME] [--clock SECONDS] [--late SECONDS] FOLDER aggregate [OPTION ...]
 """
 
 import argparse
+import asyncio
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tests.chaos.defects import DEFECTS
 
@@ -22,10 +24,23 @@ def shift_clock(seconds: float) -> None:
     time.time_ns = shifted(time.time_ns, int(seconds * 1_000_000_000))  # type: ignore[assignment]
 
 
+def deliver_late(seconds: float) -> None:
+    """Let every record reach the gate so long after Faust delivered it, as in a worker that is behind."""
+    from aggregator.owners import Owners
+
+    offer = Owners.offer
+
+    def offer_later(self: Owners, *record: Any) -> None:
+        asyncio.get_running_loop().call_later(seconds, offer, self, *record)
+
+    Owners.offer = offer_later  # type: ignore[method-assign]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--defect", choices=sorted(DEFECTS))
     parser.add_argument("--clock", type=float, default=0.0)
+    parser.add_argument("--late", type=float, default=0.0)
     parser.add_argument("folder", type=Path)
     parser.add_argument("command", nargs=argparse.REMAINDER)
     given = parser.parse_args()
@@ -34,6 +49,8 @@ def main() -> None:
     from tests.chaos import fault_points
 
     fault_points.install(fault_points.Orders(given.folder))
+    if given.late:
+        deliver_late(given.late)
     if given.defect:
         DEFECTS[given.defect]()
     sys.argv = ["deniable", *given.command]

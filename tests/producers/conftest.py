@@ -1,5 +1,8 @@
 """Producers with a stand-in for Kafka, that are closed at the end."""
 
+import sys
+import threading
+
 import pytest
 from fake_kafka import FakeKafka
 from questions import FREE
@@ -42,3 +45,12 @@ def make(kafka, tmp_path):
     kafka.acknowledge()
     for each in made:
         each.close()
+
+
+@pytest.fixture
+def one_dies(monkeypatch):
+    """The interpreter is told of the death last of all: a test must not end before."""
+    told = threading.Event()
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: told.set())
+    yield
+    assert told.wait(10)

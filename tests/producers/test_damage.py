@@ -1,15 +1,12 @@
-"""What is damaged in the store, and what fails at the last moment, costs nothing else."""
+"""What is damaged in the store costs nothing else."""
 
 import sqlite3
-import time
 
 import pytest
 from questions import FREE
 
 from producers.connection import DeliveryError
 from producers.counters import Receipt
-from producers.outbox import Outbox
-from producers.store import BusyError, StoreError
 
 NAME = FREE[0].collection.name
 VALUE = FREE[0].collection.values[0] if FREE[0].collection.values else 1
@@ -38,30 +35,3 @@ def test_a_damaged_buffer_holds_up_no_producer(make, kafka, tmp_path, caplog):
     assert second.counters().acknowledged == {NAME: 1}
     with pytest.raises(DeliveryError, match=r"a record of the store is damaged"):
         second.close()
-
-
-@pytest.mark.parametrize("error", [StoreError, BusyError])
-def test_what_fails_last_undoes_the_round_whole(make, kafka, monkeypatch, error):
-    """The store is asked for nothing after the commit: no report may be dropped, or kept twice, by that."""
-    target = make()
-    depth, left = Outbox.depth, [1]
-
-    def failing(self, now):
-        if left:
-            left.pop()
-            raise error("the disk")
-        return depth(self, now)
-
-    monkeypatch.setattr(Outbox, "depth", failing)
-    target.report(NAME, VALUE, None)
-    deadline = time.monotonic() + 10
-    while left and time.monotonic() < deadline:
-        time.sleep(0.01)
-    try:
-        target.flush()
-    except DeliveryError:
-        assert error is StoreError
-    counters = target.counters()
-    told = sum(counters.stored.values()), sum(counters.dropped.values())
-    assert told in ([(1, 0)] if error is BusyError else [(0, 1), (1, 0)])
-    assert sum(counters.acknowledged.values()) == told[0]

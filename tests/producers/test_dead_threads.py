@@ -1,7 +1,6 @@
 """A thread of a producer that dies, or does not end, is told of at once, to all who depend on it."""
 
 import _thread
-import sys
 import threading
 import time
 
@@ -14,15 +13,6 @@ from producers.dispatch import Dispatch
 from producers.rounds import Rounds
 
 CANARY = "canary-7391"
-
-
-@pytest.fixture
-def one_dies(monkeypatch):
-    """The interpreter is told of the death last of all: a test must not end before."""
-    told = threading.Event()
-    monkeypatch.setattr(sys, "unraisablehook", lambda _: told.set())
-    yield
-    assert told.wait(10)
 
 
 @pytest.mark.usefixtures("one_dies")

@@ -280,6 +280,25 @@ def test_a_store_that_another_process_holds_leaves_all_as_it_was(make, tmp_path)
     assert sent(made.hand) == [list(range(7))]
 
 
+def test_a_store_that_is_busy_at_the_last_question_leaves_all_as_it_was(make, monkeypatch):
+    """After the commit nothing is asked any more: what was kept would be kept again."""
+    made, given, seal = make(), reports(list(range(7))), Seal()
+    made.rounds.run([], [], ticking=True)
+    depth = Outbox.depth
+
+    def busy(self, now):
+        raise BusyError("another process holds it")
+
+    monkeypatch.setattr(Outbox, "depth", busy)
+    with pytest.raises(BusyError):
+        made.rounds.run([given], [seal], ticking=True)
+    assert (given.done.is_open, seal.done.is_open, made.hand.parcels) == (False, False, [])
+    monkeypatch.setattr(Outbox, "depth", depth)
+    made.rounds.run([given], [seal], ticking=True)
+    assert given.ticket.receipt == Receipt(stored=7)
+    assert sent(made.hand) == [list(range(7))]
+
+
 def test_a_limit_that_must_be_found_leaves_all_as_it_was(make, tmp_path):
     """After a change of parameters, for the first client that has carried something."""
     budget = Budget(8.0, 1e-6, 86_400)

@@ -1,6 +1,5 @@
 """The thread that stores: its ticks, its end, and its standing still for a fork."""
 
-import sys
 import threading
 import time
 from pathlib import Path
@@ -120,15 +119,6 @@ def test_while_a_limit_is_found_the_store_is_closed_and_forks_do_not_wait(keeper
     assert submission.ticket.done.wait(10)
     assert submission.ticket.receipt == Receipt(stored=1)
     assert "producer.sqlite" in before - files
-
-
-@pytest.fixture
-def one_dies(monkeypatch):
-    """The interpreter is told of the death last of all: a test must not end before."""
-    told = threading.Event()
-    monkeypatch.setattr(sys, "unraisablehook", lambda _: told.set())
-    yield
-    assert told.wait(10)
 
 
 @pytest.mark.usefixtures("one_dies")
