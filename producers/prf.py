@@ -9,13 +9,12 @@ itself is taken for a random permutation: 2^40 messages of 4 blocks leave 2^-46.
 from collections.abc import Sequence
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
+from producers import aes
+from producers.aes import BLOCK_BYTES, KEY_BYTES
 from producers.secret import Secret
 
-KEY_BYTES = 16
-BLOCK_BYTES = 16
 LENGTH_BYTES = 8
 CHUNK_TEXTS = 2**13
 
@@ -38,11 +37,9 @@ def derive_key(secret: Secret, purpose: bytes, *context: str | int) -> bytes:
 
 def encrypt(key: bytes, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """AES of each block: uint64 (n, 2) to uint64 (n, 2), little-endian."""
-    # ECB is AES itself, block by block. It writes up to 15 bytes less than it must be given room for.
-    encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # noqa: S305
     plain = np.ascontiguousarray(blocks, "<u8").reshape(-1).view(np.uint8)
     sealed = np.empty(plain.size + BLOCK_BYTES - 1, np.uint8)
-    encryptor.update_into(plain.data, sealed.data)
+    aes.blockwise(key).update_into(plain.data, sealed.data)
     return sealed[: plain.size].view("<u8").reshape(blocks.shape)
 
 
@@ -68,8 +65,7 @@ def mac(key: bytes, blocks: Sequence[NDArray[np.uint64]] | NDArray[np.uint64]) -
 
 def _mac_of_few(key: bytes, messages: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Compute `mac` of messages, uint64 (n, m, 2), by a call for each, which is faster when they are long."""
-    cipher = Cipher(algorithms.AES(key), modes.CBC(bytes(BLOCK_BYTES)))
-    tags = [cipher.encryptor().update(message.tobytes())[-BLOCK_BYTES:] for message in messages]
+    tags = [aes.chained(key).update(message.tobytes())[-BLOCK_BYTES:] for message in messages]
     return np.frombuffer(b"".join(tags), "<u8").reshape(-1, 2)
 
 

@@ -5,10 +5,10 @@ from typing import Protocol
 from weakref import WeakSet
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-KEY_BYTES = 16
+from producers import aes
+
 BYTES_PER_KEY = 2**30
 
 
@@ -36,8 +36,7 @@ class _Key:
     """One key's keystream, for one draw at a time, and how many bytes it may still make."""
 
     def __init__(self) -> None:
-        key = algorithms.AES(os.urandom(KEY_BYTES))
-        self.encryptor = Cipher(key, modes.CTR(bytes(16))).encryptor()
+        self.encryptor = aes.counter(os.urandom(aes.KEY_BYTES))
         self.left = BYTES_PER_KEY
 
 

@@ -7,11 +7,11 @@ from estimators.bloom import bloom_rows
 from estimators.collection import Collection
 from estimators.rappor import Rappor
 from estimators.rappor_hot import HotRappor
+from producers.aes import BLOCK_BYTES
 from producers.batch import Batch, Responses, chunks
 from producers.buckets import UNKNOWN, Buckets
 from producers.inputs import clients_of, text_sets, texts
 from producers.memory import Blocks, Memory
-from producers.prf import BLOCK_BYTES
 from producers.randomizers import at_most, instantaneous, permanent
 from producers.randomness import Words
 from producers.secret import Secret

@@ -209,6 +209,47 @@ def test_a_total_loses_nothing_to_other_threads():
     assert total.value == 40_000
 
 
+FIRST_DRAWS = """
+import os, signal, sys
+import numpy as np
+from producers import prf
+from producers.randomness import Keystream
+
+blocks = [np.zeros((2, 2), np.uint64)] * 3
+draws = (lambda: Keystream().words64(1)), (lambda: prf.mac(bytes(16), blocks)), (
+    lambda: prf.mac(bytes(16), blocks[:1]))
+draw, steps = draws[int(sys.argv[1])], 0
+
+def trace(frame, event, _):
+    global steps
+    frame.f_trace_opcodes = True
+    if event == "opcode":
+        steps += 1
+        if not os.fork():
+            signal.alarm(10)
+            draw()
+            os._exit(0)
+        assert os.wait()[1] == 0, steps
+    return trace
+
+sys.settrace(trace)
+draw()
+sys.settrace(None)
+assert steps > 50
+"""
+
+
+@pytest.mark.parametrize("what", ["counter", "chained", "blockwise"])
+def test_a_handler_may_interrupt_the_first_draw_of_a_process(what):
+    """A library that looks something up on first use lets nobody else in meanwhile.
+
+    At every step of the first draw a child goes on with another draw, as a handler would.
+    """
+    which = str(["counter", "chained", "blockwise"].index(what))
+    run = subprocess.run([sys.executable, "-c", FIRST_DRAWS, which], timeout=60, check=False)
+    assert run.returncode == 0
+
+
 SCRIPT = """
 import pathlib, random, signal, sys, time
 sys.path.insert(0, sys.argv[2])
