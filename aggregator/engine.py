@@ -12,6 +12,7 @@ from aggregator.owners import Owners
 from aggregator.topics import Topics
 
 BUFFERED_EVENTS = 256  # packs are up to 1 MB each
+FETCH_BYTES = 2 * 2**20  # of a partition; half as much makes packs of 160 kB a third slower
 
 
 class Transport(driver.Transport):
@@ -26,8 +27,9 @@ class ExactApp(faust.App):
     owners: Owners
     topics_of_deployment: Topics
 
-    def _create_directories(self) -> None:
-        """Faust would make folders for its tables; a worker keeps nothing on disk."""
+    async def on_first_start(self) -> None:
+        """Make no folders for tables, as Faust would, and time no record for metrics that nobody reads."""
+        self.sensors.remove(self.monitor)
 
 
 def build_app(deployment: Deployment, owners: Owners) -> ExactApp:
@@ -50,6 +52,7 @@ def build_app(deployment: Deployment, owners: Owners) -> ExactApp:
         broker_session_timeout=10,
         broker_heartbeat_interval=1,
         broker_commit_interval=5,
+        consumer_max_fetch_size=FETCH_BYTES,
         consumer_auto_offset_reset="earliest",
         web_enabled=False,
     )
