@@ -17,7 +17,7 @@ from aggregator.acceptance import REASONS, Acceptance, Accepted, Rejection
 from aggregator.changes import Changes
 from aggregator.row_keys import Stored, Window
 from aggregator.tally import Tally, TallyKey, tallies_of
-from aggregator.terms import Terms, changed_terms, check_revision, untouched_window
+from aggregator.terms import Terms, changed_terms, check_raised, check_revision, untouched_window
 from aggregator.window_ids import WindowIds
 from estimators.collection import Collection
 
@@ -117,8 +117,9 @@ class Ledger:
         ------
         TermsError if the file does not go with the ledger.
         """
+        check_revision(self.revision, revision)
         changed = changed_terms(self.terms, collections, self.position, self.watermark_ms)
-        check_revision(self.revision, revision, changed)
+        check_raised(self.revision, revision, changed)
         for fingerprint, terms in changed.items():
             self._set_terms(fingerprint, terms)
         if revision != self.revision:

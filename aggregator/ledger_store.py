@@ -56,6 +56,7 @@ class LedgerStore:
         self.topics = topics
         self.partition = partition
         self.opened_ms = 0  # append time of the row that `open` wrote, unix milliseconds
+        self._end = 0  # of the partition, as far as this store wrote it
         self._producer: AIOKafkaProducer[bytes, bytes] | None = None
 
     async def open(self) -> list[Stored]:
@@ -116,7 +117,7 @@ class LedgerStore:
                 await asyncio.sleep(COORDINATOR_SECONDS)
 
     async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
-        """Send all records and the group's offset in one transaction.
+        """Send all records, the last one a row of `state`, and the group's offset in one transaction.
 
         Returns
         -------
@@ -155,7 +156,11 @@ class LedgerStore:
             await producer.send_offsets_to_transaction({source: position}, self.topics.group)
         results = await asyncio.gather(*sent)
         await producer.commit_transaction()
-        return int(results[-1].timestamp)
+        written = results[-1]
+        if written.offset < self._end:
+            raise KafkaError(f"{self.topics.state} was deleted and made again while this worker counted")
+        self._end = written.offset
+        return int(written.timestamp)
 
     async def _read_until(self, owner: bytes, nonce: bytes, patience: asyncio.Timeout) -> list[Stored]:
         clock = asyncio.get_running_loop().time

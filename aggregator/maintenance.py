@@ -78,7 +78,10 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
             ended[partition] = ledger.position
             await store.commit(moved(ledger, deployment.topics), ledger.position)
     if not ended and name in {collection.name for collection in deployment.collections.values()}:
-        raise MaintenanceError(f"the collection file holds '{name}': take it out first, and raise revision")
+        raise MaintenanceError(
+            f"the collection file holds '{name}', and no other of that name is counted; to end it, take it "
+            f"out first, and raise revision"
+        )
     if not ended:
         raise MaintenanceError(f"no collection '{name}' is counted")
     return ended

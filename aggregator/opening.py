@@ -62,8 +62,9 @@ def check_genesis(
     topics, value = deployment.topics, found.get(row_keys.SingleKey.GENESIS)
     if value is None and committed is not None:
         raise LedgerRefused(
-            f"partition {partition} of {topics.state} is empty, and the group {topics.group} has counted up "
-            f"to offset {committed}: it was deleted. {_begin_again(deployment)}"
+            f"partition {partition} of {topics.state} does not say which log it counts, and the group "
+            f"{topics.group} has counted up to offset {committed}: it was deleted. To count again what "
+            f"{topics.reports} still holds: stop all workers, then run deniable replay --rebuild"
         )
     if value is None:
         raise LedgerRefused(

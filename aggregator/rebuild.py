@@ -16,10 +16,13 @@ from aggregator.row_reader import read_rows
 from aggregator.stored_ledger import log_start, reader_of
 
 COMMIT_RECORDS = 10_000
+KEPT = {row_keys.SingleKey.GENESIS, row_keys.SingleKey.OWNER}
 
 
 async def rebuild(deployment: Deployment) -> dict[int, int]:
-    """Recount the log into the empty partitions of `state`; others are left alone.
+    """Recount the log into the partitions of `state` that are empty or were begun by nobody.
+
+    Others are left alone. What a worker has written that did not notice that its ledger was gone is deleted.
 
     Collections count under the terms of the file from the first record on. Windows that may lack records,
     where the log no longer begins at offset 0, get no final estimate. What is stored when this is interrupted
@@ -34,19 +37,19 @@ async def rebuild(deployment: Deployment) -> dict[int, int]:
     MaintenanceError if no partition is empty; KafkaError, also when a worker takes a ledger over meanwhile.
     """
     topics = deployment.topics
-    empty = [partition for partition in range(topics.partitions) if await _is_empty(deployment, partition)]
+    empty = [partition for partition in range(topics.partitions) if await _is_lost(deployment, partition)]
     if not empty:
         raise MaintenanceError(
-            f"no partition of {topics.state} is empty, so nothing is missing; to count all again, stop all "
-            f"workers, delete the topic {topics.state}, and run deniable topics create before this"
+            f"no ledger of {topics.state} is lost; to count all again, stop all workers, delete the topic "
+            f"{topics.state}, and run deniable topics create before this"
         )
     return {partition: await _rebuild(deployment, partition) for partition in empty}
 
 
-async def _is_empty(deployment: Deployment, partition: int) -> bool:
+async def _is_lost(deployment: Deployment, partition: int) -> bool:
     stored = await read_rows(deployment.bootstrap_servers, deployment.topics.state, partition)
-    kept = {row_keys.SingleKey.GENESIS, row_keys.SingleKey.OWNER}
-    return all(row_keys.decode_key(key) in kept for key in stored)
+    keys = {row_keys.decode_key(key) for key in stored}
+    return row_keys.SingleKey.GENESIS not in keys or keys <= KEPT
 
 
 async def _rebuild(deployment: Deployment, partition: int) -> int:
@@ -55,13 +58,14 @@ async def _rebuild(deployment: Deployment, partition: int) -> int:
     ledger = Ledger(partition, topics.partitions)
     store = LedgerStore(deployment.bootstrap_servers, topics, partition)
     try:
-        await store.open()
+        leftovers = [key for key, _ in await store.open() if key not in KEPT]
         if start:
             ledger.pass_over(start, append_ms or store.opened_ms)
         ledger.agree(deployment.collections, deployment.revision)
-        genesis = rows.encode_genesis(deployment.log)
-        key = row_keys.encode_key(row_keys.SingleKey.GENESIS)
-        begin = [Outgoing(topics.state, partition, key, genesis), *await _withdrawn(deployment, ledger)]
+        deleted = [(row_keys.encode_key(key), None) for key in leftovers]
+        genesis = row_keys.encode_key(row_keys.SingleKey.GENESIS), rows.encode_genesis(deployment.log)
+        begin = [Outgoing(topics.state, partition, *row) for row in (*deleted, genesis)]
+        begin += await _withdrawn(deployment, ledger)
         await store.commit(begin + moved(ledger, topics), ledger.position)
         return await _count(deployment, ledger, store)
     finally:

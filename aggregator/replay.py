@@ -92,7 +92,9 @@ async def _wait_until_at(deployment: Deployment, source: int, offset: int) -> No
     progress = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
     async with RowReader(deployment.bootstrap_servers, deployment.topics.state, source) as reader:
         async for record in reader.until(
-            lambda r: r.key == progress and rows.decode_progress(r.value or b"").position >= offset
+            lambda r: (
+                r.key == progress and r.value is not None and rows.decode_progress(r.value).position >= offset
+            )
         ):
             del record
 

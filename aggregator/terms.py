@@ -128,8 +128,8 @@ def changed_terms(
         if held.until is None and fingerprint not in collections:
             raise TermsError(
                 f"collection '{held.name}' (fingerprint {fingerprint:016x}) is counted, and the collection "
-                f"file lacks it or defines it differently; put it back as it was, or end it: deniable retire "
-                f"{held.name}"
+                f"file lacks it or defines it differently; put it back as it was, or end it: raise revision, "
+                f"then run deniable retire {held.name}"
             )
     changed = {}
     for fingerprint, collection in collections.items():
@@ -141,14 +141,13 @@ def changed_terms(
     return changed
 
 
-def check_revision(ledger: int, file: int, changed: Mapping[int, Terms]) -> None:
-    """Check that a file is not older than the one that a ledger was last opened with, nor a variant of it.
+def check_revision(ledger: int, file: int) -> None:
+    """Check that a file is not older than the one that a ledger was last opened with.
 
     Parameters
     ----------
     ledger : revision of that file; 0 if there was none.
     file : revision of this one.
-    changed : as `changed_terms` has it.
 
     Raises
     ------
@@ -159,6 +158,15 @@ def check_revision(ledger: int, file: int, changed: Mapping[int, Terms]) -> None
             f"revision of the collection file must be {ledger} or more, got {file}: a worker has counted "
             f"with a newer file already; start this one with that file"
         )
+
+
+def check_raised(ledger: int, file: int, changed: Mapping[int, Terms]) -> None:
+    """Check that a file that changes something is newer; parameters as of `check_revision`.
+
+    Raises
+    ------
+    TermsError.
+    """
     if changed and file == ledger:
         names = ", ".join(sorted({terms.name for terms in changed.values()}))
         raise TermsError(

@@ -59,8 +59,8 @@ def create(bootstrap_servers: str, topics: Topics, replication_factor: int) -> l
 
     Raises
     ------
-    TopicError when a present one does not fit, when `state` was deleted (it is made, and must be rebuilt),
-    or when the broker refuses.
+    TopicError when a present one does not fit or the broker refuses. That `state` was deleted, and is to be
+    rebuilt, is a finding of `check`.
     """
     with _admin(bootstrap_servers) as admin:
         wanted = {
@@ -77,12 +77,7 @@ def create(bootstrap_servers: str, topics: Topics, replication_factor: int) -> l
         if absent:
             _create(admin, {name: wanted[name] for name in absent})
         _refuse(_findings(admin, plan(topics)))
-        made = topics.reports in absent
-        if not genesis.begin(admin, bootstrap_servers, topics, reports_made=made):
-            raise TopicError(
-                f"topic {topics.state} is empty, and {topics.group} has counted {topics.reports} before: to "
-                f"count again what that holds, stop all workers and run deniable replay --rebuild"
-            )
+        genesis.begin(admin, bootstrap_servers, topics, reports_made=topics.reports in absent)
     return absent
 
 
@@ -99,7 +94,7 @@ def _create(admin: KafkaAdminClient, wanted: Mapping[str, object]) -> None:
 def check(bootstrap_servers: str, topics: Topics) -> list[str]:
     """What is wrong with the topics, one sentence each with its remedy; empty when all fit."""
     with _admin(bootstrap_servers) as admin:
-        return _findings(admin, plan(topics))
+        return _findings(admin, plan(topics)) or genesis.findings(admin, bootstrap_servers, topics)
 
 
 def require(bootstrap_servers: str, topics: Topics) -> Genesis:

@@ -32,7 +32,10 @@ def create(config: Path, bootstrap_servers: str | None, partitions: int | None) 
     made = topic_setup.create(loaded.kafka.bootstrap_servers, wanted, loaded.kafka.replication_factor)
     for name in made:
         click.echo(name)
-    click.echo(f"{len(made)} topics made" if made else "all topics were there already", err=True)
+    few = "1 topic" if len(made) == 1 else f"{len(made)} topics"
+    click.echo(f"{few} made" if made else "all topics were there already", err=True)
+    for finding in topic_setup.check(loaded.kafka.bootstrap_servers, wanted):
+        click.echo(f"not ready: {finding}", err=True)
     if wanted != loaded.topics:
         click.echo(
             f"they have {wanted.partitions} partitions, and {config} says {loaded.topics.partitions}: "
@@ -50,5 +53,7 @@ def check_topics(config: Path, bootstrap_servers: str | None) -> None:
     Example: deniable topics check
     """
     loaded = load(config, bootstrap_servers)
-    topic_setup.require(loaded.kafka.bootstrap_servers, loaded.topics)
+    findings = topic_setup.check(loaded.kafka.bootstrap_servers, loaded.topics)
+    if findings:
+        raise topic_setup.TopicError("\n".join(findings))
     click.echo("all topics fit")

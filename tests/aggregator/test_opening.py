@@ -55,8 +55,9 @@ def test_a_state_that_was_never_set_up_is_refused() -> None:
 
 def test_a_state_that_was_deleted_is_refused() -> None:
     assert opening(committed=9) == (
-        "partition 2 of test-state is empty, and the group test-aggregator has counted up to offset 9: it "
-        f"was deleted. {AGAIN}"
+        "partition 2 of test-state does not say which log it counts, and the group test-aggregator has "
+        "counted up to offset 9: it was deleted. To count again what test-reports still holds: stop all "
+        "workers, then run deniable replay --rebuild"
     )
 
 

@@ -141,13 +141,14 @@ def test_a_file_that_lacks_what_is_counted_is_refused() -> None:
         reopened(new_ledger(), ONLY_FRUIT, 2)
     assert str(caught.value) == (
         f"collection 'place' (fingerprint {PLACE.fingerprint:016x}) is counted, and the collection file "
-        "lacks it or defines it differently; put it back as it was, or end it: deniable retire place"
+        "lacks it or defines it differently; put it back as it was, or end it: raise revision, "
+        "then run deniable retire place"
     )
 
 
 def test_an_older_file_is_refused() -> None:
     with pytest.raises(TermsError) as caught:
-        check_revision(3, 2, {})
+        check_revision(3, 2)
     assert str(caught.value) == (
         "revision of the collection file must be 3 or more, got 2: a worker has counted with a newer file "
         "already; start this one with that file"

@@ -66,16 +66,37 @@ def edit(deployment: Deployment, *replacements: tuple[str, str]) -> None:
 def test_a_deleted_state_is_rebuilt_from_the_log(deployment: Deployment) -> None:
     delete(deployment, "state")
     again = deployment.run("topics", "create")
-    assert (again.returncode, again.stdout) == (1, "")
-    assert "has counted" in again.stderr
-    assert "replay --rebuild" in again.stderr
+    assert (again.returncode, again.stdout) == (0, f"{deployment.prefix}state\n")
+    assert "1 topic made\nnot ready: topic" in again.stderr
+    assert "then run deniable replay --rebuild" in again.stderr
+    checked = deployment.run("topics", "check")
+    assert checked.returncode == 1
+    assert "then run deniable replay --rebuild" in checked.stderr
     assert "it was deleted. To count again" in refusal(deployment)
     said = compare(deployment, "--rebuild")
     assert "records counted again" in said
     once_more = deployment.run("replay", "--rebuild")
     assert once_more.returncode == 1
-    assert "no partition of" in once_more.stderr
+    assert "no ledger of" in once_more.stderr
     with deployment.running("second.log", "aggregate", "--web-port", "0"):
+        send(deployment)
+        compare(deployment)
+
+
+def test_a_worker_that_loses_its_ledgers_says_so_and_what_it_wrote_since_is_not_kept(
+    deployment: Deployment,
+) -> None:
+    with deployment.running("second.log", "aggregate", "--web-port", "0") as worker:
+        send(deployment)
+        compare(deployment)
+        delete(deployment, "state")
+        assert deployment.run("topics", "create").returncode == 0
+        send(deployment)
+        assert worker.wait(90) == 1
+    assert "it was deleted. To count again" in (deployment.folder / "second.log").read_text()
+    assert deployment.run("topics", "check").returncode == 1
+    assert "records counted again" in compare(deployment, "--rebuild")
+    with deployment.running("third.log", "aggregate", "--web-port", "0"):
         send(deployment)
         compare(deployment)
 
@@ -94,7 +115,7 @@ def test_a_collection_ends_by_command_alone(deployment: Deployment) -> None:
     edit(deployment, ("revision: 1", "revision: 2"), ("epsilon: 2.0", "epsilon: 3.0"))
     kept = deployment.run("retire", "carrier")
     assert kept.returncode == 1
-    assert "the collection file holds 'carrier': take it out first" in kept.stderr
+    assert "to end it, take it out first" in kept.stderr
     edit(deployment, ("epsilon: 3.0", "epsilon: 2.0"))
     assert "deniable retire carrier" in refusal(deployment)
     retired = deployment.run("retire", "carrier")
