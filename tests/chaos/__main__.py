@@ -14,7 +14,7 @@ from deploy.signals import end_in_good_order
 from tests.chaos.broker import ChaosBroker
 from tests.chaos.faults import FAULTS
 from tests.chaos.report import Report, table
-from tests.chaos.run import PACKS_PER_SECOND, SECONDS, Order, RunError, run
+from tests.chaos.run import Order, RunError, run
 from tests.chaos.workers import ROOT
 
 RESULTS = ROOT / "bench" / "results" / "chaos.json"
@@ -25,19 +25,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make chaos", description="Workers under faults on a real Kafka.")
     parser.add_argument("--fault", action="append", choices=sorted(FAULTS), help="only this one; repeatable")
     parser.add_argument("--seed", action="append", type=int, help="only this one; repeatable")
-    parser.add_argument("--seeds", type=int, default=5, help="seeds 1 to this one")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="for which the load sends")
-    parser.add_argument("--rate", type=int, default=PACKS_PER_SECOND, help="packs a second")
+    parser.add_argument("--seeds", type=int, default=5, help="seeds 1 to this one, where there are so many")
+    parser.add_argument("--seconds", type=float, help="for which the load sends; each fault has its own")
+    parser.add_argument("--rate", type=int, help="packs a second; each fault has its own")
     parser.add_argument("--again", action="store_true", help="also runs that the results hold already")
     parser.add_argument("--results", type=Path, default=RESULTS, help="JSON file of the results")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, end_in_good_order)
     report = Report(given.results)
-    seeds = given.seed or range(1, given.seeds + 1)
     orders = [
-        Order(fault, seed, given.seconds, given.rate)
-        for seed in seeds
-        for fault in given.fault or [name for name in FAULTS if name != "mixed"]
+        Order(name, seed, given.seconds or fault.seconds, given.rate or fault.packs_per_second)
+        for seed in given.seed or range(1, given.seeds + 1)
+        for name, fault in FAULTS.items()
+        if (name in given.fault if given.fault else name != "mixed") and seed <= fault.seeds
     ]
     wanted = [order for order in orders if given.again or not report.has(order)]
     failed = sum(not _run(order, report, f"{n}/{len(wanted)}") for n, order in enumerate(wanted, 1))

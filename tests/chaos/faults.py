@@ -1,6 +1,7 @@
 """The faults by name. Each goes on until the load ends; one seed decides moments, order and victims."""
 
 import signal
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -12,15 +13,30 @@ from tests.deploy.processes import wait_until
 
 Act = Callable[[Stage], None]
 
+AWAY_SECONDS = 300.0
+
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault, how many workers it begins with, and what the load adds to it."""
+    """A fault and its runs.
+
+    Parameters
+    ----------
+    act : what happens.
+    workers : how many it begins with.
+    malformed, stranger : what the load adds to it.
+    seconds : for which the load sends.
+    packs_per_second : of the load.
+    seeds : how many seeds it has.
+    """
 
     act: Act
     workers: int = 2
     malformed: float = 0.0
     stranger: bool = False
+    seconds: float = 60.0
+    packs_per_second: int = 2000
+    seeds: int = 5
 
 
 def repeated(turn: Act, least: float, most: float, enough: float = 6.0) -> Act:
@@ -70,6 +86,20 @@ def all_at_once(stage: Stage) -> None:
         stage.workers.keep_running(2)
 
 
+def away(stage: Stage) -> None:
+    """A broker that is gone for long, or reachable and silent; all workers are the same afterwards."""
+    stage.rest(15, 20)
+    if stage.seed % 2:
+        stage.broker.kill()
+    else:
+        stage.broker.pause()
+    time.sleep(AWAY_SECONDS)
+    if stage.seed % 2:
+        stage.broker.start()
+    else:
+        stage.broker.resume()
+
+
 def mixed(stage: Stage) -> None:
     """The most telling ones in an order of the seed: what the tests run."""
     for turn in stage.chance.sample(TELLING, len(TELLING)):
@@ -104,6 +134,7 @@ FAULTS: Mapping[str, Fault] = {
     "scale-1-3-1": Fault(repeated(turns.scale, 0, 1), workers=1),
     "broker-kill-9": Fault(repeated(turns.kill_broker, 5, 15, enough=12)),
     "broker-pause": Fault(repeated(turns.pause_broker, 3, 9, enough=turns.BROKER_PAUSE_SECONDS)),
+    "broker-away-5-min": Fault(away, seconds=360.0, packs_per_second=200, seeds=2),
     "resent": Fault(RESTARTS),
     "stranger": Fault(RESTARTS, stranger=True),
     "malformed-5": Fault(RESTARTS, malformed=0.05),

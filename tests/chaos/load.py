@@ -19,6 +19,7 @@ LATER_SECONDS = 20.0  # after which a third of the resent ones comes
 OVERSIZED_SHARE = 0.0002
 LONG_WINDOW_SECONDS = 600  # a pack for such a window is in time whatever happens in a run
 FLUSH_SECONDS = 120.0
+DELIVERY_MILLISECONDS = 600_000  # a broker may be away for minutes
 
 
 class Load(threading.Thread):
@@ -59,6 +60,7 @@ class Load(threading.Thread):
                 acks="all",
                 enable_idempotence=True,
                 linger_ms=10,
+                delivery_timeout_ms=DELIVERY_MILLISECONDS,
             )
             try:
                 self._send_steadily(kafka)

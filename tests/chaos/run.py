@@ -29,8 +29,6 @@ from tests.chaos.verdict import Verdict
 from tests.chaos.workers import ROOT, Workers
 from tests.deploy.processes import wait_until
 
-PACKS_PER_SECOND = 2000
-SECONDS = 60.0
 DRAIN_SECONDS = 120.0
 REPLAY_SECONDS = 180.0
 
@@ -55,8 +53,8 @@ class Order:
 
     fault: str
     seed: int
-    seconds: float = SECONDS
-    packs_per_second: int = PACKS_PER_SECOND
+    seconds: float = 60.0
+    packs_per_second: int = 2000
     options: Sequence[str] = ()
     replay: bool = True
 
