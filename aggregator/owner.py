@@ -78,6 +78,7 @@ class Owner:
         self._watched_position = 0
         self._advanced_at = 0.0
         self._stands_still = False
+        self._told = ""  # why the ledger was lost, until it is open again: minutes without Kafka are one line
 
     def offer(self, offset: int, append_ms: int, record: bytes) -> None:
         """Count a delivered record if it is the next one; ignore it otherwise."""
@@ -109,7 +110,9 @@ class Owner:
         silent = isinstance(error, TimeoutError | KafkaConnectionError)
         reason = "Kafka does not answer" if silent else str(error) or type(error).__name__
         self.not_ready = f"partition {self.partition}: {reason}; opening the ledger again"
-        log.warning("ledger lost", partition=self.partition, error=repr(error))
+        if reason != self._told:
+            log.warning("ledger lost", partition=self.partition, error=repr(error))
+            self._told = reason
         self.metrics.resyncs.inc()
 
     async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
@@ -129,6 +132,7 @@ class Owner:
         self._ledger = ledger
         await self.flow.rewind(self.partition, ledger.position)
         log.info("ledger open", partition=self.partition, position=ledger.position)
+        self._told = ""
         self.not_ready = None
         reader = RowReader(self.deployment.bootstrap_servers, topics.counts, self.partition)
         async with asyncio.TaskGroup() as tasks:

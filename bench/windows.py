@@ -1,0 +1,125 @@
+"""Whether memory and `state` stay flat while windows come and go.
+
+    python -m bench.windows
+
+A hundred collections with windows of a second, kept for a minute; a pack in each. `state` is compacted all
+the time, so that what it holds is what is alive, and what is on disk follows.
+"""
+
+import asyncio
+import os
+import re
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from aggregator.row_reader import read_rows
+from deploy.broker import Broker
+from deploy.children import Child, spawn, stop
+from deploy.collection_file import Configuration, load
+from deploy.topic_setup import create
+from producers import wire
+
+COLLECTIONS = 100
+HEAD = 'revision: 1\nkafka: {{bootstrap_servers: "{servers}", topic_prefix: "bench-"}}\ncollections:\n'
+ENTRY = (
+    "  - {{name: c{number}, mechanism: k-rr, size: 100, other: false, epsilon: 2.0, window_seconds: 1,\n"
+    "     grace_seconds: 1, retention_seconds: 60, minimum_reports: 1, budget: none}}\n"
+)
+COMPACTED = {"segment.ms": "2000", "min.cleanable.dirty.ratio": "0.01", "max.compaction.lag.ms": "2000"}
+SECONDS = 240
+SAMPLE_SECONDS = 30
+REPORTS = 20
+
+
+class Sample(NamedTuple):
+    """What there is after so many windows."""
+
+    windows: int
+    memory_mib: float
+    rows: int
+    bytes_on_disk: int
+
+
+class Sender(threading.Thread):
+    """Sends a pack to every collection each second, until `stopped`; `windows` have begun."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        super().__init__(daemon=True)
+        self.configuration = configuration
+        self.stopped = threading.Event()
+        self.windows = 0
+
+    def run(self) -> None:
+        """Send."""
+        kafka = self.configuration.kafka
+        with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+            last = int(time.time())
+            while not self.stopped.wait(0.05):
+                if int(time.time()) > last:
+                    last += 1
+                    self._send(producer, last)
+
+    def _send(self, producer: KafkaProducer, window_start: int) -> None:
+        kafka, topics = self.configuration.kafka, self.configuration.topics
+        for collection in self.configuration.collections:
+            number, pack_id = wire.mechanism_number(collection.mechanism), os.urandom(wire.PACK_ID_BYTES)
+            payload = bytes(byte % 100 for byte in os.urandom(REPORTS))
+            pack = wire.Pack(
+                number, 0, collection.fingerprint, window_start, REPORTS, collection.width, pack_id, payload
+            )
+            partition = wire.partition_of(pack_id, kafka.partitions)
+            producer.send(topics.reports, wire.encode(pack), partition=partition)
+            self.windows += 1
+
+
+def sample(configuration: Configuration, sender: Sender, worker: Child) -> Sample:
+    """Look at the worker and at `state`."""
+    status = Path(f"/proc/{worker.pid}/status").read_text()
+    memory = re.search(r"VmRSS:\s+(\d+) kB", status)
+    servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
+    rows = sum(len(asyncio.run(read_rows(servers, topics.state, p))) for p in range(topics.partitions))
+    with KafkaAdminClient(bootstrap_servers=servers) as admin:
+        (found,) = admin.describe_log_dirs([topics.state])
+    folders = [topic for folder in found["log_dirs"] for topic in folder["topics"]]
+    size = sum(partition["partition_size"] for topic in folders for partition in topic["partitions"])
+    return Sample(sender.windows, int(memory[1]) / 1024 if memory else 0.0, rows, size)
+
+
+@click.command()
+def main() -> None:
+    """Follow a worker through some 24,000 windows, and print a table."""
+    click.echo("windows begun | worker MiB | live rows of state | state on disk, MiB")
+    with tempfile.TemporaryDirectory() as name, Broker() as broker:
+        file = Path(name, "deniable.yaml")
+        text = HEAD.format(servers=broker.bootstrap_servers)
+        file.write_text(text + "".join(ENTRY.format(number=each) for each in range(COLLECTIONS)))
+        configuration = load(file, environment={})
+        create(broker.bootstrap_servers, configuration.topics, 1)
+        with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+            for topic in (configuration.topics.state, configuration.topics.counts):
+                admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=COMPACTED)])
+        command = [sys.executable, "-m", "deploy", "aggregate", "--config", str(file), "--web-port", "0"]
+        worker, sender = spawn(command, Path(name, "worker.log")), Sender(configuration)
+        try:
+            sender.start()
+            for _ in range(SECONDS // SAMPLE_SECONDS):
+                time.sleep(SAMPLE_SECONDS)
+                found = sample(configuration, sender, worker)
+                size = found.bytes_on_disk / 2**20
+                click.echo(f"{found.windows:,} | {found.memory_mib:.0f} | {found.rows:,} | {size:.1f}")
+        finally:
+            sender.stopped.set()
+            sender.join()
+            stop([worker])
+
+
+if __name__ == "__main__":
+    main()
