@@ -15,7 +15,8 @@ from deploy import genesis
 from deploy.addresses import probe
 
 RECORD_BYTES = 1_048_588  # Kafka's own default; packs and rows stay below it
-WEEK_MILLISECONDS = 7 * 86_400_000
+DAY_MILLISECONDS = 86_400_000
+WEEK_MILLISECONDS = 7 * DAY_MILLISECONDS
 METADATA_SECONDS = 10.0
 
 
@@ -37,9 +38,17 @@ def plan(topics: Topics) -> list[TopicPlan]:
 
     `reports` carries the log's own append time, so that lateness is decided by the log and a replay decides
     the same. So does `state`: an idle partition learns the time from it.
+
+    Deletions stay for as long as brokers remember a producer (producer.id.expiration.ms): a transaction's
+    marker that is emptied before that stays in the log as its producer's last, and aiokafka cannot read it.
     """
     log_time = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": str(RECORD_BYTES)}
-    compacted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "segment.ms": "600000"}
+    compacted = {
+        "cleanup.policy": "compact",
+        "delete.retention.ms": str(DAY_MILLISECONDS),
+        "min.cleanable.dirty.ratio": "0.1",
+        "segment.ms": "600000",
+    }
     kept = {"cleanup.policy": "delete", "retention.ms": str(WEEK_MILLISECONDS)}
     return [
         TopicPlan(topics.reports, topics.partitions, {**kept, **log_time}),
