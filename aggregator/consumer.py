@@ -14,7 +14,7 @@ from faust.types import TP
 
 from aggregator.chain import BrokenChain, Chain
 from aggregator.ledger_store import STORE_ERRORS
-from aggregator.owner import RecordsLost
+from aggregator.loss import RecordsLost
 
 if TYPE_CHECKING:
     from aggregator.engine import ExactApp

@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import Protocol
 
 import structlog
-from aiokafka.errors import KafkaConnectionError
 
 from aggregator import row_keys, rows
 from aggregator.chain import Chain
@@ -20,6 +19,7 @@ from aggregator.deployment import Deployment
 from aggregator.estimator import Estimator
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import STORE_ERRORS, LedgerStore
+from aggregator.loss import RecordsLost, why
 from aggregator.metrics import WorkerMetrics
 from aggregator.opening import check_partition, log_was_cut, restored
 from aggregator.outcomes import Outcomes
@@ -34,17 +34,6 @@ RETRY_SECONDS = 1.0
 CLOCK_SKEW_MILLISECONDS = 5000  # how far brokers' clocks may differ before an idle partition counts as closed
 
 log = structlog.get_logger()
-
-
-class RecordsLost(Exception):
-    """Retention has deleted records that were never counted; no final estimate may be made any more."""
-
-    def __init__(self, partition: int, position: int, start: int) -> None:
-        super().__init__(
-            f"partition {partition} of the reports topic now starts at offset {start}, but {position} is the "
-            f"next to count: {start - position} offsets were deleted uncounted; raise the topic's retention; "
-            f"to go on without them, run deniable replay --accept-loss"
-        )
 
 
 class Flow(Protocol):
@@ -107,11 +96,10 @@ class Owner:
                 await asyncio.sleep(RETRY_SECONDS)
 
     def _lost(self, error: BaseException) -> None:
-        silent = isinstance(error, TimeoutError | KafkaConnectionError)
-        reason = "Kafka does not answer" if silent else str(error) or type(error).__name__
+        reason = why(error)
         self.not_ready = f"partition {self.partition}: {reason}; opening the ledger again"
         if reason != self._told:
-            log.warning("ledger lost", partition=self.partition, error=repr(error))
+            log.warning("ledger lost", partition=self.partition, reason=reason, error=repr(error))
             self._told = reason
         self.metrics.resyncs.inc()
 

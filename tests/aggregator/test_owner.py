@@ -5,16 +5,18 @@ import time
 from collections.abc import Callable, Iterable
 
 import pytest
-from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.errors import KafkaConnectionError, KafkaError, UnknownTopicOrPartitionError
 from builders import COLLECTIONS, DEPLOYMENT, FRUIT, GENESIS, T0, TOPICS, MemoryLog, progress_row, record_of
+from structlog.testing import capture_logs
 
 from aggregator import estimator as estimator_module
 from aggregator import owner as owner_module
 from aggregator import row_keys, rows
 from aggregator.chain import Chain
 from aggregator.ledger_store import LedgerStore, Outgoing
+from aggregator.loss import RecordsLost
 from aggregator.metrics import WorkerMetrics
-from aggregator.owner import CLOCK_SKEW_MILLISECONDS, Owner, RecordsLost
+from aggregator.owner import CLOCK_SKEW_MILLISECONDS, Owner
 from aggregator.owners import Owners
 from aggregator.row_reader import fold
 from aggregator.topics import Topics
@@ -317,6 +319,10 @@ def test_a_lost_ledger_is_told_until_it_is_open_again(
         (TimeoutError(), "Kafka does not answer"),
         (KafkaConnectionError("10.0.0.1"), "Kafka does not answer"),
         (OSError(), "OSError"),
+        (
+            UnknownTopicOrPartitionError(),
+            "a topic of this deployment is missing; deniable topics check says which",
+        ),
     ],
 )
 def test_why_a_ledger_was_lost_is_told_in_words(broker: Broker, failure: Exception, reason: str) -> None:
@@ -324,6 +330,18 @@ def test_why_a_ledger_was_lost_is_told_in_words(broker: Broker, failure: Excepti
     assert owner.not_ready == "partition 3: opening the ledger"
     owner._lost(failure)
     assert owner.not_ready == f"partition 3: {reason}; opening the ledger again"
+
+
+def test_a_ledger_that_is_lost_for_long_is_told_once(broker: Broker) -> None:
+    owner = Owner(3, DEPLOYMENT, broker, WorkerMetrics(COLLECTIONS))
+    with capture_logs() as logged:
+        for failure in (TimeoutError(), KafkaConnectionError("10.0.0.1"), OSError(), TimeoutError()):
+            owner._lost(failure)
+    assert [each["reason"] for each in logged] == [
+        "Kafka does not answer",
+        "OSError",
+        "Kafka does not answer",
+    ]
 
 
 def test_a_stop_does_not_wait_for_the_next_checkpoint(

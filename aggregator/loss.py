@@ -1,0 +1,23 @@
+"""What a ledger is lost by, while its worker goes on."""
+
+from aiokafka.errors import KafkaConnectionError, UnknownTopicOrPartitionError
+
+
+class RecordsLost(Exception):
+    """Retention has deleted records that were never counted; no final estimate may be made any more."""
+
+    def __init__(self, partition: int, position: int, start: int) -> None:
+        super().__init__(
+            f"partition {partition} of the reports topic now starts at offset {start}, but {position} is the "
+            f"next to count: {start - position} offsets were deleted uncounted; raise the topic's retention; "
+            f"to go on without them, run deniable replay --accept-loss"
+        )
+
+
+def why(error: BaseException) -> str:
+    """What lost the ledger, in words."""
+    if isinstance(error, TimeoutError | KafkaConnectionError):
+        return "Kafka does not answer"
+    if isinstance(error, UnknownTopicOrPartitionError):
+        return "a topic of this deployment is missing; deniable topics check says which"
+    return str(error) or type(error).__name__
