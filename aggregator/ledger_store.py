@@ -29,7 +29,8 @@ BATCH_BYTES = 512 * 1024  # a batch with one page over this size still fits into
 
 #: What a store, its producer or its reader can raise when the broker, the network or the fence says no.
 #: IllegalOperation, which is no KafkaError, comes from the next send when a transaction fails between two.
-STORE_ERRORS = (KafkaError, IllegalOperation, TimeoutError, OSError)
+#: AssertionError is aiokafka's where a broker that comes back names no brokers yet, itself included.
+STORE_ERRORS = (KafkaError, IllegalOperation, TimeoutError, OSError, AssertionError)
 
 
 class Outgoing(NamedTuple):

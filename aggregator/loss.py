@@ -16,7 +16,7 @@ class RecordsLost(Exception):
 
 def why(error: BaseException) -> str:
     """What lost the ledger, in words."""
-    if isinstance(error, TimeoutError | KafkaConnectionError):
+    if isinstance(error, TimeoutError | KafkaConnectionError | AssertionError):
         return "Kafka does not answer"
     if isinstance(error, UnknownTopicOrPartitionError):
         return "a topic of this deployment is missing; deniable topics check says which"

@@ -228,7 +228,9 @@ def test_without_a_chain_nothing_is_counted(broker: Broker) -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("failure", [KafkaError("fenced"), TimeoutError(), OSError("gone")], ids=repr)
+@pytest.mark.parametrize(
+    "failure", [KafkaError("fenced"), TimeoutError(), OSError("gone"), AssertionError()], ids=repr
+)
 def test_after_a_failed_checkpoint_all_is_read_and_fetched_again(broker: Broker, failure: Exception) -> None:
     async def run() -> None:
         async with Running(broker) as running:
@@ -318,6 +320,7 @@ def test_a_lost_ledger_is_told_until_it_is_open_again(
     [
         (TimeoutError(), "Kafka does not answer"),
         (KafkaConnectionError("10.0.0.1"), "Kafka does not answer"),
+        (AssertionError("Did we not perform bootstrap?"), "Kafka does not answer"),
         (OSError(), "OSError"),
         (
             UnknownTopicOrPartitionError(),
