@@ -90,6 +90,9 @@ class LedgerStore:
     async def committed(self) -> int | None:
         """Offset that the group has committed for the partition; None if it never did.
 
+        To be asked before `open`, whose rows then tell of it or of more. A successor may commit while they
+        are read: asked afterwards, its offset would look like rows that were lost.
+
         Raises
         ------
         STORE_ERRORS.

@@ -40,6 +40,8 @@ async def accept_loss(deployment: Deployment) -> dict[int, int]:
         if start <= progress_in(found).position:
             continue
         async with _taken(deployment, partition) as (store, ledger):
+            if start <= ledger.position:  # somebody else was faster
+                continue
             lost[partition] = start - ledger.position
             ledger.pass_over(start, append_ms or store.opened_ms)
             await store.commit(moved(ledger, deployment.topics), ledger.position)
@@ -64,7 +66,6 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
     ended = {}
     for partition in range(deployment.topics.partitions):
         found = await ledger_rows(deployment, partition)
-        _check_raised(deployment, found)
         ending = {
             fingerprint
             for fingerprint, terms in terms_in(found).items()
@@ -72,6 +73,7 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
         }
         if not ending:
             continue
+        _check_raised(deployment, found)
         async with _taken(deployment, partition) as (store, ledger):
             for fingerprint in ending:
                 ledger.retire(fingerprint)
@@ -102,7 +104,7 @@ async def _taken(deployment: Deployment, partition: int) -> AsyncIterator[tuple[
     """A ledger that is ours until another owner opens it: it cannot be written any more then."""
     store = LedgerStore(deployment.bootstrap_servers, deployment.topics, partition)
     try:
-        stored = await store.open()
-        yield store, restored(deployment, partition, stored, await store.committed())
+        committed = await store.committed()
+        yield store, restored(deployment, partition, await store.open(), committed)
     finally:
         await store.close()

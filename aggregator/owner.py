@@ -106,11 +106,10 @@ class Owner:
     async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
         topics, collections = self.deployment.topics, self.deployment.collections
         check_partition(self.deployment, self.partition)
+        committed = await store.committed()
         stored = await store.open()
         # In a thread: of a million ids it takes longer than heartbeats should wait.
-        ledger = await asyncio.to_thread(
-            restored, self.deployment, self.partition, stored, await store.committed()
-        )
+        ledger = await asyncio.to_thread(restored, self.deployment, self.partition, stored, committed)
         ledger.agree(collections, self.deployment.revision)
         estimator = Estimator(collections, topics.partitions, _published(stored), self.metrics)
         self._broker_ms = self._closed_until_ms = 0
@@ -118,7 +117,8 @@ class Owner:
         self._counted_at = self._advanced_at = time.monotonic()
         self._stands_still = False
         self._ledger = ledger
-        await self.flow.rewind(self.partition, ledger.position)
+        async with asyncio.timeout(STALL_SECONDS):  # a client without a broker may wait for ever
+            await self.flow.rewind(self.partition, ledger.position)
         log.info("ledger open", partition=self.partition, position=ledger.position)
         self._told = ""
         self.not_ready = None
@@ -130,7 +130,7 @@ class Owner:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stopping.wait(), pause)
                 started = time.monotonic()
-                async with asyncio.timeout(STALL_SECONDS):  # a client without a broker may wait for ever
+                async with asyncio.timeout(STALL_SECONDS):
                     await self._checkpoint(ledger, estimator, store)
                     await self._rewind_if_stuck(ledger)
                 pause = max(CHECKPOINT_SECONDS, time.monotonic() - started)
@@ -162,9 +162,10 @@ class Owner:
         """
         closed_until_ms = ledger.watermark_ms
         broker_ms = self._broker_ms
+        position = ledger.position  # what is appended and counted while `end` is on its way may lie beyond it
         end = await self.flow.end_offset(self.partition)
-        if end < ledger.position:
-            raise log_was_cut(self.deployment, self.partition, ledger.position, end)
+        if end < position:
+            raise log_was_cut(self.deployment, self.partition, position, end)
         chain = self.flow.chain(self.partition)
         if chain is not None:
             ledger.position = chain.pass_hole(ledger.position)

@@ -36,8 +36,9 @@ async def opening_seconds(deployment: Deployment) -> float:
     await _store(deployment)
     store = LedgerStore(deployment.bootstrap_servers, deployment.topics, 0)
     began = time.monotonic()
+    committed = await store.committed()
     stored = await store.open()
-    ledger = await asyncio.to_thread(restored, deployment, 0, stored, await store.committed())
+    ledger = await asyncio.to_thread(restored, deployment, 0, stored, committed)
     took = time.monotonic() - began
     await store.close()
     if len(ledger.tallies) != COUNT_ROWS or sum(map(len, ledger.ids.by_window.values())) != STORED_IDS:
@@ -47,7 +48,8 @@ async def opening_seconds(deployment: Deployment) -> float:
 
 async def _store(deployment: Deployment) -> None:
     store = LedgerStore(deployment.bootstrap_servers, deployment.topics, 0)
-    ledger = restored(deployment, 0, await store.open(), await store.committed())
+    committed = await store.committed()
+    ledger = restored(deployment, 0, await store.open(), committed)
     ledger.agree(deployment.collections, deployment.revision)
     state = deployment.topics.state
     await store.commit([Outgoing(state, 0, key, value) for key, value in ledger.drain().records()])

@@ -83,5 +83,6 @@ def _refuse(said: str) -> int:
 
 
 def _words(error: OSError) -> str:
-    reason = error.strerror or repr(error)
+    silent = isinstance(error, TimeoutError) and not error.strerror
+    reason = "Kafka did not answer in time" if silent else error.strerror or repr(error)
     return f"{error.filename}: {reason}" if error.filename else reason

@@ -4,7 +4,7 @@ import time
 from uuid import UUID
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import CoordinatorNotAvailableError
+from kafka.errors import CoordinatorNotAvailableError, KafkaTimeoutError
 
 from aggregator import row_keys, rows
 from aggregator.rows import Genesis
@@ -12,6 +12,7 @@ from aggregator.topics import Topics
 
 COORDINATOR_SECONDS = 20.0
 SEND_SECONDS = 20.0
+READ_SECONDS = 60.0
 POLL_MILLISECONDS = 200
 KEY = row_keys.encode_key(row_keys.SingleKey.GENESIS)
 
@@ -75,7 +76,10 @@ def _without_note(bootstrap_servers: str, topics: Topics) -> list[int]:
         consumer.assign(unread)
         for source in unread:
             consumer.seek_to_beginning(source)
+        deadline = time.monotonic() + READ_SECONDS
         while unread:
+            if time.monotonic() > deadline:
+                raise KafkaTimeoutError(f"topic {topics.state} was not read within {READ_SECONDS:g} s")
             for source, records in consumer.poll(POLL_MILLISECONDS).items():
                 if any(record.key == KEY for record in records):
                     missing.discard(source)

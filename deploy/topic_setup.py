@@ -136,9 +136,16 @@ def _findings(admin: KafkaAdminClient, planned: Sequence[TopicPlan]) -> list[str
 
 
 def _partition_findings(present: Mapping[str, int], planned: Sequence[TopicPlan]) -> list[str]:
+    numbers = {present[topic.name] for topic in planned if topic.name in present}
+    remedy = (
+        f"use {min(numbers)} (kafka.partitions), or another kafka.topic_prefix"
+        if len(numbers) == 1
+        else "if Kafka made it by itself (auto.create.topics.enable), delete it and run deniable topics "
+        "create; if not, use another kafka.topic_prefix"
+    )
     return [
         f"topic {topic.name} has {present[topic.name]} partitions, not {topic.partitions}, and their number "
-        f"never changes: use {present[topic.name]} (kafka.partitions), or another kafka.topic_prefix"
+        f"never changes: {remedy}"
         for topic in planned
         if present.get(topic.name, topic.partitions) != topic.partitions
     ]

@@ -39,6 +39,7 @@ class Broker:
         self.transactions: list[list[Outgoing]] = []
         self.rewinds: list[int] = []
         self.current: Chain | None = None
+        self.while_opening: Callable[[], None] = lambda: None
 
     def store(self, *_: object) -> "Broker":
         """In place of the class LedgerStore."""
@@ -48,6 +49,7 @@ class Broker:
         found: dict[bytes, bytes] = {}
         for record in self.log.partition(TOPICS.state, 0):
             fold(found, record)
+        self.while_opening()
         return [(row_keys.decode_key(key), value) for key, value in found.items()]
 
     async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
@@ -248,6 +250,21 @@ def test_after_a_failed_checkpoint_all_is_read_and_fetched_again(broker: Broker,
 
     asyncio.run(run())
     assert (packs(broker), position(broker)) == (3, 3)
+
+
+def test_what_a_successor_commits_while_rows_are_read_is_no_loss(broker: Broker) -> None:
+    """It fences this owner, who finds that out at its first transaction, and must not end the worker."""
+
+    def overtake() -> None:
+        broker.group_offset = 5000
+
+    broker.while_opening = overtake
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            assert running.owner.not_ready is None
+
+    asyncio.run(run())
 
 
 def test_a_pack_is_told_when_it_is_committed_and_once(broker: Broker) -> None:

@@ -254,7 +254,7 @@ def test_what_a_user_can_mend_is_one_line(
     [
         (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
         (PermissionError(errno.EACCES, "Permission denied", "x.yaml"), "x.yaml: Permission denied"),
-        (TimeoutError(), "TimeoutError()"),
+        (TimeoutError(), "Kafka did not answer in time"),
     ],
 )
 def test_what_the_system_refuses_is_one_line(

@@ -79,6 +79,21 @@ def test_another_number_of_partitions_is_refused_before_anything_is_made(
     assert sum("absent" in finding for finding in check(broker, topics)) == 4
 
 
+def test_one_that_differs_from_the_others_is_not_the_measure(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    admin.create_topics({topics.reports: {"num_partitions": 2, "replication_factor": 1}})
+    admin.create_topics({topics.state: {"num_partitions": 1, "replication_factor": 1}})
+    assert wait_until(
+        lambda: not any(t["error_code"] for t in admin.describe_topics([topics.reports, topics.state])), 30
+    )
+    assert create_refused(broker, topics) == (
+        f"topic {topics.state} has 1 partitions, not 2, and their number never changes: if Kafka made it by "
+        "itself (auto.create.topics.enable), delete it and run deniable topics create; if not, use another "
+        "kafka.topic_prefix"
+    )
+
+
 def test_what_the_broker_refuses_is_told(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
     with pytest.raises(TopicError, match=r"^topic \S+ cannot be made: .*replication factor of 3"):
         create(broker, topics, 3)
