@@ -7,12 +7,8 @@ Rule 3: cheap checks come first; nothing of a rejected pack is remembered but th
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from aggregator.counting import count_pack
+from aggregator.counting import is_countable
 from aggregator.pack_ids import PackIds
 from aggregator.terms import EARLY_SECONDS, Terms
 from producers import wire
@@ -47,13 +43,6 @@ class Rejection(Exception):
         self.window_start = window_start
 
 
-class Accepted(NamedTuple):
-    """A pack that counts, and its counts: int64 (width,)."""
-
-    pack: wire.Pack
-    counts: npt.NDArray[np.int64]
-
-
 class Acceptance:
     """The checks of one partition.
 
@@ -76,8 +65,8 @@ class Acceptance:
         append_ms: int,
         watermark_ms: int,
         seen: Mapping[tuple[int, int], PackIds],
-    ) -> Accepted:
-        """Check one record and count it.
+    ) -> wire.Pack:
+        """Check one record; the pack that it holds.
 
         Parameters
         ----------
@@ -105,10 +94,9 @@ class Acceptance:
             raise _rejection("duplicate", pack)
         if len(ids) >= terms.span(pack.window_start).window_packs:
             raise _rejection("window_full", pack)
-        counts = count_pack(pack)
-        if counts is None:
+        if not is_countable(pack):
             raise _rejection("bad_value", pack)
-        return Accepted(pack, counts)
+        return pack
 
     def _check_header(self, pack: wire.Pack, terms: Terms) -> None:
         if pack.mechanism != terms.mechanism or pack.width != terms.width:

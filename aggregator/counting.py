@@ -11,18 +11,28 @@ Words = npt.NDArray[np.unsignedinteger]
 _MIN_ADDED_ROWS = 2048
 _GROUP = 7 * 8  # 7 rows to an adder; a multiple of 8 keeps each of its inputs whole 64-bit words
 _BYTE_MAX = 255
+_SPARSE = 16  # from so many buckets to a report on, touching only those that were reported is faster
 
 
-def count_pack(pack: wire.Pack) -> npt.NDArray[np.int64] | None:
+def is_countable(pack: wire.Pack) -> bool:
+    """Whether there is a counter for every report: k-RR reports must be below k, rows of bits always fit."""
+    return pack.mechanism == wire.RAPPOR_NUMBER or int(wire.buckets(pack).max()) < pack.width
+
+
+def add_pack(counts: npt.NDArray[np.int64], pack: wire.Pack) -> None:
     """Count one pack: reports per bucket (k-RR, longitudinal too), or reports with each bit set (RAPPOR).
 
-    Returns
-    -------
-    int64 array (width,), or None when a k-RR report lies outside 0..k-1.
+    Parameters
+    ----------
+    counts : int64 (width,), added to.
+    pack : one that is countable.
     """
     if pack.mechanism == wire.RAPPOR_NUMBER:
-        return count_bits(wire.bit_rows(pack))
-    return _count_buckets(wire.buckets(pack), pack.width)
+        counts += count_bits(wire.bit_rows(pack))
+    elif pack.reports * _SPARSE < pack.width:
+        np.add.at(counts, wire.buckets(pack), 1)
+    else:
+        counts += np.bincount(wire.buckets(pack), minlength=pack.width)
 
 
 def count_bits(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
@@ -70,9 +80,3 @@ def _spread(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     rest = np.add.reduce(spread[whole:], axis=0, keepdims=True)
     counts: npt.NDArray[np.int64] = np.concatenate([sums, rest]).view(np.uint8).sum(axis=0, dtype=np.int64)
     return counts
-
-
-def _count_buckets(buckets: npt.NDArray[np.unsignedinteger], k: int) -> npt.NDArray[np.int64] | None:
-    if int(buckets.max()) >= k:
-        return None
-    return np.bincount(buckets, minlength=k)

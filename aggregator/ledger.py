@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 import msgspec
 
 from aggregator import row_keys, rows
-from aggregator.acceptance import REASONS, Acceptance, Accepted, Rejection
+from aggregator.acceptance import REASONS, Acceptance, Rejection
 from aggregator.changes import Changes
 from aggregator.row_keys import Stored, Window
 from aggregator.tally import Tally, TallyKey, tallies_of
 from aggregator.terms import Terms, changed_terms, check_raised, check_revision, untouched_window
 from aggregator.window_ids import WindowIds
 from estimators.collection import Collection
+from producers import wire
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Ledger:
         self._dying: list[tuple[int, Window]] = []  # heap of (unix seconds, window): its counts die then
         self._known: set[Window] = set()
 
-    def apply(self, offset: int, append_ms: int, record: bytes) -> Accepted | Rejection:
+    def apply(self, offset: int, append_ms: int, record: bytes) -> wire.Pack | Rejection:
         """Count or reject the record at this offset, and move past it.
 
         Parameters
@@ -85,25 +86,22 @@ class Ledger:
         self._expire()
         self.position = offset + 1
         try:
-            accepted = self._acceptance.accept(
-                offset, record, append_ms, self.watermark_ms, self.ids.by_window
-            )
+            pack = self._acceptance.accept(offset, record, append_ms, self.watermark_ms, self.ids.by_window)
         except Rejection as rejection:
             self._reject(offset, rejection)
             return rejection
-        pack = accepted.pack
         window = (pack.fingerprint, pack.window_start)
         self._track(window)
         self.ids.add(window, pack.pack_id)
         key = (*window, pack.cohort)
         tally = self.tallies.get(key)
         if tally is None:
-            tally = self.tallies[key] = Tally.empty(len(accepted.counts))
+            tally = self.tallies[key] = Tally.empty(pack.width)
             self._cohorts.setdefault(window, set()).add(pack.cohort)
-        tally.add(accepted.counts, pack.reports)
+        tally.add(pack)
         self._unstored.tallies.add(key)
         self._unpublished.tallies.add(key)
-        return accepted
+        return pack
 
     def agree(self, collections: Mapping[int, Collection], revision: int) -> None:
         """Take over what a collection file adds to the terms, from here on.

@@ -22,6 +22,8 @@ from aggregator.topics import Topics
 
 OPEN_SECONDS = 60.0  # of silence; a large ledger may take longer
 COMMIT_SECONDS = 15.0
+LEAST_RECORDS_PER_SECOND = 2000  # a transaction with more of them may take longer
+TRANSACTION_MILLISECONDS = 300_000  # a successor does not wait for it: its first step aborts what is open
 COORDINATOR_SECONDS = 0.2
 STOP_SECONDS = 3.0
 SENDS_PER_TURN = 100
@@ -77,7 +79,7 @@ class LedgerStore:
         self._producer = producer = AIOKafkaProducer(
             bootstrap_servers=self.bootstrap_servers,
             transactional_id=self.topics.transactional_id(self.partition),
-            transaction_timeout_ms=15_000,
+            transaction_timeout_ms=TRANSACTION_MILLISECONDS,
             request_timeout_ms=10_000,
             max_batch_size=BATCH_BYTES,
         )
@@ -131,8 +133,9 @@ class LedgerStore:
         ------
         STORE_ERRORS; the transaction is then not known to be committed or aborted, and the store is done.
         """
-        async with asyncio.timeout(COMMIT_SECONDS):
-            return await self._commit(records, position)
+        outgoing = list(records)
+        async with asyncio.timeout(COMMIT_SECONDS + len(outgoing) / LEAST_RECORDS_PER_SECOND):
+            return await self._commit(outgoing, position)
 
     async def close(self) -> None:
         """Let the producer go; an open transaction is left to the next owner, who aborts it."""

@@ -6,7 +6,8 @@ again, because a ledger was thrown away, is then told once.
 
 from collections import Counter
 
-from aggregator.acceptance import Accepted, Rejection
+from aggregator.acceptance import Rejection
+from producers.wire import Pack
 
 
 class Outcomes:
@@ -21,11 +22,11 @@ class Outcomes:
         self.rejected: Counter[str] = Counter()
         self.stray: Counter[str] = Counter()
 
-    def add(self, outcome: Accepted | Rejection) -> None:
+    def add(self, outcome: Pack | Rejection) -> None:
         """Take note of one pack."""
-        if isinstance(outcome, Accepted):
+        if isinstance(outcome, Pack):
             self.packs += 1
-            self.reports[outcome.pack.fingerprint] += outcome.pack.reports
+            self.reports[outcome.fingerprint] += outcome.reports
             return
         self.rejected[outcome.reason] += 1
         if not outcome.window_start:

@@ -130,8 +130,8 @@ class Owner:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stopping.wait(), pause)
                 started = time.monotonic()
+                await self._checkpoint(ledger, estimator, store)
                 async with asyncio.timeout(STALL_SECONDS):
-                    await self._checkpoint(ledger, estimator, store)
                     await self._rewind_if_stuck(ledger)
                 pause = max(CHECKPOINT_SECONDS, time.monotonic() - started)
             estimating.cancel()
@@ -141,7 +141,8 @@ class Owner:
         closed_until_ms = None
         if started >= self._publish_at or ledger.has_dead():
             self._publish_at = started + PUBLISH_SECONDS
-            closed_until_ms = await self._close(ledger)
+            async with asyncio.timeout(STALL_SECONDS):
+                closed_until_ms = await self._close(ledger)
         checkpoint = take(ledger, estimator, closed_until_ms)
         outcomes, self._outcomes = self._outcomes, Outcomes()
         # In a thread: of many rows it takes longer than heartbeats should wait.

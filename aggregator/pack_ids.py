@@ -13,16 +13,21 @@ import numpy.typing as npt
 ID = np.dtype("S16")  # compares byte by byte; of equal length, so the zeros that it pads with change nothing
 RUN_IDS = 1 << 20
 FRESH_IDS = 1 << 12
+LEAST_FRESH_IDS = 1 << 6
 
 
 class PackIds:
-    """A set of ids that only grows. Costs 16 bytes for each and FRESH_IDS Python objects at most."""
+    """A set of ids that only grows.
 
-    __slots__ = ("_fresh", "_runs")
+    Costs 16 bytes for each, and a Python object for an eighth of them, FRESH_IDS at most.
+    """
+
+    __slots__ = ("_fresh", "_most_fresh", "_runs")
 
     def __init__(self) -> None:
         self._runs: list[npt.NDArray[np.bytes_]] = []
         self._fresh: set[bytes] = set()
+        self._most_fresh = LEAST_FRESH_IDS
 
     def __contains__(self, pack_id: bytes) -> bool:
         return pack_id in self._fresh or any(_holds(run, pack_id) for run in self._runs)
@@ -39,7 +44,7 @@ class PackIds:
     def add(self, pack_id: bytes) -> None:
         """Add an id of 16 bytes that is not in it yet."""
         self._fresh.add(pack_id)
-        if len(self._fresh) >= FRESH_IDS:
+        if len(self._fresh) >= self._most_fresh:
             self._settle()
 
     @classmethod
@@ -59,6 +64,8 @@ class PackIds:
         else:
             self._runs.append(fresh)
         self._fresh = set()
+        # A share of the last run: many windows of a few thousand ids each would else hold them in sets.
+        self._most_fresh = min(FRESH_IDS, max(LEAST_FRESH_IDS, len(self._runs[-1]) // 8))
 
 
 def _holds(run: npt.NDArray[np.bytes_], pack_id: bytes) -> bool:

@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aggregator import row_keys, rows
+from aggregator.counting import add_pack
+from producers import wire
 
 TallyKey = tuple[int, int, int]  # fingerprint, window start, cohort
 
@@ -24,10 +26,10 @@ class Tally:
         """Nothing counted yet."""
         return cls(np.zeros(width, dtype=np.int64))
 
-    def add(self, counts: npt.NDArray[np.int64], reports: int) -> None:
-        """Count one pack."""
-        self.counts += counts
-        self.reports += reports
+    def add(self, pack: wire.Pack) -> None:
+        """Count one pack, a countable one."""
+        add_pack(self.counts, pack)
+        self.reports += pack.reports
         self.packs += 1
 
     def copy(self) -> "Tally":

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from aggregator import estimate_record, row_keys, rows
-from aggregator.acceptance import Accepted
-from aggregator.counting import count_pack
+from aggregator.counting import add_pack
 from aggregator.deployment import Deployment
 from aggregator.estimate_record import EstimateRecord
 from aggregator.estimator import Estimator
@@ -99,18 +99,16 @@ def new_ledger(partition: int = 0) -> Ledger:
     return ledger
 
 
-def counted_pack(collection: Collection, reports: Sequence[int]) -> Accepted:
-    pack = pack_of(collection, reports=reports)
-    counts = count_pack(pack)
-    if counts is None:
-        raise ValueError(f"reports must lie in [0, {collection.width}), got {reports}")
-    return Accepted(pack, counts)
+def counts_of(collection: Collection, reports: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Counts of one pack, int64 (width,)."""
+    counts = np.zeros(collection.width, np.int64)
+    add_pack(counts, pack_of(collection, reports=reports))
+    return counts
 
 
 def estimate_of(collection: Collection = FRUIT) -> EstimateRecord:
     """A provisional estimate from 40 reports of each cohort."""
-    outcome = counted_pack(collection, [0, 1, 1, 2] * 10)
-    counts = outcome.counts[None].repeat(collection.cohorts, axis=0)
+    counts = counts_of(collection, [0, 1, 1, 2] * 10)[None].repeat(collection.cohorts, axis=0)
     window = WindowCounts(counts, counts[:, 0] * 0 + 40, packs=1, rejected=0)
     result = estimate_record.estimate(collection, window)
     return estimate_record.record_of(collection, T0, window, result, final=False)

@@ -4,12 +4,12 @@ import asyncio
 from typing import Any
 
 import pytest
-from aiokafka.errors import IllegalOperation
+from aiokafka.errors import IllegalOperation, KafkaError
 from builders import TOPICS, MemoryLog, MemoryReader, progress_row
 
 from aggregator import ledger_store as store_module
 from aggregator import row_keys, rows
-from aggregator.ledger_store import STORE_ERRORS, LedgerStore
+from aggregator.ledger_store import STORE_ERRORS, LedgerStore, Outgoing
 from aggregator.row_reader import Record
 
 ROWS = 8
@@ -90,3 +90,56 @@ def test_a_transaction_that_fails_between_two_sends_is_the_stores_own_failure(
     monkeypatch.setattr(store_module, "AIOKafkaProducer", Refused(MemoryLog()))
     with pytest.raises(STORE_ERRORS, match="not in transaction"):
         asyncio.run(LedgerStore("", TOPICS, 0).open())
+
+
+class SlowProducer(Producer):
+    """A record takes a while."""
+
+    async def send(self, topic: str, value: bytes, key: bytes, partition: int) -> "asyncio.Future[Any]":
+        await asyncio.sleep(0.02)
+        return await super().send(topic, value, key, partition)
+
+
+def commit(monkeypatch: pytest.MonkeyPatch, log: MemoryLog, records: int) -> None:
+    """Of a store that has opened an empty ledger."""
+
+    async def run() -> None:
+        store = LedgerStore("", TOPICS, 0)
+        await store.open()
+        await store.commit([Outgoing(TOPICS.state, 0, b"P", progress_row(1))] * records)
+
+    monkeypatch.setattr(store_module, "AIOKafkaProducer", SlowProducer(log))
+    monkeypatch.setattr(store_module, "RowReader", log.reader)
+    asyncio.run(run())
+
+
+def test_a_large_transaction_may_take_longer_than_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "COMMIT_SECONDS", 0.2)
+    monkeypatch.setattr(store_module, "LEAST_RECORDS_PER_SECOND", 20)
+    commit(monkeypatch, MemoryLog(), 30)
+    monkeypatch.setattr(store_module, "LEAST_RECORDS_PER_SECOND", 10_000)
+    with pytest.raises(TimeoutError):
+        commit(monkeypatch, MemoryLog(), 30)
+
+
+def test_rows_that_land_before_earlier_ones_are_of_a_topic_that_was_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Forgetful(MemoryLog):
+        def append(
+            self,
+            topic: str,
+            partition: int,
+            value: bytes | None,
+            key: bytes | None = None,
+            append_ms: int = 0,
+        ) -> int:
+            if key == b"P":
+                self.partition(topic, partition).clear()
+            return super().append(topic, partition, value, key, append_ms)
+
+    log = Forgetful()
+    for _ in range(3):
+        log.append(TOPICS.state, 0, b"", b"V")
+    with pytest.raises(KafkaError, match=r"test-state was deleted and made again while this worker counted"):
+        commit(monkeypatch, log, 1)

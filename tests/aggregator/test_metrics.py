@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from builders import CHANNEL, COLLECTIONS, FRUIT, PLACE, T0, counted_pack, estimate_of
+from builders import CHANNEL, COLLECTIONS, FRUIT, PLACE, T0, counts_of, estimate_of, pack_of
 from prometheus_client.samples import Sample
 
 from aggregator import estimate_record
@@ -25,7 +25,7 @@ def used() -> WorkerMetrics:
     metrics = WorkerMetrics(COLLECTIONS)
     outcomes = Outcomes()
     for collection in (FRUIT, PLACE):
-        outcomes.add(counted_pack(collection, [0, 1, 2]))
+        outcomes.add(pack_of(collection, reports=[0, 1, 2]))
         metrics.show_estimate(estimate_of(collection))
     for reason in REASONS:
         outcomes.add(Rejection(reason, 123456, T0))
@@ -135,8 +135,8 @@ def test_of_a_large_domain_the_most_frequent_values_are_shown() -> None:
     wide = replace(FRUIT, mechanism=KRR.from_epsilon(100, 2.0), values=(), other=False)
     metrics = WorkerMetrics({wide.fingerprint: wide})
     reports = [value for value in range(100) for _ in range(value)]
-    outcome = counted_pack(wide, reports)
-    window = WindowCounts(outcome.counts[None], outcome.counts.sum(keepdims=True), packs=1, rejected=0)
+    counts = counts_of(wide, reports)
+    window = WindowCounts(counts[None], counts.sum(keepdims=True), packs=1, rejected=0)
     result = estimate_record.estimate(wide, window)
     metrics.show_estimate(estimate_record.record_of(wide, T0, window, result, final=True))
     shown = {

@@ -2,6 +2,7 @@
 
 import sys
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ some_ids = st.sets(st.binary(min_size=16, max_size=16) | st.integers(0, 300).map
 def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pack_ids, "RUN_IDS", 8)
     monkeypatch.setattr(pack_ids, "FRESH_IDS", 3)
+    monkeypatch.setattr(pack_ids, "LEAST_FRESH_IDS", 2)
 
 
 @pytest.mark.usefixtures("small_runs")
@@ -47,7 +49,7 @@ def test_ten_million_ids_are_small_and_quick() -> None:
     ids = PackIds()
     longest = 0.0
     for first in range(0, len(data), 16):
-        if len(ids._fresh) + 1 < pack_ids.FRESH_IDS:
+        if len(ids._fresh) + 1 < ids._most_fresh:
             ids._fresh.add(data[first : first + 16])
             continue
         began = time.thread_time()
@@ -60,3 +62,16 @@ def test_ten_million_ids_are_small_and_quick() -> None:
     assert longest < STEP_SECONDS
     arrays = sum(run.nbytes for run in ids._runs)
     assert arrays + sys.getsizeof(ids._fresh) + 49 * len(ids._fresh) < BYTES_PER_ID * MANY
+
+
+def test_many_windows_of_few_ids_are_small_too() -> None:
+    windows, each = 40, 4095
+    data = np.random.default_rng(2).bytes(16 * windows * each)
+    tracemalloc.start()
+    kept = [PackIds() for _ in range(windows)]
+    for number in range(windows * each):
+        kept[number % windows].add(data[16 * number : 16 * number + 16])
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sum(map(len, kept)) == windows * each
+    assert taken < BYTES_PER_ID * windows * each

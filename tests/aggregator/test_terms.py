@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator import row_keys, rows
-from aggregator.acceptance import Accepted, Rejection
+from aggregator.acceptance import Rejection
 from aggregator.ledger import Ledger
 from aggregator.terms import (
     EARLY_SECONDS,
@@ -21,6 +21,7 @@ from aggregator.terms import (
     untouched_window,
 )
 from estimators.collection import Collection
+from producers.wire import Pack
 
 FRUITS = FRUIT.fingerprint
 ONLY_FRUIT = {FRUITS: FRUIT}
@@ -113,7 +114,7 @@ def test_a_new_collection_counts_from_where_a_worker_first_knew_it() -> None:
     place = record_of(PLACE, reports=[1])
     assert isinstance(ledger.apply(0, T0 * 1000, place), Rejection)
     ledger = reopened(ledger, COLLECTIONS, 2)
-    assert isinstance(ledger.apply(1, T0 * 1000, place), Accepted)
+    assert isinstance(ledger.apply(1, T0 * 1000, place), Pack)
     replayed = Ledger(0, PARTITIONS, ledger.terms)
     for offset in range(2):
         replayed.apply(offset, T0 * 1000, place)
