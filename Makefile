@@ -34,9 +34,10 @@ bench-estimators: .venv/installed ## coverage of the intervals, and the comparis
 	@$(GUARD) .venv/bin/python -m bench.coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators_poster
 
-bench-aggregator: .venv/installed java ## reports a second of one worker, opening of large ledgers, memory
+bench-aggregator: .venv/installed java ## reports a second of one worker, opening of large ledgers, memory over many windows
 	@$(GUARD) .venv/bin/python -m bench.aggregation
 	@$(GUARD) .venv/bin/python -m bench.opening
+	@$(GUARD) .venv/bin/python -m bench.windows
 
 lock: ## requirements.lock anew from pyproject.toml, with uv
 	uv pip compile --quiet --generate-hashes --universal --extra dev --extra demo --extra bench \
