@@ -61,7 +61,9 @@ def measure(configuration: Configuration, folder: Path, packs: int) -> Run:
             if counted >= packs:
                 break
         (began, first), (ended, last) = stored[0], stored[-1]
-        return Run((last - first) / max(ended - began, 0.5), _peak_mib(worker), _longest_delay(text))
+        return Run(
+            (last - first) / max(ended - began, 0.5), memory_mib(worker, "VmHWM"), _longest_delay(text)
+        )
     finally:
         stop([worker])
 
@@ -94,10 +96,10 @@ def _longest_delay(metrics: str) -> str:
     return str(next(bound for bound, count in buckets if count == buckets[-1][1]))
 
 
-def _peak_mib(worker: Child) -> float:
-    """Highest resident memory of the worker, the one child of its guard or the guard itself."""
+def memory_mib(worker: Child, field: str) -> float:
+    """Resident memory of a worker by a field of its status: VmRSS now, VmHWM at its highest."""
     status = Path(f"/proc/{worker.pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    found = re.search(rf"{field}:\s+(\d+) kB", status)
     return int(found[1]) / 1024 if found else 0.0
 
 

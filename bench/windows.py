@@ -8,7 +8,6 @@ the time and keeps deletions for seconds, so that what is on disk is nearly what
 
 import asyncio
 import os
-import re
 import sys
 import tempfile
 import threading
@@ -21,6 +20,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from aggregator.row_reader import read_rows
+from bench.aggregation import memory_mib
 from deploy.broker import Broker
 from deploy.children import Child, spawn, stop
 from deploy.collection_file import Configuration, load
@@ -87,15 +87,13 @@ class Sender(threading.Thread):
 
 def sample(configuration: Configuration, sender: Sender, worker: Child) -> Sample:
     """Look at the worker and at `state`."""
-    status = Path(f"/proc/{worker.pid}/status").read_text()
-    memory = re.search(r"VmRSS:\s+(\d+) kB", status)
     servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
     rows = sum(len(asyncio.run(read_rows(servers, topics.state, p))) for p in range(topics.partitions))
     with KafkaAdminClient(bootstrap_servers=servers) as admin:
         (found,) = admin.describe_log_dirs([topics.state])
     folders = [topic for folder in found["log_dirs"] for topic in folder["topics"]]
     size = sum(partition["partition_size"] for topic in folders for partition in topic["partitions"])
-    return Sample(sender.windows, int(memory[1]) / 1024 if memory else 0.0, rows, size)
+    return Sample(sender.windows, memory_mib(worker, "VmRSS"), rows, size)
 
 
 @click.command()

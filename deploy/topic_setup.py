@@ -71,6 +71,7 @@ def create(bootstrap_servers: str, topics: Topics, replication_factor: int) -> l
     TopicError when a present one does not fit or the broker refuses. That `state` was deleted, and is to be
     rebuilt, is a finding of `check`.
     """
+    planned = plan(topics)
     with _admin(bootstrap_servers) as admin:
         wanted = {
             topic.name: {
@@ -78,14 +79,14 @@ def create(bootstrap_servers: str, topics: Topics, replication_factor: int) -> l
                 "replication_factor": replication_factor,
                 "configs": dict(topic.settings),
             }
-            for topic in plan(topics)
+            for topic in planned
         }
         present = _present(admin, list(wanted))
-        _refuse(_partition_findings(present, plan(topics)))  # before more are made beside them
+        refuse(_partition_findings(present, planned))  # before more are made beside them
         absent = sorted(set(wanted) - present.keys())
         if absent:
             _create(admin, {name: wanted[name] for name in absent})
-        _refuse(_findings(admin, plan(topics)))
+        refuse(_findings(admin, planned))
         genesis.begin(admin, bootstrap_servers, topics, reports_made=topics.reports in absent)
     return absent
 
@@ -109,17 +110,18 @@ def check(bootstrap_servers: str, topics: Topics) -> list[str]:
 def require(bootstrap_servers: str, topics: Topics) -> Genesis:
     """Identity of the log, if all topics are there and fit; TopicError with a line for each finding."""
     with _admin(bootstrap_servers) as admin:
-        _refuse(_findings(admin, plan(topics)))
+        refuse(_findings(admin, plan(topics)))
         return genesis.log_of(admin, topics)
 
 
 def require_reports(bootstrap_servers: str, topics: Topics) -> None:
     """Check the one topic that a producer writes to; TopicError with a line for each finding."""
     with _admin(bootstrap_servers) as admin:
-        _refuse(_findings(admin, [topic for topic in plan(topics) if topic.name == topics.reports]))
+        refuse(_findings(admin, [topic for topic in plan(topics) if topic.name == topics.reports]))
 
 
-def _refuse(findings: list[str]) -> None:
+def refuse(findings: list[str]) -> None:
+    """Raise TopicError with a line for each finding, if there is any."""
     if findings:
         raise TopicError("\n".join(findings))
 

@@ -53,7 +53,5 @@ def check_topics(config: Path, bootstrap_servers: str | None) -> None:
     Example: deniable topics check
     """
     loaded = load(config, bootstrap_servers)
-    findings = topic_setup.check(loaded.kafka.bootstrap_servers, loaded.topics)
-    if findings:
-        raise topic_setup.TopicError("\n".join(findings))
+    topic_setup.refuse(topic_setup.check(loaded.kafka.bootstrap_servers, loaded.topics))
     click.echo("all topics fit")

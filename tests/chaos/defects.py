@@ -18,7 +18,7 @@ def no_fencing() -> None:
     def transactional_id(self: Topics, partition: int) -> str:
         return f"{self.group}-{partition}-{uuid.uuid4().hex}"
 
-    Topics.transactional_id = transactional_id  # type: ignore[method-assign]
+    Topics.transactional_id = transactional_id
 
 
 def no_gate() -> None:
@@ -42,13 +42,13 @@ def no_gate() -> None:
             return Agreeable(self.offset)
 
     def offer_anything(self: Owner, offset: int, append_ms: int, record: bytes) -> None:
-        flow, self.flow = self.flow, AnyChain(offset)  # type: ignore[assignment]
+        flow, self.flow = self.flow, AnyChain(offset)
         try:
             offer(self, offset, append_ms, record)
         finally:
             self.flow = flow
 
-    Owner.offer = offer_anything  # type: ignore[method-assign]
+    Owner.offer = offer_anything
 
 
 def no_rewind() -> None:
@@ -57,7 +57,7 @@ def no_rewind() -> None:
     async def rewind(self: Consumer, partition: int, position: int) -> None:
         self._chains[partition] = Chain(position)
 
-    Consumer.rewind = rewind  # type: ignore[method-assign]
+    Consumer.rewind = rewind
 
 
 DEFECTS = {"no-fencing": no_fencing, "no-gate": no_gate, "no-rewind": no_rewind}

@@ -69,7 +69,7 @@ def install(orders: Orders) -> None:
         orders.obey("estimate")
         return make(self, *arguments, **named)
 
-    Estimator.make = make_obediently  # type: ignore[method-assign]
+    Estimator.make = make_obediently
 
 
 def _wrap(owner: type, name: str, wrapper: Callable[[Method], Method]) -> None:

@@ -21,7 +21,7 @@ def shift_clock(seconds: float) -> None:
         return lambda: real() + by
 
     time.time = shifted(time.time, seconds)
-    time.time_ns = shifted(time.time_ns, int(seconds * 1_000_000_000))  # type: ignore[assignment]
+    time.time_ns = shifted(time.time_ns, int(seconds * 1_000_000_000))
 
 
 def deliver_late(seconds: float) -> None:
@@ -33,7 +33,7 @@ def deliver_late(seconds: float) -> None:
     def offer_later(self: Owners, *record: Any) -> None:
         asyncio.get_running_loop().call_later(seconds, offer, self, *record)
 
-    Owners.offer = offer_later  # type: ignore[method-assign]
+    Owners.offer = offer_later
 
 
 def main() -> None:
