@@ -6,14 +6,22 @@ In the worker's process; never in the product's code.
 import uuid
 from typing import Any
 
+from aggregator import ledger_store
 from aggregator.chain import Chain
 from aggregator.consumer import Consumer
 from aggregator.owner import Owner
 from aggregator.topics import Topics
 
+HANGING_MILLISECONDS = 10_000
+
 
 def no_fencing() -> None:
-    """Every producer has a transactional id of its own: a former owner can go on writing."""
+    """Every producer has a transactional id of its own: a former owner can go on writing.
+
+    Nobody aborts what an owner left open when its partition was revoked. Kafka does in time; before that, who
+    reads committed rows waits, and the run would end without a verdict.
+    """
+    ledger_store.TRANSACTION_MILLISECONDS = HANGING_MILLISECONDS
 
     def transactional_id(self: Topics, partition: int) -> str:
         return f"{self.group}-{partition}-{uuid.uuid4().hex}"
