@@ -84,11 +84,11 @@ class Ledger:
         """
         self.watermark_ms = max(self.watermark_ms, append_ms)
         self._expire()
-        self.position = offset + 1
         try:
             pack = self._acceptance.accept(offset, record, append_ms, self.watermark_ms, self.ids.by_window)
         except Rejection as rejection:
             self._reject(offset, rejection)
+            self.position = offset + 1
             return rejection
         window = (pack.fingerprint, pack.window_start)
         self._track(window)
@@ -99,6 +99,7 @@ class Ledger:
             tally = self.tallies[key] = Tally.empty(pack.width)
             self._cohorts.setdefault(window, set()).add(pack.cohort)
         tally.add(pack)
+        self.position = offset + 1
         self._unstored.tallies.add(key)
         self._unpublished.tallies.add(key)
         return pack
@@ -141,8 +142,9 @@ class Ledger:
 
     def drain(self) -> Changes:
         """What changed in `state` since the last call, the progress row left out."""
-        dead, stored = self._tombstones, [*self.ids.drain(self.position), *self._unstored_terms.items()]
-        changes = self._copied(self._unstored, dead, stored)
+        replaced, ids = self.ids.drain(self.position)
+        stored = [*ids, *self._unstored_terms.items()]
+        changes = self._copied(self._unstored, [*self._tombstones, *replaced], stored)
         self._unstored, self._unstored_terms, self._tombstones = _Changed(), {}, []
         return changes
 

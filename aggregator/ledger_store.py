@@ -173,9 +173,11 @@ class LedgerStore:
         clock = asyncio.get_running_loop().time
         found: dict[bytes, bytes] = {}
         async with RowReader(self.bootstrap_servers, self.topics.state, self.partition) as reader:
-            async for record in reader.until(lambda r: r.key == owner and r.value == nonce):
+            async for record in reader.until(lambda r: r.offset >= self._end):
                 fold(found, record)
                 patience.reschedule(clock() + OPEN_SECONDS)
+        if found.get(owner) != nonce:  # a newer one stands there, and compaction may have removed ours
+            raise KafkaError(f"another worker has taken partition {self.partition} over")
         return [(row_keys.decode_key(key), value) for key, value in found.items()]
 
 

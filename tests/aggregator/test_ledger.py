@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ledger_model import Event, Model, check_equal
 
-from aggregator import row_keys, rows
+from aggregator import row_keys, rows, window_ids
 from aggregator.ledger import Ledger, Refusal
 from producers import wire
 
@@ -33,6 +33,7 @@ def small_rows() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rows, "PAGE_COUNTERS", 3)
         patch.setattr(rows, "IDS_PER_ROW", 3)
+        patch.setattr(window_ids, "MERGED_ROWS", 2)
         yield
 
 

@@ -1,0 +1,74 @@
+"""Ids of a window in rows that stay few, and that hold each id once whenever they are read."""
+
+import os
+
+import pytest
+
+from aggregator import row_keys, rows
+from aggregator.window_ids import MERGED_IDS, MERGED_ROWS, WindowIds
+
+WINDOW = (7, 60)
+
+
+class Stored:
+    """Rows as a topic would have them."""
+
+    def __init__(self) -> None:
+        self.ids = WindowIds()
+        self.rows: dict[row_keys.IdsKey, bytes] = {}
+        self.added: set[bytes] = set()
+        self.position = 0
+
+    def add(self, count: int) -> None:
+        """Count so many packs, then store what is to be stored."""
+        for _ in range(count):
+            pack_id = os.urandom(rows.ID_BYTES)
+            self.ids.add(WINDOW, pack_id)
+            self.added.add(pack_id)
+            self.position += 1
+        replaced, drained = self.ids.drain(self.position)
+        for key in replaced:
+            del self.rows[key]
+        assert not self.rows.keys() & dict(drained).keys()
+        self.rows.update(drained)
+
+    def check(self) -> None:
+        """The rows hold each id once, and are those that go when the window closes."""
+        size, held = rows.ID_BYTES, b"".join(rows.decode_ids(value) for value in self.rows.values())
+        assert len(held) == size * len(self.added)
+        assert {held[first : first + size] for first in range(0, len(held), size)} == self.added
+        read = WindowIds()
+        read.restore(self.rows)
+        assert set(read.by_window[WINDOW]) == self.added
+        assert sorted(self.ids.forget(WINDOW)) == sorted(self.rows)
+
+
+@pytest.mark.parametrize("each", [1, 7, 100, MERGED_IDS - 1, MERGED_IDS, 3 * MERGED_IDS])
+def test_small_rows_are_merged(each: int) -> None:
+    stored = Stored()
+    for _ in range(5 * MERGED_ROWS):
+        stored.add(each)
+    whole = min(MERGED_ROWS, -(-MERGED_IDS // each))
+    assert len(stored.rows) <= 5 * MERGED_ROWS // whole + whole
+    stored.check()
+
+
+def test_rows_of_a_former_owner_are_left_as_they_are() -> None:
+    first = Stored()
+    for _ in range(10):
+        first.add(3)
+    second = Stored()
+    second.ids.restore(first.rows)
+    second.rows, second.added, second.position = dict(first.rows), first.added, first.position
+    for _ in range(MERGED_ROWS + 2):
+        second.add(2)
+    assert first.rows.keys() <= second.rows.keys()
+    second.check()
+
+
+def test_more_ids_than_a_row_holds_take_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "IDS_PER_ROW", 3)
+    stored = Stored()
+    for count in (1, 8, 1, 1, 1, 3, 2, 20):
+        stored.add(count)
+    stored.check()
