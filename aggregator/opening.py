@@ -77,10 +77,7 @@ def check_genesis(
             f"{genesis.partitions} (kafka.partitions), or another kafka.topic_prefix"
         )
     if genesis.topic_id != deployment.log.topic_id:
-        raise LedgerRefused(
-            f"{topics.reports} was deleted and made again since {topics.state} was begun, which counts "
-            f"another log. {_ANEW}"
-        )
+        raise log_was_made_again(deployment)
 
 
 def check_partition(deployment: Deployment, partition: int) -> None:
@@ -96,6 +93,15 @@ def check_partition(deployment: Deployment, partition: int) -> None:
             f"{deployment.topics.partitions}: partitions were added, and a pack must stay in the partition "
             f"of its id. {_ANEW}"
         )
+
+
+def log_was_made_again(deployment: Deployment) -> LedgerRefused:
+    """What to say when `reports` is another topic of the same name."""
+    topics = deployment.topics
+    return LedgerRefused(
+        f"{topics.reports} was deleted and made again since {topics.state} was begun, which counts another "
+        f"log. {_ANEW}"
+    )
 
 
 def log_was_cut(deployment: Deployment, partition: int, position: int, end: int) -> LedgerRefused:

@@ -32,6 +32,7 @@ async def run_worker(
     deployment: Deployment,
     web_port: int,
     listening: Callable[[int], None],
+    check: Callable[[], None] = lambda: None,
     stopping: Callable[[], None] = lambda: None,
 ) -> None:
     """Work until SIGINT or SIGTERM, then write last checkpoints and leave the group.
@@ -41,6 +42,7 @@ async def run_worker(
     deployment : what to work on.
     web_port : port of the page and of /metrics on loopback; 0 for a free one.
     listening : called with the port once the web server listens.
+    check : called twice a second; raises when going on would be wrong for a reason that is not seen here.
     stopping : called when the stop begins; Faust may never end it while no broker answers.
 
     Raises
@@ -60,7 +62,7 @@ async def run_worker(
     try:
         app = await _started(deployment, owners, stop)
         if app is not None:
-            await _serve(app, owners, stop)
+            await _serve(app, owners, check, stop)
     finally:
         stopping()
         for task in beside:
@@ -84,11 +86,12 @@ async def _started(deployment: Deployment, owners: Owners, stop: asyncio.Event) 
     return None
 
 
-async def _serve(app: ExactApp, owners: Owners, stop: asyncio.Event) -> None:
+async def _serve(app: ExactApp, owners: Owners, check: Callable[[], None], stop: asyncio.Event) -> None:
     while not stop.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), WATCH_SECONDS)
         owners.metrics.strays.tell(asyncio.get_running_loop().time())
+        check()
         if owners.failed.done():
             owners.failed.result()
         if app.should_stop:

@@ -12,6 +12,7 @@ from aggregator.worker import run_worker
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
 from deploy.deployment import deployment_of
+from deploy.log_watch import LogWatch
 from deploy.signals import handle, leave_at_once
 
 DEFAULT_WEB_PORT = 8321
@@ -38,7 +39,9 @@ def aggregate(web_port: int, config: Path, bootstrap_servers: str | None) -> Non
     loaded = load(config, bootstrap_servers)
     deployment = deployment_of(loaded)
     threading.excepthook = _tell_failure
-    asyncio.run(run_worker(deployment, web_port, _announce, _end_in_time))
+    watch = LogWatch(deployment)
+    watch.start()
+    asyncio.run(run_worker(deployment, web_port, _announce, watch.check, _end_in_time))
 
 
 def _announce(port: int) -> None:

@@ -114,6 +114,14 @@ def require(bootstrap_servers: str, topics: Topics) -> Genesis:
         return genesis.log_of(admin, topics)
 
 
+def identity(bootstrap_servers: str, topics: Topics) -> Genesis:
+    """Identity of the log as it is now; TopicError if there is none."""
+    with _admin(bootstrap_servers) as admin:
+        if topics.reports not in _present(admin, [topics.reports]):
+            raise TopicError(f"topic {topics.reports} is absent: run deniable topics create")
+        return genesis.log_of(admin, topics)
+
+
 def require_reports(bootstrap_servers: str, topics: Topics) -> None:
     """Check the one topic that a producer writes to; TopicError with a line for each finding."""
     with _admin(bootstrap_servers) as admin:

@@ -107,6 +107,18 @@ def test_a_log_that_was_made_again_is_not_counted_into_the_old_state(deployment:
     assert "was deleted and made again" in refusal(deployment)
 
 
+def test_a_log_that_was_made_again_under_a_running_worker_ends_it(deployment: Deployment) -> None:
+    """Also when the new log is as long as the old one was before anybody looks."""
+    with deployment.running("second.log", "aggregate", "--web-port", "0") as worker:
+        compare(deployment)
+        delete(deployment, "reports")
+        deployment.create_topics()
+        for _ in range(3):
+            send(deployment)
+        assert worker.wait(90) == 1
+    assert "was deleted and made again" in (deployment.folder / "second.log").read_text()
+
+
 def test_a_collection_ends_by_command_alone(deployment: Deployment) -> None:
     edit(deployment, ("epsilon: 3.0", "epsilon: 2.0"))
     mistyped = deployment.run("retire", "carrier")

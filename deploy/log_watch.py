@@ -1,0 +1,45 @@
+"""Whether `reports` is still the log that the ledgers count: it may be made again under a running worker.
+
+The clients that count know topics by name only, and offsets of the new log may well go on where the old ones
+ended.
+"""
+
+import threading
+import time
+from contextlib import suppress
+
+from aggregator.deployment import Deployment
+from aggregator.opening import log_was_made_again
+from deploy import topic_setup
+from deploy.addresses import UnreachableError
+from deploy.topic_setup import TopicError
+
+WATCH_SECONDS = 15.0
+
+
+class LogWatch(threading.Thread):
+    """Asks for the log's identity, in a thread that never holds up the end of the process.
+
+    Parameters
+    ----------
+    deployment : with the identity that the log had when the worker began.
+    """
+
+    def __init__(self, deployment: Deployment) -> None:
+        super().__init__(daemon=True)
+        self.deployment = deployment
+        self._made_again = threading.Event()
+
+    def check(self) -> None:
+        """Raise LedgerRefused once the topic is known to be another one."""
+        if self._made_again.is_set():
+            raise log_was_made_again(self.deployment)
+
+    def run(self) -> None:
+        """Ask until another log is found; while no broker answers, or there is no such topic, ask again."""
+        while not self._made_again.is_set():
+            time.sleep(WATCH_SECONDS)
+            with suppress(TopicError, UnreachableError, OSError):
+                log = topic_setup.identity(self.deployment.bootstrap_servers, self.deployment.topics)
+                if log.topic_id != self.deployment.log.topic_id:
+                    self._made_again.set()
