@@ -8,9 +8,11 @@ import argparse
 import signal
 import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 from deploy.signals import end_in_good_order
+from tests.chaos import network
 from tests.chaos.broker import ChaosBroker
 from tests.chaos.faults import FAULTS
 from tests.chaos.report import Report, table
@@ -47,13 +49,17 @@ def main() -> int:
 
 def _run(order: Order, report: Report, number: str) -> bool:
     """A run on a broker of its own; whether it was exact."""
-    with tempfile.TemporaryDirectory(prefix="chaos-") as folder, ChaosBroker() as broker:
-        try:
+    try:
+        with (
+            network.own() if FAULTS[order.fault].own_network else nullcontext(),
+            tempfile.TemporaryDirectory(prefix="chaos-") as folder,
+            ChaosBroker() as broker,
+        ):
             verdict, story = run(order, broker, Path(folder))
-        except RunError as error:
-            report.add(order, None, str(error).splitlines()[0])
-            say(f"{number} {order.fault} seed {order.seed}: NOT JUDGED\n{error}")
-            return False
+    except (RunError, OSError) as error:
+        report.add(order, None, str(error).splitlines()[0])
+        say(f"{number} {order.fault} seed {order.seed}: NOT JUDGED\n{error}")
+        return False
     report.add(order, verdict)
     says = "exact" if verdict.exact else "NOT EXACT"
     say(f"{number} {order.fault} seed {order.seed}: {says}: {verdict.tell()}")

@@ -1,7 +1,8 @@
 """What a run counts: a collection file of three collections, and topics that are compacted all the time.
 
 `fruit` and `place` have windows that outlast a run. Those of `flash` open, close and get their final
-estimates while it goes on, so that what is written late meets rows that nobody will write again.
+estimates while it goes on, so that what is written late meets rows that nobody will write again. And they
+are full before they close: some 800 packs come for each, at 2,000 packs a second in all.
 """
 
 from pathlib import Path
@@ -22,7 +23,7 @@ collections:
   - {{name: place, mechanism: rappor, bits: 64, hashes: 2, cohorts: 3, f: 0.25, p: 0.35, q: 0.65,
      candidates: [A, B, C], window_seconds: 3600, grace_seconds: 3600, budget: none}}
   - {{name: flash, mechanism: k-rr, size: 40, other: false, epsilon: 1.0, window_seconds: 5,
-     grace_seconds: 4, budget: none}}
+     grace_seconds: 4, window_packs: 700, budget: none}}
 """
 ONE_MORE = """\
   - {{name: extra, mechanism: k-rr, size: 70000, other: false, epsilon: 3.0, window_seconds: 3600,

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tests.chaos import turns
+from tests.chaos import network, turns
 from tests.chaos.collection_setup import with_one_more
 from tests.chaos.fault_points import POINTS
 from tests.chaos.stage import MOST_PAUSE_SECONDS, Stage
@@ -28,6 +28,7 @@ class Fault:
     seconds : for which the load sends.
     packs_per_second : of the load.
     seeds : how many seeds it has.
+    own_network : whether it needs a network that nobody else uses.
     """
 
     act: Act
@@ -37,6 +38,7 @@ class Fault:
     seconds: float = 60.0
     packs_per_second: int = 2000
     seeds: int = 5
+    own_network: bool = False
 
 
 def repeated(turn: Act, least: float, most: float, enough: float = 6.0) -> Act:
@@ -67,18 +69,24 @@ def at_points(turn: Callable[[Stage, str], None], enough: float) -> Act:
 def roll_out(stage: Stage) -> None:
     """All workers, one after the other, get a file with one more collection; then its packs come."""
     stage.rest(5, 10)
+    take_new_file(stage, signal.SIGTERM)
+    RESTARTS(stage)
+
+
+def take_new_file(stage: Stage, *how: signal.Signals) -> None:
+    """Replace each worker, ended by one of the signals, by one with one more collection, which then comes."""
     later = with_one_more(stage.workers.configuration)
     stage.workers.configuration = later
     for worker in list(stage.workers.alive):
-        stage.replace(worker, signal.SIGTERM)
-        stage.rest(2, 5)
+        stage.replace(worker, stage.chance.choice(how))
+        stage.rest(2, 4)
     wait_until(lambda: all(worker.says("ledger open") for worker in stage.workers.alive), stage.left)
     stage.load.add(next(c for c in later.collections if c.name == "extra"))
-    RESTARTS(stage)
 
 
 def all_at_once(stage: Stage) -> None:
     """Whatever can happen, in any order, some of it twice; every turn ends with two workers or more."""
+    take_new_file(stage, signal.SIGTERM, signal.SIGKILL)
     turns.shift_clock(stage)
     while stage.left > MOST_PAUSE_SECONDS:
         stage.rest(0, 3)
@@ -98,6 +106,13 @@ def away(stage: Stage) -> None:
         stage.broker.start()
     else:
         stage.broker.resume()
+
+
+def unreachable(stage: Stage) -> None:
+    """All packets are dropped; all workers are the same afterwards."""
+    stage.rest(15, 20)
+    with network.dropped():
+        time.sleep(AWAY_SECONDS)
 
 
 def mixed(stage: Stage) -> None:
@@ -135,6 +150,9 @@ FAULTS: Mapping[str, Fault] = {
     "broker-kill-9": Fault(repeated(turns.kill_broker, 5, 15, enough=12)),
     "broker-pause": Fault(repeated(turns.pause_broker, 3, 9, enough=turns.BROKER_PAUSE_SECONDS)),
     "broker-away-5-min": Fault(away, seconds=360.0, packs_per_second=200, seeds=2),
+    "broker-unreachable-5-min": Fault(
+        unreachable, seconds=360.0, packs_per_second=200, seeds=1, own_network=True
+    ),
     "resent": Fault(RESTARTS),
     "stranger": Fault(RESTARTS, stranger=True),
     "malformed-5": Fault(RESTARTS, malformed=0.05),

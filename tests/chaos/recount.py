@@ -65,6 +65,7 @@ class Judge:
         self.rejected: Counter[str] = Counter()
         self.ids: set[bytes] = set()
         self.records = 0
+        self._packs: Counter[tuple[int, int]] = Counter()  # by fingerprint and window start
         self._newest_ms = 0
 
     def take(self, append_ms: int, value: bytes | None) -> None:
@@ -117,10 +118,13 @@ class Judge:
             return "too_late"
         if pack_id in self.ids:
             return "duplicate"
+        if self._packs[fingerprint, window] == collection.window_packs:
+            return "window_full"
         payload = value[HEADER.size :]
         if krr and int(_buckets(payload, width).max()) >= width:
             return "bad_value"
         self.ids.add(pack_id)
+        self._packs[fingerprint, window] += 1
         self.payloads[fingerprint, window, cohort].append(payload)
         return ""
 

@@ -68,6 +68,16 @@ def test_bits_are_counted_lowest_first(configuration: Configuration) -> None:
     assert {i: c for i, c in enumerate(counted.counts.tolist()) if c} == {0: 1, 9: 2, 63: 1}
 
 
+def test_a_window_takes_so_many_packs_of_a_partition_and_no_more(configuration: Configuration) -> None:
+    """A full window still tells a pack that it holds from one that came too late to find room."""
+    flash, judge = named(configuration, "flash"), judge_of(configuration)
+    for number in (*range(flash.window_packs + 2), 0):
+        judge.take(T0 * 1000, draft_of(flash, number).encode())
+    judge.take(T0 * 1000, draft_of(flash, 0, T0 + 5).encode())
+    assert judge.rejected == {"window_full": 2, "duplicate": 2}
+    assert len(judge.ids) == flash.window_packs
+
+
 def test_lateness_is_that_of_the_highest_append_time(configuration: Configuration) -> None:
     """A window of 5 s with 4 s of grace: at 9 s it is still open, a millisecond later it is not."""
     flash, judge = named(configuration, "flash"), judge_of(configuration)
