@@ -37,6 +37,7 @@ bench-estimators: .venv/installed ## coverage of the intervals, and the comparis
 bench-aggregator: .venv/installed java ## reports a second of one worker, opening of large ledgers, memory over many windows
 	@$(GUARD) .venv/bin/python -m bench.aggregation
 	@$(GUARD) .venv/bin/python -m bench.opening
+	@$(GUARD) .venv/bin/python -m bench.large_domain
 	@$(GUARD) .venv/bin/python -m bench.windows
 
 lock: ## requirements.lock anew from pyproject.toml, with uv

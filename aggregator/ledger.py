@@ -9,6 +9,7 @@ Rule 3: a drained change is never offered again. Who fails to store it throws th
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import msgspec
 
@@ -21,6 +22,8 @@ from aggregator.terms import Terms, changed_terms, check_raised, check_revision,
 from aggregator.window_ids import WindowIds
 from estimators.collection import Collection
 from producers import wire
+
+NO_COPIES: Mapping[TallyKey, Tally] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ class Ledger:
         """What changed in `state` since the last call, the progress row left out."""
         replaced, ids = self.ids.drain(self.position)
         stored = [*ids, *self._unstored_terms.items()]
-        changes = self._copied(self._unstored, [*self._tombstones, *replaced], stored)
+        changes = self._copied(self._unstored, [*self._tombstones, *replaced], stored, {})
         self._unstored, self._unstored_terms, self._tombstones = _Changed(), {}, []
         return changes
 
@@ -152,13 +155,18 @@ class Ledger:
         """Whether the next `drain` deletes counts or rejections: they must leave `counts` with it."""
         return any(not isinstance(key, row_keys.IdsKey) for key in self._tombstones)
 
-    def drain_unpublished(self) -> Changes:
-        """What changed for `counts` since the last call, deletions left out: they are those of `drain`."""
+    def drain_unpublished(self, copies: Mapping[TallyKey, Tally] = NO_COPIES) -> Changes:
+        """What changed for `counts` since the last call, deletions left out: they are those of `drain`.
+
+        Parameters
+        ----------
+        copies : tallies that a `drain` has copied just now; they are not copied again.
+        """
         terms: list[Stored] = [
             (row_keys.TermsKey(fingerprint), rows.encode_terms(self.terms[fingerprint]))
             for fingerprint in self._unpublished_terms
         ]
-        changes = self._copied(self._unpublished, [], terms)
+        changes = self._copied(self._unpublished, [], terms, copies)
         self._unpublished, self._unpublished_terms = _Changed(), set()
         return changes
 
@@ -261,7 +269,13 @@ class Ledger:
         self._unpublished.rejected.add(key)
         self._refusals.append(Refusal(offset, rejection.reason))
 
-    def _copied(self, changed: _Changed, dead: list[row_keys.Key], stored: list[Stored]) -> Changes:
-        tallies = {key: self.tallies[key].copy() for key in changed.tallies}
+    def _copied(
+        self,
+        changed: _Changed,
+        dead: list[row_keys.Key],
+        stored: list[Stored],
+        copies: Mapping[TallyKey, Tally],
+    ) -> Changes:
+        tallies = {key: copies.get(key) or self.tallies[key].copy() for key in changed.tallies}
         rejected = {key: self.rejected[key] for key in changed.rejected}
         return Changes(dead, stored, tallies, rejected)

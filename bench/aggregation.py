@@ -54,21 +54,20 @@ def measure(configuration: Configuration, folder: Path, packs: int) -> Run:
     try:
         stored: list[tuple[float, float]] = []
         text = ""
-        for moment, text in _metrics(log):
-            counted = _value(text, COUNTED)
+        for moment, text in metrics_of(log):
+            counted = value_of(text, COUNTED)
             if counted and (not stored or counted > stored[-1][1]):
                 stored.append((moment, counted))
             if counted >= packs:
                 break
         (began, first), (ended, last) = stored[0], stored[-1]
-        return Run(
-            (last - first) / max(ended - began, 0.5), memory_mib(worker, "VmHWM"), _longest_delay(text)
-        )
+        return Run((last - first) / max(ended - began, 0.5), memory_mib(worker, "VmHWM"), longest_delay(text))
     finally:
         stop([worker])
 
 
-def _metrics(log: Path) -> Iterator[tuple[float, str]]:
+def metrics_of(log: Path) -> Iterator[tuple[float, str]]:
+    """Moment and text of a worker's metrics, four times a second; an error when nobody has enough in time."""
     deadline = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < deadline:
         time.sleep(0.25)
@@ -86,12 +85,14 @@ def _metrics(log: Path) -> Iterator[tuple[float, str]]:
     )
 
 
-def _value(metrics: str, name: str) -> float:
+def value_of(metrics: str, name: str) -> float:
+    """Value of a series, 0 when it is not there."""
     line = next((line for line in metrics.splitlines() if line.startswith(name + " ")), f"{name} 0")
     return float(line.rpartition(" ")[2])
 
 
-def _longest_delay(metrics: str) -> str:
+def longest_delay(metrics: str) -> str:
+    """The bound, in seconds, that no delay of the event loop has passed."""
     buckets = DELAY.findall(metrics)
     return str(next(bound for bound, count in buckets if count == buckets[-1][1]))
 

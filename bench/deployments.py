@@ -1,28 +1,32 @@
-"""A deployment for measurements: equal RAPPOR collections of 128 bits on a broker of their own."""
+"""A deployment for measurements: collections on a broker of their own, and packs of random reports."""
 
 import os
 import time
 from pathlib import Path
 
+import numpy as np
 from kafka import KafkaProducer
 
 from deploy.collection_file import Configuration, load
 from deploy.topic_setup import create
+from estimators.collection import Collection
+from estimators.krr import KRR
 from producers import wire
 
 HEAD = 'revision: 1\nkafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}"}}\ncollections:\n'
-ENTRY = (
+RAPPOR_128 = (
     "  - {{name: c{number}, mechanism: rappor, bits: 128, hashes: 2, cohorts: 64, f: 0.25, p: 0.35,\n"
     "     q: 0.65, candidates: [A, B], window_seconds: 86400, grace_seconds: 86400, budget: none}}\n"
 )
-ROW_BYTES = 16
 SEND_SECONDS = 300.0
 
 
-def configure(folder: Path, servers: str, prefix: str, collections: int) -> Configuration:
-    """Write a collection file, and make its topics."""
+def configure(
+    folder: Path, servers: str, prefix: str, collections: int, entry: str = RAPPOR_128
+) -> Configuration:
+    """Write a collection file of so many equal entries, `{number}` in each, and make its topics."""
     text = HEAD.format(servers=servers, prefix=prefix)
-    text += "".join(ENTRY.format(number=number) for number in range(collections))
+    text += "".join(entry.format(number=number) for number in range(collections))
     file = folder / f"{prefix}.yaml"
     file.write_text(text, encoding="utf-8")
     configuration = load(file, environment={})
@@ -30,24 +34,47 @@ def configure(folder: Path, servers: str, prefix: str, collections: int) -> Conf
     return configuration
 
 
+def payload_of(collection: Collection, reports: int) -> bytes:
+    """Random reports: any bits, or any buckets."""
+    if isinstance(collection.mechanism, KRR):
+        size = wire.bucket_dtype(collection.width)
+        return np.random.default_rng().integers(collection.width, size=reports).astype(size).tobytes()
+    return os.urandom(collection.width // 8 * reports)
+
+
+def send(
+    kafka: KafkaProducer,
+    configuration: Configuration,
+    collection: Collection,
+    payload: bytes,
+    reports: int,
+    *,
+    cohort: int = 0,
+    window_start: int | None = None,
+) -> None:
+    """Send a pack for a window, that of now when none is given."""
+    pack_id = os.urandom(wire.PACK_ID_BYTES)
+    pack = wire.Pack(
+        mechanism=wire.mechanism_number(collection.mechanism),
+        cohort=cohort,
+        fingerprint=collection.fingerprint,
+        window_start=collection.window_start(time.time()) if window_start is None else window_start,
+        reports=reports,
+        width=collection.width,
+        pack_id=pack_id,
+        payload=payload,
+    )
+    partition = wire.partition_of(pack_id, configuration.kafka.partitions)
+    kafka.send(configuration.topics.reports, wire.encode(pack), partition=partition)
+
+
 def fill(configuration: Configuration, packs: int, reports: int) -> None:
-    """Send packs of random rows, spread over collections, cohorts and partitions."""
-    payload, now = os.urandom(ROW_BYTES * reports), time.time()
+    """Send packs, spread over collections, cohorts and partitions."""
     collections = configuration.collections
+    payload = payload_of(collections[0], reports)
     with KafkaProducer(bootstrap_servers=configuration.kafka.bootstrap_servers, linger_ms=20) as kafka:
         for number in range(packs):
             collection = collections[number % len(collections)]
-            pack_id = number.to_bytes(8, "little") + os.urandom(8)
-            pack = wire.Pack(
-                mechanism=wire.mechanism_number(collection.mechanism),
-                cohort=number // len(collections) % collection.cohorts,
-                fingerprint=collection.fingerprint,
-                window_start=collection.window_start(now),
-                reports=reports,
-                width=collection.width,
-                pack_id=pack_id,
-                payload=payload,
-            )
-            partition = wire.partition_of(pack_id, configuration.kafka.partitions)
-            kafka.send(configuration.topics.reports, wire.encode(pack), partition=partition)
+            cohort = number // len(collections) % collection.cohorts
+            send(kafka, configuration, collection, payload, reports, cohort=cohort)
         kafka.flush(timeout=SEND_SECONDS)

@@ -7,7 +7,6 @@ the time and keeps deletions for seconds, so that what is on disk is nearly what
 """
 
 import asyncio
-import os
 import sys
 import tempfile
 import threading
@@ -21,14 +20,12 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from aggregator.row_reader import read_rows
 from bench.aggregation import memory_mib
+from bench.deployments import configure, payload_of, send
 from deploy.broker import Broker
 from deploy.children import Child, spawn, stop
-from deploy.collection_file import Configuration, load
-from deploy.topic_setup import create
-from producers import wire
+from deploy.collection_file import Configuration
 
 COLLECTIONS = 100
-HEAD = 'revision: 1\nkafka: {{bootstrap_servers: "{servers}", topic_prefix: "bench-"}}\ncollections:\n'
 ENTRY = (
     "  - {{name: c{number}, mechanism: k-rr, size: 100, other: false, epsilon: 2.0, window_seconds: 1,\n"
     "     grace_seconds: 1, retention_seconds: 60, minimum_reports: 1, budget: none}}\n"
@@ -73,15 +70,9 @@ class Sender(threading.Thread):
                     self._send(producer, last)
 
     def _send(self, producer: KafkaProducer, window_start: int) -> None:
-        kafka, topics = self.configuration.kafka, self.configuration.topics
         for collection in self.configuration.collections:
-            number, pack_id = wire.mechanism_number(collection.mechanism), os.urandom(wire.PACK_ID_BYTES)
-            payload = bytes(byte % 100 for byte in os.urandom(REPORTS))
-            pack = wire.Pack(
-                number, 0, collection.fingerprint, window_start, REPORTS, collection.width, pack_id, payload
-            )
-            partition = wire.partition_of(pack_id, kafka.partitions)
-            producer.send(topics.reports, wire.encode(pack), partition=partition)
+            payload = payload_of(collection, REPORTS)
+            send(producer, self.configuration, collection, payload, REPORTS, window_start=window_start)
             self.windows += 1
 
 
@@ -101,15 +92,12 @@ def main() -> None:
     """Follow a worker through some 48,000 windows, and print a table."""
     click.echo("windows begun | worker MiB | live rows of state | state on disk, MiB")
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
-        file = Path(name, "deniable.yaml")
-        text = HEAD.format(servers=broker.bootstrap_servers)
-        file.write_text(text + "".join(ENTRY.format(number=each) for each in range(COLLECTIONS)))
-        configuration = load(file, environment={})
-        create(broker.bootstrap_servers, configuration.topics, 1)
+        configuration = configure(Path(name), broker.bootstrap_servers, "bench-", COLLECTIONS, ENTRY)
         with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
             for topic in (configuration.topics.state, configuration.topics.counts):
                 admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=COMPACTED)])
-        command = [sys.executable, "-m", "deploy", "aggregate", "--config", str(file), "--web-port", "0"]
+        file = str(configuration.path)
+        command = [sys.executable, "-m", "deploy", "aggregate", "--config", file, "--web-port", "0"]
         worker, sender = spawn(command, Path(name, "worker.log")), Sender(configuration)
         try:
             sender.start()

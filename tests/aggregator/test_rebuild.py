@@ -1,4 +1,4 @@
-"""Counting again what the log holds, on a real broker: a log without its beginning, and a recount cut short."""
+"""Counting again what the log holds, on a real broker: its beginning is gone, or the recount is cut short."""
 
 import asyncio
 import random
