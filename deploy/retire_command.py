@@ -18,9 +18,9 @@ from deploy.deployment import deployment_of
 def retire_command(name: str, config: Path, bootstrap_servers: str | None) -> None:
     """End a collection, or its former parameters, that the collection file no longer holds.
 
-    Its packs are turned away from here on; what was counted is kept as long as ever. Workers with the new
-    file refuse to start before this, so that no collection is lost by an oversight. It is for good: what is
-    retired does not count again.
+    Its packs are turned away from here on; what was counted is kept as long as ever, but windows that are
+    open get no final estimate. Workers with the new file refuse to start before this, so that no collection
+    is lost by an oversight. It is for good: what is retired does not count again.
 
     Example: deniable retire carrier
     """

@@ -4,6 +4,9 @@ Kafka is here a list (the log) and two dictionaries (`state`, `counts`) with the
 rests on: a transaction of the newest owner is applied whole or not at all, and nobody else's is.
 """
 
+from collections.abc import Iterator
+from unittest import mock
+
 import pytest
 from builders import FRUIT, PLACE, T0, TOPICS, new_estimator, new_ledger, pack_of
 from hypothesis import settings
@@ -11,15 +14,23 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from ledger_model import Event, Model, check_equal
 
-from aggregator import row_keys, rows
+from aggregator import row_keys, rows, window_ids
 from aggregator.checkpoint import compose, take
 from aggregator.ledger import Ledger
 from aggregator.merge import MergedCounts
 from producers import wire
 
-WORKERS = 3
 COLLECTION = st.sampled_from([FRUIT, PLACE])
+WORKER = st.integers(0, 2)
+MANY = st.integers(1, 4)
 LATE = st.sampled_from([10, 20, 40, 400])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def ids_are_merged_soon() -> Iterator[None]:
+    """Rows of ids are merged within a run."""
+    with mock.patch.object(window_ids, "MERGED_ROWS", 3):
+        yield
 
 
 class Machine(RuleBasedStateMachine):
@@ -38,14 +49,17 @@ class Machine(RuleBasedStateMachine):
         self.packs = 0
         self.is_fencing = True
 
-    @rule(target=sent, collection=COLLECTION, cohort=st.integers(0, 2), good=st.integers(0, 4))
-    def send(self, collection: object, cohort: int, good: int) -> wire.Pack:
-        """A pack of the present window; one in five has a bad value."""
-        self.packs += 1
+    @rule(target=sent, collection=COLLECTION, cohort=st.integers(0, 2), good=st.integers(0, 4), packs=MANY)
+    def send(self, collection: object, cohort: int, good: int, packs: int = 1) -> wire.Pack:
+        """Packs of the present window; one in five has a bad value."""
         own = FRUIT if collection is FRUIT else PLACE
         reports = [0, 3, 4 if good == 0 else 1]
-        pack = pack_of(own, own.window_start(self.now_ms // 1000), self.packs, reports, cohort % own.cohorts)
-        self.append(pack)
+        for _ in range(packs):
+            self.packs += 1
+            pack = pack_of(
+                own, own.window_start(self.now_ms // 1000), self.packs, reports, cohort % own.cohorts
+            )
+            self.append(pack)
         return pack
 
     @rule(pack=sent)
@@ -73,7 +87,7 @@ class Machine(RuleBasedStateMachine):
         """All that was sent so far has died when the next record comes."""
         self.now_ms += (10 + 5 + 20) * 1000 + 1
 
-    @rule(worker=st.integers(0, WORKERS - 1))
+    @rule(worker=WORKER)
     def rebalance(self, worker: int) -> None:
         """A worker opens the ledger; who had it before knows nothing of that."""
         self.epoch += 1
@@ -81,31 +95,36 @@ class Machine(RuleBasedStateMachine):
         ledger.restore([(row_keys.decode_key(key), self.state[key]) for key in reversed(self.state)])
         self.owners[worker] = (self.epoch, ledger)
 
-    @rule(worker=st.integers(0, WORKERS - 1))
+    @rule(worker=WORKER)
     def kill(self, worker: int) -> None:
         self.owners.pop(worker, None)
 
-    @rule(worker=st.integers(0, WORKERS - 1), first=st.integers(0, 60), records=st.integers(1, 9))
-    def deliver(self, worker: int, first: int, records: int) -> None:
-        """Faust delivers some records, again, late or beyond the position; the gate takes the next one."""
-        if worker not in self.owners:
-            return
-        ledger = self.owners[worker][1]
-        start = min(first, ledger.position)
-        for offset, event in enumerate(self.log[start : start + records + 9], start):
+    @rule(worker=WORKER, back=st.integers(0, 9), records=st.integers(1, 30))
+    def deliver(self, worker: int, back: int, records: int) -> None:
+        """Faust delivers some records, the last ones again; the gate takes those that follow."""
+        ledger = self.owners[self.serving(worker)][1]
+        start = max(0, ledger.position - back)
+        for offset, event in enumerate(self.log[start : ledger.position + records], start):
             if offset == ledger.position:
                 ledger.apply(offset, event.append_ms, event.record)
 
-    @rule(worker=st.integers(0, WORKERS - 1), publishes=st.booleans())
+    @rule(worker=WORKER, packs=MANY, publishes=st.booleans())
+    def go_on(self, worker: int, packs: int, publishes: bool) -> None:
+        """What happens nearly always."""
+        self.send(FRUIT, 0, 1, packs)
+        self.deliver(worker, 0, 30)
+        self.commit(worker, publishes)
+
+    @rule(worker=WORKER, publishes=st.booleans())
     def commit(self, worker: int, publishes: bool) -> None:
         """Of a zombie, it fails; what it made is thrown away with its ledger."""
         self.transact(worker, publishes, is_applied=True, is_heard=True)
 
-    @rule(worker=st.integers(0, WORKERS - 1), publishes=st.booleans())
+    @rule(worker=WORKER, publishes=st.booleans())
     def failed_commit(self, worker: int, publishes: bool) -> None:
         self.transact(worker, publishes, is_applied=False, is_heard=False)
 
-    @rule(worker=st.integers(0, WORKERS - 1), publishes=st.booleans())
+    @rule(worker=WORKER, publishes=st.booleans())
     def commit_without_an_answer(self, worker: int, publishes: bool) -> None:
         self.transact(worker, publishes, is_applied=True, is_heard=False)
 
@@ -114,6 +133,13 @@ class Machine(RuleBasedStateMachine):
         ledger = new_ledger()
         ledger.restore([(row_keys.decode_key(key), value) for key, value in self.state.items()])
         check_equal(ledger, self.model(ledger.position))
+
+    @invariant()
+    def no_row_of_ids_outlives_its_window(self) -> None:
+        watermark_ms = self.model(self.position()).watermark_ms
+        for key in map(row_keys.decode_key, self.state):
+            if isinstance(key, row_keys.IdsKey):
+                assert watermark_ms <= (key.window_start + 10 + 5) * 1000
 
     @invariant()
     def what_is_published_is_what_the_log_said(self) -> None:
@@ -131,6 +157,12 @@ class Machine(RuleBasedStateMachine):
                     counts = expected[0] if expected else [0] * collection.width
                     assert totals.counts[cohort].tolist() == counts
 
+    def serving(self, worker: int) -> int:
+        """This worker if it has a ledger, else another one that has, else this one with a new ledger."""
+        if not self.owners:
+            self.rebalance(worker)
+        return worker if worker in self.owners else min(self.owners)
+
     def append(self, pack: wire.Pack) -> None:
         self.log.append(Event(self.now_ms, pack))
 
@@ -145,8 +177,7 @@ class Machine(RuleBasedStateMachine):
         return rows.decode_progress(value).position if value else 0
 
     def transact(self, worker: int, publishes: bool, *, is_applied: bool, is_heard: bool) -> None:
-        if worker not in self.owners:
-            return
+        worker = self.serving(worker)
         epoch, ledger = self.owners[worker]
         closed_until_ms = ledger.watermark_ms if publishes or ledger.has_dead() else None
         records = compose(take(ledger, new_estimator(), closed_until_ms), TOPICS)
@@ -166,7 +197,7 @@ class Machine(RuleBasedStateMachine):
             self.state[key] = value
 
 
-Machine.TestCase.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+Machine.TestCase.settings = settings(max_examples=200, stateful_step_count=80, deadline=None)
 TestMachine = Machine.TestCase
 
 
