@@ -1,4 +1,4 @@
-"""What changed in a ledger, copied: it goes on counting while this is encoded in a thread."""
+"""What changed in a ledger, as it was: it goes on counting while this is encoded in a thread."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Changes:
     ----------
     dead : keys of rows to delete.
     stored : rows that are encoded already.
-    tallies, rejected : copies of what is to be encoded.
+    tallies, rejected : what is to be encoded; of tallies, snapshots.
     """
 
     dead: Sequence[row_keys.Key]

@@ -19,7 +19,7 @@ from aggregator.topics import Topics
 
 
 class Checkpoint(NamedTuple):
-    """What a ledger and its estimator give to one transaction, copied.
+    """What a ledger and its estimator give to one transaction, as it is when taken.
 
     Parameters
     ----------
@@ -52,15 +52,14 @@ def take(
     closed_until_ms : given when counts are to be published, as they must be when some have died: no report
         with an earlier append time, unix milliseconds, is still to come in this partition.
     """
-    watermark_ms, changes = ledger.watermark_ms, ledger.drain()
-    published = None if closed_until_ms is None else ledger.drain_unpublished(changes.tallies)
+    watermark_ms = ledger.watermark_ms
     return Checkpoint(
         partition=ledger.partition,
         progress=rows.Progress(
             ledger.position, watermark_ms, closed_until_ms or watermark_ms, ledger.whole_from
         ),
-        changes=changes,
-        published=published,
+        changes=ledger.drain(),
+        published=None if closed_until_ms is None else ledger.drain_unpublished(),
         refusals=ledger.drain_refusals(),
         estimates=estimator.drain() if estimator else [],
         forgotten=list(estimator.forgotten()) if estimator else [],

@@ -1,9 +1,11 @@
 """The record of the topic `estimates`: one JSON object, keyed by collection and window start."""
 
+from collections.abc import Sequence
 from math import isfinite
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from aggregator.merge import WindowCounts
 from estimators import krr_estimate, rappor_decode
@@ -14,7 +16,9 @@ from estimators.rappor_hot import HotRappor
 from estimators.rappor_hot_decode import decode_hot
 
 RECORD_VERSION = 1
-VALUES_PER_RECORD = 2000  # the largest estimates of a larger domain; keeps a record below Kafka's 1 MiB
+VALUES_PER_RECORD = 2000  # the largest estimates of a larger domain
+VALUE_BYTES = 900_000  # of all values of a record and their numbers: it stays below Kafka's 1 MiB
+NUMBER_BYTES = 160  # of the numbers of one value, at most
 
 
 class Other(msgspec.Struct, frozen=True):
@@ -95,10 +99,8 @@ def record_of(
     collection: Collection, window_start: int, window: WindowCounts, result: Estimate, *, final: bool
 ) -> EstimateRecord:
     """Put an estimate into its record, the bucket `other` apart."""
-    shown = np.arange(len(collection.labels()))
-    if len(shown) > VALUES_PER_RECORD:
-        shown = np.sort(np.argsort(-result.frequency[shown], kind="stable")[:VALUES_PER_RECORD])
     labels = collection.labels()
+    shown = _shown(labels, result.frequency[: len(labels)])
     return EstimateRecord(
         version=RECORD_VERSION,
         collection=collection.name,
@@ -132,6 +134,13 @@ def _other(collection: Collection, result: Estimate) -> Other | None:
     if collection.other:
         return Other(float(result.frequency[-1]), _finite(float(result.std_error[-1])))
     return None
+
+
+def _shown(labels: Sequence[str], frequency: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+    """Places of the values that a record has room for: the largest estimates."""
+    largest = np.argsort(-frequency, kind="stable")[:VALUES_PER_RECORD]
+    sizes = [NUMBER_BYTES + len(msgspec.json.encode(labels[place])) for place in largest]
+    return np.sort(largest[: np.searchsorted(np.cumsum(sizes), VALUE_BYTES, side="right")])
 
 
 def _finite(error: float) -> float | None:

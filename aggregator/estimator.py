@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import structlog
+from aiokafka import TopicPartition
 
 from aggregator import estimate_record, row_keys, rows
 from aggregator.estimate_record import EstimateRecord
 from aggregator.merge import MergedCounts
 from aggregator.metrics import WorkerMetrics
 from aggregator.row_keys import Window
-from aggregator.row_reader import RowReader
+from aggregator.row_reader import Record, RowReader
 from estimators.collection import Collection
 
 ESTIMATE_SECONDS = 2.0
@@ -64,13 +65,26 @@ class Estimator:
                 # Compaction may have moved a row behind the progress that was committed with it: so what is
                 # read is complete only at an end of the log.
                 async for record in reader.until_end():
-                    self.take(record.key or b"", record.value)
+                    self._take(record, reader.topic_partition)
                 self.caught_up = True
                 await self._estimate_due()
                 await asyncio.sleep(ESTIMATE_SECONDS)
 
+    def _take(self, record: Record, source: TopicPartition) -> None:
+        place = f"offset {record.offset} of partition {source.partition} of {source.topic}"
+        if row_keys.is_foreign(record.key or b""):
+            log.warning("a record that is none of ours is passed over", place=place)
+            return
+        try:
+            self.take(record.key or b"", record.value)
+        except rows.RowError as error:
+            raise rows.RowError(
+                f"{place}: {error}. If another program wrote it: stop all workers, delete that topic and run "
+                f"deniable topics create; what is counted is published again"
+            ) from error
+
     def take(self, key: bytes, value: bytes | None) -> None:
-        """Take in one record of `counts`."""
+        """Take in one record of `counts`; RowError when it cannot be read."""
         if value is None and self.caught_up:  # what was deleted before is history that others have told
             self._note_death(key)
         window = self.merged.apply(key, value)
@@ -140,11 +154,18 @@ class Estimator:
             if record is None:
                 self._unsettled.discard(window)  # until its counts change
             else:
+                self._tell_revision(window, final=final)
                 self._made[window] = record
                 self.published[window] = rows.Published(record.revision, final)
         for name, windows in self._lost_untold.items():
             log.warning("windows died before their final estimate", collection=name, windows=windows)
         self._lost_untold.clear()
+
+    def _tell_revision(self, window: Window, *, final: bool) -> None:
+        """Count final estimates that replace one."""
+        newest = self.published.get(window)
+        if final and newest is not None and newest.final:
+            self.metrics.finals_revised.labels(self.collections[window[0]].name).inc()
 
     def _note_death(self, key: bytes) -> None:
         """Tell of the window whose counts this deletes, if it should have got a final estimate and did not.
@@ -157,10 +178,9 @@ class Estimator:
             return
         window, collection = (row.fingerprint, row.window_start), self.collections[row.fingerprint]
         newest = self.published.get(window)
-        known = self.merged.packs(window)
-        if newest is not None and newest.final:
+        if window in self._lost or (newest is not None and newest.final):
             return
-        if not known or self.merged.totals(window, collection).reports >= collection.minimum_reports:
+        if not self.merged.packs(window) or self.merged.reports(window) >= collection.minimum_reports:
             self._lose(window)
 
     def _lose(self, window: Window) -> None:

@@ -9,12 +9,11 @@ Rule 3: a drained change is never offered again. Who fails to store it throws th
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 import msgspec
 
 from aggregator import row_keys, rows
-from aggregator.acceptance import REASONS, Acceptance, Rejection
+from aggregator.acceptance import Acceptance, Rejection
 from aggregator.changes import Changes
 from aggregator.row_keys import Stored, Window
 from aggregator.tally import Tally, TallyKey, tallies_of
@@ -22,8 +21,6 @@ from aggregator.terms import Terms, changed_terms, check_raised, check_revision,
 from aggregator.window_ids import WindowIds
 from estimators.collection import Collection
 from producers import wire
-
-NO_COPIES: Mapping[TallyKey, Tally] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,7 @@ class Ledger:
         self.ids = WindowIds()
         self._acceptance = Acceptance(self.terms, partition, partitions)
         self._cohorts: dict[Window, set[int]] = {}  # of the keys in `tallies`
+        self._reasons: dict[Window, set[str]] = {}  # of the keys in `rejected`
         self._unstored = _Changed()
         self._unpublished = _Changed()
         self._unstored_terms: dict[row_keys.Key, bytes] = {}
@@ -147,7 +145,7 @@ class Ledger:
         """What changed in `state` since the last call, the progress row left out."""
         replaced, ids = self.ids.drain(self.position)
         stored = [*ids, *self._unstored_terms.items()]
-        changes = self._copied(self._unstored, [*self._tombstones, *replaced], stored, {})
+        changes = self._copied(self._unstored, [*self._tombstones, *replaced], stored)
         self._unstored, self._unstored_terms, self._tombstones = _Changed(), {}, []
         return changes
 
@@ -155,18 +153,13 @@ class Ledger:
         """Whether the next `drain` deletes counts or rejections: they must leave `counts` with it."""
         return any(not isinstance(key, row_keys.IdsKey) for key in self._tombstones)
 
-    def drain_unpublished(self, copies: Mapping[TallyKey, Tally] = NO_COPIES) -> Changes:
-        """What changed for `counts` since the last call, deletions left out: they are those of `drain`.
-
-        Parameters
-        ----------
-        copies : tallies that a `drain` has copied just now; they are not copied again.
-        """
+    def drain_unpublished(self) -> Changes:
+        """What changed for `counts` since the last call, deletions left out: they are those of `drain`."""
         terms: list[Stored] = [
             (row_keys.TermsKey(fingerprint), rows.encode_terms(self.terms[fingerprint]))
             for fingerprint in self._unpublished_terms
         ]
-        changes = self._copied(self._unpublished, [], terms, copies)
+        changes = self._copied(self._unpublished, [], terms)
         self._unpublished, self._unpublished_terms = _Changed(), set()
         return changes
 
@@ -211,7 +204,9 @@ class Ledger:
         for key in self.rejected:
             if key.window_start:
                 self._terms_of_rows(key.fingerprint)
-            self._track((key.fingerprint, key.window_start))
+            window = (key.fingerprint, key.window_start)
+            self._reasons.setdefault(window, set()).add(key.reason)
+            self._track(window)
         self._unpublished = _Changed(set(self.tallies), set(self.rejected))
         self._unpublished_terms = set(self.terms)
 
@@ -254,28 +249,24 @@ class Ledger:
             self._tombstones += self.tallies.pop(tally_key).page_keys(tally_key)
             self._unstored.tallies.discard(tally_key)
             self._unpublished.tallies.discard(tally_key)
-        for reason in REASONS:
+        for reason in self._reasons.pop(window, ()):
             key = row_keys.RejectedKey(*window, reason)
-            if self.rejected.pop(key, None) is not None:
-                self._tombstones.append(key)
-                self._unstored.rejected.discard(key)
-                self._unpublished.rejected.discard(key)
+            del self.rejected[key]
+            self._tombstones.append(key)
+            self._unstored.rejected.discard(key)
+            self._unpublished.rejected.discard(key)
 
     def _reject(self, offset: int, rejection: Rejection) -> None:
         key = row_keys.RejectedKey(rejection.fingerprint, rejection.window_start, rejection.reason)
+        window = (key.fingerprint, key.window_start)
         self.rejected[key] = self.rejected.get(key, 0) + 1
-        self._track((key.fingerprint, key.window_start))
+        self._reasons.setdefault(window, set()).add(key.reason)
+        self._track(window)
         self._unstored.rejected.add(key)
         self._unpublished.rejected.add(key)
         self._refusals.append(Refusal(offset, rejection.reason))
 
-    def _copied(
-        self,
-        changed: _Changed,
-        dead: list[row_keys.Key],
-        stored: list[Stored],
-        copies: Mapping[TallyKey, Tally],
-    ) -> Changes:
-        tallies = {key: copies.get(key) or self.tallies[key].copy() for key in changed.tallies}
+    def _copied(self, changed: _Changed, dead: list[row_keys.Key], stored: list[Stored]) -> Changes:
+        tallies = {key: self.tallies[key].snapshot() for key in changed.tallies}
         rejected = {key: self.rejected[key] for key in changed.rejected}
         return Changes(dead, stored, tallies, rejected)

@@ -16,7 +16,6 @@ from aiokafka.errors import GroupCoordinatorNotAvailableError, IllegalOperation,
 from aiokafka.structs import OffsetAndMetadata
 
 from aggregator import row_keys
-from aggregator.row_keys import Stored
 from aggregator.row_reader import RowReader, fold
 from aggregator.topics import Topics
 
@@ -62,11 +61,15 @@ class LedgerStore:
         self._end = 0  # of the partition, as far as this store wrote it
         self._producer: AIOKafkaProducer[bytes, bytes] | None = None
 
-    async def open(self) -> list[Stored]:
+    async def open(self) -> dict[bytes, bytes]:
         """Fence the former owner, prove that writing works, and read the whole ledger.
 
         The nonce is the proof that reading reached the end: it was committed after everything that any
         former owner could commit.
+
+        Returns
+        -------
+        Rows by key, as they lie in `state`.
 
         Raises
         ------
@@ -75,7 +78,7 @@ class LedgerStore:
         async with asyncio.timeout(OPEN_SECONDS) as patience:
             return await self._open(patience)
 
-    async def _open(self, patience: asyncio.Timeout) -> list[Stored]:
+    async def _open(self, patience: asyncio.Timeout) -> dict[bytes, bytes]:
         self._producer = producer = AIOKafkaProducer(
             bootstrap_servers=self.bootstrap_servers,
             transactional_id=self.topics.transactional_id(self.partition),
@@ -169,7 +172,7 @@ class LedgerStore:
         self._end = written.offset
         return int(written.timestamp)
 
-    async def _read_until(self, owner: bytes, nonce: bytes, patience: asyncio.Timeout) -> list[Stored]:
+    async def _read_until(self, owner: bytes, nonce: bytes, patience: asyncio.Timeout) -> dict[bytes, bytes]:
         clock = asyncio.get_running_loop().time
         found: dict[bytes, bytes] = {}
         async with RowReader(self.bootstrap_servers, self.topics.state, self.partition) as reader:
@@ -178,7 +181,7 @@ class LedgerStore:
                 patience.reschedule(clock() + OPEN_SECONDS)
         if found.get(owner) != nonce:  # a newer one stands there, and compaction may have removed ours
             raise KafkaError(f"another worker has taken partition {self.partition} over")
-        return [(row_keys.decode_key(key), value) for key, value in found.items()]
+        return found
 
 
 async def _send(producer: "AIOKafkaProducer[bytes, bytes]", record: Outgoing) -> "asyncio.Future[Any]":

@@ -1,6 +1,6 @@
 """What a ledger is lost by, while its worker goes on."""
 
-from aiokafka.errors import KafkaConnectionError, UnknownTopicOrPartitionError
+from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError, UnknownTopicOrPartitionError
 
 
 class RecordsLost(Exception):
@@ -16,6 +16,8 @@ class RecordsLost(Exception):
 
 def why(error: BaseException) -> str:
     """What lost the ledger, in words."""
+    if isinstance(error, KafkaTimeoutError):  # so aiokafka, where it cannot learn of a topic
+        return "Kafka does not answer, or a topic is missing; deniable topics check says which"
     if isinstance(error, TimeoutError | KafkaConnectionError | AssertionError):
         return "Kafka does not answer"
     if isinstance(error, UnknownTopicOrPartitionError):

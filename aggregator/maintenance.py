@@ -12,7 +12,7 @@ from aggregator.checkpoint import moved
 from aggregator.deployment import Deployment
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import LedgerStore
-from aggregator.opening import restored
+from aggregator.opening import decoded, restored
 from aggregator.stored_ledger import ledger_rows, log_start, progress_in, terms_in
 
 
@@ -105,6 +105,7 @@ async def _taken(deployment: Deployment, partition: int) -> AsyncIterator[tuple[
     store = LedgerStore(deployment.bootstrap_servers, deployment.topics, partition)
     try:
         committed = await store.committed()
-        yield store, restored(deployment, partition, await store.open(), committed)
+        found = decoded(deployment, partition, await store.open())
+        yield store, restored(deployment, partition, found, committed)
     finally:
         await store.close()

@@ -104,6 +104,13 @@ class MergedCounts:
             return 0
         return sum(counters.packs for (_, key), counters in found.counters.items() if key.page == 0)
 
+    def reports(self, window: Window) -> int:
+        """Reports counted in a window."""
+        found = self._windows.get(window)
+        if found is None:
+            return 0
+        return sum(counters.reports for (_, key), counters in found.counters.items() if key.page == 0)
+
     def closed_until_ms(self, partitions: int) -> int:
         """No report appended before this is to come, unix milliseconds; 0 while a partition is silent."""
         if len(self.progress) < partitions:

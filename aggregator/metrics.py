@@ -35,6 +35,9 @@ class WorkerMetrics:
             "Remedy: a retention_seconds longer than the longest outage of the workers.",
             "collection",
         )
+        self.finals_revised = self._counter(
+            "finals_revised", "Final estimates that replaced one, since counts had changed.", "collection"
+        )
         for collection in collections.values():
             self.windows_lost.labels(collection.name)  # told as 0, so that the first one is an increase
         self.checkpoint_seconds = self._histogram("checkpoint_seconds", "Time to store a ledger's changes.")
@@ -48,7 +51,7 @@ class WorkerMetrics:
         self.lag = self._gauge("lag_records", "Records of `reports` that are not counted yet.", "partition")
         self.stalled = self._gauge(
             "stalled",
-            "1 while records wait and none is counted, which makes the worker not ready.",
+            "1 while records wait and none is counted or stored, which makes the worker not ready.",
             "partition",
         )
         self.watermark = self._gauge(

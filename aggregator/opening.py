@@ -4,12 +4,12 @@ Rule: what is wrong here cannot be mended by trying again. The worker ends and s
 counted anything.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from aggregator import row_keys, rows
 from aggregator.deployment import Deployment
 from aggregator.ledger import Ledger
-from aggregator.row_keys import Stored
+from aggregator.row_keys import Key
 
 _ANEW = (
     "To begin anew, set another kafka.topic_prefix; or delete all topics of this one and run deniable topics "
@@ -21,8 +21,16 @@ class LedgerRefused(RuntimeError):
     """A ledger must not be gone on with; the message says why and what to do."""
 
 
+def decoded(deployment: Deployment, partition: int, stored: Mapping[bytes, bytes]) -> dict[Key, bytes]:
+    """Rows of a partition of `state`, by key; RowError when a record there is none of ours."""
+    try:
+        return {row_keys.decode_key(key): value for key, value in stored.items()}
+    except rows.RowError as error:
+        raise _unreadable(deployment, partition, error) from error
+
+
 def restored(
-    deployment: Deployment, partition: int, stored: Iterable[Stored], committed: int | None
+    deployment: Deployment, partition: int, found: Mapping[Key, bytes], committed: int | None
 ) -> Ledger:
     """The ledger of a partition, from its rows, if they are of this log and all there.
 
@@ -30,21 +38,23 @@ def restored(
     ----------
     deployment : what the worker works on.
     partition : whose ledger.
-    stored : all rows of its partition of `state`.
+    found : all rows of its partition of `state`.
     committed : offset that the group committed, None if it has none.
 
     Raises
     ------
     LedgerRefused or RowError.
     """
-    found = dict(stored)
-    check_genesis(deployment, partition, found, committed)
     ledger = Ledger(partition, deployment.topics.partitions)
-    ledger.restore(found.items())
+    try:
+        check_genesis(deployment, partition, found, committed)
+        ledger.restore(found.items())
+    except rows.RowError as error:
+        raise _unreadable(deployment, partition, error) from error
     if committed is not None and ledger.position < committed:
         raise LedgerRefused(
             f"partition {partition} of {deployment.topics.state} tells of offsets below {ledger.position}, "
-            f"and the group {deployment.topics.group} has counted up to {committed}: rows were lost. "
+            f"and the group {deployment.topics.group} has counted up to {committed}: rows were lost; "
             f"{_begin_again(deployment)}"
         )
     return ledger
@@ -88,11 +98,17 @@ def check_partition(deployment: Deployment, partition: int) -> None:
     LedgerRefused.
     """
     if partition >= deployment.topics.partitions:
-        raise LedgerRefused(
-            f"{deployment.topics.reports} has a partition {partition} now, and kafka.partitions is "
-            f"{deployment.topics.partitions}: partitions were added, and a pack must stay in the partition "
-            f"of its id. {_ANEW}"
-        )
+        raise partitions_were_added(deployment, partition + 1)
+
+
+def partitions_were_added(deployment: Deployment, partitions: int) -> LedgerRefused:
+    """What to say when `reports` has more partitions than there are ledgers."""
+    return LedgerRefused(
+        f"{deployment.topics.reports} has {partitions} partitions now, and kafka.partitions is "
+        f"{deployment.topics.partitions}: partitions were added, and a pack must stay in the partition of "
+        f"its id. Set another kafka.topic_prefix for producers and workers, and run deniable topics create; "
+        f"what was published under this one stays"
+    )
 
 
 def log_was_made_again(deployment: Deployment) -> LedgerRefused:
@@ -112,8 +128,15 @@ def log_was_cut(deployment: Deployment, partition: int, position: int, end: int)
     )
 
 
+def _unreadable(deployment: Deployment, partition: int, error: rows.RowError) -> rows.RowError:
+    state = deployment.topics.state
+    return rows.RowError(
+        f"partition {partition} of {state}: {error}. If another program wrote it: {_begin_again(deployment)}"
+    )
+
+
 def _begin_again(deployment: Deployment) -> str:
     return (
-        f"To count again what {deployment.topics.reports} still holds: stop all workers, delete the topic "
+        f"to count again what {deployment.topics.reports} still holds, stop all workers, delete the topic "
         f"{deployment.topics.state}, then run deniable topics create and deniable replay --rebuild"
     )

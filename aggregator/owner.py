@@ -21,7 +21,7 @@ from aggregator.ledger import Ledger
 from aggregator.ledger_store import STORE_ERRORS, LedgerStore
 from aggregator.loss import RecordsLost, why
 from aggregator.metrics import WorkerMetrics
-from aggregator.opening import check_partition, log_was_cut, restored
+from aggregator.opening import check_partition, decoded, log_was_cut, restored
 from aggregator.outcomes import Outcomes
 from aggregator.row_reader import RowReader
 
@@ -30,6 +30,7 @@ PUBLISH_SECONDS = 2.0
 STUCK_SECONDS = 2.0
 STALL_SECONDS = 20.0
 STANDSTILL_SECONDS = 10.0  # without progress while there are records to count: not ready
+UNSTORED_SECONDS = 10.0  # without a checkpoint: not ready either
 RETRY_SECONDS = 1.0
 CLOCK_SKEW_MILLISECONDS = 5000  # how far brokers' clocks may differ before an idle partition counts as closed
 
@@ -57,7 +58,7 @@ class Owner:
         self.deployment = deployment
         self.flow = flow
         self.metrics = metrics
-        self.not_ready: str | None = f"partition {partition}: opening the ledger"
+        self._trouble: str | None = f"partition {partition}: opening the ledger"
         self._ledger: Ledger | None = None
         self._outcomes = Outcomes()  # of what the ledger counted since its last transaction
         self._broker_ms = 0  # append time of the last row that this owner wrote, unix milliseconds
@@ -66,8 +67,27 @@ class Owner:
         self._counted_at = 0.0
         self._watched_position = 0
         self._advanced_at = 0.0
+        self._stored_at = time.monotonic()  # when a checkpoint was last stored, or was not needed
         self._stands_still = False
         self._told = ""  # why the ledger was lost, until it is open again: minutes without Kafka are one line
+
+    @property
+    def not_ready(self) -> str | None:
+        """Why this partition is not served; None when it is.
+
+        A ledger that is open proves nothing yet: it may be refused every transaction.
+        """
+        if self._trouble is None and self._is_silent:
+            return f"partition {self.partition}: nothing could be stored for {UNSTORED_SECONDS:g} s"
+        return self._trouble
+
+    @property
+    def _is_silent(self) -> bool:
+        return time.monotonic() - self._stored_at > UNSTORED_SECONDS
+
+    def tell_standstill(self) -> None:
+        """Show whether counting or storing stands still, be the ledger open or not."""
+        self.metrics.stalled.labels(str(self.partition)).set(self._stands_still or self._is_silent)
 
     def offer(self, offset: int, append_ms: int, record: bytes) -> None:
         """Count a delivered record if it is the next one; ignore it otherwise."""
@@ -97,7 +117,8 @@ class Owner:
 
     def _lost(self, error: BaseException) -> None:
         reason = why(error)
-        self.not_ready = f"partition {self.partition}: {reason}; opening the ledger again"
+        self._trouble = f"partition {self.partition}: {reason}; opening the ledger again"
+        self.metrics.lag.remove_by_labels({"partition": str(self.partition)})
         if reason != self._told:
             log.warning("ledger lost", partition=self.partition, reason=reason, error=repr(error))
             self._told = reason
@@ -107,8 +128,8 @@ class Owner:
         topics, collections = self.deployment.topics, self.deployment.collections
         check_partition(self.deployment, self.partition)
         committed = await store.committed()
-        stored = await store.open()
-        # In a thread: of a million ids it takes longer than heartbeats should wait.
+        # In threads: of a million ids or rows it takes longer than heartbeats should wait.
+        stored = await asyncio.to_thread(decoded, self.deployment, self.partition, await store.open())
         ledger = await asyncio.to_thread(restored, self.deployment, self.partition, stored, committed)
         ledger.agree(collections, self.deployment.revision)
         estimator = Estimator(collections, topics.partitions, _published(stored), self.metrics)
@@ -116,16 +137,16 @@ class Owner:
         self._outcomes = Outcomes()
         self._counted_at = self._advanced_at = time.monotonic()
         self._stands_still = False
+        self._publish_at = 0.0
         self._ledger = ledger
         async with asyncio.timeout(STALL_SECONDS):  # a client without a broker may wait for ever
             await self.flow.rewind(self.partition, ledger.position)
         log.info("ledger open", partition=self.partition, position=ledger.position)
         self._told = ""
-        self.not_ready = None
         reader = RowReader(self.deployment.bootstrap_servers, topics.counts, self.partition)
         async with asyncio.TaskGroup() as tasks:
             estimating = tasks.create_task(estimator.run(reader))
-            pause = CHECKPOINT_SECONDS
+            pause = 0.0  # the first checkpoint proves that this ledger can be stored
             while not stopping.is_set():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stopping.wait(), pause)
@@ -154,6 +175,9 @@ class Owner:
             self.metrics.show_progress(self.partition, position, watermark_ms)
             self.metrics.count(outcomes)
             estimator.show_published()
+        self._stored_at = time.monotonic()
+        if not self._stands_still:
+            self._trouble = None
 
     async def _close(self, ledger: Ledger) -> int:
         """Until when this partition is closed: the watermark, or nearly the broker's time when it is idle.
@@ -183,12 +207,9 @@ class Owner:
         if position >= end or position != self._watched_position:
             self._watched_position, self._advanced_at = position, now
         self._stands_still = now - self._advanced_at > STANDSTILL_SECONDS
-        self.metrics.stalled.labels(str(self.partition)).set(self._stands_still)
-        self.not_ready = (
-            f"partition {self.partition}: counting stands still at offset {position}, the log ends at {end}"
-            if self._stands_still
-            else None
-        )
+        if self._stands_still:
+            stuck = f"counting stands still at offset {position}, the log ends at {end}"
+            self._trouble = f"partition {self.partition}: {stuck}"
 
     async def _rewind_if_stuck(self, ledger: Ledger) -> None:
         """Fetch again what was fetched but never delivered, or not at all, or when the chain broke."""
@@ -216,9 +237,9 @@ def _raise_if_cancelled() -> None:
         raise asyncio.CancelledError
 
 
-def _published(stored: list[tuple[row_keys.Key, bytes]]) -> dict[tuple[int, int], rows.Published]:
+def _published(stored: dict[row_keys.Key, bytes]) -> dict[tuple[int, int], rows.Published]:
     return {
         (key.fingerprint, key.window_start): rows.decode_published(value)
-        for key, value in stored
+        for key, value in stored.items()
         if isinstance(key, row_keys.PublishedKey)
     }

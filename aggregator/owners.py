@@ -60,6 +60,11 @@ class Owners:
         self._stopping.set()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
+    def tell_standstills(self) -> None:
+        """Show which partitions stand still."""
+        for owner in self._owners.values():
+            owner.tell_standstill()
+
     def not_ready(self) -> list[str]:
         """Why this worker is not ready; empty when it is."""
         if not self._assigned:

@@ -4,7 +4,7 @@ A Python set takes 100 bytes for an id, and one sorted array of millions takes l
 sorted runs of at most RUN_IDS; what came last, in a small set. A lookup asks each run: microseconds in all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 import numpy as np
@@ -48,11 +48,21 @@ class PackIds:
             self._settle()
 
     @classmethod
-    def of(cls, stored: bytes) -> Self:
-        """The set of many ids, that are given in a row."""
-        made = cls()
-        ids = np.frombuffer(stored, ID)
-        made._runs = [np.sort(ids[first : first + RUN_IDS]) for first in range(0, len(ids), RUN_IDS)]
+    def of(cls, stored: Sequence[memoryview]) -> Self:
+        """The set of many ids, given in parts: it takes no more memory meanwhile than in the end."""
+        made, left = cls(), sum(map(len, stored)) // ID.itemsize
+        parts = (np.frombuffer(part, ID) for part in stored)
+        rest = np.empty(0, ID)
+        while left:
+            run, filled = np.empty(min(left, RUN_IDS), ID), 0
+            while filled < len(run):
+                rest = rest if len(rest) else next(parts)
+                taken = min(len(rest), len(run) - filled)
+                run[filled : filled + taken], rest = rest[:taken], rest[taken:]
+                filled += taken
+            run.sort()
+            made._runs.append(run)
+            left -= len(run)
         return made
 
     def _settle(self) -> None:

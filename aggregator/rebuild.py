@@ -12,6 +12,7 @@ from aggregator.deployment import Deployment
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import LedgerStore, Outgoing
 from aggregator.maintenance import MaintenanceError
+from aggregator.opening import decoded
 from aggregator.row_reader import read_rows
 from aggregator.stored_ledger import log_start, reader_of
 
@@ -48,7 +49,7 @@ async def rebuild(deployment: Deployment) -> dict[int, int]:
 
 async def _is_lost(deployment: Deployment, partition: int) -> bool:
     stored = await read_rows(deployment.bootstrap_servers, deployment.topics.state, partition)
-    keys = {row_keys.decode_key(key) for key in stored}
+    keys = decoded(deployment, partition, stored).keys()
     return row_keys.SingleKey.GENESIS not in keys or keys <= KEPT
 
 
@@ -58,7 +59,7 @@ async def _rebuild(deployment: Deployment, partition: int) -> int:
     ledger = Ledger(partition, topics.partitions)
     store = LedgerStore(deployment.bootstrap_servers, topics, partition)
     try:
-        leftovers = [key for key, _ in await store.open() if key not in KEPT]
+        leftovers = [key for key in decoded(deployment, partition, await store.open()) if key not in KEPT]
         if start:
             ledger.pass_over(start, append_ms or store.opened_ms)
         ledger.agree(deployment.collections, deployment.revision)
@@ -104,6 +105,8 @@ async def _withdrawn(deployment: Deployment, ledger: Ledger) -> list[Outgoing]:
 def _of_source(stored: dict[bytes, bytes], source: int) -> Iterator[bytes]:
     """Keys of `counts` that are a source partition's, progress left out."""
     for data in stored:
+        if row_keys.is_foreign(data):
+            continue
         key, found = row_keys.split_source(data)
         if found == source and key is not row_keys.SingleKey.PROGRESS:
             yield data

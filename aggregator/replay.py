@@ -13,10 +13,11 @@ import msgspec
 from aggregator import estimate_record, row_keys, rows
 from aggregator.deployment import Deployment
 from aggregator.estimate_record import EstimateRecord
+from aggregator.loss import RecordsLost
 from aggregator.merge import MergedCounts
 from aggregator.recount import Claim, Counted, difference, recount
 from aggregator.row_reader import Record, RowReader, read_rows
-from aggregator.stored_ledger import ledger_rows, progress_in, reader_of, terms_in
+from aggregator.stored_ledger import ledger_rows, log_start, progress_in, reader_of, terms_in
 
 WAIT_SECONDS = 60.0
 
@@ -36,6 +37,7 @@ class Comparison:
     finals : final estimates that were compared.
     whole_from : windows that start earlier were not compared, since records of them were deleted; unix
         seconds, 0 when all were.
+    foreign : records of `estimates` that are no estimate of this version, passed over.
     counts : the recount, all partitions merged.
     """
 
@@ -43,6 +45,7 @@ class Comparison:
     records: int
     finals: int
     whole_from: int
+    foreign: int
     counts: MergedCounts
 
 
@@ -54,8 +57,10 @@ async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> 
     ReplayError when they do not get there in time; LedgerRefused when `state` is of another log.
     """
     sources = range(deployment.topics.partitions)
+    for source in sources:
+        await _check_reachable(deployment, source)
     await _wait_until_counted(deployment, wait_seconds)
-    finals = await _final_estimates(deployment)
+    finals, foreign = await _final_estimates(deployment)
     claims = [claim for home in sources for claim in await _published_claims(deployment, home)]
     # Ledgers last: what died leaves `counts` in their transactions, so they know all that is missing there.
     ledgers = [await _ledger_claim(deployment, source) for source in sources]
@@ -74,7 +79,15 @@ async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> 
         merged.progress[source] = ledgers[source].progress
     whole = [record for record in finals if record.window_start >= whole_from]
     apart += sum(_final_difference(record, merged, deployment) for record in whole)
-    return Comparison(apart, records, len(whole), whole_from, merged)
+    return Comparison(apart, records, len(whole), whole_from, foreign, merged)
+
+
+async def _check_reachable(deployment: Deployment, source: int) -> None:
+    """Refuse before there is anything to wait for: a ledger of another log, or records that are gone."""
+    position = progress_in(await ledger_rows(deployment, source)).position
+    start, _ = await log_start(deployment, source)
+    if start > position:
+        raise ReplayError(str(RecordsLost(source, position, start)))
 
 
 async def _wait_until_counted(deployment: Deployment, wait_seconds: float) -> None:
@@ -83,8 +96,10 @@ async def _wait_until_counted(deployment: Deployment, wait_seconds: float) -> No
             for source in range(deployment.topics.partitions):
                 await _wait_until_at(deployment, source, await _end_offset(deployment, source))
     except TimeoutError:
+        position = progress_in(await ledger_rows(deployment, source)).position
         raise ReplayError(
-            f"the log is not counted to its end within {wait_seconds:.0f} s; is a worker running and ready?"
+            f"the log is not counted to its end within {wait_seconds:.0f} s: partition {source} is at offset "
+            f"{position} of {await _end_offset(deployment, source)}; is a worker running and ready?"
         ) from None
 
 
@@ -115,6 +130,8 @@ async def _published_claims(deployment: Deployment, home: int) -> list[Claim]:
     for data, value in (
         await read_rows(deployment.bootstrap_servers, deployment.topics.counts, home)
     ).items():
+        if row_keys.is_foreign(data):
+            continue  # workers warn of it
         key, source = row_keys.split_source(data)
         by_source.setdefault(source, {})[key] = value
     return [_claim(source, found, home) for source, found in by_source.items()]
@@ -129,24 +146,29 @@ def _claim(source: int, found: dict[row_keys.Key, bytes], home: int | None) -> C
     return Claim(source, progress_in(found), counted, home)
 
 
-async def _final_estimates(deployment: Deployment) -> Sequence[EstimateRecord]:
+async def _final_estimates(deployment: Deployment) -> tuple[Sequence[EstimateRecord], int]:
+    """Newest final estimate of each window; and how many records are no estimate of this version."""
+    foreign = 0
     newest: dict[bytes, EstimateRecord] = {}
     topics = deployment.topics
     for partition in range(topics.partitions):
         async with RowReader(deployment.bootstrap_servers, topics.estimates, partition) as reader:
             async for record in reader.until_end():
-                estimate = _estimate_of(record, topics.estimates)
+                estimate = _estimate_of(record)
+                if estimate is None:
+                    foreign += 1
+                    continue
                 shown = newest.get(estimate.key)
                 if shown is None or estimate.supersedes(shown):
                     newest[estimate.key] = estimate
-    return [estimate for estimate in newest.values() if estimate.final]
+    return [estimate for estimate in newest.values() if estimate.final], foreign
 
 
-def _estimate_of(record: Record, topic: str) -> EstimateRecord:
+def _estimate_of(record: Record) -> EstimateRecord | None:
     try:
         return estimate_record.decode(record.value or b"")
     except msgspec.DecodeError:
-        raise ReplayError(f"offset {record.offset} of {topic} is no estimate of this version") from None
+        return None
 
 
 def _final_difference(record: EstimateRecord, merged: MergedCounts, deployment: Deployment) -> int:

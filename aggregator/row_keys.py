@@ -119,6 +119,15 @@ def with_source(key: bytes, source: int) -> bytes:
     return key + _SOURCE.pack(source)
 
 
+def is_foreign(data: bytes) -> bool:
+    """Whether a key of `counts` is none of ours: somebody else has written there."""
+    try:
+        split_source(data)
+    except RowError:
+        return True
+    return False
+
+
 def split_source(data: bytes) -> tuple[Key, int]:
     """Inverse of `with_source`."""
     if len(data) <= _SOURCE.size:

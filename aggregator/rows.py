@@ -110,12 +110,12 @@ def encode_ids(ids: bytes) -> bytes:
     return bytes([ROW_VERSION]) + ids
 
 
-def decode_ids(data: bytes) -> bytes:
-    """Inverse of `encode_ids`."""
+def decode_ids(data: bytes) -> memoryview:
+    """Inverse of `encode_ids`, without a copy."""
     _check_version(data)
     if len(data) % ID_BYTES != 1:
         raise RowError(f"row of {len(data)} bytes is damaged, expected 1 and a multiple of {ID_BYTES}")
-    return data[1:]
+    return memoryview(data)[1:]
 
 
 def encode_published(published: Published) -> bytes:
@@ -177,4 +177,6 @@ def _unpack(layout: struct.Struct, data: bytes) -> tuple[Any, ...]:
 def _check_version(data: bytes) -> None:
     if data[:1] != bytes([ROW_VERSION]):
         found = data[0] if data else "none"
-        raise RowError(f"row version must be {ROW_VERSION}, got {found}; a newer deniable wrote it")
+        raise RowError(
+            f"row version must be {ROW_VERSION}, got {found}: run the deniable that wrote it, or a newer one"
+        )

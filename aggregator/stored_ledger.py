@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from aggregator import row_keys, rows
 from aggregator.deployment import Deployment
-from aggregator.opening import check_genesis
+from aggregator.ledger_store import LedgerStore
+from aggregator.opening import check_genesis, decoded
 from aggregator.row_reader import RowReader, read_rows
 from aggregator.terms import Terms
 
@@ -22,8 +23,11 @@ async def ledger_rows(deployment: Deployment, partition: int) -> dict[row_keys.K
     LedgerRefused if `state` is of another log; RowError; KafkaError.
     """
     stored = await read_rows(deployment.bootstrap_servers, deployment.topics.state, partition)
-    found = {row_keys.decode_key(key): value for key, value in stored.items()}
-    check_genesis(deployment, partition, found, None)
+    found = decoded(deployment, partition, stored)
+    committed = None
+    if row_keys.SingleKey.GENESIS not in found:
+        committed = await LedgerStore(deployment.bootstrap_servers, deployment.topics, partition).committed()
+    check_genesis(deployment, partition, found, committed)
     return found
 
 

@@ -20,6 +20,7 @@ class Tally:
     counts: npt.NDArray[np.int64]
     reports: int = 0
     packs: int = 0
+    _is_shared: bool = False  # with a snapshot: who counts on copies the counters first
 
     @classmethod
     def empty(cls, width: int) -> "Tally":
@@ -28,13 +29,16 @@ class Tally:
 
     def add(self, pack: wire.Pack) -> None:
         """Count one pack, a countable one."""
+        if self._is_shared:
+            self.counts, self._is_shared = self.counts.copy(), False
         add_pack(self.counts, pack)
         self.reports += pack.reports
         self.packs += 1
 
-    def copy(self) -> "Tally":
-        """As it is now."""
-        return Tally(self.counts.copy(), self.reports, self.packs)
+    def snapshot(self) -> "Tally":
+        """As it is now, to be read only. Nothing is copied unless this one counts on: one copy in a step."""
+        self._is_shared = True
+        return Tally(self.counts, self.reports, self.packs)
 
     def pages(self, key: TallyKey) -> Iterator[tuple[row_keys.CountKey, bytes]]:
         """Its rows."""

@@ -78,9 +78,9 @@ class WindowIds:
 
     def restore(self, stored: Mapping[row_keys.IdsKey, bytes]) -> None:
         """Take in stored rows; RowError when one cannot be read."""
-        found: dict[Window, list[bytes]] = {}
+        found: dict[Window, list[memoryview]] = {}
         for key, value in stored.items():
             window = (key.fingerprint, key.window_start)
             found.setdefault(window, []).append(rows.decode_ids(value))
             self._rows.setdefault(window, []).append(key.first_offset)
-        self.by_window = {window: PackIds.of(b"".join(ids)) for window, ids in found.items()}
+        self.by_window = {window: PackIds.of(ids) for window, ids in found.items()}

@@ -91,6 +91,7 @@ async def _serve(app: ExactApp, owners: Owners, check: Callable[[], None], stop:
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), WATCH_SECONDS)
         owners.metrics.strays.tell(asyncio.get_running_loop().time())
+        owners.tell_standstills()
         check()
         if owners.failed.done():
             owners.failed.result()

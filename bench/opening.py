@@ -17,7 +17,7 @@ import numpy as np
 from aggregator import row_keys, rows
 from aggregator.deployment import Deployment
 from aggregator.ledger_store import LedgerStore, Outgoing
-from aggregator.opening import restored
+from aggregator.opening import decoded, restored
 from aggregator.pack_ids import PackIds
 from bench.deployments import configure
 from deploy.broker import Broker
@@ -37,7 +37,7 @@ async def opening_seconds(deployment: Deployment) -> float:
     store = LedgerStore(deployment.bootstrap_servers, deployment.topics, 0)
     began = time.monotonic()
     committed = await store.committed()
-    stored = await store.open()
+    stored = await asyncio.to_thread(decoded, deployment, 0, await store.open())
     ledger = await asyncio.to_thread(restored, deployment, 0, stored, committed)
     took = time.monotonic() - began
     await store.close()
@@ -49,7 +49,7 @@ async def opening_seconds(deployment: Deployment) -> float:
 async def _store(deployment: Deployment) -> None:
     store = LedgerStore(deployment.bootstrap_servers, deployment.topics, 0)
     committed = await store.committed()
-    ledger = restored(deployment, 0, await store.open(), committed)
+    ledger = restored(deployment, 0, decoded(deployment, 0, await store.open()), committed)
     ledger.agree(deployment.collections, deployment.revision)
     state = deployment.topics.state
     await store.commit([Outgoing(state, 0, key, value) for key, value in ledger.drain().records()])

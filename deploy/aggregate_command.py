@@ -1,6 +1,7 @@
 """`deniable aggregate`."""
 
 import asyncio
+import logging
 import os
 import signal
 import threading
@@ -56,7 +57,11 @@ def _tell_failure(failure: threading.ExceptHookArgs) -> None:
 
 
 def _end_in_time() -> None:
-    """End the process even if its stop hangs, as Faust's does without a broker; ledgers bear a kill -9."""
+    """End the process even if its stop hangs, as Faust's does without a broker; ledgers bear a kill -9.
+
+    What clients leave unfinished then would be told as errors of asyncio.
+    """
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
     deadline.daemon = True
     deadline.start()

@@ -1,4 +1,5 @@
-"""Whether `reports` is still the log that the ledgers count: it may be made again under a running worker.
+"""Whether `reports` is still the log that the ledgers count: it may be made again under a running worker,
+or be given more partitions.
 
 The clients that count know topics by name only, and offsets of the new log may well go on where the old ones
 ended.
@@ -9,7 +10,8 @@ import time
 from contextlib import suppress
 
 from aggregator.deployment import Deployment
-from aggregator.opening import log_was_made_again
+from aggregator.opening import log_was_made_again, partitions_were_added
+from aggregator.rows import Genesis
 from deploy import topic_setup
 from deploy.addresses import UnreachableError
 from deploy.topic_setup import TopicError
@@ -28,18 +30,21 @@ class LogWatch(threading.Thread):
     def __init__(self, deployment: Deployment) -> None:
         super().__init__(daemon=True)
         self.deployment = deployment
-        self._made_again = threading.Event()
+        self._found: Genesis | None = None
 
     def check(self) -> None:
-        """Raise LedgerRefused once the topic is known to be another one."""
-        if self._made_again.is_set():
+        """Raise LedgerRefused once the topic is known to be another one, or to have got more partitions."""
+        log = self._found
+        if log is not None and log.topic_id != self.deployment.log.topic_id:
             raise log_was_made_again(self.deployment)
+        if log is not None:
+            raise partitions_were_added(self.deployment, log.partitions)
 
     def run(self) -> None:
         """Ask until another log is found; while no broker answers, or there is no such topic, ask again."""
-        while not self._made_again.is_set():
+        while self._found is None:
             time.sleep(WATCH_SECONDS)
             with suppress(TopicError, UnreachableError, OSError):
                 log = topic_setup.identity(self.deployment.bootstrap_servers, self.deployment.topics)
-                if log.topic_id != self.deployment.log.topic_id:
-                    self._made_again.set()
+                if log != self.deployment.log:
+                    self._found = log

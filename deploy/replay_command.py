@@ -81,6 +81,11 @@ def _compare(found: Comparison) -> int:
         f"{found.records} records recounted; {windows} windows and {found.finals} final estimates compared",
         err=True,
     )
+    if found.foreign:
+        click.echo(
+            f"{found.foreign} records of the estimates topic are no estimates of this version: passed over",
+            err=True,
+        )
     if found.whole_from:
         since = datetime.fromtimestamp(found.whole_from, UTC).isoformat(timespec="seconds")
         left_out = len(found.counts.windows()) - windows

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from aiokafka import TopicPartition
 
 from aggregator import estimate_record, row_keys, rows
 from aggregator.counting import add_pack
@@ -186,6 +187,7 @@ class MemoryLog:
 
 class MemoryReader(RowReader):
     def __init__(self, records: list[Record]) -> None:
+        self.topic_partition = TopicPartition("memory", 0)
         self._records = records
         self._next = 0
 

@@ -211,3 +211,15 @@ def test_a_damaged_record_raises_decode_error_only(data: st.DataObject) -> None:
         estimate_record.decode(bytes(good))
     except msgspec.DecodeError:
         return
+
+
+def test_a_record_of_long_values_stays_below_kafkas_limit() -> None:
+    """A record that Kafka refuses would stop its whole partition."""
+    values = tuple(f"{number:04}" + "\u00e4\n" * 400 for number in range(VALUES_PER_RECORD))
+    long = replace(FRUIT, mechanism=KRR.from_epsilon(len(values), 4.0), values=values, other=False)
+    result = result_of([number / len(values) for number in range(len(values))], 0.1)
+    record = record_of(long, T0, window_of([[1] * len(values)], [len(values)]), result, final=True)
+    assert 800_000 < len(estimate_record.encode(record)) < 1_000_000
+    shown = len(record.values)
+    assert record.omitted == len(values) - shown > 0
+    assert record.values == list(values[-shown:])

@@ -240,6 +240,52 @@ def test_notes_are_kept_until_the_counts_are_read() -> None:
     assert estimator.published == {FRUITS: Published(2, True)}
 
 
+def test_a_final_estimate_that_replaces_one_is_told() -> None:
+    estimator = new_estimator({FRUITS: Published(2, True)})
+    count(estimator, packs=3)
+    close(estimator)
+    estimate_due(estimator)
+    assert [(record.revision, record.final) for _, record in estimator.drain()] == [(3, True)]
+    revised = "deniable_finals_revised_total"
+    assert estimator.metrics.registry.get_sample_value(revised, {"collection": "fruit"}) == 1
+
+
+def read_counts(*rows_of_others: tuple[bytes, bytes]) -> list[str]:
+    """What an estimator warns of that reads these records."""
+    log, estimator = MemoryLog(), new_estimator()
+    for key, value in rows_of_others:
+        log.append("counts", 0, value, key)
+
+    async def run() -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await estimator.run(log.reader("", "counts", 0))
+
+    with capture_logs() as logs:
+        asyncio.run(run())
+    assert estimator.caught_up
+    return [f"{entry['event']}: {entry['place']}" for entry in logs]
+
+
+def test_a_record_of_another_program_is_passed_over() -> None:
+    """Its key is none of ours, so no count of ours is missing."""
+    assert read_counts((b"k", b"not json"), (b"longer", b"not json")) == [
+        "a record that is none of ours is passed over: offset 0 of partition 0 of memory",
+        "a record that is none of ours is passed over: offset 1 of partition 0 of memory",
+    ]
+
+
+def test_a_row_of_ours_that_cannot_be_read_is_refused() -> None:
+    key = row_keys.with_source(row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0)), 0)
+    with pytest.raises(rows.RowError) as caught:
+        read_counts((key, b"\x02"))
+    assert str(caught.value) == (
+        "offset 0 of partition 0 of memory: row version must be 1, got 2: run the deniable that wrote it, or "
+        "a newer one. If another program wrote it: stop all workers, delete that topic and run deniable "
+        "topics create; what is counted is published again"
+    )
+
+
 def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody estimates from the part of the counts that happened to be read already."""
     monkeypatch.setattr(estimator_module, "ESTIMATE_SECONDS", 0.0)

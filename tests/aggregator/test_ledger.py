@@ -24,6 +24,7 @@ from aggregator import row_keys, rows, window_ids
 from aggregator.ledger import Ledger, Refusal
 from producers import wire
 
+NEWER = r"^row version must be 1, got 2: run the deniable that wrote it, or a newer one$"
 STEPS_MS = [-5000, -1, 0, 1, 999, 1000, 4999, 5000, 5001, 10000, 20000]
 
 
@@ -196,7 +197,10 @@ def test_rows_without_terms_are_refused() -> None:
 
 
 def test_rows_of_a_newer_version_are_refused() -> None:
-    with pytest.raises(rows.RowError, match=r"^row version must be 1, got 2; a newer deniable wrote it$"):
+    with pytest.raises(
+        rows.RowError,
+        match=r"^row version must be 1, got 2: run the deniable that wrote it, or a newer one$",
+    ):
         new_ledger().restore([(row_keys.SingleKey.PROGRESS, b"\x02" + progress_row()[1:])])
 
 

@@ -158,7 +158,7 @@ class Machine(RuleBasedStateMachine):
                     assert totals.counts[cohort].tolist() == counts
 
     def serving(self, worker: int) -> int:
-        """This worker if it has a ledger, else another one that has, else this one with a new ledger."""
+        """A worker with a ledger: this one if it has one, or if nobody has; then it opens one."""
         if not self.owners:
             self.rebalance(worker)
         return worker if worker in self.owners else min(self.owners)

@@ -7,7 +7,7 @@ from builders import DEPLOYMENT, GENESIS, LOG, PARTITIONS, T0, new_ledger, progr
 
 from aggregator import row_keys, rows
 from aggregator.deployment import Deployment
-from aggregator.opening import LedgerRefused, check_partition, log_was_cut, restored
+from aggregator.opening import LedgerRefused, check_partition, decoded, log_was_cut, restored
 from aggregator.row_keys import Stored
 
 BEGUN: Stored = (row_keys.SingleKey.GENESIS, GENESIS[1])
@@ -17,7 +17,7 @@ ANEW = (
     "create"
 )
 AGAIN = (
-    "To count again what test-reports still holds: stop all workers, delete the topic test-state, then run "
+    "to count again what test-reports still holds, stop all workers, delete the topic test-state, then run "
     "deniable topics create and deniable replay --rebuild"
 )
 
@@ -29,7 +29,7 @@ def refused(call: Callable[[], object]) -> str:
 
 
 def opening(*stored: Stored, committed: int | None = None, deployment: Deployment = DEPLOYMENT) -> str:
-    return refused(lambda: restored(deployment, 2, stored, committed))
+    return refused(lambda: restored(deployment, 2, dict(stored), committed))
 
 
 def genesis(topic_id: bytes = LOG.topic_id, partitions: int = PARTITIONS) -> Stored:
@@ -44,7 +44,7 @@ def test_what_was_stored_is_restored() -> None:
     ]
     progress = (row_keys.SingleKey.PROGRESS, progress_row(1, T0 * 1000))
     for committed in (None, 0, 1):
-        found = restored(DEPLOYMENT, 2, [BEGUN, progress, *drained], committed)
+        found = restored(DEPLOYMENT, 2, dict([BEGUN, progress, *drained]), committed)
         assert dict(found.counted()) == dict(ledger.counted())
         assert (found.position, found.terms, found.revision) == (1, ledger.terms, 1)
 
@@ -64,7 +64,7 @@ def test_a_state_that_was_deleted_is_refused() -> None:
 def test_a_state_that_has_lost_rows_is_refused() -> None:
     assert opening(BEGUN, AT_7, committed=8) == (
         "partition 2 of test-state tells of offsets below 7, and the group test-aggregator has counted up to "
-        f"8: rows were lost. {AGAIN}"
+        f"8: rows were lost; {AGAIN}"
     )
 
 
@@ -84,15 +84,29 @@ def test_another_number_of_partitions_is_refused() -> None:
 
 def test_rows_of_a_newer_version_are_refused() -> None:
     for key, value in [BEGUN, AT_7]:
-        with pytest.raises(rows.RowError, match=r"^row version must be 1, got 2; a newer deniable wrote it$"):
-            restored(DEPLOYMENT, 2, [BEGUN, (key, b"\x02" + value[1:])], None)
+        with pytest.raises(rows.RowError) as caught:
+            restored(DEPLOYMENT, 2, dict([BEGUN, (key, b"\x02" + value[1:])]), None)
+        assert str(caught.value) == (
+            "partition 2 of test-state: row version must be 1, got 2: run the deniable that wrote it, or a "
+            f"newer one. If another program wrote it: {AGAIN}"
+        )
+
+
+def test_a_record_of_another_program_is_refused() -> None:
+    with pytest.raises(rows.RowError) as caught:
+        decoded(DEPLOYMENT, 2, {b"k": b"not json"})
+    assert str(caught.value) == (
+        "partition 2 of test-state: row key of unknown kind (1 bytes); a newer version may have written it. "
+        f"If another program wrote it: {AGAIN}"
+    )
 
 
 def test_a_partition_that_was_added_is_refused() -> None:
     check_partition(DEPLOYMENT, PARTITIONS - 1)
     assert refused(lambda: check_partition(DEPLOYMENT, PARTITIONS)) == (
-        "test-reports has a partition 4 now, and kafka.partitions is 4: partitions were added, and a pack "
-        f"must stay in the partition of its id. {ANEW}"
+        "test-reports has 5 partitions now, and kafka.partitions is 4: partitions were added, and a pack "
+        "must stay in the partition of its id. Set another kafka.topic_prefix for producers and workers, and "
+        "run deniable topics create; what was published under this one stays"
     )
 
 

@@ -40,20 +40,23 @@ class Broker:
         self.rewinds: list[int] = []
         self.current: Chain | None = None
         self.while_opening: Callable[[], None] = lambda: None
+        self.answers = asyncio.Event()  # cleared: no commit comes back
+        self.answers.set()
 
     def store(self, *_: object) -> "Broker":
         """In place of the class LedgerStore."""
         return self
 
-    async def open(self) -> list[tuple[row_keys.Key, bytes]]:
+    async def open(self) -> dict[bytes, bytes]:
         found: dict[bytes, bytes] = {}
         for record in self.log.partition(TOPICS.state, 0):
             fold(found, record)
         self.while_opening()
-        return [(row_keys.decode_key(key), value) for key, value in found.items()]
+        return found
 
     async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
         self.while_committing()
+        await self.answers.wait()
         if self.failures:
             raise self.failures.pop(0)
         self.transactions.append(list(records))
@@ -85,7 +88,7 @@ class Broker:
         self.current.admit(offsets, 0)
 
     def stored(self) -> dict[row_keys.Key, bytes]:
-        return dict(asyncio.run(self.open()))
+        return {row_keys.decode_key(key): value for key, value in asyncio.run(self.open()).items()}
 
 
 @pytest.fixture
@@ -201,7 +204,50 @@ def test_counting_that_stands_still_is_not_ready(broker: Broker, monkeypatch: py
     asyncio.run(run())
 
 
+def test_a_ledger_that_cannot_be_stored_is_never_ready(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It opens, and opens again: each time it looks well until its first transaction."""
+    monkeypatch.setattr(owner_module, "UNSTORED_SECONDS", 0.1)
+    broker.refused_topic = TOPICS.counts
+
+    async def run() -> None:
+        running = Running(broker)
+        task = asyncio.create_task(running.owner.run(asyncio.Event()))
+        seen = set()
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while len(broker.rewinds) < 10 or not stalled(running):
+                seen.add(running.owner.not_ready)
+                await asyncio.sleep(0.001)
+        task.cancel()
+        assert seen == {
+            "partition 0: opening the ledger",
+            "partition 0: KafkaError: fenced; opening the ledger again",
+        }
+
+    asyncio.run(run())
+
+
+def test_a_checkpoint_that_does_not_come_back_is_told(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner_module, "UNSTORED_SECONDS", 0.1)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.answers.clear()
+            await running.until(lambda: running.owner.not_ready is not None)
+            assert running.owner.not_ready == "partition 0: nothing could be stored for 0.1 s"
+            assert stalled(running)
+            broker.answers.set()
+            await running.until(lambda: running.owner.not_ready is None)
+            assert not stalled(running)
+
+    asyncio.run(run())
+
+
 def stalled(running: Running) -> float | None:
+    running.owner.tell_standstill()
     return running.metrics.registry.get_sample_value("deniable_stalled", {"partition": "0"})
 
 

@@ -30,9 +30,10 @@ def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_a_set() -> None:
     """Ids that end or begin with zeros too, which a numpy text array pads with."""
 
-    @given(stored=some_ids, added=some_ids, asked=some_ids)
-    def check(stored: set[bytes], added: set[bytes], asked: set[bytes]) -> None:
-        ids = PackIds.of(b"".join(stored))
+    @given(stored=some_ids, added=some_ids, asked=some_ids, part=st.integers(1, 20))
+    def check(stored: set[bytes], added: set[bytes], asked: set[bytes], part: int) -> None:
+        data = memoryview(b"".join(sorted(stored)))
+        ids = PackIds.of([data[first : first + 16 * part] for first in range(0, len(data), 16 * part)])
         for each in added - stored:
             ids.add(each)
         whole = stored | added
@@ -62,6 +63,17 @@ def test_ten_million_ids_are_small_and_quick() -> None:
     assert longest < STEP_SECONDS
     arrays = sum(run.nbytes for run in ids._runs)
     assert arrays + sys.getsizeof(ids._fresh) + 49 * len(ids._fresh) < BYTES_PER_ID * MANY
+
+
+def test_stored_ids_are_taken_in_without_another_copy() -> None:
+    data = np.random.default_rng(3).bytes(16 * 3_000_000)
+    parts = [memoryview(data)[first : first + 160_000] for first in range(0, len(data), 160_000)]
+    tracemalloc.start()
+    ids = PackIds.of(parts)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(ids) == 3_000_000
+    assert most < 1.01 * len(data)
 
 
 def test_many_windows_of_few_ids_are_small_too() -> None:

@@ -69,12 +69,17 @@ def test_a_broker_that_is_away_makes_the_worker_unready_until_it_is_back(
         assert wait_until(lambda: len(told(workers)) == PARTITIONS, GIVEN_UP_SECONDS), told(workers)
         for partition, reason in enumerate(told(workers)):
             assert reason.startswith(f"partition {partition}: ")
-            assert reason.endswith("; opening the ledger again")
+        assert wait_until(lambda: all(map(is_lost, told(workers))), GIVEN_UP_SECONDS), told(workers)
         assert get(workers, "/api/status")[1]["ready"] is False
         assert get(workers, "/healthz") == (200, {"healthy": True})
     finally:
         back(own_broker)
     assert becomes(workers, 200, READY_SECONDS), workers.tell()
+
+
+def is_lost(reason: str) -> bool:
+    """Before that, it is told only that nothing can be stored."""
+    return reason.endswith("; opening the ledger again")
 
 
 def told(workers: Workers) -> list[str]:
