@@ -23,7 +23,7 @@ collections:
   - {{name: place, mechanism: rappor, bits: 64, hashes: 2, cohorts: 3, f: 0.25, p: 0.35, q: 0.65,
      candidates: [A, B, C], window_seconds: 3600, grace_seconds: 3600, budget: none}}
   - {{name: flash, mechanism: k-rr, size: 40, other: false, epsilon: 1.0, window_seconds: 5,
-     grace_seconds: 4, window_packs: 700, budget: none}}
+     grace_seconds: 4, retention_seconds: 60, window_packs: 700, budget: none}}
 """
 ONE_MORE = """\
   - {{name: extra, mechanism: k-rr, size: 70000, other: false, epsilon: 3.0, window_seconds: 3600,

@@ -165,6 +165,7 @@ FAULTS: Mapping[str, Fault] = {
     "permission": Fault(repeated(turns.withdraw_permission, 3, 6)),
     "data-folder": Fault(repeated(turns.delete_data, 2, 6)),
     "one-more-collection": Fault(roll_out),
+    "dying-windows": Fault(repeated(turns.fail_or_end, 1, 4), seconds=150.0),
     "clock": Fault(repeated(turns.shift_clock, 2, 4)),
     "all-at-once": Fault(all_at_once, workers=3, malformed=0.05, stranger=True),
     "mixed": Fault(mixed, malformed=0.05, stranger=True),

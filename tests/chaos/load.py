@@ -112,7 +112,8 @@ class Load(threading.Thread):
         return lambda _: self.acknowledged.add(pack_id)
 
     def _send_spoiled(self, kafka: KafkaProducer) -> None:
-        draft = next(maker for maker in self.makers if maker.collection.name == "flash").draft()
+        name = self.chance.choice(["flash", "place"])
+        draft = next(maker for maker in self.makers if maker.collection.name == name).draft()
         value = self.chance.choice(SPOILED)(draft)
         if self.chance.random() < OVERSIZED_SHARE:
             value = oversized()

@@ -94,7 +94,8 @@ def _flipped(draft: Draft) -> bytes:
     return bytes(data)
 
 
-#: How to spoil a pack of k-RR with at most 256 buckets. The record still goes to the partition of its old id.
+#: How to spoil a pack of k-RR with at most 256 buckets, or of RAPPOR, for which any payload of the right size
+#: is good. The record still goes to the partition of its old id.
 SPOILED: tuple[Callable[[Draft], bytes | None], ...] = (
     lambda draft: None,
     lambda draft: b"",
@@ -113,8 +114,8 @@ SPOILED: tuple[Callable[[Draft], bytes | None], ...] = (
     lambda draft: replace(draft, window_start=1 << 62).encode(),
     lambda draft: replace(draft, version=2).encode(),
     lambda draft: replace(draft, fingerprint=draft.fingerprint ^ 1).encode(),
-    lambda draft: replace(draft, cohort=1).encode(),
-    lambda draft: replace(draft, payload=b"\xff" * REPORTS).encode(),
+    lambda draft: replace(draft, cohort=9).encode(),
+    lambda draft: replace(draft, payload=b"\xff" * len(draft.payload)).encode(),
     lambda draft: replace(draft, window_start=draft.window_start + 86_400).encode(),
     lambda draft: replace(draft, window_start=draft.window_start - 86_400).encode(),
     _misrouted,

@@ -24,6 +24,9 @@ EARLY_SECONDS = 300
 LAST_SECOND = 253_402_300_799
 SILENT_POLLS = 60  # of half a second, after which a log that does not reach its end is an error
 
+#: Reasons that are counted by window, and die with it.
+OF_WINDOWS = {"duplicate", "window_full", "bad_value"}
+
 Cell = tuple[int, int, int]  # fingerprint, window start, cohort
 
 
@@ -37,21 +40,33 @@ class Counted:
 
 
 @dataclass
-class Recount:
-    """What the log holds.
+class Tallied:
+    """Counts of some windows.
 
     Parameters
     ----------
     cells : by fingerprint, window start and cohort.
     rejected : packs turned away, by reason.
-    ids : of the packs that count.
-    records : in the log, control records left out.
     """
 
     cells: dict[Cell, Counted] = field(default_factory=dict)
     rejected: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class Recount(Tallied):
+    """What the log holds.
+
+    Parameters
+    ----------
+    ids : of the packs that count.
+    records : in the log, control records left out.
+    kept : without the windows that are dead at the log's end, in the partitions where they are.
+    """
+
     ids: set[bytes] = field(default_factory=set)
     records: int = 0
+    kept: Tallied = field(default_factory=Tallied)
 
 
 class Judge:
@@ -62,7 +77,7 @@ class Judge:
         self.partition = partition
         self.partitions = partitions
         self.payloads: defaultdict[Cell, list[bytes]] = defaultdict(list)
-        self.rejected: Counter[str] = Counter()
+        self.refused: Counter[tuple[int, int, str]] = Counter()  # by fingerprint, window start (0: of none)
         self.ids: set[bytes] = set()
         self.records = 0
         self._packs: Counter[tuple[int, int]] = Counter()  # by fingerprint and window start
@@ -74,11 +89,25 @@ class Judge:
         self._newest_ms = max(self._newest_ms, append_ms)
         reason = self._fault_of_bytes(value)
         if value is None or reason:
-            self.rejected[reason] += 1
+            self.refused[0, 0, reason] += 1
             return
         reason = self._fault_of_pack(append_ms, value)
         if reason:
-            self.rejected[reason] += 1
+            window = HEADER.unpack_from(value)[4:6] if reason in OF_WINDOWS else (0, 0)
+            self.refused[*window, reason] += 1
+
+    @property
+    def rejected(self) -> Counter[str]:
+        """Packs turned away, by reason."""
+        return _by_reason(self.refused)
+
+    def is_dead(self, fingerprint: int, window: int) -> bool:
+        """Whether the counts of a window are to be deleted by now."""
+        collection = self.collections.get(fingerprint)
+        if collection is None or not window:
+            return False
+        closes = window + collection.window_seconds + collection.grace_seconds
+        return self._newest_ms > (closes + collection.retention_seconds) * 1000
 
     def _fault_of_bytes(self, value: bytes | None) -> str:
         if value is not None and len(value) > MOST_BYTES:
@@ -167,15 +196,35 @@ def add_up(judges: Iterable[Judge], collections: Mapping[int, Collection]) -> Re
     """All partitions together."""
     total = Recount()
     payloads: defaultdict[Cell, list[bytes]] = defaultdict(list)
+    kept: defaultdict[Cell, list[bytes]] = defaultdict(list)
     for judge in judges:
         total.rejected += judge.rejected
         total.ids |= judge.ids
         total.records += judge.records
+        alive = {key: packs for key, packs in judge.refused.items() if not judge.is_dead(*key[:2])}
+        total.kept.rejected += _by_reason(alive)
         for cell, found in judge.payloads.items():
             payloads[cell] += found
-    for cell, found in payloads.items():
-        total.cells[cell] = _count(b"".join(found), len(found), collections[cell[0]])
+            if not judge.is_dead(*cell[:2]):
+                kept[cell] += found
+    total.cells = _counted(payloads, collections)
+    total.kept.cells = _counted(kept, collections)
     return total
+
+
+def _counted(
+    payloads: Mapping[Cell, list[bytes]], collections: Mapping[int, Collection]
+) -> dict[Cell, Counted]:
+    return {
+        cell: _count(b"".join(found), len(found), collections[cell[0]]) for cell, found in payloads.items()
+    }
+
+
+def _by_reason(refused: Mapping[tuple[int, int, str], int]) -> Counter[str]:
+    reasons: Counter[str] = Counter()
+    for (_, _, reason), packs in refused.items():
+        reasons[reason] += packs
+    return reasons
 
 
 def _count(data: bytes, packs: int, collection: Collection) -> Counted:

@@ -66,7 +66,9 @@ def table(rows: Iterable[Row]) -> str:
 
 def _cells(fault: str, runs: list[Row]) -> list[str]:
     judged = [row for row in runs if "error" not in row]
-    apart = sum(row["difference"] + row["published"] + row["finals_off"] for row in judged)
+    apart = sum(
+        row["difference"] + row["published"] + row["refusals_off"] + row["finals_off"] for row in judged
+    )
     return [
         fault,
         str(len(runs)),

@@ -163,8 +163,9 @@ def _verdict(order: Order, workers: Workers, died: int, load: Load, service: Ser
     literal = recount(servers, topics.reports, topics.partitions, configuration.by_fingerprint())
     ledgers, finals = stores.ledgers(servers, topics), stores.finals(servers, topics)
     return Verdict(
-        difference=judge.difference(literal, ledgers),
-        published=judge.difference(literal, stores.counts(servers, topics)),
+        difference=judge.difference(literal.kept, ledgers),
+        published=judge.difference(literal.kept, stores.counts(servers, topics)),
+        refusals_off=judge.refusals_off(literal.rejected, stores.refusals(servers, topics)),
         finals_off=judge.finals_off(literal, finals),
         # Where nothing counts, replay refuses to call that a success.
         replayed=replayed(configuration) if order.replay and literal.ids else 0,

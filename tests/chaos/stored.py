@@ -73,6 +73,12 @@ def finals(servers: str, topics: Topics) -> list[Final]:
     return [final for _, is_final, final in newest.values() if is_final]
 
 
+def refusals(servers: str, topics: Topics) -> Counter[str]:
+    """Records of `rejected`, by reason."""
+    records = _records(servers, topics.rejected, topics.partitions, Stored())
+    return Counter(json.loads(record.value)["reason"] for record in records)
+
+
 def _put_together(stored: Stored, found: Iterator[tuple[row_keys.Key, int, bytes]]) -> Stored:
     pages: defaultdict[tuple[Cell, int], dict[int, rows.Counters]] = defaultdict(dict)
     for key, source, value in found:

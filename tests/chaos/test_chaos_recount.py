@@ -12,7 +12,7 @@ from deploy.collection_file import Configuration
 from estimators.collection import Collection
 from tests.chaos.collection_setup import HEAD, write
 from tests.chaos.packs import SPOILED, Draft, PackMaker, oversized
-from tests.chaos.recount import Counted, Judge, Recount, add_up
+from tests.chaos.recount import Counted, Judge, Recount, Tallied, add_up
 from tests.chaos.service import Sample, longest_gap, longest_partition_gap, steps_back
 from tests.chaos.stored import Final, Stored
 from tests.chaos.verdict import difference, doubled, finals_off, uncounted
@@ -78,6 +78,26 @@ def test_a_window_takes_so_many_packs_of_a_partition_and_no_more(configuration: 
     assert len(judge.ids) == flash.window_packs
 
 
+def test_a_window_is_kept_until_the_log_is_beyond_its_retention(configuration: Configuration) -> None:
+    """In the partitions that have got so far. Of what was turned away, only what was told by window dies."""
+    flash, place = named(configuration, "flash"), named(configuration, "place")
+    early, late = judge_of(configuration), judge_of(configuration)
+    dies_ms = (T0 + 5 + 4 + 60) * 1000
+    for judge, number in ((early, 0), (late, 1)):
+        for value in (draft_of(flash, number).encode(), draft_of(flash, number).encode(), b"no pack"):
+            judge.take(T0 * 1000, value)
+    early.take(dies_ms, draft_of(place, 2).encode())
+    late.take(dies_ms + 1, draft_of(place, 3).encode())
+    found = add_up([early, late], configuration.by_fingerprint())
+    cell, lasting = (flash.fingerprint, T0, 0), (place.fingerprint, T0, 0)
+    assert (found.cells[cell].packs, found.kept.cells[cell].packs) == (2, 1)
+    assert found.cells[lasting].packs == found.kept.cells[lasting].packs == 2
+    assert (found.rejected, found.kept.rejected) == (
+        {"duplicate": 2, "malformed": 2},
+        {"duplicate": 1, "malformed": 2},
+    )
+
+
 def test_lateness_is_that_of_the_highest_append_time(configuration: Configuration) -> None:
     """A window of 5 s with 4 s of grace: at 9 s it is still open, a millisecond later it is not."""
     flash, judge = named(configuration, "flash"), judge_of(configuration)
@@ -125,7 +145,8 @@ def test_a_difference_is_the_sum_over_all_counters() -> None:
 
 
 def test_what_else_a_verdict_holds() -> None:
-    counted = Recount(cells={(1, T0, 0): Counted(np.array([3]), 3, 2)}, ids={b"x", b"y"})
+    cells = {(1, T0, 0): Counted(np.array([3]), 3, 2)}
+    counted = Recount(cells, kept=Tallied(cells))
     assert doubled(counted, Stored(cells={(1, T0, 0): Counted(np.array([4]), 4, 3)})) == 1
     assert finals_off(counted, [Final(1, T0, 3, 2)]) == 0
     assert finals_off(counted, [Final(1, T0, 2, 1)]) == 2

@@ -7,7 +7,7 @@ from tests.chaos.report import Report, table
 from tests.chaos.run import Order
 from tests.chaos.verdict import Verdict
 
-EXACT = Verdict(0, 0, 0, 0, 0, 0, 0, 0, 0, 120_000, 110_000, 10_000, 3, 4.2, 9.5, 2000.0, 0.5)
+EXACT = Verdict(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 120_000, 110_000, 10_000, 3, 4.2, 9.5, 2000.0, 0.5)
 
 
 def test_exact_runs_are_not_run_again(tmp_path: Path) -> None:

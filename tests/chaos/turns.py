@@ -76,19 +76,30 @@ def fail_checkpoint(stage: Stage) -> None:
     stage.strike(stage.chance.choice(CHECKPOINT_POINTS), "fail")
 
 
+def fail_or_end(stage: Stage) -> None:
+    """What may come between a window's death and the deletion of its rows."""
+    stage.chance.choice([fail_checkpoint, end, strike_anywhere])(stage)
+
+
 def refuse_records(stage: Stage) -> None:
-    """The broker takes no record of a ledger for some seconds: all are too large."""
-    state = stage.workers.configuration.topics.state
-    stage.broker.limit_records(state, 100)
+    """The broker takes no record of one of the topics for some seconds: all are too large."""
+    topic = _written(stage)
+    stage.broker.limit_records(topic, 100)
     stage.rest(1, 5)
-    stage.broker.limit_records(state, RECORD_BYTES)
+    stage.broker.limit_records(topic, RECORD_BYTES)
 
 
 def withdraw_permission(stage: Stage) -> None:
-    state = stage.workers.configuration.topics.state
-    stage.broker.forbid_writing(state)
+    topic = _written(stage)
+    stage.broker.forbid_writing(topic)
     stage.rest(1, 5)
-    stage.broker.allow_writing(state)
+    stage.broker.allow_writing(topic)
+
+
+def _written(stage: Stage) -> str:
+    """A topic that workers write to; most often the one that holds the ledgers."""
+    topics = stage.workers.configuration.topics
+    return stage.chance.choice([topics.state, topics.state, topics.counts, topics.rejected, topics.estimates])
 
 
 def delete_data(stage: Stage) -> None:

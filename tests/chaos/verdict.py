@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from tests.chaos.recount import Counted, Recount
+from tests.chaos.recount import Counted, Recount, Tallied
 from tests.chaos.stored import Final, Stored
 
 NOTHING = Counted(np.zeros(1, dtype=np.int64), 0, 0)
@@ -21,6 +21,7 @@ class Verdict:
     difference : sum of the absolute differences of all counters of the ledgers: reports of every bucket,
         reports, packs, and rejected packs of every reason.
     published : the same of the merged rows in `counts`.
+    refusals_off : the same of the records in `rejected`, by reason.
     finals_off : reports and packs by which final estimates differ from the recount, summed.
     replayed : the difference that `deniable replay` tells; -1 when it tells none.
     missing : packs that the producer was acknowledged and that are not counted.
@@ -37,6 +38,7 @@ class Verdict:
 
     difference: int
     published: int
+    refusals_off: int
     finals_off: int
     replayed: int
     missing: int
@@ -60,6 +62,7 @@ class Verdict:
             (
                 self.difference,
                 self.published,
+                self.refusals_off,
                 self.finals_off,
                 self.replayed,
                 self.missing,
@@ -75,17 +78,22 @@ class Verdict:
         return ", ".join(f"{name} {value:g}" for name, value in asdict(self).items())
 
 
-def difference(recount: Recount, stored: Stored) -> int:
+def difference(kept: Tallied, stored: Stored) -> int:
     """Sum of the absolute differences of all counters."""
-    cells = recount.cells.keys() | stored.cells.keys()
-    counted = sum(_apart(recount.cells.get(c, NOTHING), stored.cells.get(c, NOTHING)) for c in cells)
-    reasons = recount.rejected.keys() | stored.rejected.keys()
-    return counted + sum(abs(recount.rejected[r] - stored.rejected[r]) for r in reasons)
+    cells = kept.cells.keys() | stored.cells.keys()
+    counted = sum(_apart(kept.cells.get(c, NOTHING), stored.cells.get(c, NOTHING)) for c in cells)
+    return counted + refusals_off(kept.rejected, stored.rejected)
+
+
+def refusals_off(expected: Counter[str], told: Counter[str]) -> int:
+    """Sum of the absolute differences of what was turned away, over all reasons."""
+    return sum(abs(expected[reason] - told[reason]) for reason in expected.keys() | told.keys())
 
 
 def doubled(recount: Recount, stored: Stored) -> int:
     """Packs counted beyond the different ones in the log."""
-    return max(0, sum(cell.packs for cell in stored.cells.values()) - len(recount.ids))
+    kept = sum(cell.packs for cell in recount.kept.cells.values())
+    return max(0, sum(cell.packs for cell in stored.cells.values()) - kept)
 
 
 def finals_off(recount: Recount, finals: Iterable[Final]) -> int:

@@ -13,6 +13,8 @@ from typing import Any
 
 from tests.chaos.defects import DEFECTS
 
+MERGED_ROWS = 4  # so that the rows of ids are merged several times within a window
+
 
 def shift_clock(seconds: float) -> None:
     """Set this process's wall clock ahead, or back; the monotonic one stays."""
@@ -46,7 +48,10 @@ def main() -> None:
     given = parser.parse_args()
     if given.clock:
         shift_clock(given.clock)
+    from aggregator import window_ids
     from tests.chaos import fault_points
+
+    window_ids.MERGED_ROWS = MERGED_ROWS
 
     fault_points.install(fault_points.Orders(given.folder))
     if given.late:
