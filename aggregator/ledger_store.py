@@ -156,17 +156,23 @@ class LedgerStore:
         if producer is None:
             raise KafkaError("the ledger's store is closed")
         await producer.begin_transaction()
-        sent = []
-        for number, record in enumerate(records):
-            sent.append(await _send(producer, record))
-            if number % SENDS_PER_TURN == 0:
-                await asyncio.sleep(0)  # a send that finds room returns without letting anybody else run
-        if position is not None:
-            source = TopicPartition(self.topics.reports, self.partition)
-            await producer.send_offsets_to_transaction({source: position}, self.topics.group)
-        results = await asyncio.gather(*sent)
+        sent: list[asyncio.Future[Any]] = []
+        try:
+            for number, record in enumerate(records):
+                sent.append(await _send(producer, record))
+                if number % SENDS_PER_TURN == 0:
+                    await asyncio.sleep(0)  # a send that finds room returns without letting anybody else run
+            if position is not None:
+                source = TopicPartition(self.topics.reports, self.partition)
+                await producer.send_offsets_to_transaction({source: position}, self.topics.group)
+            for each in sent:  # gather would call back for each: of ten thousand, a step of 100 ms
+                written = await each
+        except BaseException:
+            # Of a failed transaction one error is told; asyncio would log the others as never retrieved.
+            for each in sent:
+                each.add_done_callback(lambda future: future.cancelled() or future.exception())
+            raise
         await producer.commit_transaction()
-        written = results[-1]
         if written.offset < self._end:
             raise KafkaError(f"{self.topics.state} was deleted and made again while this worker counted")
         self._end = written.offset
@@ -188,6 +194,4 @@ async def _send(producer: "AIOKafkaProducer[bytes, bytes]", record: Outgoing) ->
     sent: asyncio.Future[Any] = await producer.send(
         record.topic, record.value, key=record.key, partition=record.partition
     )
-    # Of a failed transaction one error is told; asyncio would log the others as never retrieved.
-    sent.add_done_callback(lambda future: future.cancelled() or future.exception())
     return sent
