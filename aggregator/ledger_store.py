@@ -107,23 +107,23 @@ class LedgerStore:
         try:
             await admin.start()
             async with asyncio.timeout(COMMIT_SECONDS):
-                found = await self._group_offsets(admin, source)
+                offset = await self._group_offset(admin, source)
         finally:
             await admin.close()
-        offset = found[source].offset
-        return None if offset < 0 else int(offset)
+        return None if offset < 0 else offset
 
-    async def _group_offsets(
-        self, admin: AIOKafkaAdminClient, source: TopicPartition
-    ) -> dict[TopicPartition, OffsetAndMetadata]:
+    async def _group_offset(self, admin: AIOKafkaAdminClient, source: TopicPartition) -> int:
         while True:
             try:
                 found: dict[TopicPartition, OffsetAndMetadata] = await admin.list_consumer_group_offsets(
                     self.topics.group, partitions=[source]
                 )
-                return found
             except GroupCoordinatorNotAvailableError:  # a new broker makes its topic of offsets
-                await asyncio.sleep(COORDINATOR_SECONDS)
+                found = {}
+            if source in found:
+                return int(found[source].offset)
+            # aiokafka takes the error of a coordinator that still loads, or has moved, for an empty answer.
+            await asyncio.sleep(COORDINATOR_SECONDS)
 
     async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
         """Send all records, the last one a row of `state`, and the group's offset in one transaction.

@@ -4,7 +4,9 @@ import asyncio
 from typing import Any
 
 import pytest
-from aiokafka.errors import IllegalOperation, KafkaError
+from aiokafka import TopicPartition
+from aiokafka.errors import GroupCoordinatorNotAvailableError, IllegalOperation, KafkaError
+from aiokafka.structs import OffsetAndMetadata
 from builders import TOPICS, MemoryLog, MemoryReader, progress_row
 
 from aggregator import ledger_store as store_module
@@ -143,3 +145,41 @@ def test_rows_that_land_before_earlier_ones_are_of_a_topic_that_was_made_again(
         log.append(TOPICS.state, 0, b"", b"V")
     with pytest.raises(KafkaError, match=r"test-state was deleted and made again while this worker counted"):
         commit(monkeypatch, log, 1)
+
+
+class Admin:
+    """What a store needs of Kafka's administration: one answer after the other."""
+
+    def __init__(self, *answers: dict[TopicPartition, OffsetAndMetadata] | Exception) -> None:
+        self.answers = list(answers)
+
+    def __call__(self, **_: object) -> "Admin":
+        """In place of the class AIOKafkaAdminClient."""
+        return self
+
+    async def start(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    async def list_consumer_group_offsets(
+        self, *_: object, **__: object
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.mark.parametrize(("offset", "committed"), [(7, 7), (-1, None)])
+def test_the_groups_offset_is_asked_for_until_the_coordinator_knows(
+    monkeypatch: pytest.MonkeyPatch, offset: int, committed: int | None
+) -> None:
+    """The client tells the error of a coordinator that loads its log as an empty answer."""
+    known = {TopicPartition(TOPICS.reports, 0): OffsetAndMetadata(offset, "")}
+    admin = Admin({}, GroupCoordinatorNotAvailableError(), {}, known)
+    monkeypatch.setattr(store_module, "COORDINATOR_SECONDS", 0.0)
+    monkeypatch.setattr(store_module, "AIOKafkaAdminClient", admin)
+    assert asyncio.run(LedgerStore("", TOPICS, 0).committed()) == committed
+    assert admin.answers == []
