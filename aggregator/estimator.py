@@ -11,9 +11,9 @@ Rule 4: a window that a partition has begun to delete is estimated no more: what
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import structlog
-from aiokafka import TopicPartition
 
 from aggregator import estimate_record, row_keys, rows
 from aggregator.estimate_record import EstimateRecord
@@ -26,6 +26,13 @@ from estimators.collection import Collection
 ESTIMATE_SECONDS = 2.0
 
 log = structlog.get_logger()
+
+
+class _Made(NamedTuple):
+    """An estimate that is to leave, and whether it is a final one in place of another."""
+
+    record: EstimateRecord
+    is_revision: bool
 
 
 class Estimator:
@@ -53,8 +60,8 @@ class Estimator:
         self.merged = MergedCounts()
         self.caught_up = False
         self._unsettled: set[Window] = set()
-        self._made: dict[Window, EstimateRecord] = {}
-        self._leaving: list[EstimateRecord] = []
+        self._made: dict[Window, _Made] = {}
+        self._leaving: list[_Made] = []
         self._lost: set[Window] = set()
         self._lost_untold: Counter[str] = Counter()
 
@@ -64,20 +71,30 @@ class Estimator:
             while True:
                 # Compaction may have moved a row behind the progress that was committed with it: so what is
                 # read is complete only at an end of the log.
-                async for record in reader.until_end():
-                    self._take(record, reader.topic_partition)
+                foreign = [r.offset async for r in reader.until_end() if not self._take(r, reader)]
+                if foreign:
+                    log.warning(
+                        "records that are none of ours are passed over",
+                        topic=reader.topic_partition.topic,
+                        partition=reader.topic_partition.partition,
+                        records=len(foreign),
+                        first_offset=foreign[0],
+                    )
                 self.caught_up = True
                 await self._estimate_due()
                 await asyncio.sleep(ESTIMATE_SECONDS)
 
-    def _take(self, record: Record, source: TopicPartition) -> None:
-        place = f"offset {record.offset} of partition {source.partition} of {source.topic}"
-        if row_keys.is_foreign(record.key or b""):
-            log.warning("a record that is none of ours is passed over", place=place)
-            return
+    def _take(self, record: Record, reader: RowReader) -> bool:
+        """Take in one record, if it is ours."""
+        key = record.key or b""
+        if row_keys.is_foreign(key):
+            return False
         try:
-            self.take(record.key or b"", record.value)
+            self.take(key, record.value)
+            return True
         except rows.RowError as error:
+            source = reader.topic_partition
+            place = f"offset {record.offset} of partition {source.partition} of {source.topic}"
             raise rows.RowError(
                 f"{place}: {error}. If another program wrote it: stop all workers, delete that topic and run "
                 f"deniable topics create; what is counted is published again"
@@ -127,14 +144,15 @@ class Estimator:
 
     def drain(self) -> list[tuple[Window, EstimateRecord]]:
         """Estimates made since the last call; they now count as published."""
-        made, self._made = list(self._made.items()), {}
-        self._leaving = [record for _, record in made]
-        return made
+        made, self._made = self._made, {}
+        self._leaving = list(made.values())
+        return [(window, each.record) for window, each in made.items()]
 
     def show_published(self) -> None:
         """Show what was drained last: it is committed now."""
-        for record in self._leaving:
+        for record, is_revision in self._leaving:
             self.metrics.show_estimate(record)
+            self.metrics.finals_revised.labels(record.collection).inc(is_revision)
         self._leaving = []
 
     def forgotten(self) -> Iterable[Window]:
@@ -154,18 +172,12 @@ class Estimator:
             if record is None:
                 self._unsettled.discard(window)  # until its counts change
             else:
-                self._tell_revision(window, final=final)
-                self._made[window] = record
+                newest = self.published.get(window)
+                self._made[window] = _Made(record, final and newest is not None and newest.final)
                 self.published[window] = rows.Published(record.revision, final)
         for name, windows in self._lost_untold.items():
             log.warning("windows died before their final estimate", collection=name, windows=windows)
         self._lost_untold.clear()
-
-    def _tell_revision(self, window: Window, *, final: bool) -> None:
-        """Count final estimates that replace one."""
-        newest = self.published.get(window)
-        if final and newest is not None and newest.final:
-            self.metrics.finals_revised.labels(self.collections[window[0]].name).inc()
 
     def _note_death(self, key: bytes) -> None:
         """Tell of the window whose counts this deletes, if it should have got a final estimate and did not.

@@ -170,7 +170,7 @@ class LedgerStore:
         except BaseException:
             # Of a failed transaction one error is told; asyncio would log the others as never retrieved.
             for each in sent:
-                each.add_done_callback(lambda future: future.cancelled() or future.exception())
+                _retrieve(each) if each.done() else each.add_done_callback(_retrieve)
             raise
         await producer.commit_transaction()
         if written.offset < self._end:
@@ -188,6 +188,11 @@ class LedgerStore:
         if found.get(owner) != nonce:  # a newer one stands there, and compaction may have removed ours
             raise KafkaError(f"another worker has taken partition {self.partition} over")
         return found
+
+
+def _retrieve(answer: "asyncio.Future[Any]") -> None:
+    if not answer.cancelled():
+        answer.exception()
 
 
 async def _send(producer: "AIOKafkaProducer[bytes, bytes]", record: Outgoing) -> "asyncio.Future[Any]":

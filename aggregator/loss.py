@@ -14,6 +14,13 @@ class RecordsLost(Exception):
         )
 
 
+class RecordNotCounted(Exception):
+    """There was no memory to count a record; nobody knows how much of it was counted."""
+
+    def __init__(self, partition: int, position: int) -> None:
+        super().__init__(f"partition {partition}: not enough memory to count the record at offset {position}")
+
+
 def why(error: BaseException) -> str:
     """What lost the ledger, in words."""
     if isinstance(error, KafkaTimeoutError):  # so aiokafka, where it cannot learn of a topic

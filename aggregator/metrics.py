@@ -39,7 +39,8 @@ class WorkerMetrics:
             "finals_revised", "Final estimates that replaced one, since counts had changed.", "collection"
         )
         for collection in collections.values():
-            self.windows_lost.labels(collection.name)  # told as 0, so that the first one is an increase
+            for told in (self.windows_lost, self.finals_revised):
+                told.labels(collection.name)  # as 0, so that the first one is an increase
         self.checkpoint_seconds = self._histogram("checkpoint_seconds", "Time to store a ledger's changes.")
         self.estimate_seconds = self._histogram("estimate_seconds", "Time to estimate one window.")
         self.loop_delay = self._histogram(
@@ -51,7 +52,7 @@ class WorkerMetrics:
         self.lag = self._gauge("lag_records", "Records of `reports` that are not counted yet.", "partition")
         self.stalled = self._gauge(
             "stalled",
-            "1 while records wait and none is counted or stored, which makes the worker not ready.",
+            "1 while nothing can be stored, or records wait and none is: the worker is not ready.",
             "partition",
         )
         self.watermark = self._gauge(

@@ -19,7 +19,7 @@ from aggregator.deployment import Deployment
 from aggregator.estimator import Estimator
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import STORE_ERRORS, LedgerStore
-from aggregator.loss import RecordsLost, why
+from aggregator.loss import RecordNotCounted, RecordsLost, why
 from aggregator.metrics import WorkerMetrics
 from aggregator.opening import check_partition, decoded, log_was_cut, restored
 from aggregator.outcomes import Outcomes
@@ -65,8 +65,9 @@ class Owner:
         self._closed_until_ms = 0
         self._publish_at = 0.0
         self._counted_at = 0.0
-        self._watched_position = 0
-        self._advanced_at = 0.0
+        self._stored_position = 0
+        self._watched_position = -1
+        self._advanced_at = time.monotonic()
         self._stored_at = time.monotonic()  # when a checkpoint was last stored, or was not needed
         self._stands_still = False
         self._told = ""  # why the ledger was lost, until it is open again: minutes without Kafka are one line
@@ -94,7 +95,11 @@ class Owner:
         ledger, chain = self._ledger, self.flow.chain(self.partition)
         if ledger is None or chain is None or offset != chain.follows(ledger.position):
             return
-        self._outcomes.add(ledger.apply(offset, append_ms, record))
+        try:
+            self._outcomes.add(ledger.apply(offset, append_ms, record))
+        except MemoryError:  # rule 2: who knows what of it was counted
+            self._ledger = None
+            return
         self._counted_at = time.monotonic()
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -106,7 +111,7 @@ class Owner:
             store = LedgerStore(self.deployment.bootstrap_servers, self.deployment.topics, self.partition)
             try:
                 await self._serve(store, stopping)
-            except* (*STORE_ERRORS, RecordsLost) as failure:
+            except* (*STORE_ERRORS, RecordsLost, RecordNotCounted) as failure:
                 self._lost(failure.exceptions[0])
             finally:
                 self._ledger = None
@@ -135,8 +140,8 @@ class Owner:
         estimator = Estimator(collections, topics.partitions, _published(stored), self.metrics)
         self._broker_ms = self._closed_until_ms = 0
         self._outcomes = Outcomes()
-        self._counted_at = self._advanced_at = time.monotonic()
-        self._stands_still = False
+        self._counted_at = time.monotonic()
+        self._stored_position = ledger.position
         self._publish_at = 0.0
         self._ledger = ledger
         async with asyncio.timeout(STALL_SECONDS):  # a client without a broker may wait for ever
@@ -164,6 +169,8 @@ class Owner:
             self._publish_at = started + PUBLISH_SECONDS
             async with asyncio.timeout(STALL_SECONDS):
                 closed_until_ms = await self._close(ledger)
+        if self._ledger is not ledger:
+            raise RecordNotCounted(self.partition, ledger.position)
         checkpoint = take(ledger, estimator, closed_until_ms)
         outcomes, self._outcomes = self._outcomes, Outcomes()
         # In a thread: of many rows it takes longer than heartbeats should wait.
@@ -171,6 +178,7 @@ class Owner:
         if records:
             position, watermark_ms = checkpoint.progress.position, checkpoint.progress.watermark_ms
             self._broker_ms = await store.commit(records, position)
+            self._stored_position = position
             self.metrics.checkpoint_seconds.observe(time.monotonic() - started)
             self.metrics.show_progress(self.partition, position, watermark_ms)
             self.metrics.count(outcomes)
@@ -194,14 +202,18 @@ class Owner:
         chain = self.flow.chain(self.partition)
         if chain is not None:
             ledger.position = chain.pass_hole(ledger.position)
-        self._watch(ledger.position, end)
+        self._watch(end)
         if broker_ms and ledger.position >= end:
             closed_until_ms = max(closed_until_ms, broker_ms - CLOCK_SKEW_MILLISECONDS)
         self._closed_until_ms = max(self._closed_until_ms, closed_until_ms)
         return self._closed_until_ms
 
-    def _watch(self, position: int, end: int) -> None:
-        """Tell how far the partition is from its end, and whether it stands still there."""
+    def _watch(self, end: int) -> None:
+        """Tell how far what is stored is from the log's end, and whether it stands still there.
+
+        What is counted proves nothing: it is thrown away, and counted again, as often as it cannot be stored.
+        """
+        position = self._stored_position
         self.metrics.lag.labels(str(self.partition)).set(max(0, end - position))
         now = time.monotonic()
         if position >= end or position != self._watched_position:

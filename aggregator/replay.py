@@ -54,7 +54,8 @@ async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> 
 
     Raises
     ------
-    ReplayError when they do not get there in time; LedgerRefused when `state` is of another log.
+    ReplayError when they do not get there in time, or records were lost; LedgerRefused when `state` is of
+    another log.
     """
     sources = range(deployment.topics.partitions)
     for source in sources:
@@ -84,8 +85,8 @@ async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> 
 
 async def _check_reachable(deployment: Deployment, source: int) -> None:
     """Refuse before there is anything to wait for: a ledger of another log, or records that are gone."""
+    start, _ = await log_start(deployment, source)  # first: workers go on, and so does retention
     position = progress_in(await ledger_rows(deployment, source)).position
-    start, _ = await log_start(deployment, source)
     if start > position:
         raise ReplayError(str(RecordsLost(source, position, start)))
 

@@ -29,11 +29,11 @@ class CountKey(NamedTuple):
 
 
 class IdsKey(NamedTuple):
-    """Pack ids that one checkpoint added to a window; `first_offset` only makes the key unique."""
+    """Pack ids of a window, of one checkpoint or several; `number` only makes the key unique."""
 
     fingerprint: int
     window_start: int
-    first_offset: int
+    number: int
 
 
 class RejectedKey(NamedTuple):

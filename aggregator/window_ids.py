@@ -1,7 +1,7 @@
 """The pack ids of all open windows of a ledger, and how they are stored: at first a row for each checkpoint.
 
-Small rows are merged, once: a window of a day would else have 170,000 of them, to be read when its ledger
-opens and deleted in one transaction when it closes. Until then their ids are kept as they were stored,
+An owner merges its small rows, once: a window of a day would else have 170,000 of them, to be read when its
+ledger opens and deleted in one transaction when it closes. Until then their ids are kept as they were stored,
 MERGED_IDS of a window at most.
 """
 
@@ -21,7 +21,7 @@ class WindowIds:
     def __init__(self) -> None:
         self.by_window: dict[Window, PackIds] = {}
         self._unstored: dict[Window, list[bytes]] = {}
-        self._rows: dict[Window, list[int]] = {}  # the first_offset of each stored row
+        self._rows: dict[Window, list[int]] = {}  # the number of each stored row
         self._small: dict[Window, list[bytes]] = {}  # ids of the last of these rows, which are not merged yet
 
     def add(self, window: Window, pack_id: bytes) -> None:
@@ -34,7 +34,7 @@ class WindowIds:
         self.by_window.pop(window, None)
         self._unstored.pop(window, None)
         self._small.pop(window, None)
-        return [row_keys.IdsKey(*window, first_offset) for first_offset in self._rows.pop(window, [])]
+        return [row_keys.IdsKey(*window, number) for number in self._rows.pop(window, [])]
 
     def drain(self, position: int) -> tuple[list[row_keys.IdsKey], list[tuple[row_keys.IdsKey, bytes]]]:
         """Rows of the ids that were added since the last call; before them, keys of rows that they replace.
@@ -82,5 +82,5 @@ class WindowIds:
         for key, value in stored.items():
             window = (key.fingerprint, key.window_start)
             found.setdefault(window, []).append(rows.decode_ids(value))
-            self._rows.setdefault(window, []).append(key.first_offset)
+            self._rows.setdefault(window, []).append(key.number)
         self.by_window = {window: PackIds.of(ids) for window, ids in found.items()}

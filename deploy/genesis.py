@@ -4,7 +4,7 @@ import time
 from uuid import UUID
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import CoordinatorNotAvailableError, KafkaTimeoutError
+from kafka.errors import CoordinatorNotAvailableError, KafkaTimeoutError, for_code
 
 from aggregator import row_keys, rows
 from aggregator.rows import Genesis
@@ -18,8 +18,10 @@ KEY = row_keys.encode_key(row_keys.SingleKey.GENESIS)
 
 
 def log_of(admin: KafkaAdminClient, topics: Topics) -> Genesis:
-    """Identity of the topic `reports`, which must be there."""
+    """Identity of the topic `reports`; KafkaError when it is not there."""
     (described,) = admin.describe_topics([topics.reports])
+    if described["error_code"]:
+        raise for_code(described["error_code"])(topics.reports)
     return Genesis(UUID(described["topic_id"]).bytes, len(described["partitions"]))
 
 

@@ -41,10 +41,15 @@ class LogWatch(threading.Thread):
             raise partitions_were_added(self.deployment, log.partitions)
 
     def run(self) -> None:
-        """Ask until another log is found; while no broker answers, or there is no such topic, ask again."""
+        """Ask until another log is found twice in a row; without an answer, or a topic, ask again.
+
+        Twice, since a broker that has just come back may tell of what was there before.
+        """
+        before = self.deployment.log
         while self._found is None:
             time.sleep(WATCH_SECONDS)
             with suppress(TopicError, UnreachableError, OSError):
                 log = topic_setup.identity(self.deployment.bootstrap_servers, self.deployment.topics)
-                if log != self.deployment.log:
+                if log == before and log != self.deployment.log:
                     self._found = log
+                before = log

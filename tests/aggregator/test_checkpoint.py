@@ -209,3 +209,13 @@ def test_a_long_run_leaves_nothing_behind() -> None:
         sizes.append((len(kept), len(estimator.merged._windows), len(estimator.published)))
     assert max(sizes[10:]) == max(sizes[-10:])
     assert sizes[-1][1:] == (4, 5)  # the note of what died goes one checkpoint later
+
+
+def test_what_is_counted_while_a_checkpoint_is_encoded_is_not_in_it() -> None:
+    """Nothing is copied when it is taken: whoever counts on must leave it as it was."""
+    ledger = counted(record_of(number=1))
+    checkpoint = take(ledger, None, NOW_MS)
+    expected = compose(checkpoint, TOPICS)
+    counted(record_of(number=2), ledger=ledger)
+    assert compose(checkpoint, TOPICS) == expected
+    assert compose(take(ledger, None, NOW_MS), TOPICS) != expected

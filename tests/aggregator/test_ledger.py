@@ -24,7 +24,6 @@ from aggregator import row_keys, rows, window_ids
 from aggregator.ledger import Ledger, Refusal
 from producers import wire
 
-NEWER = r"^row version must be 1, got 2: run the deniable that wrote it, or a newer one$"
 STEPS_MS = [-5000, -1, 0, 1, 999, 1000, 4999, 5000, 5001, 10000, 20000]
 
 

@@ -197,7 +197,7 @@ class Machine(RuleBasedStateMachine):
             self.state[key] = value
 
 
-Machine.TestCase.settings = settings(max_examples=200, stateful_step_count=80, deadline=None)
+Machine.TestCase.settings = settings(max_examples=120, stateful_step_count=80, deadline=None)
 TestMachine = Machine.TestCase
 
 

@@ -75,6 +75,23 @@ def test_a_large_ledger_may_take_long_to_open(monkeypatch: pytest.MonkeyPatch) -
     assert rows.decode_progress(stored[b"P"]).position == ROWS - 1
 
 
+def test_a_store_that_a_successor_has_overtaken_while_it_read_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Compaction has removed its own nonce, so it would wait for it for ever."""
+    log = MemoryLog()
+
+    class Overtaken(Producer):
+        async def commit_transaction(self) -> None:
+            log.append(TOPICS.state, 0, b"nonce of a successor", b"O")
+            del log.partition(TOPICS.state, 0)[0]
+
+    monkeypatch.setattr(store_module, "AIOKafkaProducer", Overtaken(log))
+    monkeypatch.setattr(store_module, "RowReader", log.reader)
+    with pytest.raises(KafkaError, match=r"KafkaError: another worker has taken partition 0 over$"):
+        asyncio.run(LedgerStore("", TOPICS, 0).open())
+
+
 def test_a_ledger_from_which_nothing_more_comes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TimeoutError):
         open_slowly(monkeypatch, ROWS // 2)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 
 import pytest
-from aiokafka.errors import KafkaConnectionError, KafkaError, UnknownTopicOrPartitionError
+from aiokafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, UnknownTopicOrPartitionError
 from builders import COLLECTIONS, DEPLOYMENT, FRUIT, GENESIS, T0, TOPICS, MemoryLog, progress_row, record_of
 from structlog.testing import capture_logs
 
@@ -19,7 +19,9 @@ from aggregator.metrics import WorkerMetrics
 from aggregator.owner import CLOCK_SKEW_MILLISECONDS, Owner
 from aggregator.owners import Owners
 from aggregator.row_reader import fold
+from aggregator.tally import Tally
 from aggregator.topics import Topics
+from producers import wire
 
 NOW_MS = T0 * 1000
 DEADLINE_SECONDS = 5
@@ -204,6 +206,68 @@ def test_counting_that_stands_still_is_not_ready(broker: Broker, monkeypatch: py
     asyncio.run(run())
 
 
+def test_a_record_that_can_never_be_stored_is_a_standstill(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first transaction of each opening, before that record comes, is stored; the next one is not."""
+    monkeypatch.setattr(owner_module, "STANDSTILL_SECONDS", 0.1)
+    broker.refused_topic = TOPICS.rejected
+    broker.log.append(TOPICS.reports, 0, b"no pack")
+
+    async def run() -> None:
+        running, stopping = Running(broker), asyncio.Event()
+        task = asyncio.create_task(running.owner.run(stopping))
+
+        async def deliver_until(condition: Callable[[], bool]) -> set[bool]:
+            """Whether it was ready meanwhile."""
+            ready = set()
+            while not condition():
+                if broker.current is not None and broker.current.cursor == 0:
+                    broker.fetch(0)
+                running.owner.offer(0, NOW_MS, b"no pack")
+                ready.add(running.owner.not_ready is None)
+                await asyncio.sleep(0.001)
+            return ready
+
+        async with asyncio.timeout(2 * DEADLINE_SECONDS):
+            await deliver_until(lambda: stalled(running) == 1)
+            openings = len(broker.rewinds)
+            assert await deliver_until(lambda: len(broker.rewinds) >= openings + 3) == {False}
+            broker.refused_topic = None
+            await deliver_until(lambda: running.owner.not_ready is None)
+        stopping.set()
+        await task
+
+    asyncio.run(run())
+
+
+def test_a_record_that_finds_no_memory_is_counted_again(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of it may be counted: that ledger is thrown away."""
+    add = Tally.add
+
+    def fail_once(self: Tally, pack: wire.Pack) -> None:
+        monkeypatch.setattr(Tally, "add", add)
+        raise MemoryError
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            monkeypatch.setattr(Tally, "add", fail_once)
+            broker.fetch(0)
+            running.offer(0)
+            await running.until(lambda: broker.rewinds == [0, 0])
+            broker.fetch(0)
+            running.offer(0)
+            await running.stored()
+
+    with capture_logs() as logs:
+        asyncio.run(run())
+    assert (packs(broker), position(broker)) == (1, 1)
+    lost = [entry["reason"] for entry in logs if entry["event"] == "ledger lost"]
+    assert lost == ["partition 0: not enough memory to count the record at offset 0"]
+
+
 def test_a_ledger_that_cannot_be_stored_is_never_ready(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,13 +295,13 @@ def test_a_ledger_that_cannot_be_stored_is_never_ready(
 def test_a_checkpoint_that_does_not_come_back_is_told(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(owner_module, "UNSTORED_SECONDS", 0.1)
+    monkeypatch.setattr(owner_module, "UNSTORED_SECONDS", 0.5)
 
     async def run() -> None:
         async with Running(broker) as running:
             broker.answers.clear()
             await running.until(lambda: running.owner.not_ready is not None)
-            assert running.owner.not_ready == "partition 0: nothing could be stored for 0.1 s"
+            assert running.owner.not_ready == "partition 0: nothing could be stored for 0.5 s"
             assert stalled(running)
             broker.answers.set()
             await running.until(lambda: running.owner.not_ready is None)
@@ -384,6 +448,10 @@ def test_a_lost_ledger_is_told_until_it_is_open_again(
         (TimeoutError(), "Kafka does not answer"),
         (KafkaConnectionError("10.0.0.1"), "Kafka does not answer"),
         (AssertionError("Did we not perform bootstrap?"), "Kafka does not answer"),
+        (
+            KafkaTimeoutError("Failed to get offsets by times in 10000 ms"),
+            "Kafka does not answer, or a topic is missing; deniable topics check says which",
+        ),
         (OSError(), "OSError"),
         (
             UnknownTopicOrPartitionError(),

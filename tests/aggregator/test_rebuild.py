@@ -66,7 +66,7 @@ def test_a_log_without_its_beginning_is_counted_from_there(configuration: Config
     for source in range(4):
         progress = progress_in(asyncio.run(ledger_rows(deployment, source)))
         assert progress.position == 2 * PACKS
-        assert progress.whole_from > time.time() - 3600
+        assert progress.whole_from > time.time()
 
 
 def test_a_worker_goes_on_where_a_recount_was_cut_short(

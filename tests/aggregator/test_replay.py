@@ -306,6 +306,18 @@ def test_windows_that_deleted_records_may_have_been_in_are_not_compared(
         assert run.replay(monkeypatch).difference == difference
 
 
+def test_records_that_are_lost_are_told_before_anything_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = workers()
+    run.count()
+    for _ in range(2):
+        run.log.append(TOPICS.reports, 0, b"no pack")
+    del run.log.partition(TOPICS.reports, 0)[:-1]
+    with pytest.raises(ReplayError, match=r"were deleted uncounted.*run deniable replay --accept-loss$"):
+        run.replay(monkeypatch)
+
+
 def test_garbage_among_the_estimates_and_the_counts_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     run = workers()
     run.count()

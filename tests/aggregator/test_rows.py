@@ -22,7 +22,6 @@ keys = st.one_of(
     st.sampled_from(row_keys.SingleKey),
 )
 offsets = st.integers(0, 2**63 - 1)
-NEWER = r"^row version must be 1, got 2: run the deniable that wrote it, or a newer one$"
 
 
 @given(keys)

@@ -57,7 +57,7 @@ def _run(order: Order, report: Report, number: str) -> bool:
         ):
             verdict, story = run(order, broker, Path(folder))
     except (RunError, OSError) as error:
-        report.add(order, None, str(error).splitlines()[0])
+        report.add(order, None, (str(error) or repr(error)).splitlines()[0])
         say(f"{number} {order.fault} seed {order.seed}: NOT JUDGED\n{error}")
         return False
     report.add(order, verdict)

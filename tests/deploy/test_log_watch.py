@@ -1,0 +1,76 @@
+"""Whether another log is told from a broker that answers wrongly for a moment."""
+
+from contextlib import suppress
+
+import pytest
+from kafka.errors import UnknownTopicOrPartitionError
+
+from aggregator.deployment import Deployment
+from aggregator.opening import LedgerRefused
+from aggregator.rows import Genesis
+from aggregator.topics import Topics
+from deploy import genesis, log_watch
+from deploy.addresses import UnreachableError
+from deploy.log_watch import LogWatch
+from deploy.topic_setup import TopicError
+
+OURS = Genesis(bytes(range(16)), 4)
+OTHER = Genesis(bytes(range(1, 17)), 4)
+GROWN = OURS._replace(partitions=5)
+TOPICS = Topics("test-", 4)
+
+
+def found_after(monkeypatch: pytest.MonkeyPatch, *answers: Genesis | Exception) -> LogWatch:
+    """A watch that got these answers; it must not ask for more."""
+    told = list(answers)
+
+    def identity(*_: object) -> Genesis:
+        if not told:
+            raise KeyboardInterrupt  # which ends the thread's work here, in the test's own thread
+        answer = told.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(log_watch, "WATCH_SECONDS", 0.0)
+    monkeypatch.setattr(log_watch.topic_setup, "identity", identity)
+    watch = LogWatch(Deployment("", TOPICS, OURS, {}, 1))
+    with suppress(KeyboardInterrupt):
+        watch.run()
+    assert told == []
+    return watch
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        (OURS, OURS),
+        (UnreachableError("no"), TopicError("absent"), OSError("gone"), OURS),
+        (OTHER, OURS, OTHER, OURS),  # of a broker that has just come back
+    ],
+)
+def test_a_worker_goes_on(monkeypatch: pytest.MonkeyPatch, answers: tuple[Genesis | Exception, ...]) -> None:
+    found_after(monkeypatch, *answers).check()
+
+
+def test_another_log_that_is_told_twice_ends_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = found_after(monkeypatch, OURS, OTHER, TopicError("absent"), OTHER)
+    with pytest.raises(LedgerRefused, match=r"^test-reports was deleted and made again since test-state"):
+        watch.check()
+
+
+def test_partitions_that_were_added_end_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = found_after(monkeypatch, GROWN, GROWN)
+    with pytest.raises(LedgerRefused, match=r"^test-reports has 5 partitions now, and kafka.partitions is 4"):
+        watch.check()
+
+
+def test_an_answer_that_holds_an_error_names_no_log() -> None:
+    """Its identity is all zeros."""
+
+    class Admin:
+        def describe_topics(self, _: list[str]) -> list[dict[str, object]]:
+            return [{"error_code": 3, "topic_id": "0" * 32, "partitions": []}]
+
+    with pytest.raises(UnknownTopicOrPartitionError):
+        genesis.log_of(Admin(), TOPICS)  # type: ignore[arg-type]
