@@ -9,6 +9,7 @@ from aiokafka.errors import KafkaError
 
 POLL_MILLISECONDS = 500
 RECORDS_PER_TURN = 500
+SILENCE_SECONDS = 60.0
 
 
 class Record(Protocol):
@@ -92,11 +93,22 @@ class RowReader:
                     return
 
     async def until_end(self) -> AsyncIterator[Record]:
-        """Records that were there when this was called."""
+        """Records that were there when this was called; TimeoutError when none came for 60 s."""
         end = await self.end_offset()
-        while await self.position() < end:
-            for record in await self.poll():
+        while True:
+            async with asyncio.timeout(SILENCE_SECONDS):  # aiokafka waits for a broker without end
+                batch = await self._towards(end)
+            if not batch:
+                return
+            for record in batch:
                 yield record
+
+    async def _towards(self, end: int) -> list[Record]:
+        """The next records; none when the end is reached."""
+        while await self.position() < end:
+            if batch := await self.poll():
+                return batch
+        return []
 
     async def __aenter__(self) -> Self:
         try:
