@@ -187,7 +187,8 @@ def test_replay_says_when_no_worker_counts(broker: str, topic_prefix: str, tmp_p
     uncounted = alone.run("replay", "--wait", "1")
     assert (uncounted.returncode, uncounted.stdout) == (1, "")
     assert uncounted.stderr == (
-        "Error: the log is not counted to its end within 1 s; is a worker running and ready?\n"
+        "Error: the log is not counted to its end within 1 s: partition 0 is at offset 0 of 1; is a worker "
+        "running and ready?\n"
     )
 
 
