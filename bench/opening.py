@@ -19,6 +19,7 @@ from aggregator.deployment import Deployment
 from aggregator.ledger_store import LedgerStore, Outgoing
 from aggregator.opening import decoded, restored
 from aggregator.pack_ids import PackIds
+from aggregator.window_ids import MERGED_ROWS
 from bench.deployments import configure
 from deploy.broker import Broker
 from deploy.deployment import deployment_of
@@ -69,8 +70,8 @@ def _large(deployment: Deployment) -> Iterator[tuple[row_keys.Key, bytes]]:
         cohort, which = divmod(place, COLLECTIONS)
         start = window + later * collection.window_seconds
         yield row_keys.CountKey(fingerprints[which], start, cohort, 0), counters
-    for first in range(0, STORED_IDS, rows.IDS_PER_ROW):
-        ids = os.urandom(rows.ID_BYTES * min(rows.IDS_PER_ROW, STORED_IDS - first))
+    for first in range(0, STORED_IDS, MERGED_ROWS):  # the smallest rows that merging leaves
+        ids = os.urandom(rows.ID_BYTES * min(MERGED_ROWS, STORED_IDS - first))
         yield row_keys.IdsKey(fingerprints[0], window, first), rows.encode_ids(ids)
 
 
