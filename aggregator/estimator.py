@@ -130,13 +130,13 @@ class Estimator:
     def make(self, window: Window, *, final: bool) -> EstimateRecord | None:
         """Estimate one window; None when it holds too few reports, or counts that no estimate fits."""
         collection = self.collections[window[0]]
-        totals = self.merged.totals(window, collection)
-        if totals.reports < collection.minimum_reports:
-            return None
         try:
+            totals = self.merged.totals(window, collection)
+            if totals.reports < collection.minimum_reports:
+                return None
             with self.metrics.estimate_seconds.time():
                 result = estimate_record.estimate(collection, totals)
-        except (ValueError, ArithmeticError) as error:
+        except (ValueError, ArithmeticError, IndexError) as error:
             log.error("no estimate", collection=collection.name, window_start=window[1], error=str(error))
             self.metrics.estimate_failures.labels(collection.name).inc()
             return None

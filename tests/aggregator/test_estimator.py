@@ -199,11 +199,14 @@ def test_of_two_estimates_between_checkpoints_the_newer_leaves() -> None:
     assert [record.revision for _, record in estimator.drain()] == [2]
 
 
-def test_counts_that_no_estimate_fits_are_counted_and_logged() -> None:
-    """More set bits than reports: nothing that a ledger counted, but a row that was tampered with."""
+@pytest.mark.parametrize(
+    ("cohort", "bits", "count"), [(0, 16, 8), (PLACE.cohorts, 16, 1), (0, 17, 1)], ids=repr
+)
+def test_counts_that_no_estimate_fits_are_counted_and_logged(cohort: int, bits: int, count: int) -> None:
+    """More set bits than reports, or a cohort or bits that there are not: rows that were tampered with."""
     estimator = new_estimator()
-    key = row_keys.encode_key(row_keys.CountKey(PLACE.fingerprint, T0, 0, 0))
-    counters = rows.Counters(7, 1, np.full(16, 8))
+    key = row_keys.encode_key(row_keys.CountKey(PLACE.fingerprint, T0, cohort, 0))
+    counters = rows.Counters(7, 1, np.full(bits, count))
     estimator.take(row_keys.with_source(key, 0), rows.encode_counters(counters))
     with capture_logs() as logs:
         estimate_due(estimator)
