@@ -108,7 +108,7 @@ def test_a_log_that_was_made_again_is_not_counted_into_the_old_state(deployment:
 
 
 def test_a_log_that_was_made_again_under_a_running_worker_ends_it(deployment: Deployment) -> None:
-    """Also when the new log is as long as the old one was before it looks; if it is faster, it is too short."""
+    """Also when the new log is as long as the old one was before it looks; before that, it is too short."""
     with deployment.running("second.log", "aggregate", "--web-port", "0") as worker:
         compare(deployment)
         delete(deployment, "reports")
