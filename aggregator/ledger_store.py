@@ -159,7 +159,11 @@ class LedgerStore:
         sent: list[asyncio.Future[Any]] = []
         try:
             for number, record in enumerate(records):
-                sent.append(await _send(producer, record))
+                sent.append(
+                    await producer.send(
+                        record.topic, record.value, key=record.key, partition=record.partition
+                    )
+                )
                 if number % SENDS_PER_TURN == 0:
                     await asyncio.sleep(0)  # a send that finds room returns without letting anybody else run
             if position is not None:
@@ -193,10 +197,3 @@ class LedgerStore:
 def _retrieve(answer: "asyncio.Future[Any]") -> None:
     if not answer.cancelled():
         answer.exception()
-
-
-async def _send(producer: "AIOKafkaProducer[bytes, bytes]", record: Outgoing) -> "asyncio.Future[Any]":
-    sent: asyncio.Future[Any] = await producer.send(
-        record.topic, record.value, key=record.key, partition=record.partition
-    )
-    return sent

@@ -243,25 +243,17 @@ def test_notes_are_kept_until_the_counts_are_read() -> None:
     assert estimator.published == {FRUITS: Published(2, True)}
 
 
-def test_a_final_estimate_that_replaces_one_is_told() -> None:
-    estimator = new_estimator({FRUITS: Published(2, True)})
+@pytest.mark.parametrize(("was_final", "told"), [(True, 1), (False, 0)])
+def test_a_final_estimate_that_replaces_one_is_told(was_final: bool, told: int) -> None:
+    """When it is committed; a first final one replaces none."""
+    estimator = new_estimator({FRUITS: Published(2, was_final)})
     count(estimator, packs=3)
     close(estimator)
     estimate_due(estimator)
     assert [(record.revision, record.final) for _, record in estimator.drain()] == [(3, True)]
     assert revised(estimator) == 0
     estimator.show_published()
-    assert revised(estimator) == 1
-
-
-def test_a_first_final_estimate_replaces_none() -> None:
-    estimator = new_estimator({FRUITS: Published(2, False)})
-    count(estimator, packs=3)
-    close(estimator)
-    estimate_due(estimator)
-    assert [(record.revision, record.final) for _, record in estimator.drain()] == [(3, True)]
-    estimator.show_published()
-    assert revised(estimator) == 0
+    assert revised(estimator) == told
 
 
 def revised(estimator: Estimator) -> float | None:

@@ -40,7 +40,7 @@ def send(configuration: Configuration, seed: int) -> None:
     with KafkaProducer(bootstrap_servers=configuration.kafka.bootstrap_servers) as kafka:
         for _ in range(PACKS):
             draft = maker.draft()
-            home = int.from_bytes(draft.pack_id[:8], "little") % configuration.kafka.partitions
+            home = draft.home(configuration.kafka.partitions)
             kafka.send(configuration.topics.reports, draft.encode(), partition=home)
 
 

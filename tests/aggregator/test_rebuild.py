@@ -41,7 +41,7 @@ def send(configuration: Configuration, judges: list[Judge] | None = None) -> Non
     with KafkaProducer(bootstrap_servers=configuration.kafka.bootstrap_servers) as kafka:
         while min(sent) < PACKS:
             draft = maker.draft()
-            home = int.from_bytes(draft.pack_id[:8], "little") % len(sent)
+            home = draft.home(len(sent))
             if sent[home] < PACKS:
                 kafka.send(configuration.topics.reports, draft.encode(), partition=home)
                 sent[home] += 1

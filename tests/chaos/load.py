@@ -122,4 +122,4 @@ class Load(threading.Thread):
         self.sent += 1
 
     def _home(self, draft: Draft) -> int:
-        return int.from_bytes(draft.pack_id[:8], "little") % self.configuration.kafka.partitions
+        return draft.home(self.configuration.kafka.partitions)

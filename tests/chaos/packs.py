@@ -37,6 +37,10 @@ class Draft:
     magic: bytes = b"DNBL"
     version: int = 1
 
+    def home(self, partitions: int) -> int:
+        """The partition of `reports` that its id belongs to."""
+        return int.from_bytes(self.pack_id[:8], "little") % partitions
+
     def encode(self) -> bytes:
         """Bytes with the right checksum of whatever the fields hold."""
         head = CHECKED.pack(

@@ -1,8 +1,10 @@
 """Whether another log is told from a broker that answers wrongly for a moment."""
 
 from contextlib import suppress
+from typing import cast
 
 import pytest
+from kafka import KafkaAdminClient
 from kafka.errors import UnknownTopicOrPartitionError
 
 from aggregator.deployment import Deployment
@@ -73,4 +75,4 @@ def test_an_answer_that_holds_an_error_names_no_log() -> None:
             return [{"error_code": 3, "topic_id": "0" * 32, "partitions": []}]
 
     with pytest.raises(UnknownTopicOrPartitionError):
-        genesis.log_of(Admin(), TOPICS)  # type: ignore[arg-type]
+        genesis.log_of(cast(KafkaAdminClient, Admin()), TOPICS)
