@@ -124,7 +124,7 @@ class Broker:
         for _attempt in range(PORT_ATTEMPTS):
             port = self._port or free_port()
             require_free(port)
-            write_settings(folder, port, controller_port=free_port())
+            write_settings(folder, port, controller_port=free_port(but=port))
             format_once(folder, java, libs)
             log_start = log_file.stat().st_size
             self._child = run_broker(folder, java, libs, self._own_session)

@@ -28,10 +28,12 @@ def require_free(port: int) -> None:
         raise BrokerError(f"port {port} {why}; give another one, or 0 for a free one") from error
 
 
-def free_port() -> int:
-    """A random loopback port on which nothing listens now; another process may still take it."""
+def free_port(but: int = 0) -> int:
+    """A random loopback port, not `but`, on which nothing listens now; another process may still take it."""
     while True:
         port = LOWEST_PORT + secrets.randbelow(HIGHEST_PORT - LOWEST_PORT)
+        if port == but:
+            continue
         try:
             _listen(port)
         except OSError:

@@ -11,6 +11,8 @@ import tempfile
 from contextlib import nullcontext
 from pathlib import Path
 
+from kafka.errors import KafkaError
+
 from deploy.signals import end_in_good_order
 from tests.chaos import network
 from tests.chaos.broker import ChaosBroker
@@ -56,7 +58,7 @@ def _run(order: Order, report: Report, number: str) -> bool:
             ChaosBroker() as broker,
         ):
             verdict, story = run(order, broker, Path(folder))
-    except (RunError, OSError) as error:
+    except (RunError, KafkaError, OSError) as error:
         report.add(order, None, (str(error) or repr(error)).splitlines()[0])
         say(f"{number} {order.fault} seed {order.seed}: NOT JUDGED\n{error}")
         return False

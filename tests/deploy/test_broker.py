@@ -46,7 +46,7 @@ def test_two_at_once_are_two_even_if_they_race_for_a_port(monkeypatch: pytest.Mo
     with Broker() as one:
         taken = int(one.bootstrap_servers.rpartition(":")[2])
         ports = chain([taken], iter(free_port, None))
-        monkeypatch.setattr(broker_module, "free_port", lambda: next(ports))
+        monkeypatch.setattr(broker_module, "free_port", lambda but=0: next(ports))
         monkeypatch.setattr(broker_module, "require_free", lambda port: None)
         with Broker() as other:
             pids = [broker.child.pid for broker in (one, other) if broker.child]

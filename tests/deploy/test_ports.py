@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from deploy import ports
 from deploy.broker_errors import BrokerError
 from deploy.ports import free_port, require_free
 
@@ -26,3 +27,13 @@ def test_a_port_out_of_range_is_refused(port: int) -> None:
 def test_a_free_port_can_be_listened_on() -> None:
     with socket.create_server(("127.0.0.1", free_port())):
         pass
+
+
+def test_a_broker_that_starts_again_does_not_give_its_own_port_to_its_controller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing listens there while it is down."""
+    first = free_port()
+    drawn = iter([first - ports.LOWEST_PORT, free_port(but=first) - ports.LOWEST_PORT])
+    monkeypatch.setattr(ports.secrets, "randbelow", lambda _: next(drawn))
+    assert free_port(but=first) != first
