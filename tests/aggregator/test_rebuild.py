@@ -18,8 +18,9 @@ from deploy.collection_file import Configuration
 from deploy.deployment import deployment_of
 from tests.chaos import stored
 from tests.chaos.collection_setup import configure
+from tests.chaos.judge import Judge
 from tests.chaos.packs import PackMaker
-from tests.chaos.recount import Judge, Recount, add_up, recount
+from tests.chaos.recount import Recount, add_up, recount
 from tests.chaos.verdict import difference
 from tests.chaos.workers import Workers
 from tests.deploy.processes import wait_until

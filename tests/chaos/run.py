@@ -16,7 +16,7 @@ from kafka.errors import KafkaError
 from deploy.broker_errors import BrokerError
 from deploy.collection_file import Configuration
 from tests.chaos import stored as stores
-from tests.chaos import verdict as judge
+from tests.chaos import verdict as verdicts
 from tests.chaos.broker import ChaosBroker
 from tests.chaos.collection_setup import compact_all_the_time, configure, delete_topics
 from tests.chaos.faults import FAULTS, Fault
@@ -163,16 +163,16 @@ def _verdict(order: Order, workers: Workers, died: int, load: Load, service: Ser
     literal = recount(servers, topics.reports, topics.partitions, configuration.by_fingerprint())
     ledgers, finals = stores.ledgers(servers, topics), stores.finals(servers, topics)
     return Verdict(
-        difference=judge.difference(literal.kept, ledgers),
-        published=judge.difference(literal.kept, stores.counts(servers, topics)),
-        refusals_off=judge.refusals_off(literal.rejected, stores.refusals(servers, topics)),
-        finals_off=judge.finals_off(literal, finals),
+        difference=verdicts.difference(literal.kept, ledgers),
+        published=verdicts.difference(literal.kept, stores.counts(servers, topics)),
+        refusals_off=verdicts.refusals_off(literal.rejected, stores.refusals(servers, topics)),
+        finals_off=verdicts.finals_off(literal, finals),
         # Where nothing counts, replay refuses to call that a success.
         replayed=replayed(configuration) if order.replay and literal.ids else 0,
         missing=len(load.acknowledged - literal.ids),
-        doubled=judge.doubled(literal, ledgers),
+        doubled=verdicts.doubled(literal, ledgers),
         steps_back=steps_back(service.samples),
-        uncounted=judge.uncounted(log_ends(configuration), ledgers),
+        uncounted=verdicts.uncounted(log_ends(configuration), ledgers),
         died=died,
         records=literal.records,
         packs=len(literal.ids),

@@ -15,7 +15,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from aggregator import row_keys, rows
 from aggregator.topics import Topics
-from tests.chaos.recount import Cell, Counted
+from tests.chaos.judge import Cell
+from tests.chaos.recount import Counted
 
 READ_SECONDS = 120.0
 

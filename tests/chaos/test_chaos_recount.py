@@ -11,8 +11,9 @@ import pytest
 from deploy.collection_file import Configuration
 from estimators.collection import Collection
 from tests.chaos.collection_setup import HEAD, write
+from tests.chaos.judge import Judge
 from tests.chaos.packs import SPOILED, Draft, PackMaker, oversized
-from tests.chaos.recount import Counted, Judge, Recount, Tallied, add_up
+from tests.chaos.recount import Counted, Recount, Tallied, add_up
 from tests.chaos.service import Sample, longest_gap, longest_partition_gap, steps_back
 from tests.chaos.stored import Final, Stored
 from tests.chaos.verdict import difference, doubled, finals_off, uncounted
