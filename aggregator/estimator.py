@@ -9,7 +9,6 @@ Rule 4: a window that a partition has begun to delete is estimated no more: what
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ import structlog
 
 from aggregator import estimate_record, row_keys, rows
 from aggregator.estimate_record import EstimateRecord
+from aggregator.lost_windows import LostWindows
 from aggregator.merge import MergedCounts
 from aggregator.metrics import WorkerMetrics
 from aggregator.row_keys import Window
@@ -62,8 +62,7 @@ class Estimator:
         self._unsettled: set[Window] = set()
         self._made: dict[Window, _Made] = {}
         self._leaving: list[_Made] = []
-        self._lost: set[Window] = set()
-        self._lost_untold: Counter[str] = Counter()
+        self.lost = LostWindows(metrics)
 
     async def run(self, reader: RowReader) -> None:
         """Follow the counts and estimate what changed, until cancelled."""
@@ -163,7 +162,7 @@ class Estimator:
         gone = [window for window in self.published if window not in alive and self.merged.is_dying(window)]
         for window in gone:
             if not self.published.pop(window).final and window[0] in self.collections:
-                self._lose(window)
+                self.lost.add(window, self.collections[window[0]].name)
         return gone
 
     async def _estimate_due(self) -> None:
@@ -175,9 +174,8 @@ class Estimator:
                 newest = self.published.get(window)
                 self._made[window] = _Made(record, final and newest is not None and newest.final)
                 self.published[window] = rows.Published(record.revision, final)
-        for name, windows in self._lost_untold.items():
-            log.warning("windows died before their final estimate", collection=name, windows=windows)
-        self._lost_untold.clear()
+        self.lost.tell()
+        self.lost.keep(lambda each: each in self.published or not self.merged.is_dead(each, self.partitions))
 
     def _note_death(self, key: bytes) -> None:
         """Tell of the window whose counts this deletes, if it should have got a final estimate and did not.
@@ -190,14 +188,7 @@ class Estimator:
             return
         window, collection = (row.fingerprint, row.window_start), self.collections[row.fingerprint]
         newest = self.published.get(window)
-        if window in self._lost or (newest is not None and newest.final):
+        if newest is not None and newest.final:
             return
         if not self.merged.packs(window) or self.merged.reports(window) >= collection.minimum_reports:
-            self._lose(window)
-
-    def _lose(self, window: Window) -> None:
-        if window not in self._lost:
-            self._lost.add(window)
-            name = self.collections[window[0]].name
-            self._lost_untold[name] += 1
-            self.metrics.windows_lost.labels(name).inc()
+            self.lost.add(window, collection.name)

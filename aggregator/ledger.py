@@ -6,18 +6,18 @@ integer for integer. `deniable replay` is that fold.
 Rule 3: a drained change is never offered again. Who fails to store it throws the ledger away.
 """
 
-import heapq
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import msgspec
 
 from aggregator import row_keys, rows
 from aggregator.acceptance import Acceptance, Rejection
 from aggregator.changes import Changes
-from aggregator.row_keys import Stored, Window
-from aggregator.tally import Tally, TallyKey, tallies_of
+from aggregator.counts import Counts
+from aggregator.row_keys import Stored
 from aggregator.terms import Terms, changed_terms, check_raised, check_revision, untouched_window
+from aggregator.window_ends import WindowEnds
 from aggregator.window_ids import WindowIds
 from estimators.collection import Collection
 from producers import wire
@@ -29,12 +29,6 @@ class Refusal:
 
     offset: int
     reason: str
-
-
-@dataclass
-class _Changed:
-    tallies: set[TallyKey] = field(default_factory=set)
-    rejected: set[row_keys.RejectedKey] = field(default_factory=set)
 
 
 class Ledger:
@@ -54,21 +48,14 @@ class Ledger:
         self.position = 0
         self.watermark_ms = 0
         self.whole_from = 0  # windows that start earlier may lack records, unix seconds
-        self.tallies: dict[TallyKey, Tally] = {}
-        self.rejected: dict[row_keys.RejectedKey, int] = {}
+        self.counts = Counts()
         self.ids = WindowIds()
         self._acceptance = Acceptance(self.terms, partition, partitions)
-        self._cohorts: dict[Window, set[int]] = {}  # of the keys in `tallies`
-        self._reasons: dict[Window, set[str]] = {}  # of the keys in `rejected`
-        self._unstored = _Changed()
-        self._unpublished = _Changed()
         self._unstored_terms: dict[row_keys.Key, bytes] = {}
         self._unpublished_terms: set[int] = set()
         self._tombstones: list[row_keys.Key] = []
         self._refusals: list[Refusal] = []
-        self._closing: list[tuple[int, Window]] = []  # heap of (unix seconds, window): its ids die then
-        self._dying: list[tuple[int, Window]] = []  # heap of (unix seconds, window): its counts die then
-        self._known: set[Window] = set()
+        self._ends = WindowEnds()
 
     def apply(self, offset: int, append_ms: int, record: bytes) -> wire.Pack | Rejection:
         """Count or reject the record at this offset, and move past it.
@@ -92,17 +79,10 @@ class Ledger:
             self.position = offset + 1
             return rejection
         window = (pack.fingerprint, pack.window_start)
-        self._track(window)
+        self._ends.track(window, self.terms[pack.fingerprint])
         self.ids.add(window, pack.pack_id)
-        key = (*window, pack.cohort)
-        tally = self.tallies.get(key)
-        if tally is None:
-            tally = self.tallies[key] = Tally.empty(pack.width)
-            self._cohorts.setdefault(window, set()).add(pack.cohort)
-        tally.add(pack)
+        self.counts.add(pack)
         self.position = offset + 1
-        self._unstored.tallies.add(key)
-        self._unpublished.tallies.add(key)
         return pack
 
     def agree(self, collections: Mapping[int, Collection], revision: int) -> None:
@@ -145,8 +125,8 @@ class Ledger:
         """What changed in `state` since the last call, the progress row left out."""
         replaced, ids = self.ids.drain(self.position)
         stored = [*ids, *self._unstored_terms.items()]
-        changes = self._copied(self._unstored, [*self._tombstones, *replaced], stored)
-        self._unstored, self._unstored_terms, self._tombstones = _Changed(), {}, []
+        changes = self.counts.drain([*self._tombstones, *replaced], stored)
+        self._unstored_terms, self._tombstones = {}, []
         return changes
 
     def has_dead(self) -> bool:
@@ -159,9 +139,8 @@ class Ledger:
             (row_keys.TermsKey(fingerprint), rows.encode_terms(self.terms[fingerprint]))
             for fingerprint in self._unpublished_terms
         ]
-        changes = self._copied(self._unpublished, [], terms)
-        self._unpublished, self._unpublished_terms = _Changed(), set()
-        return changes
+        self._unpublished_terms = set()
+        return self.counts.drain_unpublished(terms)
 
     def drain_refusals(self) -> list[Refusal]:
         """What was rejected since the last call."""
@@ -175,7 +154,8 @@ class Ledger:
         ------
         RowError when one cannot be read, or belongs to no terms.
         """
-        counts: dict[row_keys.CountKey, bytes] = {}
+        counters: dict[row_keys.CountKey, bytes] = {}
+        rejected: dict[row_keys.RejectedKey, bytes] = {}
         ids: dict[row_keys.IdsKey, bytes] = {}
         for key, value in stored:
             match key:
@@ -188,85 +168,44 @@ class Ledger:
                 case row_keys.TermsKey():
                     self.terms[key.fingerprint] = rows.decode_terms(value)
                 case row_keys.CountKey():
-                    counts[key] = value
+                    counters[key] = value
                 case row_keys.IdsKey():
                     ids[key] = value
                 case row_keys.RejectedKey():
-                    self.rejected[key] = rows.decode_rejected(value)
+                    rejected[key] = value
         self.ids.restore(ids)
-        self.tallies = tallies_of(counts)
-        for tally_key, tally in self.tallies.items():
-            width = self._terms_of_rows(tally_key[0]).width
-            if len(tally.counts) != width:
-                raise rows.RowError(f"counter row must hold {width} counters, got {len(tally.counts)}")
-            self._track(tally_key[:2])
-            self._cohorts.setdefault(tally_key[:2], set()).add(tally_key[2])
-        for key in self.rejected:
-            if key.window_start:
-                self._terms_of_rows(key.fingerprint)
-            window = (key.fingerprint, key.window_start)
-            self._reasons.setdefault(window, set()).add(key.reason)
-            self._track(window)
-        self._unpublished = _Changed(set(self.tallies), set(self.rejected))
+        self.counts.restore(counters, rejected)
+        self._check_widths()
+        for window in self.counts.windows():
+            if window[1]:
+                self._ends.track(window, self._terms_of_rows(window[0]))
         self._unpublished_terms = set(self.terms)
-
-    def counted(self) -> Iterator[Stored]:
-        """Every live row of counts and rejections, for comparison with another ledger's."""
-        for tally_key, tally in self.tallies.items():
-            yield from tally.pages(tally_key)
-        for key, packs in self.rejected.items():
-            yield key, rows.encode_rejected(packs)
 
     def _set_terms(self, fingerprint: int, terms: Terms) -> None:
         self.terms[fingerprint] = terms
         self._unpublished_terms.add(fingerprint)
         self._unstored_terms[row_keys.TermsKey(fingerprint)] = rows.encode_terms(terms)
 
+    def _check_widths(self) -> None:
+        for (fingerprint, _, _), tally in self.counts.tallies.items():
+            width = self._terms_of_rows(fingerprint).width
+            if len(tally.counts) != width:
+                raise rows.RowError(f"counter row must hold {width} counters, got {len(tally.counts)}")
+
     def _terms_of_rows(self, fingerprint: int) -> Terms:
         if fingerprint not in self.terms:
             raise rows.RowError(f"rows of fingerprint {fingerprint:016x} have no terms beside them")
         return self.terms[fingerprint]
 
-    def _track(self, window: Window) -> None:
-        """Remember when the window's ids and counts die."""
-        if window in self._known or not window[1]:
-            return
-        self._known.add(window)
-        terms = self.terms[window[0]]
-        heapq.heappush(self._closing, (terms.closes_at(window[1]), window))
-        heapq.heappush(self._dying, (terms.dies_at(window[1]), window))
-
     def _expire(self) -> None:
-        while self._closing and self.watermark_ms > self._closing[0][0] * 1000:
-            self._tombstones += self.ids.forget(heapq.heappop(self._closing)[1])
-        while self._dying and self.watermark_ms > self._dying[0][0] * 1000:
-            self._forget_counts(heapq.heappop(self._dying)[1])
-
-    def _forget_counts(self, window: Window) -> None:
-        self._known.discard(window)
-        for cohort in self._cohorts.pop(window, ()):
-            tally_key = (*window, cohort)
-            self._tombstones += self.tallies.pop(tally_key).page_keys(tally_key)
-            self._unstored.tallies.discard(tally_key)
-            self._unpublished.tallies.discard(tally_key)
-        for reason in self._reasons.pop(window, ()):
-            key = row_keys.RejectedKey(*window, reason)
-            del self.rejected[key]
-            self._tombstones.append(key)
-            self._unstored.rejected.discard(key)
-            self._unpublished.rejected.discard(key)
+        for window in self._ends.closed(self.watermark_ms):
+            self._tombstones += self.ids.forget(window)
+        for window in self._ends.dead(self.watermark_ms):
+            self._tombstones += self.counts.forget(window)
 
     def _reject(self, offset: int, rejection: Rejection) -> None:
         key = row_keys.RejectedKey(rejection.fingerprint, rejection.window_start, rejection.reason)
-        window = (key.fingerprint, key.window_start)
-        self.rejected[key] = self.rejected.get(key, 0) + 1
-        self._reasons.setdefault(window, set()).add(key.reason)
-        self._track(window)
-        self._unstored.rejected.add(key)
-        self._unpublished.rejected.add(key)
+        if key.window_start:
+            self._ends.track(key[:2], self.terms[key.fingerprint])
+        self.counts.reject(key)
         self._refusals.append(Refusal(offset, rejection.reason))
-
-    def _copied(self, changed: _Changed, dead: list[row_keys.Key], stored: list[Stored]) -> Changes:
-        tallies = {key: self.tallies[key].snapshot() for key in changed.tallies}
-        rejected = {key: self.rejected[key] for key in changed.rejected}
-        return Changes(dead, stored, tallies, rejected)

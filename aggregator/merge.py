@@ -135,6 +135,14 @@ class MergedCounts:
             latest > each.dies_at(window[1]) * 1000 for each in self._terms.get(window[0], {}).values()
         )
 
+    def is_dead(self, window: Window, partitions: int) -> bool:
+        """Whether every partition has deleted its rows, those it had."""
+        terms = self._terms.get(window[0], {})
+        if min(len(terms), len(self.progress)) < partitions:
+            return False
+        earliest = min(progress.watermark_ms for progress in self.progress.values())
+        return all(earliest > each.dies_at(window[1]) * 1000 for each in terms.values())
+
     def all_windows(self, collection: Collection) -> WindowCounts:
         """Sum over the partitions and over all windows of a collection that are still kept."""
         nothing = self.totals((collection.fingerprint, -1), collection)

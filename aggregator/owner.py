@@ -10,16 +10,14 @@ import time
 from contextlib import suppress
 from typing import Protocol
 
-import structlog
-
-from aggregator import row_keys, rows
+from aggregator import readiness, row_keys, rows
 from aggregator.chain import Chain
 from aggregator.checkpoint import compose, take
 from aggregator.deployment import Deployment
 from aggregator.estimator import Estimator
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import STORE_ERRORS, LedgerStore
-from aggregator.loss import RecordNotCounted, RecordsLost, why
+from aggregator.loss import RecordNotCounted, RecordsLost
 from aggregator.metrics import WorkerMetrics
 from aggregator.opening import check_partition, decoded, log_was_cut, restored
 from aggregator.outcomes import Outcomes
@@ -29,12 +27,8 @@ CHECKPOINT_SECONDS = 0.5  # between two checkpoints; more when one takes longer 
 PUBLISH_SECONDS = 2.0
 STUCK_SECONDS = 2.0
 STALL_SECONDS = 20.0
-STANDSTILL_SECONDS = 10.0  # without progress while there are records to count: not ready
-UNSTORED_SECONDS = 10.0  # without a checkpoint: not ready either
 RETRY_SECONDS = 1.0
 CLOCK_SKEW_MILLISECONDS = 5000  # how far brokers' clocks may differ before an idle partition counts as closed
-
-log = structlog.get_logger()
 
 
 class Flow(Protocol):
@@ -58,37 +52,13 @@ class Owner:
         self.deployment = deployment
         self.flow = flow
         self.metrics = metrics
-        self._trouble: str | None = f"partition {partition}: opening the ledger"
+        self.readiness = readiness.Readiness(partition, metrics)
         self._ledger: Ledger | None = None
         self._outcomes = Outcomes()  # of what the ledger counted since its last transaction
         self._broker_ms = 0  # append time of the last row that this owner wrote, unix milliseconds
         self._closed_until_ms = 0
         self._publish_at = 0.0
         self._counted_at = 0.0
-        self._stored_position = 0
-        self._watched_position = -1
-        self._advanced_at = time.monotonic()
-        self._stored_at = time.monotonic()  # when a checkpoint was last stored, or was not needed
-        self._stands_still = False
-        self._told = ""  # why the ledger was lost, until it is open again: minutes without Kafka are one line
-
-    @property
-    def not_ready(self) -> str | None:
-        """Why this partition is not served; None when it is.
-
-        A ledger that is open proves nothing yet: it may be refused every transaction.
-        """
-        if self._trouble is None and self._is_silent:
-            return f"partition {self.partition}: nothing could be stored for {UNSTORED_SECONDS:g} s"
-        return self._trouble
-
-    @property
-    def _is_silent(self) -> bool:
-        return time.monotonic() - self._stored_at > UNSTORED_SECONDS
-
-    def tell_standstill(self) -> None:
-        """Show whether counting or storing stands still, be the ledger open or not."""
-        self.metrics.stalled.labels(str(self.partition)).set(self._stands_still or self._is_silent)
 
     def offer(self, offset: int, append_ms: int, record: bytes) -> None:
         """Count a delivered record if it is the next one; ignore it otherwise."""
@@ -112,22 +82,13 @@ class Owner:
             try:
                 await self._serve(store, stopping)
             except* (*STORE_ERRORS, RecordsLost, RecordNotCounted) as failure:
-                self._lost(failure.exceptions[0])
+                self.readiness.lost(failure.exceptions[0])
             finally:
                 self._ledger = None
                 await store.close()
             _raise_if_cancelled()
             if not stopping.is_set():
                 await asyncio.sleep(RETRY_SECONDS)
-
-    def _lost(self, error: BaseException) -> None:
-        reason = why(error)
-        self._trouble = f"partition {self.partition}: {reason}; opening the ledger again"
-        self.metrics.lag.remove_by_labels({"partition": str(self.partition)})
-        if reason != self._told:
-            log.warning("ledger lost", partition=self.partition, reason=reason, error=repr(error))
-            self._told = reason
-        self.metrics.resyncs.inc()
 
     async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
         topics, collections = self.deployment.topics, self.deployment.collections
@@ -141,13 +102,11 @@ class Owner:
         self._broker_ms = self._closed_until_ms = 0
         self._outcomes = Outcomes()
         self._counted_at = time.monotonic()
-        self._stored_position = ledger.position
         self._publish_at = 0.0
         self._ledger = ledger
         async with asyncio.timeout(STALL_SECONDS):  # a client without a broker may wait for ever
             await self.flow.rewind(self.partition, ledger.position)
-        log.info("ledger open", partition=self.partition, position=ledger.position)
-        self._told = ""
+        self.readiness.opened(ledger.position)
         reader = RowReader(self.deployment.bootstrap_servers, topics.counts, self.partition)
         async with asyncio.TaskGroup() as tasks:
             estimating = tasks.create_task(estimator.run(reader))
@@ -178,14 +137,11 @@ class Owner:
         if records:
             position, watermark_ms = checkpoint.progress.position, checkpoint.progress.watermark_ms
             self._broker_ms = await store.commit(records, position)
-            self._stored_position = position
             self.metrics.checkpoint_seconds.observe(time.monotonic() - started)
             self.metrics.show_progress(self.partition, position, watermark_ms)
             self.metrics.count(outcomes)
             estimator.show_published()
-        self._stored_at = time.monotonic()
-        if not self._stands_still:
-            self._trouble = None
+        self.readiness.stored(checkpoint.progress.position)
 
     async def _close(self, ledger: Ledger) -> int:
         """Until when this partition is closed: the watermark, or nearly the broker's time when it is idle.
@@ -202,26 +158,11 @@ class Owner:
         chain = self.flow.chain(self.partition)
         if chain is not None:
             ledger.position = chain.pass_hole(ledger.position)
-        self._watch(end)
+        self.readiness.watch(end)
         if broker_ms and ledger.position >= end:
             closed_until_ms = max(closed_until_ms, broker_ms - CLOCK_SKEW_MILLISECONDS)
         self._closed_until_ms = max(self._closed_until_ms, closed_until_ms)
         return self._closed_until_ms
-
-    def _watch(self, end: int) -> None:
-        """Tell how far what is stored is from the log's end, and whether it stands still there.
-
-        What is counted proves nothing: it is thrown away, and counted again, as often as it cannot be stored.
-        """
-        position = self._stored_position
-        self.metrics.lag.labels(str(self.partition)).set(max(0, end - position))
-        now = time.monotonic()
-        if position >= end or position != self._watched_position:
-            self._watched_position, self._advanced_at = position, now
-        self._stands_still = now - self._advanced_at > STANDSTILL_SECONDS
-        if self._stands_still:
-            stuck = f"counting stands still at offset {position}, the log ends at {end}"
-            self._trouble = f"partition {self.partition}: {stuck}"
 
     async def _rewind_if_stuck(self, ledger: Ledger) -> None:
         """Fetch again what was fetched but never delivered, or not at all, or when the chain broke."""
@@ -230,7 +171,7 @@ class Owner:
         if (
             chain is None
             or (chain.cursor > chain.follows(ledger.position) and silent_seconds > STUCK_SECONDS)
-            or (self._stands_still and silent_seconds > STANDSTILL_SECONDS)
+            or (self.readiness.stands_still and silent_seconds > readiness.STANDSTILL_SECONDS)
         ):
             self._counted_at = time.monotonic()
             await self.flow.rewind(self.partition, ledger.position)

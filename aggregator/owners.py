@@ -63,13 +63,14 @@ class Owners:
     def tell_standstills(self) -> None:
         """Show which partitions stand still."""
         for owner in self._owners.values():
-            owner.tell_standstill()
+            owner.readiness.tell()
 
     def not_ready(self) -> list[str]:
         """Why this worker is not ready; empty when it is."""
         if not self._assigned:
             return ["waiting for partitions"]
-        return [owner.not_ready for owner in self._owners.values() if owner.not_ready]
+        reasons = [owner.readiness.not_ready for owner in self._owners.values()]
+        return [reason for reason in reasons if reason]
 
     def _note_end(self, task: "asyncio.Task[None]") -> None:
         """An owner ends only by cancellation, by a stop, or by an error that no retry can mend."""

@@ -69,10 +69,10 @@ async def recount(deployment: Deployment, claim: Claim, positions: set[int]) -> 
             if is_cut and not records:
                 whole_from = max(whole_from, untouched_window(record.timestamp, 1))
             while waiting and waiting[0] <= record.offset:
-                at[waiting.pop(0)] = dict(ledger.counted())
+                at[waiting.pop(0)] = dict(ledger.counts.rows())
             ledger.apply(record.offset, record.timestamp, record.value or b"")
             records += 1
-    at.update({position: dict(ledger.counted()) for position in waiting})
+    at.update({position: dict(ledger.counts.rows()) for position in waiting})
     return Recount(at, records, whole_from)
 
 

@@ -42,7 +42,7 @@ async def opening_seconds(deployment: Deployment) -> float:
     ledger = await asyncio.to_thread(restored, deployment, 0, stored, committed)
     took = time.monotonic() - began
     await store.close()
-    if len(ledger.tallies) != COUNT_ROWS or sum(map(len, ledger.ids.by_window.values())) != STORED_IDS:
+    if len(ledger.counts.tallies) != COUNT_ROWS or sum(map(len, ledger.ids.by_window.values())) != STORED_IDS:
         raise click.ClickException("what was opened is not what was stored")
     return took
 

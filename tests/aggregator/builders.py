@@ -121,7 +121,10 @@ def ids_of(ledger: Ledger) -> dict[tuple[int, int], set[bytes]]:
 
 def tallies_of(ledger: Ledger) -> dict[tuple[int, int, int], tuple[list[int], int, int]]:
     """Counts, reports and packs by fingerprint, window and cohort."""
-    return {key: (tally.counts.tolist(), tally.reports, tally.packs) for key, tally in ledger.tallies.items()}
+    return {
+        key: (tally.counts.tolist(), tally.reports, tally.packs)
+        for key, tally in ledger.counts.tallies.items()
+    }
 
 
 def new_estimator(published: Mapping[Window, rows.Published] | None = None) -> Estimator:

@@ -81,5 +81,5 @@ class Model:
 def check_equal(ledger: Ledger, model: Model) -> None:
     assert ledger.watermark_ms == model.watermark_ms
     assert tallies_of(ledger) == {key: t for key, t in model.tallies.items() if model.lives(key[1])}
-    assert ledger.rejected == {key: n for key, n in model.rejected.items() if model.lives(key[1])}
+    assert ledger.counts.rejected == {key: n for key, n in model.rejected.items() if model.lives(key[1])}
     assert ids_of(ledger) == {key: ids for key, ids in model.ids.items() if model.takes(key[1])}

@@ -122,9 +122,9 @@ def test_a_pack_of_a_bad_value_leaves_no_trace_but_the_reason() -> None:
     """The same id may come again in a good pack, and counts then."""
     ledger = new_ledger()
     ledger.apply(0, NOW_MS, record_of(number=1, reports=[0, 4]))
-    assert (ledger.tallies, ids_of(ledger)) == ({}, {})
+    assert (ledger.counts.tallies, ids_of(ledger)) == ({}, {})
     assert isinstance(ledger.apply(1, NOW_MS, record_of(number=1, reports=[0, 2])), wire.Pack)
-    tally = ledger.tallies[FRUIT.fingerprint, T0, 0]
+    tally = ledger.counts.tallies[FRUIT.fingerprint, T0, 0]
     np.testing.assert_array_equal(tally.counts, [1, 0, 1, 0])
 
 

@@ -178,10 +178,10 @@ def test_rows_and_progress_of_counts_agree(steps: list[tuple[int, bool, bool]]) 
             if record.topic == TOPICS.counts and record.key:
                 merged.apply(record.key, record.value)
         if publish:
-            alive = {key[:2] for key, _ in ledger.counted() if not isinstance(key, row_keys.SingleKey)}
+            alive = {key[:2] for key, _ in ledger.counts.rows() if not isinstance(key, row_keys.SingleKey)}
             assert set(merged.windows()) == alive
             for window_key in alive - {(0, 0)}:
-                mine = [tally for key, tally in ledger.tallies.items() if key[:2] == window_key]
+                mine = [tally for key, tally in ledger.counts.tallies.items() if key[:2] == window_key]
                 totals = merged.totals(window_key, FRUIT)
                 assert totals.packs == sum(tally.packs for tally in mine)
                 assert totals.counts.tolist() == [mine[0].counts.tolist()]

@@ -106,7 +106,7 @@ def _put(store: dict[bytes, bytes], key: bytes, value: bytes | None) -> None:
 
 
 def all_of(ledger: Ledger) -> tuple[object, ...]:
-    return ledger.position, ledger.watermark_ms, tallies_of(ledger), ledger.rejected, ids_of(ledger)
+    return ledger.position, ledger.watermark_ms, tallies_of(ledger), ledger.counts.rejected, ids_of(ledger)
 
 
 @given(logs(), st.data())
@@ -129,7 +129,7 @@ def test_a_restart_at_any_point_changes_nothing(log: list[Event], data: st.DataO
     assert all_of(stores.restored()) == all_of(steady_stores.restored()) == all_of(steady)
     assert stores.counts == steady_stores.counts
     published = {key: value for key, value in stores.counts.items() if key[:1] != b"T"}
-    assert published == {row_keys.encode_key(key): value for key, value in steady.counted()}
+    assert published == {row_keys.encode_key(key): value for key, value in steady.counts.rows()}
 
 
 @given(logs())
@@ -174,7 +174,7 @@ def test_ids_die_with_grace_and_counts_with_retention() -> None:
     ledger.drain()
     for at_ms, kept in [(15_000, ["C", "C", "I", "R"]), (15_001, ["C", "C", "R"]), (35_001, [])]:
         ledger.apply(ledger.position, T0 * 1000 + at_ms, b"no pack")
-        alive = [row_keys.encode_key(key)[:1].decode() for key, _ in ledger.counted() if key != MALFORMED]
+        alive = [row_keys.encode_key(key)[:1].decode() for key, _ in ledger.counts.rows() if key != MALFORMED]
         assert sorted(alive + ["I"] * (window in ledger.ids.by_window)) == kept
     gone = [row_keys.decode_key(key) for key, value in ledger.drain().records() if value is None]
     assert [type(key).__name__ for key in gone] == ["IdsKey", "CountKey", "CountKey", "RejectedKey"]

@@ -6,6 +6,7 @@ from builders import (
     FRUIT,
     PARTITIONS,
     T0,
+    TERMS,
     TOPICS,
     estimate_due,
     new_estimator,
@@ -127,3 +128,20 @@ def test_windows_of_a_backlog_that_live_and_die_between_two_publications_are_los
         if record.topic == TOPICS.counts and record.partition == TOPICS.counts_partition(FRUIT.fingerprint):
             estimator.take(record.key or b"", record.value)
     assert lost(estimator) == len(starts) - 1
+
+
+def test_a_lost_window_is_remembered_until_every_partition_has_deleted_it() -> None:
+    """Later deletions of it must not count it again; a worker that runs for years must not keep them all."""
+    estimator = reading()
+    count(estimator)
+    for source in range(PARTITIONS):
+        terms_row = row_keys.encode_key(row_keys.TermsKey(FRUIT.fingerprint))
+        estimator.take(row_keys.with_source(terms_row, source), rows.encode_terms(TERMS[FRUIT.fingerprint]))
+    die(estimator, 0, 1)
+    estimate_due(estimator)
+    die(estimator, 2)
+    assert lost(estimator) == 1
+    assert estimator.lost.known == {FRUITS}
+    die(estimator, 3)
+    estimate_due(estimator)
+    assert (lost(estimator), estimator.lost.known) == (1, set())

@@ -30,7 +30,7 @@ def published(partition: int, seed: int) -> tuple[list[Row], dict[row_keys.Key, 
         records.append(
             (row_keys.with_source(PROGRESS, partition), progress_row(ledger.position, 0, T0 * 1000 + number))
         )
-    return records, dict(ledger.counted())
+    return records, dict(ledger.counts.rows())
 
 
 @given(st.randoms(use_true_random=False))

@@ -45,7 +45,7 @@ def test_what_was_stored_is_restored() -> None:
     progress = (row_keys.SingleKey.PROGRESS, progress_row(1, T0 * 1000))
     for committed in (None, 0, 1):
         found = restored(DEPLOYMENT, 2, dict([BEGUN, progress, *drained]), committed)
-        assert dict(found.counted()) == dict(ledger.counted())
+        assert dict(found.counts.rows()) == dict(ledger.counts.rows())
         assert (found.position, found.terms, found.revision) == (1, ledger.terms, 1)
 
 

@@ -5,12 +5,13 @@ import time
 from collections.abc import Callable, Iterable
 
 import pytest
-from aiokafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, UnknownTopicOrPartitionError
+from aiokafka.errors import KafkaError
 from builders import COLLECTIONS, DEPLOYMENT, FRUIT, GENESIS, T0, TOPICS, MemoryLog, progress_row, record_of
 from structlog.testing import capture_logs
 
 from aggregator import estimator as estimator_module
 from aggregator import owner as owner_module
+from aggregator import readiness as readiness_module
 from aggregator import row_keys, rows
 from aggregator.chain import Chain
 from aggregator.ledger_store import LedgerStore, Outgoing
@@ -114,7 +115,7 @@ class Running:
 
     async def __aenter__(self) -> "Running":
         self._task = asyncio.create_task(self.owner.run(self._stopping))
-        await self.until(lambda: self.owner.not_ready is None)
+        await self.until(lambda: self.owner.readiness.not_ready is None)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -187,20 +188,20 @@ def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pyte
 
 def test_counting_that_stands_still_is_not_ready(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log goes on and nothing is fetched: such a worker looks alive and does nothing; it is rewound."""
-    monkeypatch.setattr(owner_module, "STANDSTILL_SECONDS", 0.05)
+    monkeypatch.setattr(readiness_module, "STANDSTILL_SECONDS", 0.05)
 
     async def run() -> None:
         async with Running(broker) as running:
             broker.log.append(TOPICS.reports, 0, b"no pack")
-            await running.until(lambda: running.owner.not_ready is not None)
-            assert running.owner.not_ready == (
+            await running.until(lambda: running.owner.readiness.not_ready is not None)
+            assert running.owner.readiness.not_ready == (
                 "partition 0: counting stands still at offset 0, the log ends at 1"
             )
             assert stalled(running) == 1
             await running.until(lambda: broker.rewinds == [0, 0])
             broker.fetch(0)
             running.owner.offer(0, NOW_MS, b"no pack")
-            await running.until(lambda: running.owner.not_ready is None)
+            await running.until(lambda: running.owner.readiness.not_ready is None)
             assert stalled(running) == 0
 
     asyncio.run(run())
@@ -210,7 +211,7 @@ def test_a_record_that_can_never_be_stored_is_a_standstill(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first transaction of each opening, before that record comes, is stored; the next one is not."""
-    monkeypatch.setattr(owner_module, "STANDSTILL_SECONDS", 0.1)
+    monkeypatch.setattr(readiness_module, "STANDSTILL_SECONDS", 0.1)
     broker.refused_topic = TOPICS.rejected
     broker.log.append(TOPICS.reports, 0, b"no pack")
 
@@ -225,7 +226,7 @@ def test_a_record_that_can_never_be_stored_is_a_standstill(
                 if broker.current is not None and broker.current.cursor == 0:
                     broker.fetch(0)
                 running.owner.offer(0, NOW_MS, b"no pack")
-                ready.add(running.owner.not_ready is None)
+                ready.add(running.owner.readiness.not_ready is None)
                 await asyncio.sleep(0.001)
             return ready
 
@@ -234,7 +235,7 @@ def test_a_record_that_can_never_be_stored_is_a_standstill(
             openings = len(broker.rewinds)
             assert await deliver_until(lambda: len(broker.rewinds) >= openings + 3) == {False}
             broker.refused_topic = None
-            await deliver_until(lambda: running.owner.not_ready is None)
+            await deliver_until(lambda: running.owner.readiness.not_ready is None)
         stopping.set()
         await task
 
@@ -272,7 +273,7 @@ def test_a_ledger_that_cannot_be_stored_is_never_ready(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It opens, and opens again: each time it looks well until its first transaction."""
-    monkeypatch.setattr(owner_module, "UNSTORED_SECONDS", 0.1)
+    monkeypatch.setattr(readiness_module, "UNSTORED_SECONDS", 0.1)
     broker.refused_topic = TOPICS.counts
 
     async def run() -> None:
@@ -281,7 +282,7 @@ def test_a_ledger_that_cannot_be_stored_is_never_ready(
         seen = set()
         async with asyncio.timeout(DEADLINE_SECONDS):
             while len(broker.rewinds) < 10 or not stalled(running):
-                seen.add(running.owner.not_ready)
+                seen.add(running.owner.readiness.not_ready)
                 await asyncio.sleep(0.001)
         task.cancel()
         assert seen == {
@@ -295,23 +296,23 @@ def test_a_ledger_that_cannot_be_stored_is_never_ready(
 def test_a_checkpoint_that_does_not_come_back_is_told(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(owner_module, "UNSTORED_SECONDS", 0.5)
+    monkeypatch.setattr(readiness_module, "UNSTORED_SECONDS", 0.5)
 
     async def run() -> None:
         async with Running(broker) as running:
             broker.answers.clear()
-            await running.until(lambda: running.owner.not_ready is not None)
-            assert running.owner.not_ready == "partition 0: nothing could be stored for 0.5 s"
+            await running.until(lambda: running.owner.readiness.not_ready is not None)
+            assert running.owner.readiness.not_ready == "partition 0: nothing could be stored for 0.5 s"
             assert stalled(running)
             broker.answers.set()
-            await running.until(lambda: running.owner.not_ready is None)
+            await running.until(lambda: running.owner.readiness.not_ready is None)
             assert not stalled(running)
 
     asyncio.run(run())
 
 
 def stalled(running: Running) -> float | None:
-    running.owner.tell_standstill()
+    running.owner.readiness.tell()
     return running.metrics.registry.get_sample_value("deniable_stalled", {"partition": "0"})
 
 
@@ -372,7 +373,7 @@ def test_what_a_successor_commits_while_rows_are_read_is_no_loss(broker: Broker)
 
     async def run() -> None:
         async with Running(broker) as running:
-            assert running.owner.not_ready is None
+            assert running.owner.readiness.not_ready is None
 
     asyncio.run(run())
 
@@ -435,47 +436,14 @@ def test_a_lost_ledger_is_told_until_it_is_open_again(
             broker.failures.append(KafkaError("fenced"))
             broker.fetch(0)
             running.offer(0)
-            await running.until(lambda: running.owner.not_ready is not None)
-            assert running.owner.not_ready == "partition 0: KafkaError: fenced; opening the ledger again"
-            await running.until(lambda: running.owner.not_ready is None)
+            await running.until(lambda: running.owner.readiness.not_ready is not None)
+            assert (
+                running.owner.readiness.not_ready
+                == "partition 0: KafkaError: fenced; opening the ledger again"
+            )
+            await running.until(lambda: running.owner.readiness.not_ready is None)
 
     asyncio.run(run())
-
-
-@pytest.mark.parametrize(
-    ("failure", "reason"),
-    [
-        (TimeoutError(), "Kafka does not answer"),
-        (KafkaConnectionError("10.0.0.1"), "Kafka does not answer"),
-        (AssertionError("Did we not perform bootstrap?"), "Kafka does not answer"),
-        (
-            KafkaTimeoutError("Failed to get offsets by times in 10000 ms"),
-            "Kafka does not answer, or a topic is missing; deniable topics check says which",
-        ),
-        (OSError(), "OSError"),
-        (
-            UnknownTopicOrPartitionError(),
-            "a topic of this deployment is missing; deniable topics check says which",
-        ),
-    ],
-)
-def test_why_a_ledger_was_lost_is_told_in_words(broker: Broker, failure: Exception, reason: str) -> None:
-    owner = Owner(3, DEPLOYMENT, broker, WorkerMetrics(COLLECTIONS))
-    assert owner.not_ready == "partition 3: opening the ledger"
-    owner._lost(failure)
-    assert owner.not_ready == f"partition 3: {reason}; opening the ledger again"
-
-
-def test_a_ledger_that_is_lost_for_long_is_told_once(broker: Broker) -> None:
-    owner = Owner(3, DEPLOYMENT, broker, WorkerMetrics(COLLECTIONS))
-    with capture_logs() as logged:
-        for failure in (TimeoutError(), KafkaConnectionError("10.0.0.1"), OSError(), TimeoutError()):
-            owner._lost(failure)
-    assert [each["reason"] for each in logged] == [
-        "Kafka does not answer",
-        "OSError",
-        "Kafka does not answer",
-    ]
 
 
 def test_a_stop_does_not_wait_for_the_next_checkpoint(

@@ -40,7 +40,7 @@ def counted() -> Counted:
     ledger = new_ledger()
     for record in (record_of(), record_of(), record_of(PLACE, cohort=2), b"no pack"):
         ledger.apply(ledger.position, T0 * 1000, record)
-    return dict(ledger.counted())
+    return dict(ledger.counts.rows())
 
 
 def difference(stored: Counted, expected: Counted, home: int | None = None) -> int:

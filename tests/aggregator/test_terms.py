@@ -37,7 +37,7 @@ def reopened(ledger: Ledger, collections: dict[int, Collection], revision: int) 
     after = Ledger(0, PARTITIONS)
     after.restore(
         [
-            *ledger.counted(),
+            *ledger.counts.rows(),
             *((row_keys.TermsKey(name), rows.encode_terms(terms)) for name, terms in ledger.terms.items()),
             (row_keys.SingleKey.REVISION, rows.encode_revision(ledger.revision)),
             (row_keys.SingleKey.PROGRESS, progress),
@@ -118,7 +118,7 @@ def test_a_new_collection_counts_from_where_a_worker_first_knew_it() -> None:
     replayed = Ledger(0, PARTITIONS, ledger.terms)
     for offset in range(2):
         replayed.apply(offset, T0 * 1000, place)
-    assert dict(replayed.counted()) == dict(ledger.counted())
+    assert dict(replayed.counts.rows()) == dict(ledger.counts.rows())
 
 
 def test_what_is_retired_is_turned_away_from_there_on_and_stays_so() -> None:
@@ -130,11 +130,11 @@ def test_what_is_retired_is_turned_away_from_there_on_and_stays_so() -> None:
         outcome = ledger.apply(ledger.position, T0 * 1000, record_of(number=2))
         assert isinstance(outcome, Rejection)
         assert outcome.reason == "unknown_collection"
-    assert ledger.tallies[FRUITS, T0, 0].packs == 1
+    assert ledger.counts.tallies[FRUITS, T0, 0].packs == 1
     replayed = Ledger(0, PARTITIONS, ledger.terms)
     for offset, number in enumerate([1, 2, 2, 2]):
         replayed.apply(offset, T0 * 1000, record_of(number=number))
-    assert dict(replayed.counted()) == dict(ledger.counted())
+    assert dict(replayed.counts.rows()) == dict(ledger.counts.rows())
 
 
 def test_a_file_that_lacks_what_is_counted_is_refused() -> None:

@@ -1,0 +1,42 @@
+"""Windows that died without a final estimate."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import structlog
+
+from aggregator.metrics import WorkerMetrics
+from aggregator.row_keys import Window
+
+log = structlog.get_logger()
+
+
+class LostWindows:
+    """Counts each of them once, and tells of many in one line.
+
+    Parameters
+    ----------
+    metrics : where to count them.
+    """
+
+    def __init__(self, metrics: WorkerMetrics) -> None:
+        self.metrics = metrics
+        self.known: set[Window] = set()
+        self._untold: Counter[str] = Counter()
+
+    def add(self, window: Window, collection: str) -> None:
+        """Count a window of this collection, unless it is counted already."""
+        if window not in self.known:
+            self.known.add(window)
+            self._untold[collection] += 1
+            self.metrics.windows_lost.labels(collection).inc()
+
+    def tell(self) -> None:
+        """Warn of those since the last call."""
+        for name, windows in self._untold.items():
+            log.warning("windows died before their final estimate", collection=name, windows=windows)
+        self._untold.clear()
+
+    def keep(self, wanted: Callable[[Window], bool]) -> None:
+        """Forget windows that nobody will add again."""
+        self.known = {window for window in self.known if wanted(window)}
