@@ -77,11 +77,14 @@ def encode(record: EstimateRecord) -> bytes:
 
 
 def decode(data: bytes) -> EstimateRecord:
-    """Inverse of `encode`; msgspec.DecodeError when the bytes are no estimate."""
+    """Inverse of `encode`; msgspec.DecodeError when the bytes are no estimate of this version."""
     try:
-        return msgspec.json.decode(data, type=EstimateRecord)
+        record = msgspec.json.decode(data, type=EstimateRecord)
     except (UnicodeDecodeError, RecursionError) as error:  # which msgspec lets through
         raise msgspec.DecodeError("text that is not UTF-8, or nested too deep") from error
+    if record.version != RECORD_VERSION:
+        raise msgspec.DecodeError(f"version must be {RECORD_VERSION}, got {record.version}")
+    return record
 
 
 def estimate(collection: Collection, window: WindowCounts) -> Estimate:

@@ -52,7 +52,7 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
     """Turn away, from here on, the packs of a collection that the collection file no longer holds.
 
     What was counted stays until its windows die. A collection whose parameters have changed is another one of
-    the same name: all that the file does not hold are retired.
+    the same name: all that the file does not hold are retired. What is retired already stays so.
 
     Returns
     -------
@@ -63,13 +63,18 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
     MaintenanceError if no such collection is counted, or the file still holds it or is no newer; KafkaError;
     LedgerRefused or RowError if a ledger cannot be gone on with.
     """
-    ended = {}
+    ended: dict[int, int] = {}
+    before: dict[int, int] = {}
     for partition in range(deployment.topics.partitions):
         found = await ledger_rows(deployment, partition)
+        named = {fingerprint: terms for fingerprint, terms in terms_in(found).items() if terms.name == name}
+        over = [terms.until for terms in named.values() if terms.until is not None]
+        if over:
+            before[partition] = max(over)
         ending = {
             fingerprint
-            for fingerprint, terms in terms_in(found).items()
-            if terms.name == name and terms.until is None and fingerprint not in deployment.collections
+            for fingerprint, terms in named.items()
+            if terms.until is None and fingerprint not in deployment.collections
         }
         if not ending:
             continue
@@ -84,9 +89,9 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
             f"the collection file holds '{name}', and no other of that name is counted; to end it, take it "
             f"out first, and raise revision"
         )
-    if not ended:
+    if not ended and not before:
         raise MaintenanceError(f"no collection '{name}' is counted")
-    return ended
+    return before | ended
 
 
 def _check_raised(deployment: Deployment, found: dict[row_keys.Key, bytes]) -> None:

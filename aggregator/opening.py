@@ -4,12 +4,13 @@ Rule: what is wrong here cannot be mended by trying again. The worker ends and s
 counted anything.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from aggregator import row_keys, rows
 from aggregator.deployment import Deployment
 from aggregator.ledger import Ledger
-from aggregator.row_keys import Key
+from aggregator.row_keys import Key, Window
 
 _ANEW = (
     "To begin anew, set another kafka.topic_prefix; or delete all topics of this one and run deniable topics "
@@ -23,10 +24,20 @@ class LedgerRefused(RuntimeError):
 
 def decoded(deployment: Deployment, partition: int, stored: Mapping[bytes, bytes]) -> dict[Key, bytes]:
     """Rows of a partition of `state`, by key; RowError when a record there is none of ours."""
-    try:
+    with _place_told(deployment, partition):
         return {row_keys.decode_key(key): value for key, value in stored.items()}
-    except rows.RowError as error:
-        raise _unreadable(deployment, partition, error) from error
+
+
+def published(
+    deployment: Deployment, partition: int, found: Mapping[Key, bytes]
+) -> dict[Window, rows.Published]:
+    """What was published of each window, from the rows of a partition; RowError when one cannot be read."""
+    with _place_told(deployment, partition):
+        return {
+            key[:2]: rows.decode_published(value)
+            for key, value in found.items()
+            if isinstance(key, row_keys.PublishedKey)
+        }
 
 
 def restored(
@@ -46,11 +57,9 @@ def restored(
     LedgerRefused or RowError.
     """
     ledger = Ledger(partition, deployment.topics.partitions)
-    try:
+    with _place_told(deployment, partition):
         check_genesis(deployment, partition, found, committed)
         ledger.restore(found.items())
-    except rows.RowError as error:
-        raise _unreadable(deployment, partition, error) from error
     if committed is not None and ledger.position < committed:
         raise LedgerRefused(
             f"partition {partition} of {deployment.topics.state} tells of offsets below {ledger.position}, "
@@ -128,11 +137,16 @@ def log_was_cut(deployment: Deployment, partition: int, position: int, end: int)
     )
 
 
-def _unreadable(deployment: Deployment, partition: int, error: rows.RowError) -> rows.RowError:
-    state = deployment.topics.state
-    return rows.RowError(
-        f"partition {partition} of {state}: {error}. If another program wrote it: {_begin_again(deployment)}"
-    )
+@contextmanager
+def _place_told(deployment: Deployment, partition: int) -> Iterator[None]:
+    """Say of a row that cannot be read where it lies, and what to do."""
+    try:
+        yield
+    except rows.RowError as error:
+        raise rows.RowError(
+            f"partition {partition} of {deployment.topics.state}: {error}. If another program wrote it: "
+            f"{_begin_again(deployment)}"
+        ) from error
 
 
 def _begin_again(deployment: Deployment) -> str:

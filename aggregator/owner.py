@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from typing import Protocol
 
-from aggregator import readiness, row_keys, rows
+from aggregator import readiness
 from aggregator.chain import Chain
 from aggregator.checkpoint import compose, take
 from aggregator.deployment import Deployment
@@ -19,7 +19,7 @@ from aggregator.ledger import Ledger
 from aggregator.ledger_store import STORE_ERRORS, LedgerStore
 from aggregator.loss import RecordNotCounted, RecordsLost
 from aggregator.metrics import WorkerMetrics
-from aggregator.opening import check_partition, decoded, log_was_cut, restored
+from aggregator.opening import check_partition, decoded, log_was_cut, published, restored
 from aggregator.outcomes import Outcomes
 from aggregator.row_reader import RowReader
 
@@ -98,7 +98,8 @@ class Owner:
         stored = await asyncio.to_thread(decoded, self.deployment, self.partition, await store.open())
         ledger = await asyncio.to_thread(restored, self.deployment, self.partition, stored, committed)
         ledger.agree(collections, self.deployment.revision)
-        estimator = Estimator(collections, topics.partitions, _published(stored), self.metrics)
+        known = published(self.deployment, self.partition, stored)
+        estimator = Estimator(collections, topics.partitions, known, self.metrics)
         self._broker_ms = self._closed_until_ms = 0
         self._outcomes = Outcomes()
         self._counted_at = time.monotonic()
@@ -188,11 +189,3 @@ def _raise_if_cancelled() -> None:
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
-
-
-def _published(stored: dict[row_keys.Key, bytes]) -> dict[tuple[int, int], rows.Published]:
-    return {
-        (key.fingerprint, key.window_start): rows.decode_published(value)
-        for key, value in stored.items()
-        if isinstance(key, row_keys.PublishedKey)
-    }

@@ -3,11 +3,15 @@
 import asyncio
 from collections.abc import Iterable
 
+import structlog
+
 from aggregator.deployment import Deployment
 from aggregator.metrics import WorkerMetrics
 from aggregator.owner import Flow, Owner
 
 CANCEL_SECONDS = 5.0  # after which a task that goes on is cancelled again
+
+log = structlog.get_logger()
 
 
 class Owners:
@@ -42,6 +46,8 @@ class Owners:
             task = self._tasks[partition] = asyncio.create_task(owner.run(self._stopping))
             task.add_done_callback(self._note_end)
         self._assigned = True
+        if not self._owners:
+            log.info("no partition is left for this worker; it takes over when another one ends")
 
     async def release(self) -> None:
         """Throw all ledgers away; what they had not stored is counted again by the next owner."""

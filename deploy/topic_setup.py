@@ -164,9 +164,10 @@ def _unfit_settings(admin: KafkaAdminClient, topic: TopicPlan) -> list[str]:
     required = ("cleanup.policy", "message.timestamp.type")
     resource = ConfigResource(ConfigResourceType.TOPIC, topic.name)
     found = admin.describe_configs([resource], config_filter="all")["topic"][topic.name]
+    change = f"kafka-configs.sh --bootstrap-server {admin.config['bootstrap_servers']} --alter"
     return [
         f"topic {topic.name}: {key} must be {topic.settings[key]}, got {found[key]['value']}: "
-        f"kafka-configs.sh --alter --topic {topic.name} --add-config {key}={topic.settings[key]}"
+        f"{change} --topic {topic.name} --add-config {key}={topic.settings[key]}"
         for key in required
         if found[key]["value"] != topic.settings[key]
     ]

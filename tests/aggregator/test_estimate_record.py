@@ -198,6 +198,12 @@ def test_what_is_no_estimate_raises_decode_error_only(data: bytes) -> None:
         estimate_record.decode(data)
 
 
+def test_a_record_of_another_version_is_refused() -> None:
+    data = estimate_record.encode(fruit_record()).replace(b'"version":1', b'"version":2')
+    with pytest.raises(msgspec.DecodeError, match=r"^version must be 1, got 2$"):
+        estimate_record.decode(data)
+
+
 def test_text_that_is_not_utf_8_is_told_without_it() -> None:
     with pytest.raises(msgspec.DecodeError, match=r"^text that is not UTF-8, or nested too deep$"):
         estimate_record.decode(b'{"collection":"\xff"}')

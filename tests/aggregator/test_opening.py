@@ -7,7 +7,7 @@ from builders import DEPLOYMENT, GENESIS, LOG, PARTITIONS, T0, new_ledger, progr
 
 from aggregator import row_keys, rows
 from aggregator.deployment import Deployment
-from aggregator.opening import LedgerRefused, check_partition, decoded, log_was_cut, restored
+from aggregator.opening import LedgerRefused, check_partition, decoded, log_was_cut, published, restored
 from aggregator.row_keys import Stored
 
 BEGUN: Stored = (row_keys.SingleKey.GENESIS, GENESIS[1])
@@ -99,6 +99,14 @@ def test_a_record_of_another_program_is_refused() -> None:
         "partition 2 of test-state: row key of unknown kind (1 bytes); a newer version may have written it. "
         f"If another program wrote it: {AGAIN}"
     )
+
+
+def test_a_note_of_an_estimate_that_cannot_be_read_is_told_with_its_place() -> None:
+    key = row_keys.PublishedKey(7, T0)
+    note = rows.encode_published(rows.Published(3, final=True))
+    assert published(DEPLOYMENT, 2, {key: note, BEGUN[0]: BEGUN[1]}) == {(7, T0): rows.Published(3, True)}
+    with pytest.raises(rows.RowError, match=r"^partition 2 of test-state: .*deniable replay --rebuild$"):
+        published(DEPLOYMENT, 2, {key: note[:-1]})
 
 
 def test_a_partition_that_was_added_is_refused() -> None:

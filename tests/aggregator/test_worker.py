@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 from aiokafka.errors import KafkaConnectionError
 from builders import COLLECTIONS, DEPLOYMENT, GENESIS, MemoryLog
+from structlog.testing import capture_logs
 
 from aggregator import owner as owner_module
 from aggregator import rows, worker
@@ -43,6 +44,19 @@ class DamagedStore:
 
     async def close(self) -> None:
         pass
+
+
+def test_a_worker_without_a_partition_says_so_and_is_ready() -> None:
+    async def run() -> None:
+        owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        await owners.assign([], cast(Flow, None))
+        assert owners.not_ready() == []
+
+    with capture_logs() as logged:
+        asyncio.run(run())
+    assert [each["event"] for each in logged] == [
+        "no partition is left for this worker; it takes over when another one ends"
+    ]
 
 
 def serve(engine: Engine, assigned: bool = False) -> None:

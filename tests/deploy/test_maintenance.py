@@ -150,9 +150,16 @@ def test_a_retired_collection_counts_no_more_under_a_running_worker(deployment: 
         .replace("revision: 1", "revision: 2")
     )
     (deployment.folder / "new.yaml").write_text(new, encoding="utf-8")
+    gone = new.replace("name: carrier", "name: airline")
+    (deployment.folder / "gone.yaml").write_text(gone, encoding="utf-8")
     with deployment.running("second.log", "aggregate", "--web-port", "0"):
         page = deployment.address("second.log")
-        assert deployment.run("retire", "carrier", "--config", "new.yaml").returncode == 0
+        first, second = (
+            deployment.run("retire", "carrier", "--config", f"{x}.yaml") for x in ("new", "gone")
+        )
+        assert (first.returncode, second.returncode) == (0, 0), second.stderr
+        assert first.stdout.startswith("partition 0: 'carrier' is retired from offset ")
+        assert second.stdout == first.stdout
         send(deployment)
         compare(deployment)
         with closing(HTTPConnection(page.split("/")[2], timeout=10)) as connection:

@@ -55,7 +55,7 @@ def test_an_absent_one_among_others_is_made(broker: str, topics: Topics, admin: 
     admin.create_topics({topics.estimates: {"num_partitions": 2, "replication_factor": 1}})
     assert set(create_refused(broker, topics).splitlines()) == {
         f"topic {topics.estimates}: message.timestamp.type must be LogAppendTime, got CreateTime: "
-        f"kafka-configs.sh --alter --topic {topics.estimates} "
+        f"kafka-configs.sh --bootstrap-server {broker} --alter --topic {topics.estimates} "
         "--add-config message.timestamp.type=LogAppendTime"
     }
     assert [finding for finding in check(broker, topics) if "absent" in finding] == []
