@@ -15,6 +15,7 @@ from faust.types import TP
 from aggregator.chain import BrokenChain, Chain
 from aggregator.ledger_store import STORE_ERRORS
 from aggregator.loss import RecordsLost
+from aggregator.turns import Turns
 
 if TYPE_CHECKING:
     from aggregator.engine import ExactApp
@@ -32,6 +33,7 @@ class Consumer(driver.Consumer):
         """Begin without any chain: nothing is fetched before an owner asks for it."""
         super().on_init()
         self._chains: dict[int, Chain] = {}
+        self._turns = Turns()
 
     def chain(self, partition: int) -> Chain | None:
         """What was fetched since the last rewind; None when another rewind is needed."""
@@ -100,7 +102,13 @@ class Consumer(driver.Consumer):
             await self.sleep(IDLE_SECONDS)
             return {}
         try:
-            fetched = await super()._getmany(set(chains), timeout)
+            turn: set[TP] = self._turns.whose(chains)
+            fetched: Mapping[TP, list[Any]] = {}
+            if len(turn) < len(chains):
+                fetched = await super()._getmany(turn, 0)
+            if not fetched:
+                fetched = await super()._getmany(set(chains), timeout)
+            self._turns.note(fetched)
         except BaseException:
             # The fetch may go on in its thread, and what it brings would be lost without a trace.
             for tp in chains:

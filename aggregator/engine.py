@@ -10,6 +10,7 @@ from aggregator.consumer import Consumer
 from aggregator.deployment import Deployment
 from aggregator.owners import Owners
 from aggregator.topics import Topics
+from aggregator.turns import HANDED_RECORDS
 
 BUFFERED_EVENTS = 256  # packs are up to 1 MB each
 FETCH_BYTES = 2 * 2**20  # of a partition; half as much makes packs of 160 kB a third slower
@@ -53,6 +54,7 @@ def build_app(deployment: Deployment, owners: Owners) -> ExactApp:
         broker_session_timeout=10,
         broker_heartbeat_interval=1,
         broker_commit_interval=5,
+        broker_max_poll_records=HANDED_RECORDS,
         consumer_max_fetch_size=FETCH_BYTES,
         consumer_auto_offset_reset="earliest",
         web_enabled=False,

@@ -10,20 +10,26 @@ Rule 4: a window that a partition has begun to delete is estimated no more: what
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 import structlog
 
 from aggregator import estimate_record, row_keys, rows
+from aggregator.counts_reader import read_counts
 from aggregator.estimate_record import EstimateRecord
 from aggregator.lost_windows import LostWindows
 from aggregator.merge import MergedCounts
 from aggregator.metrics import WorkerMetrics
 from aggregator.row_keys import Window
-from aggregator.row_reader import Record, RowReader
+from aggregator.row_reader import RowReader
 from estimators.collection import Collection
 
 ESTIMATE_SECONDS = 2.0
+
+# Its own threads: no checkpoint or opening waits for slow estimates, those of a former owner included.
+_THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="estimate")
 
 log = structlog.get_logger()
 
@@ -67,37 +73,12 @@ class Estimator:
     async def run(self, reader: RowReader) -> None:
         """Follow the counts and estimate what changed, until cancelled."""
         async with reader:
+            await read_counts(reader, self.partitions, self.take)
             while True:
-                # Compaction may have moved a row behind the progress that was committed with it: so what is
-                # read is complete only at an end of the log.
-                foreign = [r.offset async for r in reader.until_end() if not self._take(r, reader)]
-                if foreign:
-                    log.warning(
-                        "records that are none of ours are passed over",
-                        topic=reader.topic_partition.topic,
-                        partition=reader.topic_partition.partition,
-                        records=len(foreign),
-                        first_offset=foreign[0],
-                    )
+                await read_counts(reader, self.partitions, self.take)
                 self.caught_up = True
                 await self._estimate_due()
                 await asyncio.sleep(ESTIMATE_SECONDS)
-
-    def _take(self, record: Record, reader: RowReader) -> bool:
-        """Take in one record, if it is ours."""
-        key = record.key or b""
-        if row_keys.is_foreign(key):
-            return False
-        try:
-            self.take(key, record.value)
-            return True
-        except rows.RowError as error:
-            source = reader.topic_partition
-            place = f"offset {record.offset} of partition {source.partition} of {source.topic}"
-            raise rows.RowError(
-                f"{place}: {error}. If another program wrote it: stop all workers, delete that topic and run "
-                f"deniable topics create; what is counted is published again"
-            ) from error
 
     def take(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of `counts`; RowError when it cannot be read."""
@@ -148,10 +129,11 @@ class Estimator:
         return [(window, each.record) for window, each in made.items()]
 
     def show_published(self) -> None:
-        """Show what was drained last: it is committed now."""
+        """Tell of what was drained and forgotten last: it is committed now."""
         for record, is_revision in self._leaving:
             self.metrics.show_estimate(record)
             self.metrics.finals_revised.labels(record.collection).inc(is_revision)
+        self.lost.committed()
         self._leaving = []
 
     def forgotten(self) -> Iterable[Window]:
@@ -162,20 +144,27 @@ class Estimator:
         gone = [window for window in self.published if window not in alive and self.merged.is_dying(window)]
         for window in gone:
             if not self.published.pop(window).final and window[0] in self.collections:
-                self.lost.add(window, self.collections[window[0]].name)
+                self.lost.add_when_committed(window, self.collections[window[0]].name)
         return gone
 
     async def _estimate_due(self) -> None:
         for window, final in self.due():
-            record = await asyncio.to_thread(self.make, window, final=final)
+            made = asyncio.get_running_loop().run_in_executor(
+                _THREADS, partial(self.make, window, final=final)
+            )
+            record = await made
             if record is None:
                 self._unsettled.discard(window)  # until its counts change
             else:
-                newest = self.published.get(window)
-                self._made[window] = _Made(record, final and newest is not None and newest.final)
+                self._made[window] = _Made(record, final and self._has_left_final(window))
                 self.published[window] = rows.Published(record.revision, final)
         self.lost.tell()
         self.lost.keep(lambda each: each in self.published or not self.merged.is_dead(each, self.partitions))
+
+    def _has_left_final(self, window: Window) -> bool:
+        """Whether a final estimate has left, or is on its way; one that is still here is only replaced."""
+        waiting, newest = self._made.get(window), self.published.get(window)
+        return waiting.is_revision if waiting else newest is not None and newest.final
 
     def _note_death(self, key: bytes) -> None:
         """Tell of the window whose counts this deletes, if it should have got a final estimate and did not.

@@ -13,10 +13,11 @@ import msgspec
 
 from aggregator import row_keys, rows
 from aggregator.acceptance import Acceptance, Rejection
+from aggregator.agreement import changed_terms, check_not_retired, check_raised, check_revision
 from aggregator.changes import Changes
 from aggregator.counts import Counts
 from aggregator.row_keys import Stored
-from aggregator.terms import Terms, changed_terms, check_raised, check_revision, untouched_window
+from aggregator.terms import Terms, untouched_window
 from aggregator.window_ends import WindowEnds
 from aggregator.window_ids import WindowIds
 from estimators.collection import Collection
@@ -98,6 +99,7 @@ class Ledger:
         TermsError if the file does not go with the ledger.
         """
         check_revision(self.revision, revision)
+        check_not_retired(self.revision, revision, self.terms, collections)
         changed = changed_terms(self.terms, collections, self.position, self.watermark_ms)
         check_raised(self.revision, revision, changed)
         for fingerprint, terms in changed.items():

@@ -1,6 +1,11 @@
 """What a ledger is lost by, while its worker goes on."""
 
-from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError, UnknownTopicOrPartitionError
+from aiokafka.errors import (
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    ProducerFenced,
+    UnknownTopicOrPartitionError,
+)
 
 
 class RecordsLost(Exception):
@@ -23,10 +28,11 @@ class RecordNotCounted(Exception):
 
 def why(error: BaseException) -> str:
     """What lost the ledger, in words."""
-    if isinstance(error, KafkaTimeoutError):  # so aiokafka, where it cannot learn of a topic
+    if isinstance(error, (KafkaTimeoutError, TimeoutError, KafkaConnectionError, AssertionError)):
+        # One sentence: a broker that is away looks now like the one, now like the other.
         return "Kafka does not answer, or a topic is missing; deniable topics check says which"
-    if isinstance(error, TimeoutError | KafkaConnectionError | AssertionError):
-        return "Kafka does not answer"
+    if isinstance(error, ProducerFenced):
+        return "another worker or command has opened it"
     if isinstance(error, UnknownTopicOrPartitionError):
         return "a topic of this deployment is missing; deniable topics check says which"
     return str(error) or type(error).__name__

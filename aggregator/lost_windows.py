@@ -23,6 +23,7 @@ class LostWindows:
         self.metrics = metrics
         self.known: set[Window] = set()
         self._untold: Counter[str] = Counter()
+        self._leaving: list[tuple[Window, str]] = []
 
     def add(self, window: Window, collection: str) -> None:
         """Count a window of this collection, unless it is counted already."""
@@ -30,6 +31,16 @@ class LostWindows:
             self.known.add(window)
             self._untold[collection] += 1
             self.metrics.windows_lost.labels(collection).inc()
+
+    def add_when_committed(self, window: Window, collection: str) -> None:
+        """Count it when the transaction that tells of it is committed: until then it may come again."""
+        self._leaving.append((window, collection))
+
+    def committed(self) -> None:
+        """The transaction is."""
+        for window, collection in self._leaving:
+            self.add(window, collection)
+        self._leaving.clear()
 
     def tell(self) -> None:
         """Warn of those since the last call."""
@@ -39,4 +50,5 @@ class LostWindows:
 
     def keep(self, wanted: Callable[[Window], bool]) -> None:
         """Forget windows that nobody will add again."""
-        self.known = {window for window in self.known if wanted(window)}
+        leaving = {window for window, _ in self._leaving}
+        self.known = {window for window in self.known if window in leaving or wanted(window)}

@@ -31,8 +31,9 @@ class WorkerMetrics:
         )
         self.windows_lost = self._counter(
             "windows_lost",
-            "Windows whose counts were deleted before a final estimate of them was published. "
-            "Remedy: a retention_seconds longer than the longest outage of the workers.",
+            "Windows whose counts were deleted before a final estimate of them was published. Remedy: a "
+            "retention_seconds longer than the longest outage of the workers, unless records were lost or "
+            "counts could not be estimated.",
             "collection",
         )
         self.finals_revised = self._counter(

@@ -25,6 +25,7 @@ from aggregator.row_reader import RowReader
 
 CHECKPOINT_SECONDS = 0.5  # between two checkpoints; more when one takes longer than that
 PUBLISH_SECONDS = 2.0
+LONGEST_PAUSE_SECONDS = 2.0  # after a checkpoint that took long
 STUCK_SECONDS = 2.0
 STALL_SECONDS = 20.0
 RETRY_SECONDS = 1.0
@@ -91,15 +92,7 @@ class Owner:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
-        topics, collections = self.deployment.topics, self.deployment.collections
-        check_partition(self.deployment, self.partition)
-        committed = await store.committed()
-        # In threads: of a million ids or rows it takes longer than heartbeats should wait.
-        stored = await asyncio.to_thread(decoded, self.deployment, self.partition, await store.open())
-        ledger = await asyncio.to_thread(restored, self.deployment, self.partition, stored, committed)
-        ledger.agree(collections, self.deployment.revision)
-        known = published(self.deployment, self.partition, stored)
-        estimator = Estimator(collections, topics.partitions, known, self.metrics)
+        ledger, estimator = await self._opened(store)
         self._broker_ms = self._closed_until_ms = 0
         self._outcomes = Outcomes()
         self._counted_at = time.monotonic()
@@ -108,7 +101,7 @@ class Owner:
         async with asyncio.timeout(STALL_SECONDS):  # a client without a broker may wait for ever
             await self.flow.rewind(self.partition, ledger.position)
         self.readiness.opened(ledger.position)
-        reader = RowReader(self.deployment.bootstrap_servers, topics.counts, self.partition)
+        reader = RowReader(self.deployment.bootstrap_servers, self.deployment.topics.counts, self.partition)
         async with asyncio.TaskGroup() as tasks:
             estimating = tasks.create_task(estimator.run(reader))
             pause = 0.0  # the first checkpoint proves that this ledger can be stored
@@ -119,8 +112,21 @@ class Owner:
                 await self._checkpoint(ledger, estimator, store)
                 async with asyncio.timeout(STALL_SECONDS):
                     await self._rewind_if_stuck(ledger)
-                pause = max(CHECKPOINT_SECONDS, time.monotonic() - started)
+                took = time.monotonic() - started
+                pause = min(LONGEST_PAUSE_SECONDS, max(CHECKPOINT_SECONDS, took))
             estimating.cancel()
+
+    async def _opened(self, store: LedgerStore) -> tuple[Ledger, Estimator]:
+        """The stored ledger and its estimator. Of what was read for them nothing stays in memory."""
+        deployment, partition = self.deployment, self.partition
+        check_partition(deployment, partition)
+        committed = await store.committed()
+        # In threads: of a million ids or rows it takes longer than heartbeats should wait.
+        stored = await asyncio.to_thread(decoded, deployment, partition, await store.open())
+        ledger = await asyncio.to_thread(restored, deployment, partition, stored, committed)
+        ledger.agree(deployment.collections, deployment.revision)
+        known = published(deployment, partition, stored)
+        return ledger, Estimator(deployment.collections, deployment.topics.partitions, known, self.metrics)
 
     async def _checkpoint(self, ledger: Ledger, estimator: Estimator, store: LedgerStore) -> None:
         started = time.monotonic()

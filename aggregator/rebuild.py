@@ -105,7 +105,7 @@ async def _withdrawn(deployment: Deployment, ledger: Ledger) -> list[Outgoing]:
 def _of_source(stored: dict[bytes, bytes], source: int) -> Iterator[bytes]:
     """Keys of `counts` that are a source partition's, progress left out."""
     for data in stored:
-        if row_keys.is_foreign(data):
+        if row_keys.is_foreign(data, source + 1):
             continue
         key, found = row_keys.split_source(data)
         if found == source and key is not row_keys.SingleKey.PROGRESS:

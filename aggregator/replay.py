@@ -131,7 +131,7 @@ async def _published_claims(deployment: Deployment, home: int) -> list[Claim]:
     for data, value in (
         await read_rows(deployment.bootstrap_servers, deployment.topics.counts, home)
     ).items():
-        if row_keys.is_foreign(data):
+        if row_keys.is_foreign(data, deployment.topics.partitions):
             continue  # workers warn of it
         key, source = row_keys.split_source(data)
         by_source.setdefault(source, {})[key] = value

@@ -119,13 +119,13 @@ def with_source(key: bytes, source: int) -> bytes:
     return key + _SOURCE.pack(source)
 
 
-def is_foreign(data: bytes) -> bool:
-    """Whether a key of `counts` is none of ours: somebody else has written there."""
+def is_foreign(data: bytes, sources: int) -> bool:
+    """Whether a key of `counts` is of none of so many sources: somebody else has written there."""
     try:
-        split_source(data)
+        _, source = split_source(data)
     except RowError:
         return True
-    return False
+    return source >= sources
 
 
 def split_source(data: bytes) -> tuple[Key, int]:

@@ -7,7 +7,6 @@ can have reached yet. So no change of grace lets a forgotten pack id count again
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping
 from itertools import pairwise
 
 import msgspec
@@ -16,10 +15,6 @@ from estimators.collection import Collection
 from producers import wire
 
 EARLY_SECONDS = 300  # how far a window may start after the append time: room for producers' clocks
-
-
-class TermsError(ValueError):
-    """A worker's collection file does not go with the terms of a ledger; the message says what to do."""
 
 
 class Span(msgspec.Struct, frozen=True, array_like=True):
@@ -89,7 +84,7 @@ def terms_of(collection: Collection, since: int = 0) -> Terms:
         collection.cohorts,
         collection.window_seconds,
         since,
-        (_span(collection, 0),),
+        (span_of(collection, 0),),
     )
 
 
@@ -104,87 +99,6 @@ def untouched_window(watermark_ms: int, window_seconds: int) -> int:
     return ((watermark_ms // 1000 + EARLY_SECONDS) // window_seconds + 1) * window_seconds
 
 
-def changed_terms(
-    terms: Mapping[int, Terms], collections: Mapping[int, Collection], position: int, watermark_ms: int
-) -> dict[int, Terms]:
-    """What a ledger must add to its terms to go with a file.
-
-    Parameters
-    ----------
-    terms : of the ledger, by fingerprint.
-    collections : of the file, by fingerprint.
-    position : next offset that the ledger counts.
-    watermark_ms : the highest append time that it counted, unix milliseconds.
-
-    Returns
-    -------
-    By fingerprint, new terms and those that change; empty if file and ledger agree. What is retired stays so.
-
-    Raises
-    ------
-    TermsError if the file lacks a fingerprint that is not retired.
-    """
-    for fingerprint, held in terms.items():
-        if held.until is None and fingerprint not in collections:
-            raise TermsError(
-                f"collection '{held.name}' (fingerprint {fingerprint:016x}) is counted, and the collection "
-                f"file lacks it or defines it differently; put it back as it was, or end it: raise revision, "
-                f"then run deniable retire {held.name}"
-            )
-    changed = {}
-    for fingerprint, collection in collections.items():
-        known = terms.get(fingerprint)
-        if known is None:
-            changed[fingerprint] = terms_of(collection, position)
-        elif known.until is None and (grown := _extended(known, collection, watermark_ms)) != known:
-            changed[fingerprint] = grown
-    return changed
-
-
-def check_revision(ledger: int, file: int) -> None:
-    """Check that a file is not older than the one that a ledger was last opened with.
-
-    Parameters
-    ----------
-    ledger : revision of that file; 0 if there was none.
-    file : revision of this one.
-
-    Raises
-    ------
-    TermsError.
-    """
-    if file < ledger:
-        raise TermsError(
-            f"revision of the collection file must be {ledger} or more, got {file}: a worker has counted "
-            f"with a newer file already; start this one with that file"
-        )
-
-
-def check_raised(ledger: int, file: int, changed: Mapping[int, Terms]) -> None:
-    """Check that a file that changes something is newer; parameters as of `check_revision`.
-
-    Raises
-    ------
-    TermsError.
-    """
-    if changed and file == ledger:
-        names = ", ".join(sorted({terms.name for terms in changed.values()}))
-        raise TermsError(
-            f"the collection file has changed ({names}) and its revision has not: raise revision to "
-            f"{ledger + 1}, so that no worker with the former file counts beside this one"
-        )
-
-
-def _extended(held: Terms, collection: Collection, watermark_ms: int) -> Terms:
-    start = untouched_window(watermark_ms, held.window_seconds)
-    # Two changes within a few minutes: the second takes the place of what no window has met.
-    kept = tuple(span for span in held.spans if span.from_window < start)
-    wanted = _span(collection, start)
-    latest = held.spans[-1]
-    if msgspec.structs.replace(latest, from_window=start) == wanted:
-        return held
-    return msgspec.structs.replace(held, spans=(*kept, wanted))
-
-
-def _span(collection: Collection, from_window: int) -> Span:
+def span_of(collection: Collection, from_window: int) -> Span:
+    """Terms that a collection file gives to windows from this start on."""
     return Span(from_window, collection.grace_seconds, collection.retention_seconds, collection.window_packs)

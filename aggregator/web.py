@@ -132,7 +132,7 @@ def _about(collection: Collection) -> dict[str, object]:
     return {
         "name": collection.name,
         "mechanism": collection.mechanism.name,
-        "values": len(collection.labels()),
+        "values": collection.entries,
         "window_seconds": collection.window_seconds,
         "grace_seconds": collection.grace_seconds,
         "minimum_reports": collection.minimum_reports,

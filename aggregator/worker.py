@@ -50,8 +50,14 @@ async def run_worker(
     WorkerError or the ledger's own error when going on would be wrong; PortInUseError.
     """
     stop = asyncio.Event()
+
+    def begin_to_stop() -> None:
+        if not stop.is_set():
+            stop.set()
+            stopping()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, begin_to_stop)
     metrics = WorkerMetrics(deployment.collections)
     owners = Owners(deployment, metrics)
     board = Board()
@@ -64,7 +70,7 @@ async def run_worker(
         if app is not None:
             await _serve(app, owners, check, stop)
     finally:
-        stopping()
+        begin_to_stop()
         for task in beside:
             task.cancel()
         await _stop(app, owners)

@@ -18,7 +18,7 @@ EXPECTED = (
     ("aggregator.opening", "LedgerRefused"),
     ("aggregator.replay", "ReplayError"),
     ("aggregator.rows", "RowError"),
-    ("aggregator.terms", "TermsError"),
+    ("aggregator.agreement", "TermsError"),
     ("aggregator.web", "PortInUseError"),
     ("aggregator.worker", "WorkerError"),
     ("aiokafka.errors", "KafkaError"),

@@ -90,7 +90,7 @@ def verdict(judged: list[Judged]) -> list[str]:
 
 def _summary(judged: Judged) -> str:
     found = judged.discoveries()
-    decoys = len(judged.collection.labels()) - len(judged.truth)
+    decoys = judged.collection.entries - len(judged.truth)
     false = sum(value not in judged.truth for value in found)
     held = len(judged.truth) - len(judged.misses())
     return (

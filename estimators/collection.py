@@ -117,9 +117,16 @@ class Collection:
         """Log append time, unix seconds, after which the window's counts are deleted."""
         return self.closes_at(window_start) + self.retention_seconds
 
+    @property
+    def entries(self) -> int:
+        """Number of `labels`."""
+        if isinstance(self.mechanism, Rappor):
+            return len(self.candidates)
+        buckets = self.mechanism.buckets if isinstance(self.mechanism, HotRappor) else self.mechanism.k
+        return buckets - self.other
+
     def labels(self) -> tuple[str, ...]:
         """What each estimated entry is called, in the order of the estimate's arrays, `other` left out."""
         if isinstance(self.mechanism, Rappor):
             return self.candidates
-        buckets = self.mechanism.buckets if isinstance(self.mechanism, HotRappor) else self.mechanism.k
-        return self.values or tuple(str(value) for value in range(buckets - self.other))
+        return self.values or tuple(str(value) for value in range(self.entries))

@@ -1,6 +1,7 @@
 """When an estimate is made, when it is final, and that it is never one of a part."""
 
 import asyncio
+import threading
 from contextlib import suppress
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ from structlog.testing import capture_logs
 
 from aggregator import estimator as estimator_module
 from aggregator import row_keys, rows
+from aggregator.estimate_record import EstimateRecord
 from aggregator.estimator import Estimator
 from aggregator.row_keys import Window
 from aggregator.row_reader import Record
@@ -256,6 +258,32 @@ def test_a_final_estimate_that_replaces_one_is_told(was_final: bool, told: int) 
     assert revised(estimator) == told
 
 
+def test_a_final_estimate_that_never_left_is_not_revised() -> None:
+    estimator = new_estimator()
+    close(estimator)
+    for packs in (3, 4):
+        count(estimator, packs=packs)
+        estimate_due(estimator)
+    assert [(record.revision, record.final) for _, record in estimator.drain()] == [(4, True)]
+    estimator.show_published()
+    assert revised(estimator) == 0
+
+
+def test_estimates_are_made_in_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the event loop, checkpoints and openings wait for is never a slow estimate."""
+    threads, make = [], Estimator.make
+
+    def told(self: Estimator, window: Window, *, final: bool) -> EstimateRecord | None:
+        threads.append(threading.current_thread().name)
+        return make(self, window, final=final)
+
+    monkeypatch.setattr(Estimator, "make", told)
+    estimator = new_estimator()
+    count(estimator)
+    estimate_due(estimator)
+    assert [name.split("_")[0] for name in threads] == ["estimate"]
+
+
 def revised(estimator: Estimator) -> float | None:
     told = estimator.metrics.registry.get_sample_value
     return told("deniable_finals_revised_total", {"collection": "fruit"})
@@ -282,7 +310,8 @@ def read_counts(*rows_of_others: tuple[bytes, bytes]) -> list[tuple[object, ...]
 
 def test_a_record_of_another_program_is_passed_over() -> None:
     """Its key is none of ours, so no count of ours is missing."""
-    assert read_counts((b"k", b"not json"), (b"longer", b"not json")) == [
+    looks_like_terms = b"Temperature"
+    assert read_counts((b"k", b"not json"), (looks_like_terms, b"not json")) == [
         ("records that are none of ours are passed over", 0, 2, 0)
     ]
 
@@ -299,13 +328,17 @@ def test_a_row_of_ours_that_cannot_be_read_is_refused() -> None:
 
 
 def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody estimates from the part of the counts that happened to be read already."""
+    """Nobody estimates from the part of the counts that happened to be read already.
+
+    One row comes while the others are read: compaction may have moved it there.
+    """
     monkeypatch.setattr(estimator_module, "ESTIMATE_SECONDS", 0.0)
     log = MemoryLog()
-    for source in range(PARTITIONS):
-        key = row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0))
-        counters = rows.Counters(9, 1, np.array([4, 3, 2, 0]))
-        log.append("counts", 0, rows.encode_counters(counters), row_keys.with_source(key, source))
+    key = row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0))
+    row = rows.encode_counters(rows.Counters(9, 1, np.array([4, 3, 2, 0])))
+    for source in range(PARTITIONS - 1):
+        log.append("counts", 0, row, row_keys.with_source(key, source))
+    moved = [PARTITIONS - 1]
     estimator = new_estimator()
     reader = log.reader("", "counts", 0)
     everything = reader.poll
@@ -313,6 +346,8 @@ def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch
 
     async def one_by_one(milliseconds: int = 0) -> list[Record]:
         await asyncio.sleep(0)
+        while moved:
+            log.append("counts", 0, row, row_keys.with_source(key, moved.pop()))
         batch = await everything(milliseconds)
         reader._next = batch[0].offset + 1 if batch else reader._next
         return batch[:1]

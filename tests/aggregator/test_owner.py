@@ -1,8 +1,12 @@
 """The life of an owner on topics in memory: the one gate, and that nothing is repaired after a failure."""
 
 import asyncio
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
 
 import pytest
 from aiokafka.errors import KafkaError
@@ -11,6 +15,7 @@ from structlog.testing import capture_logs
 
 from aggregator import estimator as estimator_module
 from aggregator import owner as owner_module
+from aggregator import owners as owners_module
 from aggregator import readiness as readiness_module
 from aggregator import row_keys, rows
 from aggregator.chain import Chain
@@ -43,6 +48,7 @@ class Broker:
         self.rewinds: list[int] = []
         self.current: Chain | None = None
         self.while_opening: Callable[[], None] = lambda: None
+        self.while_asked_for_the_end: Callable[[], None] = lambda: None
         self.answers = asyncio.Event()  # cleared: no commit comes back
         self.answers.set()
 
@@ -51,10 +57,14 @@ class Broker:
         return self
 
     async def open(self) -> dict[bytes, bytes]:
+        found = self._rows()
+        self.while_opening()
+        return found
+
+    def _rows(self) -> dict[bytes, bytes]:
         found: dict[bytes, bytes] = {}
         for record in self.log.partition(TOPICS.state, 0):
             fold(found, record)
-        self.while_opening()
         return found
 
     async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
@@ -81,7 +91,9 @@ class Broker:
     async def end_offset(self, partition: int) -> int:
         records = self.log.partition(TOPICS.reports, 0)
         fetched = self.current.cursor if self.current else 0
-        return max(fetched, records[-1].offset + 1 if records else 0)
+        end = max(fetched, records[-1].offset + 1 if records else 0)
+        self.while_asked_for_the_end()
+        return end
 
     def chain(self, partition: int) -> Chain | None:
         return self.current
@@ -91,7 +103,7 @@ class Broker:
         self.current.admit(offsets, 0)
 
     def stored(self) -> dict[row_keys.Key, bytes]:
-        return {row_keys.decode_key(key): value for key, value in asyncio.run(self.open()).items()}
+        return {row_keys.decode_key(key): value for key, value in self._rows().items()}
 
 
 @pytest.fixture
@@ -114,13 +126,13 @@ class Running:
         self._stopping = asyncio.Event()
 
     async def __aenter__(self) -> "Running":
-        self._task = asyncio.create_task(self.owner.run(self._stopping))
+        self.task = asyncio.create_task(self.owner.run(self._stopping))
         await self.until(lambda: self.owner.readiness.not_ready is None)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._stopping.set()
-        await self._task
+        await self.task
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(DEADLINE_SECONDS):
@@ -289,6 +301,113 @@ def test_a_ledger_that_cannot_be_stored_is_never_ready(
             "partition 0: opening the ledger",
             "partition 0: KafkaError: fenced; opening the ledger again",
         }
+
+    asyncio.run(run())
+
+
+def test_what_was_read_to_open_a_ledger_does_not_stay_in_memory(broker: Broker) -> None:
+    """Ten million ids would take twice as much for as long as the partition is owned."""
+    row = broker.log.partition(TOPICS.state, 0)[0].value
+    before = sys.getrefcount(row)
+
+    async def run() -> None:
+        async with Running(broker):
+            assert sys.getrefcount(row) == before
+
+    asyncio.run(run())
+
+
+def test_a_slow_checkpoint_is_not_followed_by_a_pause_as_long(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner_module, "LONGEST_PAUSE_SECONDS", 0.05)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1)
+            broker.answers.clear()
+            running.offer(0)
+            await asyncio.sleep(1.0)
+            broker.answers.set()
+            await running.until(lambda: len(broker.transactions) > 1)
+            running.offer(1)
+            resumed = time.monotonic()
+            await running.until(lambda: position(broker) == 2)
+            assert time.monotonic() - resumed < 0.7
+
+    asyncio.run(run())
+
+
+def test_rows_are_encoded_in_a_thread(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, compose = set(), owner_module.compose
+
+    def told(*of: Any) -> list[Outgoing]:
+        threads.add(threading.current_thread())
+        return compose(*of)
+
+    monkeypatch.setattr(owner_module, "compose", told)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0)
+            running.offer(0)
+            await running.stored()
+
+    asyncio.run(run())
+    assert threads
+    assert threading.main_thread() not in threads
+
+
+def test_a_log_that_ends_before_the_position_ends_the_worker(broker: Broker) -> None:
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1)
+            running.offer(0, 1)
+            await running.stored()
+            broker.current = Chain(1)
+            await running.until(running.task.done)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        asyncio.run(run())
+    (refusal,) = caught.value.exceptions
+    assert str(refusal).startswith(
+        f"partition 0 of {TOPICS.reports} ends at offset 1, and was counted up to 2 already: "
+    )
+
+
+def test_what_is_counted_while_the_end_is_asked_for_may_lie_beyond_it(broker: Broker) -> None:
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0)
+            running.offer(0)
+            await running.stored()
+
+            def count() -> None:
+                if broker.current is not None and broker.current.cursor == 1:
+                    broker.fetch(1)
+                    running.offer(1)
+
+            broker.while_asked_for_the_end = count
+            await running.until(lambda: position(broker) == 2)
+
+    asyncio.run(run())
+
+
+def test_a_task_that_outlives_its_cancellation_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise its partition could never be given to another worker."""
+    monkeypatch.setattr(owners_module, "CANCEL_SECONDS", 0.01)
+
+    async def stubborn() -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(DEADLINE_SECONDS)
+        await asyncio.sleep(DEADLINE_SECONDS)
+
+    async def run() -> None:
+        owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        task = owners._tasks[0] = asyncio.create_task(stubborn())
+        await asyncio.sleep(0)
+        await owners.release()
+        assert task.cancelled()
 
     asyncio.run(run())
 

@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 
 from aggregator import row_keys, rows
 from aggregator.acceptance import Rejection
+from aggregator.agreement import TermsError, changed_terms, check_revision
 from aggregator.ledger import Ledger
 from aggregator.terms import (
     EARLY_SECONDS,
     Span,
     Terms,
-    TermsError,
-    changed_terms,
-    check_revision,
     terms_of,
     untouched_window,
 )
@@ -125,7 +123,7 @@ def test_what_is_retired_is_turned_away_from_there_on_and_stays_so() -> None:
     ledger = new_ledger()
     ledger.apply(0, T0 * 1000, record_of(number=1))
     ledger.retire(FRUITS)
-    for revision, collections in [(1, COLLECTIONS), (2, {PLACE.fingerprint: PLACE}), (3, COLLECTIONS)]:
+    for revision, collections in [(1, COLLECTIONS), (2, {PLACE.fingerprint: PLACE}), (2, COLLECTIONS)]:
         ledger = reopened(ledger, collections, revision)
         outcome = ledger.apply(ledger.position, T0 * 1000, record_of(number=2))
         assert isinstance(outcome, Rejection)
@@ -135,6 +133,19 @@ def test_what_is_retired_is_turned_away_from_there_on_and_stays_so() -> None:
     for offset, number in enumerate([1, 2, 2, 2]):
         replayed.apply(offset, T0 * 1000, record_of(number=number))
     assert dict(replayed.counts.rows()) == dict(ledger.counts.rows())
+
+
+def test_a_newer_file_that_brings_back_what_is_retired_is_refused() -> None:
+    """Its reports would be turned away; a worker with the former file, where it was retired, goes on."""
+    ledger = new_ledger()
+    ledger.retire(FRUITS)
+    ledger.agree(COLLECTIONS, 1)
+    with pytest.raises(TermsError) as caught:
+        ledger.agree(COLLECTIONS, 2)
+    assert str(caught.value) == (
+        "collection 'fruit' is retired and does not count again, and the collection file holds it: take it "
+        "out, or give it another name"
+    )
 
 
 def test_a_file_that_lacks_what_is_counted_is_refused() -> None:

@@ -101,6 +101,13 @@ def test_labels_are_what_is_estimated():
     assert replace(MEALS, other=True).labels() == tuple("01234567")
 
 
+@pytest.mark.parametrize("other", [False, True])
+def test_entries_are_as_many_as_labels(other):
+    of_integers = replace(CARRIER, values=(), other=other)
+    for one in (CARRIER, DESTINATION, HOME, CABIN, replace(MEALS, other=other), of_integers):
+        assert one.entries == len(one.labels())
+
+
 def test_integers_are_the_values_of_what_lists_none():
     taken = {one.name: one.takes_integers for one in (CARRIER, DESTINATION, HOME, CABIN, MEALS)}
     assert taken == {"carrier": False, "destination": False, "home": False, "cabin": False, "meals": True}
