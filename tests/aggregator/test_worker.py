@@ -1,6 +1,8 @@
 """A worker ends with a reason when going on would be wrong."""
 
 import asyncio
+import os
+import signal
 import time
 from dataclasses import dataclass
 from typing import cast
@@ -129,3 +131,24 @@ def test_a_broker_that_goes_away_while_the_engine_starts_is_awaited(
 
     assert type(asyncio.run(run())) is Engine
     assert len(stopped) == 2
+
+
+def test_a_stop_begins_while_the_engine_still_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That may take seconds, or for ever without a broker; a second Ctrl-C must be heard meanwhile."""
+
+    async def run() -> None:
+        heard = asyncio.Event()
+
+        async def start(*_: object) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            await heard.wait()
+
+        async def follow(*_: object) -> None:
+            pass
+
+        monkeypatch.setattr(worker, "_started", start)
+        monkeypatch.setattr(worker, "_follow", follow)
+        async with asyncio.timeout(5):
+            await worker.run_worker(DEPLOYMENT, 0, lambda _: None, stopping=heard.set)
+
+    asyncio.run(run())
