@@ -1,19 +1,20 @@
 """The newest estimate of every collection, followed from the topic `estimates`."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 
 import msgspec
-import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from aggregator import estimate_record
 from aggregator.estimate_record import EstimateRecord
+from aggregator.foreign_records import ForeignRecords
+from aggregator.row_reader import Record
 from estimators.collection import Collection
 
 TAIL_RECORDS = 500  # how far back, in each partition, the newest estimates are looked for at the start
 SETTLE_SECONDS = 15  # from a window's close to its final estimate, when all is well and partitions idle
-
-log = structlog.get_logger()
+POLL_MILLISECONDS = 1000
 
 
 class Board:
@@ -21,14 +22,11 @@ class Board:
 
     def __init__(self) -> None:
         self.newest: dict[str, EstimateRecord] = {}
+        self._foreign = ForeignRecords()
 
     def take(self, data: bytes) -> EstimateRecord | None:
-        """Take in one record; the estimate if it is to be shown now. What is no estimate is ignored."""
-        try:
-            record = estimate_record.decode(data)
-        except msgspec.DecodeError:
-            log.warning("a record of the estimates topic is no estimate", bytes=len(data))
-            return None
+        """Take in one record; the estimate if it is to be shown now. DecodeError when it holds none."""
+        record = estimate_record.decode(data)
         shown = self.newest.get(record.collection)
         if shown is not None and shown.window_start > record.window_start:
             return None
@@ -73,12 +71,25 @@ class Board:
             consumer.assign(sources)
             for source, end in (await consumer.end_offsets(sources)).items():
                 consumer.seek(source, max(0, end - TAIL_RECORDS))
-            async for record in consumer:
-                taken = self.take(record.value or b"")
-                if taken is not None:
-                    show(taken)
+            while True:
+                await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
+                for source, records in (await consumer.getmany(timeout_ms=POLL_MILLISECONDS)).items():
+                    self._show(source, records, show)
+                self._foreign.tell(asyncio.get_running_loop().time())
         finally:
             await consumer.stop()
+
+    def _show(
+        self, source: TopicPartition, records: Iterable[Record], show: Callable[[EstimateRecord], None]
+    ) -> None:
+        for record in records:
+            try:
+                taken = self.take(record.value or b"")
+            except msgspec.DecodeError:
+                self._foreign.add(source, record.offset)
+            else:
+                if taken is not None:
+                    show(taken)
 
 
 def successor_due(record: EstimateRecord, collection: Collection) -> int:

@@ -11,6 +11,7 @@ from aggregator import row_keys, rows
 from aggregator.deployment import Deployment
 from aggregator.ledger import Ledger
 from aggregator.row_keys import Key, Window
+from aggregator.topics import Topics
 
 _ANEW = (
     "To begin anew, set another kafka.topic_prefix; or delete all topics of this one and run deniable topics "
@@ -107,16 +108,16 @@ def check_partition(deployment: Deployment, partition: int) -> None:
     LedgerRefused.
     """
     if partition >= deployment.topics.partitions:
-        raise partitions_were_added(deployment, partition + 1)
+        raise partitions_were_added(deployment.topics, partition + 1, deployment.topics.partitions)
 
 
-def partitions_were_added(deployment: Deployment, partitions: int) -> LedgerRefused:
-    """What to say when `reports` has more partitions than there are ledgers."""
+def partitions_were_added(topics: Topics, partitions: int, begun: int) -> LedgerRefused:
+    """What to say when `reports` has another number of partitions than the ledgers were begun with."""
     return LedgerRefused(
-        f"{deployment.topics.reports} has {partitions} partitions now, and kafka.partitions is "
-        f"{deployment.topics.partitions}: partitions were added, and a pack must stay in the partition of "
-        f"its id. Set another kafka.topic_prefix for producers and workers, and run deniable topics create; "
-        f"what was published under this one stays"
+        f"{topics.reports} has {partitions} partitions now, and {topics.state} was begun with {begun}: "
+        f"partitions were added, and a pack must stay in the partition of its id. Set another "
+        f"kafka.topic_prefix for producers and workers, and run deniable topics create; what was published "
+        f"under this one stays"
     )
 
 

@@ -1,12 +1,25 @@
-"""Which log the ledgers count: noted in `state` when it is begun, before any worker counts."""
+"""Which log the ledgers count: noted in `state` when it is begun, before any worker counts.
+
+Rule: what would make workers refuse, or lose their ledgers, is told here in their words.
+"""
 
 import time
+from collections.abc import Mapping
 from uuid import UUID
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import CoordinatorNotAvailableError, KafkaTimeoutError, for_code
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetSpec, TopicPartition
+from kafka.errors import (
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    KafkaTimeoutError,
+    NotCoordinatorError,
+    for_code,
+)
 
 from aggregator import row_keys, rows
+from aggregator.deployment import Deployment
+from aggregator.loss import RecordsLost
+from aggregator.opening import log_was_made_again, partitions_were_added
 from aggregator.rows import Genesis
 from aggregator.topics import Topics
 
@@ -14,6 +27,8 @@ COORDINATOR_SECONDS = 20.0
 SEND_SECONDS = 20.0
 READ_SECONDS = 60.0
 POLL_MILLISECONDS = 200
+#: Of a new broker, while it makes and loads its topic of offsets.
+STARTING_ERRORS = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
 KEY = row_keys.encode_key(row_keys.SingleKey.GENESIS)
 
 
@@ -35,10 +50,12 @@ def begin(admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics, *, re
     topics : all there.
     reports_made : whether `reports` was made just now, so that nobody can have counted it.
     """
-    missing = _without_note(bootstrap_servers, topics)
-    if not missing or (not reports_made and _was_counted(admin, topics)):
+    log = log_of(admin, topics)
+    noted = notes(bootstrap_servers, topics.state, topics.partitions, log)
+    missing = [partition for partition in range(topics.partitions) if partition not in noted]
+    if not missing or (not reports_made and _committed(admin, topics)):
         return
-    value = rows.encode_genesis(log_of(admin, topics))
+    value = rows.encode_genesis(log)
     producer = KafkaProducer(bootstrap_servers=bootstrap_servers, acks="all")
     try:
         sent = [producer.send(topics.state, value, key=KEY, partition=partition) for partition in missing]
@@ -49,10 +66,14 @@ def begin(admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics, *, re
 
 
 def findings(admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics) -> list[str]:
-    """What is wrong with `state`, which is there, with its remedy; empty when it was begun."""
-    if not _without_note(bootstrap_servers, topics):
-        return []
-    if not _was_counted(admin, topics):
+    """What is wrong with what the topics hold, which are all there and fit, with its remedy."""
+    log = log_of(admin, topics)
+    found = notes(bootstrap_servers, topics.state, topics.partitions, log)
+    if told := log_findings(topics, log, found):
+        return told
+    if len(found) == topics.partitions:
+        return _lost(admin, topics)
+    if not _committed(admin, topics):
         return [f"topic {topics.state} is not set up: run deniable topics create"]
     return [
         f"topic {topics.state} was deleted after {topics.group} had counted {topics.reports}: stop all "
@@ -60,12 +81,28 @@ def findings(admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics) ->
     ]
 
 
-def _without_note(bootstrap_servers: str, topics: Topics) -> list[int]:
-    """Partitions of `state` that do not say which log they count.
+def log_findings(topics: Topics, log: Genesis, noted: Mapping[int, Genesis]) -> list[str]:
+    """Whether `reports` is another log now than the one that `state` notes, or has other partitions."""
+    for note in noted.values():
+        if note.topic_id != log.topic_id:
+            return [str(log_was_made_again(Deployment("", topics, log, {}, 0)))]
+        if note.partitions != log.partitions:
+            return [str(partitions_were_added(topics, log.partitions, note.partitions))]
+    return []
 
-    The note is among the first records, and is never written anew: so little is read.
+
+def notes(bootstrap_servers: str, state: str, partitions: int, log: Genesis | None) -> dict[int, Genesis]:
+    """By partition of `state`, which log it counts; partitions that do not say so are left out.
+
+    The note is among the first records, and is written anew for another log only: so little is read if it is
+    of `log`, the present one.
+
+    Raises
+    ------
+    RowError when a note cannot be read; KafkaError.
     """
-    missing = {TopicPartition(topics.state, partition) for partition in range(topics.partitions)}
+    found: dict[int, Genesis] = {}
+    sources = [TopicPartition(state, partition) for partition in range(partitions)]
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap_servers,
         isolation_level="read_committed",
@@ -73,34 +110,60 @@ def _without_note(bootstrap_servers: str, topics: Topics) -> list[int]:
         group_id=None,
     )
     try:
-        ends = consumer.end_offsets(missing)
-        unread = {source for source in missing if ends[source]}
+        ends = consumer.end_offsets(sources)
+        unread = {source for source in sources if ends[source]}
         consumer.assign(unread)
         for source in unread:
             consumer.seek_to_beginning(source)
         deadline = time.monotonic() + READ_SECONDS
         while unread:
             if time.monotonic() > deadline:
-                raise KafkaTimeoutError(f"topic {topics.state} was not read within {READ_SECONDS:g} s")
+                raise KafkaTimeoutError(f"of topic {state} nothing more came for {READ_SECONDS:g} s")
             for source, records in consumer.poll(POLL_MILLISECONDS).items():
-                if any(record.key == KEY for record in records):
-                    missing.discard(source)
-            read = {each for each in unread if each not in missing or consumer.position(each) >= ends[each]}
+                deadline = time.monotonic() + READ_SECONDS
+                for record in records:
+                    if record.key == KEY and record.value is not None:
+                        found[source.partition] = rows.decode_genesis(record.value)
+            read = {each for each in unread if consumer.position(each) >= ends[each]}
+            if log is not None:
+                read |= {each for each in unread if _is_of(log, found.get(each.partition))}
             consumer.pause(*read)
             unread -= read
     finally:
         consumer.close()
-    return sorted(source.partition for source in missing)
+    return found
 
 
-def _was_counted(admin: KafkaAdminClient, topics: Topics) -> bool:
+def _is_of(log: Genesis, note: Genesis | None) -> bool:
+    return note is not None and note.topic_id == log.topic_id
+
+
+def _lost(admin: KafkaAdminClient, topics: Topics) -> list[str]:
+    """Partitions of `reports` of which records were deleted before they were counted."""
+    sources = [TopicPartition(topics.reports, partition) for partition in range(topics.partitions)]
+    # First: workers go on meanwhile, and so does retention.
+    starts = admin.list_partition_offsets(dict.fromkeys(sources, OffsetSpec.EARLIEST))
+    positions = _committed(admin, topics)
+    return [
+        str(RecordsLost(partition, position, starts[TopicPartition(topics.reports, partition)].offset))
+        for partition, position in sorted(positions.items())
+        if position < starts[TopicPartition(topics.reports, partition)].offset
+    ]
+
+
+def _committed(admin: KafkaAdminClient, topics: Topics) -> dict[int, int]:
+    """Position of each partition of `reports` that the group has counted; Kafka forgets an idle group."""
     deadline = time.monotonic() + COORDINATOR_SECONDS
     while True:
         try:
             offsets = admin.list_group_offsets(topics.group)[topics.group]
             break
-        except CoordinatorNotAvailableError:  # on a new broker, while it makes its topic of offsets
+        except STARTING_ERRORS:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.2)
-    return any(source.topic == topics.reports and found.offset >= 0 for source, found in offsets.items())
+    return {
+        source.partition: found.offset
+        for source, found in offsets.items()
+        if source.topic == topics.reports and found.offset >= 0
+    }

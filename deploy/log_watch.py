@@ -1,8 +1,8 @@
-"""Whether `reports` is still the log that the ledgers count: it may be made again under a running worker,
-or be given more partitions.
+"""Whether `reports` is still the log that the ledgers count, and the topics are still set as they must be.
 
-The clients that count know topics by name only, and offsets of the new log may well go on where the old ones
-ended.
+`reports` may be made again under a running worker, or be given more partitions. The clients that count know
+topics by name only, and offsets of the new log may well go on where the old ones ended. Nor do they notice
+that a topic keeps other times, or no longer all its rows.
 """
 
 import threading
@@ -20,7 +20,7 @@ WATCH_SECONDS = 15.0
 
 
 class LogWatch(threading.Thread):
-    """Asks for the log's identity, in a thread that never holds up the end of the process.
+    """Asks for both in a thread that never holds up the end of the process.
 
     Parameters
     ----------
@@ -30,26 +30,38 @@ class LogWatch(threading.Thread):
     def __init__(self, deployment: Deployment) -> None:
         super().__init__(daemon=True)
         self.deployment = deployment
-        self._found: Genesis | None = None
+        self._found: tuple[Genesis, list[str]] | None = None
 
     def check(self) -> None:
-        """Raise LedgerRefused once the topic is known to be another one, or to have got more partitions."""
-        log = self._found
-        if log is not None and log.topic_id != self.deployment.log.topic_id:
+        """Raise what is known to be wrong.
+
+        Raises
+        ------
+        LedgerRefused when the topic is another one, or has got more partitions; TopicError when settings
+        have changed.
+        """
+        if self._found is None:
+            return
+        log, findings = self._found
+        if log.topic_id != self.deployment.log.topic_id:
             raise log_was_made_again(self.deployment)
-        if log is not None:
-            raise partitions_were_added(self.deployment, log.partitions)
+        if log.partitions != self.deployment.log.partitions:
+            raise partitions_were_added(
+                self.deployment.topics, log.partitions, self.deployment.log.partitions
+            )
+        topic_setup.refuse(findings)
 
     def run(self) -> None:
-        """Ask until another log is found twice in a row; without an answer, or a topic, ask again.
+        """Ask until the same is wrong twice in a row; without an answer, or a topic, ask again.
 
         Twice, since a broker that has just come back may tell of what was there before.
         """
-        before = self.deployment.log
+        right: tuple[Genesis, list[str]] = (self.deployment.log, [])
+        before = right
         while self._found is None:
             time.sleep(WATCH_SECONDS)
             with suppress(TopicError, UnreachableError, OSError):
-                log = topic_setup.identity(self.deployment.bootstrap_servers, self.deployment.topics)
-                if log == before and log != self.deployment.log:
-                    self._found = log
-                before = log
+                found = topic_setup.standing(self.deployment.bootstrap_servers, self.deployment.topics)
+                if found == before and found != right:
+                    self._found = found
+                before = found

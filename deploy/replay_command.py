@@ -86,15 +86,18 @@ def _compare(found: Comparison) -> int:
             f"{found.foreign} records of the estimates topic are no estimates of this version: passed over",
             err=True,
         )
+    nothing = "no window of the log is still kept (retention_seconds) with all its records"
     if found.whole_from:
         since = datetime.fromtimestamp(found.whole_from, UTC).isoformat(timespec="seconds")
         left_out = len(found.counts.windows()) - windows
         click.echo(
             f"{left_out} windows before {since} were not compared: records of them may be deleted", err=True
         )
-    if found.records and not windows and not found.difference:
-        raise ReplayError(
-            "nothing to compare: no window of the log is still kept (retention_seconds) with all its records"
+        nothing = (
+            f"records were deleted; windows that start at {since} or later can be compared again, and none "
+            f"of those is counted and still kept (retention_seconds)"
         )
+    if found.records and not windows and not found.difference:
+        raise ReplayError(f"nothing to compare: {nothing}")
     click.echo(f"difference: {found.difference}")
     return 0 if found.difference == 0 else 1

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import click
-import msgspec
 import numpy as np
 from rich.console import Console
 from rich.live import Live
@@ -29,11 +28,8 @@ class EveryEstimate(Board):
     """For programs: not the newest window alone, but whatever is published of older ones too."""
 
     def take(self, data: bytes) -> EstimateRecord | None:
-        """The estimate in a record of the topic; None when it holds none."""
-        try:
-            return estimate_record.decode(data)
-        except msgspec.DecodeError:
-            return None
+        """The estimate in a record of the topic; DecodeError when it holds none."""
+        return estimate_record.decode(data)
 
 
 async def watch_collection(configuration: Configuration, collection: Collection) -> None:

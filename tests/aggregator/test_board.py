@@ -1,10 +1,17 @@
 """The board shows the newest window, and of it the estimate that wins."""
 
+import asyncio
+import itertools
+from contextlib import suppress
+
 import pytest
-from builders import FRUIT, PLACE, T0
+from aiokafka import TopicPartition
+from builders import FRUIT, PLACE, T0, MemoryRecord
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
+from aggregator import board as board_module
 from aggregator import estimate_record
 from aggregator.board import SETTLE_SECONDS, Board
 from aggregator.estimate_record import EstimateRecord
@@ -72,11 +79,58 @@ def test_collections_do_not_disturb_each_other() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b'{"collection":"\xff"}', b'{"x":' + b"[" * 10**5, b'{"version":1}'])
-def test_what_is_no_estimate_is_ignored(data: bytes) -> None:
-    board = Board()
-    board.take(estimate_record.encode(estimate()))
-    assert board.take(data) is None
-    assert board.newest == {"fruit": estimate()}
+def test_what_is_no_estimate_is_passed_over(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    """It is told in one line, and what follows it is shown."""
+    shown: list[EstimateRecord] = []
+    first, second = estimate(), estimate(revision=2)
+    partition = [estimate_record.encode(first), *[data] * 30, estimate_record.encode(second), None]
+    with capture_logs() as lines:
+        board = followed(monkeypatch, Board(), [partition], shown)
+    assert (board.newest, shown) == ({"fruit": second}, [first, second])
+    assert lines == [
+        {
+            "event": "records that are none of ours are passed over",
+            "log_level": "warning",
+            "topic": "estimates",
+            "partition": 1,
+            "records": 31,
+            "first_offset": 8,
+        }
+    ]
+
+
+def test_a_flood_is_one_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    with capture_logs() as lines:
+        followed(monkeypatch, Board(), [[b"no estimate"]] * 5, [])
+    assert [line["records"] for line in lines] == [1]
+
+
+def followed(
+    monkeypatch: pytest.MonkeyPatch,
+    board: Board,
+    batches: list[list[bytes | None]],
+    shown: list[EstimateRecord],
+) -> Board:
+    """A board that followed a topic whose partition 1 gave these batches, the first record at offset 7."""
+    source, waiting, offsets = TopicPartition("estimates", 1), list(batches), itertools.count(7)
+
+    class Consumer:
+        def __init__(self, **_: object) -> None:
+            self.start = self.stop = lambda: asyncio.sleep(0)
+            self.assign = self.seek = lambda *_: None
+
+        async def end_offsets(self, sources: list[TopicPartition]) -> dict[TopicPartition, int]:
+            return dict.fromkeys(sources, 7)
+
+        async def getmany(self, timeout_ms: int) -> dict[TopicPartition, list[MemoryRecord]]:
+            if not waiting:
+                raise asyncio.CancelledError
+            return {source: [MemoryRecord(next(offsets), 0, None, value) for value in waiting.pop(0)]}
+
+    monkeypatch.setattr(board_module, "AIOKafkaConsumer", Consumer)
+    with suppress(asyncio.CancelledError):
+        asyncio.run(board.follow("", "estimates", 2, shown.append))
+    return board
 
 
 @given(st.permutations([(window, revision) for window in (T0, T0 + 10) for revision in (1, 2, 3)]))

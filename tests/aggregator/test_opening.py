@@ -112,9 +112,9 @@ def test_a_note_of_an_estimate_that_cannot_be_read_is_told_with_its_place() -> N
 def test_a_partition_that_was_added_is_refused() -> None:
     check_partition(DEPLOYMENT, PARTITIONS - 1)
     assert refused(lambda: check_partition(DEPLOYMENT, PARTITIONS)) == (
-        "test-reports has 5 partitions now, and kafka.partitions is 4: partitions were added, and a pack "
-        "must stay in the partition of its id. Set another kafka.topic_prefix for producers and workers, and "
-        "run deniable topics create; what was published under this one stays"
+        "test-reports has 5 partitions now, and test-state was begun with 4: partitions were added, and a "
+        "pack must stay in the partition of its id. Set another kafka.topic_prefix for producers and "
+        "workers, and run deniable topics create; what was published under this one stays"
     )
 
 

@@ -11,7 +11,7 @@ from aggregator.deployment import Deployment
 from aggregator.opening import LedgerRefused
 from aggregator.rows import Genesis
 from aggregator.topics import Topics
-from deploy import genesis, log_watch
+from deploy import genesis, log_watch, topic_setup
 from deploy.addresses import UnreachableError
 from deploy.log_watch import LogWatch
 from deploy.topic_setup import TopicError
@@ -22,20 +22,25 @@ GROWN = OURS._replace(partitions=5)
 TOPICS = Topics("test-", 4)
 
 
-def found_after(monkeypatch: pytest.MonkeyPatch, *answers: Genesis | Exception) -> LogWatch:
+UNSET = "topic test-state: cleanup.policy must be compact, got delete"
+
+Answer = Genesis | tuple[Genesis, list[str]] | Exception
+
+
+def found_after(monkeypatch: pytest.MonkeyPatch, *answers: Answer) -> LogWatch:
     """A watch that got these answers; it must not ask for more."""
     told = list(answers)
 
-    def identity(*_: object) -> Genesis:
+    def standing(*_: object) -> tuple[Genesis, list[str]]:
         if not told:
             raise KeyboardInterrupt  # which ends the thread's work here, in the test's own thread
         answer = told.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        return (answer, []) if isinstance(answer, Genesis) else answer
 
     monkeypatch.setattr(log_watch, "WATCH_SECONDS", 0.0)
-    monkeypatch.setattr(log_watch.topic_setup, "identity", identity)
+    monkeypatch.setattr(topic_setup, "standing", standing)
     watch = LogWatch(Deployment("", TOPICS, OURS, {}, 1))
     with suppress(KeyboardInterrupt):
         watch.run()
@@ -49,9 +54,10 @@ def found_after(monkeypatch: pytest.MonkeyPatch, *answers: Genesis | Exception) 
         (OURS, OURS),
         (UnreachableError("no"), TopicError("absent"), OSError("gone"), OURS),
         (OTHER, OURS, OTHER, OURS),  # of a broker that has just come back
+        ((OURS, [UNSET]), OURS, (OURS, [UNSET]), UnreachableError("no"), OURS),
     ],
 )
-def test_a_worker_goes_on(monkeypatch: pytest.MonkeyPatch, answers: tuple[Genesis | Exception, ...]) -> None:
+def test_a_worker_goes_on(monkeypatch: pytest.MonkeyPatch, answers: tuple[Answer, ...]) -> None:
     found_after(monkeypatch, *answers).check()
 
 
@@ -63,7 +69,15 @@ def test_another_log_that_is_told_twice_ends_the_worker(monkeypatch: pytest.Monk
 
 def test_partitions_that_were_added_end_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     watch = found_after(monkeypatch, GROWN, GROWN)
-    with pytest.raises(LedgerRefused, match=r"^test-reports has 5 partitions now, and kafka.partitions is 4"):
+    with pytest.raises(
+        LedgerRefused, match=r"^test-reports has 5 partitions now, and test-state was begun with 4"
+    ):
+        watch.check()
+
+
+def test_settings_that_are_told_twice_to_be_wrong_end_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = found_after(monkeypatch, OURS, (OURS, [UNSET]), OSError("gone"), (OURS, [UNSET]))
+    with pytest.raises(TopicError, match=f"^{UNSET}$"):
         watch.check()
 
 

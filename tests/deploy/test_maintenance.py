@@ -103,8 +103,13 @@ def test_a_worker_that_loses_its_ledgers_says_so_and_what_it_wrote_since_is_not_
 
 def test_a_log_that_was_made_again_is_not_counted_into_the_old_state(deployment: Deployment) -> None:
     delete(deployment, "reports")
-    deployment.create_topics()
-    assert "was deleted and made again" in refusal(deployment)
+    again = deployment.run("topics", "create")
+    assert (again.returncode, again.stdout) == (0, f"{deployment.prefix}reports\n")
+    assert "1 topic made\nnot ready: " in again.stderr
+    remedy = again.stderr.split("not ready: ")[1]
+    assert "was deleted and made again" in remedy
+    assert deployment.run("topics", "check").stderr == f"Error: {remedy}"
+    assert refusal(deployment).endswith(f"Error: {remedy}")
 
 
 def test_a_log_that_was_made_again_under_a_running_worker_ends_it(deployment: Deployment) -> None:

@@ -1,13 +1,18 @@
 """Topics on a real broker: made once with the settings that the design rests on, checked with remedies."""
 
+import re
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from aggregator import rows
 from aggregator.topics import Topics
-from deploy.topic_setup import TopicError, check, create, plan
+from deploy import genesis
+from deploy.topic_plan import plan
+from deploy.topic_setup import TopicError, check, create, require, require_reports, standing
 from tests.deploy.processes import wait_until
 
 pytestmark = pytest.mark.broker
@@ -95,5 +100,88 @@ def test_one_that_differs_from_the_others_is_not_the_measure(
 
 
 def test_what_the_broker_refuses_is_told(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
-    with pytest.raises(TopicError, match=r"^topic \S+ cannot be made: .*replication factor of 3"):
+    with pytest.raises(
+        TopicError, match=r"^topic \S+ cannot be made: kafka.replication_factor must be at most"
+    ) as caught:
         create(broker, topics, 3)
+    assert "the number of brokers, got 3 (" in str(caught.value)
+
+
+def test_partitions_that_were_added_have_one_remedy_whatever_the_file_says(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    create(broker, topics, 1)
+    admin.create_partitions({topics.reports: 3})
+    grown = Topics(topics.prefix, 3)
+    assert wait_until(lambda: len(admin.describe_topics([topics.reports])[0]["partitions"]) == 3, 30)
+    told = (
+        f"{topics.reports} has 3 partitions now, and {topics.state} was begun with 2: partitions were added, "
+        "and a pack must stay in the partition of its id. Set another kafka.topic_prefix for producers and "
+        "workers, and run deniable topics create; what was published under this one stays"
+    )
+    for file in (topics, grown):
+        assert check(broker, file) == [told]
+        assert create_refused(broker, file) == told
+        with pytest.raises(TopicError, match="^" + re.escape(told) + "$"):
+            require(broker, file)
+        with pytest.raises(TopicError, match=f"has 3 partitions, and {topics.state} has 2: .*topic_prefix"):
+            require_reports(broker, file)
+    admin.create_partitions({topic.name: 3 for topic in plan(topics) if topic.name != topics.reports})
+    assert wait_until(
+        lambda: all(len(t["partitions"]) == 3 for t in admin.describe_topics(names(topics))), 30
+    )
+    for file in (topics, grown):
+        assert check(broker, file) == [told]
+
+
+def test_a_log_that_was_made_again_is_a_finding(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
+    create(broker, topics, 1)
+    admin.delete_topics([topics.reports])
+    assert wait_until(lambda: topics.reports not in admin.list_topics(), 30)
+    assert create(broker, topics, 1) == [topics.reports]
+    (finding,) = check(broker, topics)
+    assert finding.startswith(f"{topics.reports} was deleted and made again since {topics.state} was begun")
+    with KafkaProducer(bootstrap_servers=broker) as kafka:  # as `replay --rebuild` does, where nobody counted
+        for partition in range(topics.partitions):
+            note = rows.encode_genesis(standing(broker, topics)[0])
+            kafka.send(topics.state, note, key=genesis.KEY, partition=partition)
+    assert check(broker, topics) == []
+
+
+def test_records_that_were_deleted_uncounted_are_a_finding(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    create(broker, topics, 1)
+    sources = [TopicPartition(topics.reports, partition) for partition in range(2)]
+    with KafkaProducer(bootstrap_servers=broker) as kafka:
+        for _ in range(5):
+            for source in sources:
+                kafka.send(source.topic, b"no pack", partition=source.partition)
+    admin.delete_records({sources[0]: 5, sources[1]: 3})
+    assert check(broker, topics) == []  # nobody has counted anything
+    with closing(KafkaConsumer(bootstrap_servers=broker, group_id=topics.group)) as consumer:
+        consumer.commit({source: OffsetAndMetadata(3, "", -1) for source in sources})
+    assert check(broker, topics) == [
+        "partition 0 of the reports topic now starts at offset 5, but 3 is the next to count: 2 offsets were "
+        "deleted uncounted; raise the topic's retention; to go on without them, run deniable replay "
+        "--accept-loss"
+    ]
+
+
+def test_what_a_worker_watches_is_the_log_and_the_settings(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    create(broker, topics, 1)
+    log, findings = standing(broker, topics)
+    assert (log.partitions, findings) == (2, [])
+    resource = ConfigResource(ConfigResourceType.TOPIC, topics.state, {"cleanup.policy": "delete"})
+    admin.alter_configs([resource])
+    admin.delete_topics([topics.estimates])
+    assert wait_until(lambda: topics.estimates not in admin.list_topics(), 30)
+    assert standing(broker, topics) == (
+        log,
+        [
+            f"topic {topics.state}: cleanup.policy must be compact, got delete: kafka-configs.sh "
+            f"--bootstrap-server {broker} --alter --topic {topics.state} --add-config cleanup.policy=compact"
+        ],
+    )

@@ -4,6 +4,7 @@ import io
 import os
 import sys
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -54,7 +55,8 @@ def test_programs_get_the_final_estimate_of_an_older_window_too() -> None:
     newer, older = record(["AA"], [1.0], window_start=120), record(["AA"], [1.0], final=True)
     assert every.take(estimate_record.encode(newer)) == newer
     assert every.take(estimate_record.encode(older)) == older
-    assert every.take(b"{}") is None
+    with pytest.raises(msgspec.DecodeError):
+        every.take(b"{}")
 
 
 def test_a_line_that_nobody_reads_ends_the_command_quietly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,22 @@
+"""Records that are none of ours are told by partition, at most once in a while, and all in the end."""
+
+from aiokafka import TopicPartition
+from structlog.testing import capture_logs
+
+from aggregator.foreign_records import ForeignRecords
+from aggregator.strays import QUIET_SECONDS
+
+
+def test_a_flood_is_one_line_a_minute_for_each_partition() -> None:
+    foreign = ForeignRecords()
+    with capture_logs() as lines:
+        for second in range(3 * round(QUIET_SECONDS)):
+            foreign.add(TopicPartition("t", 0), 2 * second)
+            foreign.add(TopicPartition("t", 0), 2 * second + 1)
+            if second == 30:
+                foreign.add(TopicPartition("t", 1), 7)
+            foreign.tell(second)
+        foreign.tell(3 * QUIET_SECONDS)
+        foreign.tell(9 * QUIET_SECONDS)
+    told = [(line["partition"], line["first_offset"], line["records"]) for line in lines]
+    assert told == [(0, 0, 2), (1, 7, 1), (0, 2, 120), (0, 122, 120), (0, 242, 118)]

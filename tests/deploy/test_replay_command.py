@@ -1,0 +1,24 @@
+"""What `replay` says where there is nothing to compare."""
+
+import pytest
+
+from aggregator.merge import MergedCounts
+from aggregator.replay import Comparison, ReplayError
+from deploy.replay_command import _compare
+
+
+@pytest.mark.parametrize(
+    ("whole_from", "said"),
+    [
+        (0, "no window of the log is still kept (retention_seconds) with all its records"),
+        (
+            1_767_225_600,
+            "records were deleted; windows that start at 2026-01-01T00:00:00+00:00 or later can be compared "
+            "again, and none of those is counted and still kept (retention_seconds)",
+        ),
+    ],
+)
+def test_why_nothing_is_compared_is_told(whole_from: int, said: str) -> None:
+    with pytest.raises(ReplayError) as caught:
+        _compare(Comparison(0, 5, 0, whole_from, 0, MergedCounts()))
+    assert str(caught.value) == f"nothing to compare: {said}"
