@@ -84,14 +84,13 @@ def check_raised(ledger: int, file: int, changed: Mapping[int, Terms]) -> None:
 
 
 def check_not_retired(
-    revision: int, file: int, terms: Mapping[int, Terms], collections: Mapping[int, Collection]
+    ledger: int, file: int, terms: Mapping[int, Terms], collections: Mapping[int, Collection]
 ) -> None:
     """Check that a newer file brings no retired collection back: its reports would be turned away.
 
     Parameters
     ----------
-    revision : of the file that the ledger was last opened with.
-    file : revision of this one. A worker with the former file may go on when a collection is retired.
+    ledger, file : as of `check_revision`. Workers with the former file go on when a collection is retired.
     terms, collections : as of `changed_terms`.
 
     Raises
@@ -99,7 +98,7 @@ def check_not_retired(
     TermsError.
     """
     over = sorted(terms[each].name for each in collections if each in terms and terms[each].until is not None)
-    if file > revision and over:
+    if file > ledger and over:
         raise TermsError(
             f"collection '{over[0]}' is retired and does not count again, and the collection file holds it: "
             f"take it out, or give it another name"

@@ -33,7 +33,7 @@ class Consumer(driver.Consumer):
         """Begin without any chain: nothing is fetched before an owner asks for it."""
         super().on_init()
         self._chains: dict[int, Chain] = {}
-        self._turns = Turns()
+        self._turns: Turns[TP] = Turns()
 
     def chain(self, partition: int) -> Chain | None:
         """What was fetched since the last rewind; None when another rewind is needed."""
@@ -102,13 +102,7 @@ class Consumer(driver.Consumer):
             await self.sleep(IDLE_SECONDS)
             return {}
         try:
-            turn: set[TP] = self._turns.whose(chains)
-            fetched: Mapping[TP, list[Any]] = {}
-            if len(turn) < len(chains):
-                fetched = await super()._getmany(turn, 0)
-            if not fetched:
-                fetched = await super()._getmany(set(chains), timeout)
-            self._turns.note(fetched)
+            fetched = await self._turns.hand_over(set(chains), super()._getmany, timeout)
         except BaseException:
             # The fetch may go on in its thread, and what it brings would be lost without a trace.
             for tp in chains:

@@ -1,59 +1,55 @@
 """Reading a partition of `counts`, where other programs may have written too."""
 
+import asyncio
 from collections.abc import Callable
 
-import structlog
-
 from aggregator import row_keys
+from aggregator.foreign_records import ForeignRecords
 from aggregator.row_reader import Record, RowReader
 from aggregator.rows import RowError
 
-log = structlog.get_logger()
 
-
-async def read_counts(reader: RowReader, sources: int, take: Callable[[bytes, bytes | None], None]) -> None:
-    """Read what there is, to an end of the log; warn of records that are none of ours.
-
-    Compaction may have moved a row behind the progress that was committed with it: so what is read is
-    complete only at an end. While a long log is read for the first time, it may even move one behind the end
-    that was asked for: so the first end is no such end yet.
+class CountsReader:
+    """Gives every record of ours to whoever takes it, and warns of the others.
 
     Parameters
     ----------
-    reader : of the partition; it goes on where it stopped.
+    reader : of the partition, started.
     sources : number of partitions that count.
-    take : called with key and value of each record of ours.
-
-    Raises
-    ------
-    RowError when one of ours cannot be read; KafkaError; TimeoutError.
+    take : called with key and value.
     """
-    foreign = [
-        record.offset async for record in reader.until_end() if not _taken(record, reader, sources, take)
-    ]
-    if foreign:
-        log.warning(
-            "records that are none of ours are passed over",
-            topic=reader.topic_partition.topic,
-            partition=reader.topic_partition.partition,
-            records=len(foreign),
-            first_offset=foreign[0],
-        )
 
+    def __init__(self, reader: RowReader, sources: int, take: Callable[[bytes, bytes | None], None]) -> None:
+        self.reader = reader
+        self.sources = sources
+        self.take = take
+        self._foreign = ForeignRecords()
 
-def _taken(
-    record: Record, reader: RowReader, sources: int, take: Callable[[bytes, bytes | None], None]
-) -> bool:
-    key = record.key or b""
-    if row_keys.is_foreign(key, sources):
-        return False
-    try:
-        take(key, record.value)
-        return True
-    except RowError as error:
-        source = reader.topic_partition
-        place = f"offset {record.offset} of partition {source.partition} of {source.topic}"
-        raise RowError(
-            f"{place}: {error}. If another program wrote it: stop all workers, delete that topic and run "
-            f"deniable topics create; what is counted is published again"
-        ) from error
+    async def read(self) -> None:
+        """Read on to an end of the log.
+
+        Compaction may have moved a row behind the progress that was committed with it: so what is read is
+        complete only at an end. While a long log is read for the first time, it may even move one behind the
+        end that was asked for: so the first end is no such end yet.
+
+        Raises
+        ------
+        RowError when a record of ours cannot be read; KafkaError; TimeoutError.
+        """
+        async for record in self.reader.until_end():
+            if row_keys.is_foreign(record.key or b"", self.sources):
+                self._foreign.add(self.reader.topic_partition, record.offset)
+            else:
+                self._take(record)
+        self._foreign.tell(asyncio.get_running_loop().time())
+
+    def _take(self, record: Record) -> None:
+        try:
+            self.take(record.key or b"", record.value)
+        except RowError as error:
+            source = self.reader.topic_partition
+            place = f"offset {record.offset} of partition {source.partition} of {source.topic}"
+            raise RowError(
+                f"{place}: {error}. If another program wrote it: stop all workers, delete that topic and run "
+                f"deniable topics create; what is counted is published again"
+            ) from error

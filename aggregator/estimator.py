@@ -17,7 +17,7 @@ from typing import NamedTuple
 import structlog
 
 from aggregator import estimate_record, row_keys, rows
-from aggregator.counts_reader import read_counts
+from aggregator.counts_reader import CountsReader
 from aggregator.estimate_record import EstimateRecord
 from aggregator.lost_windows import LostWindows
 from aggregator.merge import MergedCounts
@@ -49,6 +49,7 @@ class Estimator:
     collections : known collections by fingerprint.
     partitions : number of partitions that count.
     published : what former owners have published, from the ledger.
+    lost : which windows died without a final estimate, as far as it was told before.
     metrics : where to tell of it.
     """
 
@@ -57,25 +58,27 @@ class Estimator:
         collections: Mapping[int, Collection],
         partitions: int,
         published: Mapping[Window, rows.Published],
+        lost: LostWindows,
         metrics: WorkerMetrics,
     ) -> None:
         self.collections = collections
         self.partitions = partitions
         self.published = dict(published)
+        self.lost = lost
         self.metrics = metrics
         self.merged = MergedCounts()
         self.caught_up = False
         self._unsettled: set[Window] = set()
         self._made: dict[Window, _Made] = {}
         self._leaving: list[_Made] = []
-        self.lost = LostWindows(metrics)
 
     async def run(self, reader: RowReader) -> None:
         """Follow the counts and estimate what changed, until cancelled."""
+        counts = CountsReader(reader, self.partitions, self.take)
         async with reader:
-            await read_counts(reader, self.partitions, self.take)
+            await counts.read()
             while True:
-                await read_counts(reader, self.partitions, self.take)
+                await counts.read()
                 self.caught_up = True
                 await self._estimate_due()
                 await asyncio.sleep(ESTIMATE_SECONDS)

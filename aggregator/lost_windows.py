@@ -12,7 +12,7 @@ log = structlog.get_logger()
 
 
 class LostWindows:
-    """Counts each of them once, and tells of many in one line.
+    """Counts each of them once while a partition is owned, and tells of many in one line.
 
     Parameters
     ----------

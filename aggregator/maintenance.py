@@ -52,7 +52,8 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
     """Turn away, from here on, the packs of a collection that the collection file no longer holds.
 
     What was counted stays until its windows die. A collection whose parameters have changed is another one of
-    the same name: all that the file does not hold are retired. What is retired already stays so.
+    the same name: all that the file does not hold are retired. What is retired already stays so, and is told
+    again unless the file holds that name.
 
     Returns
     -------
@@ -68,14 +69,11 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
     for partition in range(deployment.topics.partitions):
         found = await ledger_rows(deployment, partition)
         named = {fingerprint: terms for fingerprint, terms in terms_in(found).items() if terms.name == name}
-        over = [terms.until for terms in named.values() if terms.until is not None]
-        if over:
-            before[partition] = max(over)
-        ending = {
-            fingerprint
-            for fingerprint, terms in named.items()
-            if terms.until is None and fingerprint not in deployment.collections
-        }
+        offsets = [terms.until for terms in named.values() if terms.until is not None]
+        if offsets:
+            before[partition] = max(offsets)
+        ending = [each for each, terms in named.items() if terms.until is None]
+        ending = [each for each in ending if each not in deployment.collections]
         if not ending:
             continue
         _check_raised(deployment, found)
@@ -84,14 +82,14 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
                 ledger.retire(fingerprint)
             ended[partition] = ledger.position
             await store.commit(moved(ledger, deployment.topics), ledger.position)
-    if not ended and name in {collection.name for collection in deployment.collections.values()}:
+    if not ended and any(collection.name == name for collection in deployment.collections.values()):
         raise MaintenanceError(
             f"the collection file holds '{name}', and no other of that name is counted; to end it, take it "
             f"out first, and raise revision"
         )
     if not ended and not before:
         raise MaintenanceError(f"no collection '{name}' is counted")
-    return before | ended
+    return dict(sorted((before | ended).items()))
 
 
 def _check_raised(deployment: Deployment, found: dict[row_keys.Key, bytes]) -> None:

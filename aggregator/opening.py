@@ -25,7 +25,7 @@ class LedgerRefused(RuntimeError):
 
 def decoded(deployment: Deployment, partition: int, stored: Mapping[bytes, bytes]) -> dict[Key, bytes]:
     """Rows of a partition of `state`, by key; RowError when a record there is none of ours."""
-    with _place_told(deployment, partition):
+    with place_told(deployment.topics, partition):
         return {row_keys.decode_key(key): value for key, value in stored.items()}
 
 
@@ -33,7 +33,7 @@ def published(
     deployment: Deployment, partition: int, found: Mapping[Key, bytes]
 ) -> dict[Window, rows.Published]:
     """What was published of each window, from the rows of a partition; RowError when one cannot be read."""
-    with _place_told(deployment, partition):
+    with place_told(deployment.topics, partition):
         return {
             key[:2]: rows.decode_published(value)
             for key, value in found.items()
@@ -58,14 +58,14 @@ def restored(
     LedgerRefused or RowError.
     """
     ledger = Ledger(partition, deployment.topics.partitions)
-    with _place_told(deployment, partition):
+    with place_told(deployment.topics, partition):
         check_genesis(deployment, partition, found, committed)
         ledger.restore(found.items())
     if committed is not None and ledger.position < committed:
         raise LedgerRefused(
             f"partition {partition} of {deployment.topics.state} tells of offsets below {ledger.position}, "
             f"and the group {deployment.topics.group} has counted up to {committed}: rows were lost; "
-            f"{_begin_again(deployment)}"
+            f"{_begin_again(deployment.topics)}"
         )
     return ledger
 
@@ -97,7 +97,7 @@ def check_genesis(
             f"{genesis.partitions} (kafka.partitions), or another kafka.topic_prefix"
         )
     if genesis.topic_id != deployment.log.topic_id:
-        raise log_was_made_again(deployment)
+        raise log_was_made_again(deployment.topics)
 
 
 def check_partition(deployment: Deployment, partition: int) -> None:
@@ -121,37 +121,36 @@ def partitions_were_added(topics: Topics, partitions: int, begun: int) -> Ledger
     )
 
 
-def log_was_made_again(deployment: Deployment) -> LedgerRefused:
+def log_was_made_again(topics: Topics) -> LedgerRefused:
     """What to say when `reports` is another topic of the same name."""
-    topics = deployment.topics
     return LedgerRefused(
         f"{topics.reports} was deleted and made again since {topics.state} was begun, which counts another "
         f"log. {_ANEW}"
     )
 
 
-def log_was_cut(deployment: Deployment, partition: int, position: int, end: int) -> LedgerRefused:
+def log_was_cut(topics: Topics, partition: int, position: int, end: int) -> LedgerRefused:
     """What to say when the log ends before what was counted already."""
     return LedgerRefused(
-        f"partition {partition} of {deployment.topics.reports} ends at offset {end}, and was counted up to "
+        f"partition {partition} of {topics.reports} ends at offset {end}, and was counted up to "
         f"{position} already: the topic was made again, or has lost records. {_ANEW}"
     )
 
 
 @contextmanager
-def _place_told(deployment: Deployment, partition: int) -> Iterator[None]:
+def place_told(topics: Topics, partition: int) -> Iterator[None]:
     """Say of a row that cannot be read where it lies, and what to do."""
     try:
         yield
     except rows.RowError as error:
         raise rows.RowError(
-            f"partition {partition} of {deployment.topics.state}: {error}. If another program wrote it: "
-            f"{_begin_again(deployment)}"
+            f"partition {partition} of {topics.state}: {error}. If another program wrote it: "
+            f"{_begin_again(topics)}"
         ) from error
 
 
-def _begin_again(deployment: Deployment) -> str:
+def _begin_again(topics: Topics) -> str:
     return (
-        f"to count again what {deployment.topics.reports} still holds, stop all workers, delete the topic "
-        f"{deployment.topics.state}, then run deniable topics create and deniable replay --rebuild"
+        f"to count again what {topics.reports} still holds, stop all workers, delete the topic "
+        f"{topics.state}, then run deniable topics create and deniable replay --rebuild"
     )

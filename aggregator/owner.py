@@ -18,6 +18,7 @@ from aggregator.estimator import Estimator
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import STORE_ERRORS, LedgerStore
 from aggregator.loss import RecordNotCounted, RecordsLost
+from aggregator.lost_windows import LostWindows
 from aggregator.metrics import WorkerMetrics
 from aggregator.opening import check_partition, decoded, log_was_cut, published, restored
 from aggregator.outcomes import Outcomes
@@ -54,6 +55,7 @@ class Owner:
         self.flow = flow
         self.metrics = metrics
         self.readiness = readiness.Readiness(partition, metrics)
+        self.lost_windows = LostWindows(metrics)
         self._ledger: Ledger | None = None
         self._outcomes = Outcomes()  # of what the ledger counted since its last transaction
         self._broker_ms = 0  # append time of the last row that this owner wrote, unix milliseconds
@@ -126,7 +128,8 @@ class Owner:
         ledger = await asyncio.to_thread(restored, deployment, partition, stored, committed)
         ledger.agree(deployment.collections, deployment.revision)
         known = published(deployment, partition, stored)
-        return ledger, Estimator(deployment.collections, deployment.topics.partitions, known, self.metrics)
+        partitions = deployment.topics.partitions
+        return ledger, Estimator(deployment.collections, partitions, known, self.lost_windows, self.metrics)
 
     async def _checkpoint(self, ledger: Ledger, estimator: Estimator, store: LedgerStore) -> None:
         started = time.monotonic()
@@ -161,7 +164,7 @@ class Owner:
         position = ledger.position  # what is appended and counted while `end` is on its way may lie beyond it
         end = await self.flow.end_offset(self.partition)
         if end < position:
-            raise log_was_cut(self.deployment, self.partition, position, end)
+            raise log_was_cut(self.deployment.topics, self.partition, position, end)
         chain = self.flow.chain(self.partition)
         if chain is not None:
             ledger.position = chain.pass_hole(ledger.position)

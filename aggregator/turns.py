@@ -4,29 +4,43 @@ aiokafka gives what it fetched first, whole; of small records a fetch holds so m
 longer than the others should stand still.
 """
 
-from collections.abc import Mapping, Sized
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sized
+from typing import Generic, TypeVar
 
 Source = TypeVar("Source")
+Batch = TypeVar("Batch", bound=Sized)
 
 HANDED_RECORDS = 2000  # at a time, all partitions together: well below a second of work
 
 
-class Turns:
-    """Who was served while there was more than could be handed over at once has to wait for the others."""
+class Turns(Generic[Source]):
+    """Who was served while there was more than could be handed over at once waits until the others were."""
 
     def __init__(self) -> None:
-        self._served: set[object] = set()
+        self._served: set[Source] = set()
 
-    def whose(self, sources: Mapping[Source, object]) -> set[Source]:
-        """Those of the sources whose turn it is; all of them when each was served."""
-        if self._served >= sources.keys():
+    async def hand_over(
+        self,
+        sources: set[Source],
+        fetch: Callable[[set[Source], float], Awaitable[Mapping[Source, Batch]]],
+        seconds: float,
+    ) -> Mapping[Source, Batch]:
+        """Fetch from those whose turn it is; if they have nothing, from all of them.
+
+        Parameters
+        ----------
+        sources : from which to fetch.
+        fetch : gives HANDED_RECORDS at most of the sources it is called with, within so many seconds.
+        seconds : to wait where nothing is there.
+        """
+        handed: Mapping[Source, Batch] = {}
+        if self._served and (waiting := sources - self._served):
+            handed = await fetch(waiting, 0)
+        if not handed:
             self._served.clear()
-        return {source for source in sources if source not in self._served}
-
-    def note(self, handed: Mapping[Source, Sized]) -> None:
-        """Take note of what was handed over."""
+            handed = await fetch(sources, seconds)
         if sum(map(len, handed.values())) < HANDED_RECORDS:
             self._served.clear()
         else:
             self._served |= handed.keys()
+        return handed

@@ -49,15 +49,7 @@ async def run_worker(
     ------
     WorkerError or the ledger's own error when going on would be wrong; PortInUseError.
     """
-    stop = asyncio.Event()
-
-    def begin_to_stop() -> None:
-        if not stop.is_set():
-            stop.set()
-            stopping()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, begin_to_stop)
+    stop, begin_to_stop = _on_signals(stopping)
     metrics = WorkerMetrics(deployment.collections)
     owners = Owners(deployment, metrics)
     board = Board()
@@ -75,6 +67,20 @@ async def run_worker(
             task.cancel()
         await _stop(app, owners)
         await web.stop()
+
+
+def _on_signals(stopping: Callable[[], None]) -> tuple[asyncio.Event, Callable[[], None]]:
+    """An event that the first signal sets, and what sets it without one."""
+    stop = asyncio.Event()
+
+    def begin() -> None:
+        if not stop.is_set():
+            stop.set()
+            stopping()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, begin)
+    return stop, begin
 
 
 async def _started(deployment: Deployment, owners: Owners, stop: asyncio.Event) -> ExactApp | None:

@@ -14,11 +14,11 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 #: What a user or an operator can mend: one line on stderr, exit status 1, never a traceback.
 EXPECTED = (
+    ("aggregator.agreement", "TermsError"),
     ("aggregator.maintenance", "MaintenanceError"),
     ("aggregator.opening", "LedgerRefused"),
     ("aggregator.replay", "ReplayError"),
     ("aggregator.rows", "RowError"),
-    ("aggregator.agreement", "TermsError"),
     ("aggregator.web", "PortInUseError"),
     ("aggregator.worker", "WorkerError"),
     ("aiokafka.errors", "KafkaError"),

@@ -1,6 +1,6 @@
 """Which log the ledgers count: noted in `state` when it is begun, before any worker counts.
 
-Rule: what would make workers refuse, or lose their ledgers, is told here in their words.
+Rule: what is told here, of what would make workers refuse or lose records, is told in their words.
 """
 
 import time
@@ -17,9 +17,8 @@ from kafka.errors import (
 )
 
 from aggregator import row_keys, rows
-from aggregator.deployment import Deployment
 from aggregator.loss import RecordsLost
-from aggregator.opening import log_was_made_again, partitions_were_added
+from aggregator.opening import log_was_made_again, partitions_were_added, place_told
 from aggregator.rows import Genesis
 from aggregator.topics import Topics
 
@@ -41,7 +40,9 @@ def log_of(admin: KafkaAdminClient, topics: Topics) -> Genesis:
 
 
 def begin(admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics, *, reports_made: bool) -> None:
-    """Note the log in every partition of `state` that has no such note; not if workers have counted it.
+    """Note the log in every partition of `state` that has no such note.
+
+    Not if workers have counted it, or if another partition notes another log: `findings` tells of both.
 
     Parameters
     ----------
@@ -51,7 +52,9 @@ def begin(admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics, *, re
     reports_made : whether `reports` was made just now, so that nobody can have counted it.
     """
     log = log_of(admin, topics)
-    noted = notes(bootstrap_servers, topics.state, topics.partitions, log)
+    noted = notes(bootstrap_servers, topics, topics.partitions, log)
+    if log_findings(topics, log, noted):
+        return
     missing = [partition for partition in range(topics.partitions) if partition not in noted]
     if not missing or (not reports_made and _committed(admin, topics)):
         return
@@ -68,7 +71,7 @@ def begin(admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics, *, re
 def findings(admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics) -> list[str]:
     """What is wrong with what the topics hold, which are all there and fit, with its remedy."""
     log = log_of(admin, topics)
-    found = notes(bootstrap_servers, topics.state, topics.partitions, log)
+    found = notes(bootstrap_servers, topics, topics.partitions, log)
     if told := log_findings(topics, log, found):
         return told
     if len(found) == topics.partitions:
@@ -85,13 +88,13 @@ def log_findings(topics: Topics, log: Genesis, noted: Mapping[int, Genesis]) -> 
     """Whether `reports` is another log now than the one that `state` notes, or has other partitions."""
     for note in noted.values():
         if note.topic_id != log.topic_id:
-            return [str(log_was_made_again(Deployment("", topics, log, {}, 0)))]
+            return [str(log_was_made_again(topics))]
         if note.partitions != log.partitions:
             return [str(partitions_were_added(topics, log.partitions, note.partitions))]
     return []
 
 
-def notes(bootstrap_servers: str, state: str, partitions: int, log: Genesis | None) -> dict[int, Genesis]:
+def notes(bootstrap_servers: str, topics: Topics, partitions: int, log: Genesis | None) -> dict[int, Genesis]:
     """By partition of `state`, which log it counts; partitions that do not say so are left out.
 
     The note is among the first records, and is written anew for another log only: so little is read if it is
@@ -102,7 +105,6 @@ def notes(bootstrap_servers: str, state: str, partitions: int, log: Genesis | No
     RowError when a note cannot be read; KafkaError.
     """
     found: dict[int, Genesis] = {}
-    sources = [TopicPartition(state, partition) for partition in range(partitions)]
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap_servers,
         isolation_level="read_committed",
@@ -110,23 +112,23 @@ def notes(bootstrap_servers: str, state: str, partitions: int, log: Genesis | No
         group_id=None,
     )
     try:
-        ends = consumer.end_offsets(sources)
-        unread = {source for source in sources if ends[source]}
+        ends = consumer.end_offsets([TopicPartition(topics.state, each) for each in range(partitions)])
+        unread = {source for source, end in ends.items() if end}
         consumer.assign(unread)
         for source in unread:
             consumer.seek_to_beginning(source)
         deadline = time.monotonic() + READ_SECONDS
         while unread:
             if time.monotonic() > deadline:
-                raise KafkaTimeoutError(f"of topic {state} nothing more came for {READ_SECONDS:g} s")
+                raise KafkaTimeoutError(f"of topic {topics.state} nothing more came for {READ_SECONDS:g} s")
             for source, records in consumer.poll(POLL_MILLISECONDS).items():
                 deadline = time.monotonic() + READ_SECONDS
-                for record in records:
-                    if record.key == KEY and record.value is not None:
-                        found[source.partition] = rows.decode_genesis(record.value)
+                values = [record.value for record in records if record.key == KEY and record.value]
+                if values:
+                    with place_told(topics, source.partition):
+                        found[source.partition] = rows.decode_genesis(values[-1])
             read = {each for each in unread if consumer.position(each) >= ends[each]}
-            if log is not None:
-                read |= {each for each in unread if _is_of(log, found.get(each.partition))}
+            read |= {each for each in unread if _is_of(log, found.get(each.partition))}
             consumer.pause(*read)
             unread -= read
     finally:
@@ -134,8 +136,8 @@ def notes(bootstrap_servers: str, state: str, partitions: int, log: Genesis | No
     return found
 
 
-def _is_of(log: Genesis, note: Genesis | None) -> bool:
-    return note is not None and note.topic_id == log.topic_id
+def _is_of(log: Genesis | None, note: Genesis | None) -> bool:
+    return log is not None and note is not None and note.topic_id == log.topic_id
 
 
 def _lost(admin: KafkaAdminClient, topics: Topics) -> list[str]:
@@ -143,6 +145,8 @@ def _lost(admin: KafkaAdminClient, topics: Topics) -> list[str]:
     sources = [TopicPartition(topics.reports, partition) for partition in range(topics.partitions)]
     # First: workers go on meanwhile, and so does retention.
     starts = admin.list_partition_offsets(dict.fromkeys(sources, OffsetSpec.EARLIEST))
+    if not any(start.offset for start in starts.values()):
+        return []
     positions = _committed(admin, topics)
     return [
         str(RecordsLost(partition, position, starts[TopicPartition(topics.reports, partition)].offset))

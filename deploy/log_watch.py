@@ -44,7 +44,7 @@ class LogWatch(threading.Thread):
             return
         log, findings = self._found
         if log.topic_id != self.deployment.log.topic_id:
-            raise log_was_made_again(self.deployment)
+            raise log_was_made_again(self.deployment.topics)
         if log.partitions != self.deployment.log.partitions:
             raise partitions_were_added(
                 self.deployment.topics, log.partitions, self.deployment.log.partitions

@@ -45,7 +45,7 @@ def number_findings(
     if not unfit:
         return []
     log = genesis.log_of(admin, topics) if topics.reports in numbers else None
-    notes = genesis.notes(bootstrap_servers, topics.state, numbers.get(topics.state, 0), log)
+    notes = genesis.notes(bootstrap_servers, topics, numbers.get(topics.state, 0), log)
     if log is not None and (told := genesis.log_findings(topics, log, notes)):
         return told
     kept = {topics.reports, topics.state} if notes else {topics.reports}
@@ -70,22 +70,22 @@ def _remedy(numbers: Mapping[str, int], *, is_kept: bool) -> str:
 def reports_findings(admin: KafkaAdminClient, topics: Topics) -> list[str]:
     """What a producer must know, which may be allowed to see `reports` alone.
 
-    Of the other topics the first one that is seen is the measure: `state`, if it may be seen.
+    Of what is sent to more partitions than all other topics have, workers do not count all.
     """
     numbers = numbers_of(admin, topics)
     reports, *others = plan(topics)
     number = numbers.get(reports.name)
-    measure = next((topic.name for topic in others if topic.name in numbers), None)
+    seen = {numbers[topic.name] for topic in others if topic.name in numbers}
     if number is None:
         return [_absent(reports.name)]
-    if measure is not None and numbers[measure] != number:
+    if seen and number not in seen:
         return [
-            f"topic {reports.name} has {number} partitions, and {measure} has {numbers[measure]}: "
-            f"workers do not count all of it. If partitions were added, set another kafka.topic_prefix for "
-            f"producers and workers, and run deniable topics create; deniable topics check says what it is"
+            f"topic {reports.name} has {number} partitions, and no other topic of this deployment has as "
+            f"many: workers do not count all of it; deniable topics check says why. If partitions were "
+            f"added, set another kafka.topic_prefix for producers and workers, and run deniable topics create"
         ]
     if number != reports.partitions:
-        which = "the kafka.partitions of the workers" if measure is None else f"{number} (kafka.partitions)"
+        which = f"{number} (kafka.partitions)" if seen else "the kafka.partitions of the workers"
         return [
             f"topic {reports.name} has {number} partitions, not {reports.partitions}, and their number never "
             f"changes: use {which}, or another kafka.topic_prefix"

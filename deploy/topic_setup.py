@@ -83,9 +83,9 @@ def require(bootstrap_servers: str, topics: Topics) -> Genesis:
 
 
 def standing(bootstrap_servers: str, topics: Topics) -> tuple[Genesis, list[str]]:
-    """Identity of the log, and unfit settings, as they are now.
+    """Identity of the log, and settings under which no worker should go on counting, as they are now.
 
-    Of a topic that is absent nothing is said: whoever writes to it notices.
+    Of a topic that is absent nothing is said, or made again with other partitions: whoever uses it notices.
 
     Raises
     ------
@@ -93,7 +93,12 @@ def standing(bootstrap_servers: str, topics: Topics) -> tuple[Genesis, list[str]
     """
     with _admin(bootstrap_servers) as admin:
         present = numbers_of(admin, topics)
-        there = [topic for topic in plan(topics) if topic.name in present]
+        counted = (topics.reports, topics.state, topics.counts)
+        there = [
+            topic
+            for topic in plan(topics)
+            if topic.name in counted and present.get(topic.name) == topic.partitions
+        ]
         return genesis.log_of(admin, topics), topic_findings.setting_findings(admin, there)
 
 

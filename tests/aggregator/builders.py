@@ -15,6 +15,7 @@ from aggregator.estimate_record import EstimateRecord
 from aggregator.estimator import Estimator
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import Outgoing
+from aggregator.lost_windows import LostWindows
 from aggregator.merge import WindowCounts
 from aggregator.metrics import WorkerMetrics
 from aggregator.row_keys import Window
@@ -129,7 +130,8 @@ def tallies_of(ledger: Ledger) -> dict[tuple[int, int, int], tuple[list[int], in
 
 def new_estimator(published: Mapping[Window, rows.Published] | None = None) -> Estimator:
     """An estimator that knows the terms of all partitions."""
-    made = Estimator(COLLECTIONS, PARTITIONS, published or {}, WorkerMetrics(COLLECTIONS))
+    metrics = WorkerMetrics(COLLECTIONS)
+    made = Estimator(COLLECTIONS, PARTITIONS, published or {}, LostWindows(metrics), metrics)
     for source in range(PARTITIONS):
         for key, value in terms_rows(source):
             made.take(key, value)

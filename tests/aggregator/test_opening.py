@@ -119,7 +119,7 @@ def test_a_partition_that_was_added_is_refused() -> None:
 
 
 def test_a_log_that_ends_before_what_was_counted_is_told() -> None:
-    assert str(log_was_cut(DEPLOYMENT, 1, 9, 4)) == (
+    assert str(log_was_cut(DEPLOYMENT.topics, 1, 9, 4)) == (
         "partition 1 of test-reports ends at offset 4, and was counted up to 9 already: the topic was made "
         f"again, or has lost records. {ANEW}"
     )

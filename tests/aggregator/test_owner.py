@@ -4,7 +4,7 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -311,8 +311,8 @@ def test_what_was_read_to_open_a_ledger_does_not_stay_in_memory(broker: Broker) 
     before = sys.getrefcount(row)
 
     async def run() -> None:
-        async with Running(broker):
-            assert sys.getrefcount(row) == before
+        async with Running(broker) as running:
+            await running.until(lambda: sys.getrefcount(row) == before)
 
     asyncio.run(run())
 
@@ -321,21 +321,23 @@ def test_a_slow_checkpoint_is_not_followed_by_a_pause_as_long(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(owner_module, "LONGEST_PAUSE_SECONDS", 0.05)
+    pauses, wait_for = [], asyncio.wait_for
+
+    async def told(event: Coroutine[Any, Any, bool], pause: float) -> bool:
+        pauses.append(pause)
+        return await wait_for(event, pause)
+
+    monkeypatch.setattr(asyncio, "wait_for", told)
+    broker.while_committing = lambda: time.sleep(0.1)
 
     async def run() -> None:
         async with Running(broker) as running:
-            broker.fetch(0, 1)
-            broker.answers.clear()
+            broker.fetch(0)
             running.offer(0)
-            await asyncio.sleep(1.0)
-            broker.answers.set()
-            await running.until(lambda: len(broker.transactions) > 1)
-            running.offer(1)
-            resumed = time.monotonic()
-            await running.until(lambda: position(broker) == 2)
-            assert time.monotonic() - resumed < 0.7
+            await running.stored()
 
     asyncio.run(run())
+    assert max(pauses) == 0.05
 
 
 def test_rows_are_encoded_in_a_thread(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,12 +117,14 @@ def test_a_producer_does_not_send_where_partitions_were_added() -> None:
     for file in (4, 6):
         for others in (all_with(4), {"counts": 4}):
             (finding,) = reports_findings(admin(**{**others, "reports": 6}), Topics("test-", file))
-            assert finding.startswith("topic test-reports has 6 partitions, and test-")
-            assert "has 4: workers do not count all of it. If partitions were added, set another" in finding
+            assert finding.startswith("topic test-reports has 6 partitions, and no other topic of this")
+            assert "many: workers do not count all of it; deniable topics check says why" in finding
             assert "use 6" not in finding
 
 
-@pytest.mark.parametrize("numbers", [all_with(4), {"reports": 4}, all_with(4, estimates=1)])
+@pytest.mark.parametrize(
+    "numbers", [all_with(4), {"reports": 4}, all_with(4, estimates=1), all_with(4, state=1)]
+)
 def test_a_producer_needs_to_see_no_other_topic(numbers: dict[str, int]) -> None:
     assert reports_findings(admin(**numbers), Topics("test-", 4)) == []
 

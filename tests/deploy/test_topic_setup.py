@@ -124,14 +124,28 @@ def test_partitions_that_were_added_have_one_remedy_whatever_the_file_says(
         assert create_refused(broker, file) == told
         with pytest.raises(TopicError, match="^" + re.escape(told) + "$"):
             require(broker, file)
-        with pytest.raises(TopicError, match=f"has 3 partitions, and {topics.state} has 2: .*topic_prefix"):
+        with pytest.raises(TopicError, match=r"has 3 partitions, and no other topic .*topic_prefix"):
             require_reports(broker, file)
     admin.create_partitions({topic.name: 3 for topic in plan(topics) if topic.name != topics.reports})
     assert wait_until(
         lambda: all(len(t["partitions"]) == 3 for t in admin.describe_topics(names(topics))), 30
     )
+    assert create(broker, grown, 1) == []
     for file in (topics, grown):
         assert check(broker, file) == [told]
+    log = genesis.log_of(admin, grown)
+    assert sorted(genesis.notes(broker, grown, 3, log)) == [0, 1]  # no note of three beside those of two
+
+
+def test_what_no_count_depends_on_ends_no_worker(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    create(broker, topics, 1)
+    for name in (topics.estimates, topics.reports):
+        wrong = {"message.timestamp.type": "CreateTime"}
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, configs=wrong)])
+    (finding,) = standing(broker, topics)[1]
+    assert finding.startswith(f"topic {topics.reports}: message.timestamp.type must be LogAppendTime")
 
 
 def test_a_log_that_was_made_again_is_a_finding(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
