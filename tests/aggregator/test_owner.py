@@ -24,7 +24,9 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
 
 def test_what_was_read_to_open_a_ledger_does_not_stay_in_memory(broker: Broker) -> None:
     """Ten million ids would take twice as much for as long as the partition is owned."""
-    row = broker.log.partition(TOPICS.state, 0)[0].value
+    row = rows.encode_published(rows.Published(1, final=False))
+    key = row_keys.encode_key(row_keys.PublishedKey(FRUIT.fingerprint, T0))
+    broker.log.append(TOPICS.state, 0, row, key)
     before = sys.getrefcount(row)
 
     async def run() -> None:
