@@ -126,7 +126,8 @@ class Owner:
         ledger = await asyncio.to_thread(restored, deployment, partition, stored, committed)
         ledger.agree(deployment.collections, deployment.revision)
         known = published(deployment, partition, stored)
-        return ledger, Estimator(deployment.collections, deployment.topics.partitions, known, self.metrics)
+        collections = deployment.home(partition)
+        return ledger, Estimator(collections, deployment.topics.partitions, known, self.metrics)
 
     async def _checkpoint(self, ledger: Ledger, estimator: Estimator, store: LedgerStore) -> None:
         started = time.monotonic()
