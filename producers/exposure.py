@@ -43,7 +43,7 @@ def rounded_up(number: int) -> int:
 
     It exceeds none below 65, others by 1 / STEPS at most: a long period has few numbers to account for.
     """
-    step = 1 << max(0, (number - 1).bit_length() - STEPS.bit_length())
+    step = 1 << max(0, number.bit_length() - STEPS.bit_length())
     return -(-number // step) * step
 
 
