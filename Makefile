@@ -3,7 +3,7 @@
 # Where setpriv is (Linux), the kernel ends what make has started when make itself is killed.
 GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 
-.PHONY: help install java check test chaos demo bench-estimators bench-aggregator lock
+.PHONY: help install java check test chaos demo metrics bench-estimators bench-aggregator lock
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -29,6 +29,9 @@ chaos: .venv/installed java ## workers under every fault, 5 seeds each: hours; g
 
 demo: .venv/installed java ## the flights of a year through a real Kafka, estimates live
 	@$(GUARD) .venv/bin/deniable demo $(ARGS)
+
+metrics: .venv/installed ## README's table of metrics anew
+	@.venv/bin/python -m deploy.metrics_table README.md
 
 bench-estimators: .venv/installed ## coverage of the intervals, and the comparison of the MLE* poster
 	@$(GUARD) .venv/bin/python -m bench.coverage

@@ -33,14 +33,16 @@ class Rejection(Exception):
     """A pack that does not count.
 
     `fingerprint` and `window_start` are 0 where the pack is not in time for a window of a known collection,
-    so that no sender can make the ledger grow by inventing them.
+    so that no sender can make the ledger grow by inventing them. `reports` are those of a pack whose
+    `fingerprint` is told.
     """
 
-    def __init__(self, reason: str, fingerprint: int = 0, window_start: int = 0) -> None:
+    def __init__(self, reason: str, fingerprint: int = 0, window_start: int = 0, reports: int = 0) -> None:
         super().__init__(reason)
         self.reason = reason
         self.fingerprint = fingerprint
         self.window_start = window_start
+        self.reports = reports
 
 
 class Acceptance:
@@ -91,30 +93,30 @@ class Acceptance:
         _check_time(pack, terms, append_ms, watermark_ms)
         ids = seen.get((pack.fingerprint, pack.window_start), NONE_SEEN)
         if pack.pack_id in ids:
-            raise _rejection("duplicate", pack)
+            raise _rejection("duplicate", pack, pack.window_start)
         if len(ids) >= terms.span(pack.window_start).window_packs:
-            raise _rejection("window_full", pack)
+            raise _rejection("window_full", pack, pack.window_start)
         if not is_countable(pack):
-            raise _rejection("bad_value", pack)
+            raise _rejection("bad_value", pack, pack.window_start)
         return pack
 
     def _check_header(self, pack: wire.Pack, terms: Terms) -> None:
         if pack.mechanism != terms.mechanism or pack.width != terms.width:
-            raise Rejection("malformed", pack.fingerprint)
+            raise _rejection("malformed", pack)
         if pack.window_start % terms.window_seconds:
-            raise Rejection("malformed", pack.fingerprint)
+            raise _rejection("malformed", pack)
         if wire.partition_of(pack.pack_id, self.partitions) != self.partition:
-            raise Rejection("misrouted", pack.fingerprint)
+            raise _rejection("misrouted", pack)
         if pack.cohort >= terms.cohorts:
-            raise Rejection("bad_cohort", pack.fingerprint)
+            raise _rejection("bad_cohort", pack)
 
 
 def _check_time(pack: wire.Pack, terms: Terms, append_ms: int, watermark_ms: int) -> None:
     if pack.window_start * 1000 > append_ms + EARLY_SECONDS * 1000:
-        raise Rejection("too_early", pack.fingerprint)
+        raise _rejection("too_early", pack)
     if watermark_ms > terms.closes_at(pack.window_start) * 1000:
-        raise Rejection("too_late", pack.fingerprint)
+        raise _rejection("too_late", pack)
 
 
-def _rejection(reason: str, pack: wire.Pack) -> Rejection:
-    return Rejection(reason, pack.fingerprint, pack.window_start)
+def _rejection(reason: str, pack: wire.Pack, window_start: int = 0) -> Rejection:
+    return Rejection(reason, pack.fingerprint, window_start, pack.reports)

@@ -25,3 +25,11 @@ class Deployment(NamedTuple):
     log: Genesis
     collections: Mapping[int, Collection]
     revision: int
+
+    def home(self, partition: int) -> dict[int, Collection]:
+        """Collections, by fingerprint, whose counts lie in this partition: its owner estimates them."""
+        return {
+            fingerprint: collection
+            for fingerprint, collection in self.collections.items()
+            if self.topics.counts_partition(fingerprint) == partition
+        }

@@ -9,6 +9,7 @@ Rule 4: a window that a partition has begun to delete is estimated no more: what
 """
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -24,6 +25,7 @@ from aggregator.merge import MergedCounts
 from aggregator.metrics import WorkerMetrics
 from aggregator.row_keys import Window
 from aggregator.row_reader import RowReader
+from aggregator.window_states import window_states
 from estimators.collection import Collection
 
 ESTIMATE_SECONDS = 2.0
@@ -46,7 +48,7 @@ class Estimator:
 
     Parameters
     ----------
-    collections : known collections by fingerprint.
+    collections : those that it estimates, by fingerprint.
     partitions : number of partitions that count.
     published : what former owners have published, from the ledger.
     lost : which windows died without a final estimate, as far as it was told before.
@@ -80,6 +82,7 @@ class Estimator:
             while True:
                 await counts.read()
                 self.caught_up = True
+                self.show_windows(time.time())
                 await self._estimate_due()
                 await asyncio.sleep(ESTIMATE_SECONDS)
 
@@ -138,6 +141,12 @@ class Estimator:
             self.metrics.finals_revised.labels(record.collection).inc(is_revision)
         self.lost.committed()
         self._leaving = []
+
+    def show_windows(self, now: float) -> None:
+        """Tell how many windows are in which state, at this moment in unix seconds."""
+        self.metrics.show_windows(
+            window_states(self.merged, self.collections, self.partitions, self._has_left_final, now)
+        )
 
     def forgotten(self) -> Iterable[Window]:
         """Published windows whose counts are gone everywhere: their rows may go too. They are dropped."""

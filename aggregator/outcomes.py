@@ -11,7 +11,7 @@ from producers.wire import Pack
 
 
 class Outcomes:
-    """Packs counted; their reports, by fingerprint; packs turned away, by reason.
+    """Packs counted, and turned away, by reason; reports of both, by fingerprint where it is known.
 
     `stray` are those turned away that lie in no open window of a known collection: no estimate tells of them.
     """
@@ -20,6 +20,7 @@ class Outcomes:
         self.packs = 0
         self.reports: Counter[int] = Counter()
         self.rejected: Counter[str] = Counter()
+        self.rejected_reports: Counter[int] = Counter()
         self.stray: Counter[str] = Counter()
 
     def add(self, outcome: Pack | Rejection) -> None:
@@ -29,5 +30,7 @@ class Outcomes:
             self.reports[outcome.fingerprint] += outcome.reports
             return
         self.rejected[outcome.reason] += 1
+        if outcome.fingerprint:
+            self.rejected_reports[outcome.fingerprint] += outcome.reports
         if not outcome.window_start:
             self.stray[outcome.reason] += 1

@@ -128,8 +128,8 @@ class Owner:
         ledger = await asyncio.to_thread(restored, deployment, partition, stored, committed)
         ledger.agree(deployment.collections, deployment.revision)
         known = published(deployment, partition, stored)
-        partitions = deployment.topics.partitions
-        return ledger, Estimator(deployment.collections, partitions, known, self.lost_windows, self.metrics)
+        collections, partitions = deployment.home(partition), deployment.topics.partitions
+        return ledger, Estimator(collections, partitions, known, self.lost_windows, self.metrics)
 
     async def _checkpoint(self, ledger: Ledger, estimator: Estimator, store: LedgerStore) -> None:
         started = time.monotonic()

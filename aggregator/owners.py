@@ -59,7 +59,8 @@ class Owners:
             await asyncio.wait(running, timeout=CANCEL_SECONDS)
         for partition in partitions:
             self.metrics.forget_partition(partition)
-            self._forget_estimates(partition)
+            for collection in self.deployment.home(partition).values():
+                self.metrics.forget_estimate(collection.name)
 
     async def finish(self) -> None:
         """Write last checkpoints, for a stop in good order."""
@@ -85,8 +86,3 @@ class Owners:
             error = error.exceptions[0]
         if error is not None and not self.failed.done():
             self.failed.set_exception(error)
-
-    def _forget_estimates(self, partition: int) -> None:
-        for fingerprint, collection in self.deployment.collections.items():
-            if self.deployment.topics.counts_partition(fingerprint) == partition:
-                self.metrics.forget_estimate(collection.name)

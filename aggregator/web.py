@@ -1,5 +1,6 @@
 """The worker's web server: the live page, estimates and status as JSON, metrics, health."""
 
+import asyncio
 import errno
 import time
 from collections.abc import Callable, Mapping
@@ -105,7 +106,8 @@ class WebServer:
         return _json(record)
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        body = generate_latest(self.metrics.registry)
+        # In a thread: of thousands of series it takes longer than heartbeats should wait.
+        body = await asyncio.to_thread(generate_latest, self.metrics.registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _status(self, _: web.Request) -> web.Response:

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import structlog
 from aiokafka.errors import KafkaError
+from prometheus_client import disable_created_metrics
 
 from aggregator.board import Board
 from aggregator.deployment import Deployment
@@ -30,6 +31,7 @@ class WorkerError(RuntimeError):
 
 async def run_worker(
     deployment: Deployment,
+    metrics: WorkerMetrics,
     web_port: int,
     listening: Callable[[int], None],
     check: Callable[[], None] = lambda: None,
@@ -40,6 +42,7 @@ async def run_worker(
     Parameters
     ----------
     deployment : what to work on.
+    metrics : of this worker.
     web_port : port of the page and of /metrics on loopback; 0 for a free one.
     listening : called with the port once the web server listens.
     check : called twice a second; raises when going on would be wrong for a reason that is not seen here.
@@ -50,7 +53,8 @@ async def run_worker(
     WorkerError or the ledger's own error when going on would be wrong; PortInUseError.
     """
     stop, begin_to_stop = _on_signals(stopping)
-    metrics = WorkerMetrics(deployment.collections)
+    without_created: Callable[[], None] = disable_created_metrics
+    without_created()  # else each counter has a second series, whose name is in no catalogue
     owners = Owners(deployment, metrics)
     board = Board()
     web = WebServer(deployment.collections, board, metrics, owners.not_ready)

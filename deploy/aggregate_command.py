@@ -9,11 +9,13 @@ from pathlib import Path
 
 import click
 
+from aggregator.metrics import WorkerMetrics
 from aggregator.worker import run_worker
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
 from deploy.deployment import deployment_of
 from deploy.log_watch import LogWatch
+from deploy.privacy_watch import PrivacyWatch
 from deploy.signals import handle, leave_at_once
 
 DEFAULT_WEB_PORT = 8321
@@ -42,7 +44,9 @@ def aggregate(web_port: int, config: Path, bootstrap_servers: str | None) -> Non
     threading.excepthook = _tell_failure
     watch = LogWatch(deployment)
     watch.start()
-    asyncio.run(run_worker(deployment, web_port, _announce, watch.check, _end_in_time))
+    metrics = WorkerMetrics(deployment.collections)
+    PrivacyWatch(loaded.allowances, metrics.privacy).start()
+    asyncio.run(run_worker(deployment, metrics, web_port, _announce, watch.check, _end_in_time))
 
 
 def _announce(port: int) -> None:

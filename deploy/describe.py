@@ -3,15 +3,11 @@
 import math
 from decimal import ROUND_CEILING, Context
 
-import numpy as np
-
 from estimators.collection import Collection
 from estimators.longitudinal import LongitudinalKRR
 from estimators.rappor import Rappor
 from estimators.rappor_hot import HotRappor
 from producers.budget import UNLIMITED, Allowance, Budget
-
-UNSPENT = np.zeros(1, np.int64)
 
 
 def describe(allowance: Allowance) -> str:
@@ -49,7 +45,7 @@ def _limits(allowance: Allowance) -> list[str]:
     budget = allowance.budget
     if budget is None:
         return [f"a client may send {of_windows}, without end: no budget is enforced"]
-    (limit,) = allowance.limits(UNSPENT).tolist()
+    limit = allowance.unspent_limit
     of_periods = "any number" if limit == UNLIMITED else _reports(limit)
     said = [f"a client may send {of_windows}, {of_periods} per period of {_budget(budget)}"]
     if limit == 0:

@@ -137,6 +137,11 @@ class Allowance:
             limits[level] = self._limit(level)
         return limits[levels]
 
+    @cached_property
+    def unspent_limit(self) -> int:
+        """Reports that one period allows to a client that has spent nothing; UNLIMITED for any number."""
+        return self._limit(0)
+
     def _limit(self, level: int) -> int:
         if self.budget is None:
             return UNLIMITED

@@ -1,16 +1,13 @@
-"""What a producer tells Prometheus: its counters, read when they are asked for.
-
-No label holds a client, and no number depends on a true value.
-"""
+"""What a producer tells Prometheus: its counters, read when they are asked for."""
 
 from collections.abc import Callable, Iterable, Iterator
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from producers import catalogue
 from producers.counters import Counters
-
-REPORTS = "Reports by what became of them; acknowledged ones were stored, expired ones acknowledged."
+from producers.metric import CounterMetric, GaugeMetric
 
 
 class ProducerMetrics(Collector):
@@ -34,26 +31,24 @@ class ProducerMetrics(Collector):
         """All metrics."""
         counters = self._counters()
         yield self._reports(counters)
-        refused = CounterMetricFamily(
-            "deniable_producer_refused", "Reports refused.", labels=["collection", "reason"]
-        )
+        refused = catalogue.REFUSED.family()
         for (name, reason), count in counters.refused.items():
             refused.add_metric([name, reason], count)
         yield refused
-        yield CounterMetricFamily("deniable_producer_packs", "Packs acknowledged.", counters.packs)
-        yield CounterMetricFamily("deniable_producer_sent_bytes", "Bytes acknowledged.", counters.bytes)
         backlog = counters.backlog
-        for name, meaning, value in (
-            ("packs", "Packs that wait for acknowledgement.", backlog.packs),
-            ("bytes", "Bytes of the outbox.", backlog.bytes),
-            ("age_seconds", "Age of the oldest pack in the outbox.", backlog.seconds),
-            ("unsendable_packs", "Packs that are damaged, or of a later version.", counters.unsendable),
-        ):
-            yield GaugeMetricFamily(f"deniable_producer_outbox_{name}", meaning, value)
-        yield self._budget_used(counters)
+        yield _single(catalogue.PACKS, counters.packs)
+        yield _single(catalogue.SENT_BYTES, counters.bytes)
+        yield _single(catalogue.OUTBOX_PACKS, backlog.packs)
+        yield _single(catalogue.OUTBOX_BYTES, backlog.bytes)
+        yield _single(catalogue.OUTBOX_AGE, backlog.seconds)
+        yield _single(catalogue.OUTBOX_UNSENDABLE, counters.unsendable)
+        used = catalogue.BUDGET_USED.family()
+        for name, ratio in backlog.budget_used.items():
+            used.add_metric([name], ratio)
+        yield used
 
     def _reports(self, counters: Counters) -> Metric:
-        family = CounterMetricFamily("deniable_producer_reports", REPORTS, labels=["collection", "result"])
+        family = catalogue.REPORTS.family()
         by_result = {
             "stored": counters.stored,
             "acknowledged": counters.acknowledged,
@@ -67,12 +62,8 @@ class ProducerMetrics(Collector):
             family.add_metric([name, "refused"], refused)
         return family
 
-    def _budget_used(self, counters: Counters) -> Metric:
-        family = GaugeMetricFamily(
-            "deniable_producer_budget_used_ratio",
-            "Largest share of its budget that a client has spent in this period.",
-            labels=["collection"],
-        )
-        for name, ratio in counters.backlog.budget_used.items():
-            family.add_metric([name], ratio)
-        return family
+
+def _single(metric: CounterMetric | GaugeMetric, value: float) -> Metric:
+    family = metric.family()
+    family.add_metric([], value)
+    return family

@@ -27,10 +27,11 @@ def accept(
 def reject(
     record: bytes, append_ms: int = NOW_MS, watermark_ms: int | None = None, seen: Seen | None = None
 ) -> tuple[str, int, int]:
-    """Reason, fingerprint and window of the rejection."""
+    """Reason, fingerprint and window of the rejection, which knows the reports of a known fingerprint."""
     with pytest.raises(Rejection) as caught:
         accept(record, append_ms, watermark_ms, seen)
     assert str(caught.value) == caught.value.reason
+    assert caught.value.reports == (wire.decode(record).reports if caught.value.fingerprint else 0)
     return caught.value.reason, caught.value.fingerprint, caught.value.window_start
 
 

@@ -1,19 +1,14 @@
-"""What Prometheus sees: names, and labels that come from the collection file or from a fixed list."""
+"""What Prometheus sees of a worker: labels that come from the collection file or from a fixed list."""
 
 from dataclasses import replace
 
-import msgspec
-import pytest
-from builders import CHANNEL, COLLECTIONS, FRUIT, PLACE, T0, counts_of, estimate_of, pack_of
+from builders import CHANNEL, COLLECTIONS, FRUIT, PLACE, T0, estimate_of, pack_of
 from prometheus_client.samples import Sample
 
-from aggregator import estimate_record
 from aggregator.acceptance import REASONS, Rejection
-from aggregator.estimate_record import EstimateRecord
-from aggregator.merge import WindowCounts
-from aggregator.metrics import VALUES_SHOWN, WorkerMetrics
+from aggregator.metrics import WorkerMetrics
 from aggregator.outcomes import Outcomes
-from estimators.krr import KRR
+from aggregator.window_states import STATES
 
 
 def samples(metrics: WorkerMetrics) -> list[Sample]:
@@ -28,19 +23,17 @@ def used() -> WorkerMetrics:
         outcomes.add(pack_of(collection, reports=[0, 1, 2]))
         metrics.show_estimate(estimate_of(collection))
     for reason in REASONS:
-        outcomes.add(Rejection(reason, 123456, T0))
-    outcomes.add(Rejection("too_late", 123456))
+        outcomes.add(Rejection(reason, FRUIT.fingerprint, T0, reports=5))
+    outcomes.add(Rejection("too_late", FRUIT.fingerprint, reports=2))
+    outcomes.add(Rejection("malformed"))
     metrics.count(outcomes)
     metrics.show_progress(2, 10, T0 * 1000 + 500)
     metrics.lag.labels("2").set(3)
     metrics.stalled.labels("2").set(0)
     metrics.resyncs.inc()
+    metrics.show_windows({"fruit": dict.fromkeys(STATES, 1)})
     metrics.checkpoint_seconds.observe(0.1)
     return metrics
-
-
-def test_all_names_begin_alike() -> None:
-    assert {sample.name.split("_")[0] for sample in samples(used())} == {"deniable"}
 
 
 def test_no_label_holds_what_came_from_the_wire() -> None:
@@ -49,6 +42,7 @@ def test_no_label_holds_what_came_from_the_wire() -> None:
         "value": {*FRUIT.labels(), *PLACE.labels()},
         "reason": set(REASONS),
         "result": {"counted", "rejected"},
+        "state": set(STATES),
         "partition": {"2"},
     }
     for sample in samples(used()):
@@ -59,20 +53,25 @@ def test_no_label_holds_what_came_from_the_wire() -> None:
 def test_packs_and_reports_are_counted() -> None:
     value = used().registry.get_sample_value
     assert value("deniable_packs_total", {"result": "counted"}) == 2
-    assert value("deniable_packs_total", {"result": "rejected"}) == len(REASONS) + 1
+    assert value("deniable_packs_total", {"result": "rejected"}) == len(REASONS) + 2
     assert value("deniable_packs_rejected_total", {"reason": "too_late"}) == 2
     assert value("deniable_packs_rejected_total", {"reason": "duplicate"}) == 1
-    assert value("deniable_reports_total", {"collection": "fruit"}) == 3
+    assert value("deniable_reports_total", {"collection": "fruit", "result": "counted"}) == 3
+    rejected = value("deniable_reports_total", {"collection": "fruit", "result": "rejected"})
+    assert rejected == 5 * len(REASONS) + 2
+    assert value("deniable_reports_total", {"collection": "place", "result": "rejected"}) == 0
 
 
 def test_packs_that_lie_in_no_window_are_kept_apart() -> None:
-    assert used().strays.packs == {"too_late": 1}
+    assert used().strays.packs == {"too_late": 1, "malformed": 1}
 
 
-def test_lost_windows_are_told_as_none_from_the_start() -> None:
+def test_what_has_not_happened_yet_is_told_as_0() -> None:
     """So that Prometheus sees the first one as an increase."""
-    value = WorkerMetrics(COLLECTIONS).registry.get_sample_value
-    assert value("deniable_windows_lost_total", {"collection": "fruit"}) == 0
+    before, after = samples(WorkerMetrics(COLLECTIONS)), samples(used())
+    counters = {(s.name, *s.labels.items()) for s in after if s.name.endswith("_total")}
+    assert counters == {(s.name, *s.labels.items()) for s in before if s.name.endswith("_total")}
+    assert {s.value for s in before if s.name.endswith("_total")} == {0}
 
 
 def test_privacy_is_told_from_the_start() -> None:
@@ -97,58 +96,11 @@ def test_progress_is_told_in_seconds_and_forgotten() -> None:
     metrics.forget_partition(2)
 
 
-def values_told(metrics: WorkerMetrics, collection: str) -> dict[str, float]:
-    """Frequencies by value."""
-    return {
-        sample.labels["value"]: sample.value
-        for sample in samples(metrics)
-        if sample.name == "deniable_estimate_frequency_ratio" and sample.labels["collection"] == collection
-    }
-
-
-def test_an_estimate_takes_the_place_of_the_one_before() -> None:
-    metrics, record = WorkerMetrics(COLLECTIONS), estimate_of()
-    metrics.show_estimate(changed(record, values=["old", "older", "oldest"]))
-    metrics.show_estimate(record)
-    assert values_told(metrics, "fruit") == dict(zip(FRUIT.values, record.frequency, strict=True))
-    value = metrics.registry.get_sample_value
-    error = value("deniable_estimate_std_error_ratio", {"collection": "fruit", "value": "fig"})
-    assert error == record.std_error[1]
-    assert value("deniable_estimate_reports", {"collection": "fruit"}) == 40
-    assert value("deniable_estimate_window_start_timestamp_seconds", {"collection": "fruit"}) == T0
-
-
-def test_an_estimate_is_forgotten_alone() -> None:
-    metrics = WorkerMetrics(COLLECTIONS)
-    for collection in (FRUIT, PLACE):
-        metrics.show_estimate(estimate_of(collection))
+def test_windows_are_forgotten_with_their_collection() -> None:
+    metrics, states = WorkerMetrics(COLLECTIONS), {"open": 2, "late": 1}
+    metrics.show_windows({"fruit": states, "place": states})
     metrics.forget_estimate("fruit")
-    estimates = [s for s in samples(metrics) if s.name.startswith("deniable_estimate_")]
-    assert {sample.labels.get("collection") for sample in estimates} == {"place", None}
-
-
-def changed(record: EstimateRecord, **fields: object) -> EstimateRecord:
-    return msgspec.structs.replace(record, **fields)
-
-
-def test_of_a_large_domain_the_most_frequent_values_are_shown() -> None:
-    wide = replace(FRUIT, mechanism=KRR.from_epsilon(100, 2.0), values=(), other=False)
-    metrics = WorkerMetrics({wide.fingerprint: wide})
-    reports = [value for value in range(100) for _ in range(value)]
-    counts = counts_of(wide, reports)
-    window = WindowCounts(counts[None], counts.sum(keepdims=True), packs=1, rejected=0)
-    result = estimate_record.estimate(wide, window)
-    metrics.show_estimate(estimate_record.record_of(wide, T0, window, result, final=True))
-    shown = {
-        int(s.labels["value"]) for s in samples(metrics) if s.name == "deniable_estimate_frequency_ratio"
+    told = {
+        (s.labels["collection"], s.labels["state"]): s.value for s in samples(metrics) if "state" in s.labels
     }
-    assert shown == set(range(100 - VALUES_SHOWN, 100))
-
-
-def test_an_error_that_is_not_known_is_infinite() -> None:
-    metrics = WorkerMetrics(COLLECTIONS)
-    metrics.show_estimate(changed(estimate_of(), std_error=[None] * 3))
-    found = metrics.registry.get_sample_value(
-        "deniable_estimate_std_error_ratio", {"collection": "fruit", "value": "fig"}
-    )
-    assert found == pytest.approx(float("inf"))
+    assert told == {("place", "open"): 2, ("place", "late"): 1}

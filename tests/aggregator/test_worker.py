@@ -149,6 +149,7 @@ def test_a_stop_begins_while_the_engine_still_starts(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(worker, "_started", start)
         monkeypatch.setattr(worker, "_follow", follow)
         async with asyncio.timeout(5):
-            await worker.run_worker(DEPLOYMENT, 0, lambda _: None, stopping=heard.set)
+            metrics = WorkerMetrics(COLLECTIONS)
+            await worker.run_worker(DEPLOYMENT, metrics, 0, lambda _: None, stopping=heard.set)
 
     asyncio.run(run())

@@ -1,0 +1,38 @@
+"""The metrics of all rooms as README's table: `python -m deploy.metrics_table README.md` writes it there."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from aggregator import catalogue as of_workers
+from producers import catalogue as of_producers
+from producers.metric import Metric, declared_in
+
+METRICS = (*declared_in(of_workers), *declared_in(of_producers))
+
+BEGIN, END = "<!-- metrics: written by `make metrics` -->", "<!-- end of metrics -->"
+HEADING = "| metric | kind | meaning | remedy |\n|---|---|---|---|\n"
+
+
+def table(metrics: Iterable[Metric] = METRICS) -> str:
+    """The table in Markdown, a row for each metric."""
+    return HEADING + "".join(map(_row, metrics))
+
+
+def with_table(text: str) -> str:
+    """A text with the table between its markers; ValueError if it does not hold them."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"the text must hold '{BEGIN}' and then '{END}'")
+    return f"{before}{begin}\n{table()}{end}{after}"
+
+
+def _row(metric: Metric) -> str:
+    labels = f"{{{','.join(metric.labels)}}}" if metric.labels else ""
+    return f"| `{metric.exposed}{labels}` | {metric.kind} | {metric.meaning} | {metric.remedy} |\n"
+
+
+if __name__ == "__main__":
+    readme = Path(sys.argv[1])
+    readme.write_text(with_table(readme.read_text(encoding="utf-8")), encoding="utf-8")

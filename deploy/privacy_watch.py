@@ -1,0 +1,53 @@
+"""What collections cost in privacy, worked out beside a worker and told to its metrics.
+
+Exact composition may take seconds, so neither the start of the worker nor its event loop waits for it.
+"""
+
+import threading
+import time
+from collections.abc import Iterable
+
+from aggregator.privacy_metrics import PrivacyMetrics
+from estimators.account import loss_of_reports
+from estimators.accounting.renyi import zcdp_rho
+from producers.budget import Allowance
+from producers.exposure import exposure
+
+WATCH_SECONDS = 15.0
+
+
+class PrivacyWatch(threading.Thread):
+    """Works it out in a thread that never holds up the end of the process.
+
+    Parameters
+    ----------
+    allowances : of the collection file.
+    metrics : where to tell of it.
+    """
+
+    def __init__(self, allowances: Iterable[Allowance], metrics: PrivacyMetrics) -> None:
+        super().__init__(name="privacy", daemon=True)
+        self._allowances = tuple(allowances)
+        self._metrics = metrics
+
+    def run(self) -> None:
+        """Tell what one report costs, then, again and again, what a client may have spent by now."""
+        self.tell_costs()
+        while True:
+            self.tell_used(time.time())
+            time.sleep(WATCH_SECONDS)
+
+    def tell_costs(self) -> None:
+        """Tell rho and budget of every collection."""
+        for allowance in self._allowances:
+            name, mechanism = allowance.collection.name, allowance.collection.mechanism
+            self._metrics.show_rho(name, zcdp_rho(loss_of_reports(mechanism, 1, memoized=False)))
+            if allowance.budget is not None:
+                self._metrics.show_budget(name, allowance.budget.epsilon)
+
+    def tell_used(self, now: float) -> None:
+        """Tell what one client may have spent at this moment, unix seconds, where there is a budget."""
+        for allowance in self._allowances:
+            if allowance.budget is not None:
+                used = exposure(allowance, allowance.budget, now)
+                self._metrics.show_used(allowance.collection.name, *used)
