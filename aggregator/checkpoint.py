@@ -1,4 +1,4 @@
-"""What leaves in one transaction of a ledger: state rows, counts, rejections, estimates. Pure.
+"""What leaves in one transaction of a ledger: state rows, counts, rejections, estimates, final windows. Pure.
 
 Rule: everything that leaves because of records leaves in the transaction that moves the position past them.
 """
@@ -12,6 +12,7 @@ from aggregator import estimate_record, row_keys, rows
 from aggregator.changes import Changes
 from aggregator.estimate_record import EstimateRecord
 from aggregator.estimator import Estimator
+from aggregator.final_window import FinalWindow, encode_pages
 from aggregator.ledger import Ledger, Refusal
 from aggregator.ledger_store import Outgoing
 from aggregator.row_keys import Window
@@ -29,6 +30,7 @@ class Checkpoint(NamedTuple):
     published : changes of `counts`; None when they wait for a later transaction.
     refusals : what was rejected.
     estimates : new ones, by window.
+    finals : counts of windows that are final now.
     forgotten : windows whose notes go.
     """
 
@@ -38,6 +40,7 @@ class Checkpoint(NamedTuple):
     published: Changes | None
     refusals: Sequence[Refusal]
     estimates: Sequence[tuple[Window, EstimateRecord]]
+    finals: Sequence[FinalWindow]
     forgotten: Sequence[Window]
 
 
@@ -62,6 +65,7 @@ def take(
         published=None if closed_until_ms is None else ledger.drain_unpublished(),
         refusals=ledger.drain_refusals(),
         estimates=estimator.drain() if estimator else [],
+        finals=estimator.leaving_counts() if estimator else [],
         forgotten=list(estimator.forgotten()) if estimator else [],
     )
 
@@ -75,6 +79,7 @@ def compose(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
     """
     progress = rows.encode_progress(checkpoint.progress)
     records = _state(checkpoint, topics) + _rejections(checkpoint, topics) + _estimates(checkpoint, topics)
+    records += _finals(checkpoint, topics)
     if checkpoint.published is not None:
         records += _counts(checkpoint, checkpoint.published, topics, progress)
     return [*records, _progress_row(checkpoint, topics, progress)] if records else []
@@ -148,4 +153,19 @@ def _estimates(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
     for window in checkpoint.forgotten:
         key = row_keys.encode_key(row_keys.PublishedKey(*window))
         records.append(Outgoing(topics.state, partition, key, None))
+    return records
+
+
+def _finals(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
+    """Counts of final windows, and the note of those that leave without an estimate."""
+    estimated = {window for window, _ in checkpoint.estimates}
+    records = []
+    for final in checkpoint.finals:
+        home = topics.counts_partition(final.fingerprint)
+        records += [Outgoing(topics.windows, home, key, value) for key, value in encode_pages(final)]
+        window = (final.fingerprint, final.window_start)
+        if window not in estimated:
+            note = rows.encode_published(rows.Published(final.counts.packs, final=True))
+            key = row_keys.encode_key(row_keys.PublishedKey(*window))
+            records.append(Outgoing(topics.state, checkpoint.partition, key, note))
     return records

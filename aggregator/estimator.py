@@ -6,6 +6,8 @@ Rule 2: a final estimate is made only when every partition is closed beyond the 
 change after that, a further one with a higher revision follows.
 Rule 3: of a window that may lack records, since they were deleted uncounted, no estimate is final.
 Rule 4: a window that a partition has begun to delete is estimated no more: what is left is a part of it.
+Rule 5: with a final estimate leave the counts that it is made from. Those of a final window with too few
+reports for an estimate leave alone: many such windows together may have enough.
 """
 
 import asyncio
@@ -20,6 +22,7 @@ import structlog
 from aggregator import estimate_record, row_keys, rows
 from aggregator.counts_reader import CountsReader
 from aggregator.estimate_record import EstimateRecord
+from aggregator.final_window import FinalWindow
 from aggregator.lost_windows import LostWindows
 from aggregator.merge import MergedCounts
 from aggregator.metrics import WorkerMetrics
@@ -29,6 +32,7 @@ from aggregator.window_states import window_states
 from estimators.collection import Collection
 
 ESTIMATE_SECONDS = 2.0
+MOST_WAITING_BYTES = 1 << 26  # of final counts; after an outage the rest leaves in further transactions
 
 # Its own threads: no checkpoint or opening waits for slow estimates, those of a former owner included.
 _THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="estimate")
@@ -36,11 +40,19 @@ _THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="estimate")
 log = structlog.get_logger()
 
 
-class _Made(NamedTuple):
-    """An estimate that is to leave, and whether it is a final one in place of another."""
+class Made(NamedTuple):
+    """What is to leave of a window.
 
-    record: EstimateRecord
-    is_revision: bool
+    Parameters
+    ----------
+    record : its estimate; None where it holds too few reports.
+    counts : what it was made from; None while the window is not final.
+    is_revision : whether this is final in place of another.
+    """
+
+    record: EstimateRecord | None
+    counts: FinalWindow | None
+    is_revision: bool = False
 
 
 class Estimator:
@@ -71,8 +83,8 @@ class Estimator:
         self.merged = MergedCounts()
         self.caught_up = False
         self._unsettled: set[Window] = set()
-        self._made: dict[Window, _Made] = {}
-        self._leaving: list[_Made] = []
+        self._made: dict[Window, Made] = {}
+        self._leaving: list[Made] = []
 
     async def run(self, reader: RowReader) -> None:
         """Follow the counts and estimate what changed, until cancelled."""
@@ -107,38 +119,45 @@ class Estimator:
             final = closed and self.merged.is_whole(window)
             packs = self.merged.packs(window)
             newest = self.published.get(window, rows.Published(0, final=False))
-            if packs > newest.revision or (final and packs and not newest.final):
+            enough = final or self.merged.reports(window) >= self.collections[window[0]].minimum_reports
+            if (packs > newest.revision and enough) or (final and packs and not newest.final):
                 wanted.append((window, final))
             elif closed or not packs:
                 self._unsettled.discard(window)
         return wanted
 
-    def make(self, window: Window, *, final: bool) -> EstimateRecord | None:
-        """Estimate one window; None when it holds too few reports, or counts that no estimate fits."""
+    def make(self, window: Window, *, final: bool) -> Made | None:
+        """Estimate one window, if it holds enough reports; None when no estimate fits its counts."""
         collection = self.collections[window[0]]
+        record = None
         try:
             totals = self.merged.totals(window, collection)
-            if totals.reports < collection.minimum_reports:
-                return None
-            with self.metrics.estimate_seconds.time():
-                result = estimate_record.estimate(collection, totals)
+            if totals.reports >= collection.minimum_reports:
+                with self.metrics.estimate_seconds.time():
+                    result = estimate_record.estimate(collection, totals)
+                record = estimate_record.record_of(collection, window[1], totals, result, final=final)
         except (ValueError, ArithmeticError, IndexError) as error:
             log.error("no estimate", collection=collection.name, window_start=window[1], error=str(error))
             self.metrics.estimate_failures.labels(collection.name).inc()
             return None
-        return estimate_record.record_of(collection, window[1], totals, result, final=final)
+        return Made(record, FinalWindow.of(collection, window[1], totals) if final else None)
 
     def drain(self) -> list[tuple[Window, EstimateRecord]]:
         """Estimates made since the last call; they now count as published."""
         made, self._made = self._made, {}
         self._leaving = list(made.values())
-        return [(window, each.record) for window, each in made.items()]
+        return [(window, each.record) for window, each in made.items() if each.record is not None]
+
+    def leaving_counts(self) -> list[FinalWindow]:
+        """Counts of the final windows that were drained last."""
+        return [each.counts for each in self._leaving if each.counts is not None]
 
     def show_published(self) -> None:
         """Tell of what was drained and forgotten last: it is committed now."""
-        for record, is_revision in self._leaving:
-            self.metrics.show_estimate(record)
-            self.metrics.finals_revised.labels(record.collection).inc(is_revision)
+        for record, _, is_revision in self._leaving:
+            if record is not None:
+                self.metrics.show_estimate(record)
+                self.metrics.finals_revised.labels(record.collection).inc(is_revision)
         self.lost.committed()
         self._leaving = []
 
@@ -161,17 +180,23 @@ class Estimator:
 
     async def _estimate_due(self) -> None:
         for window, final in self.due():
-            made = asyncio.get_running_loop().run_in_executor(
+            if self._waiting_bytes() > MOST_WAITING_BYTES:
+                break
+            made = await asyncio.get_running_loop().run_in_executor(
                 _THREADS, partial(self.make, window, final=final)
             )
-            record = await made
-            if record is None:
+            if made is None:
                 self._unsettled.discard(window)  # until its counts change
             else:
-                self._made[window] = _Made(record, final and self._has_left_final(window))
-                self.published[window] = rows.Published(record.revision, final)
+                self._made[window] = made._replace(is_revision=final and self._has_left_final(window))
+                self.published[window] = rows.Published(self.merged.packs(window), final)
         self.lost.tell()
         self.lost.keep(lambda each: each in self.published or not self.merged.is_dead(each, self.partitions))
+
+    def _waiting_bytes(self) -> int:
+        return sum(
+            each.counts.counts.counts.nbytes for each in self._made.values() if each.counts is not None
+        )
 
     def _has_left_final(self, window: Window) -> bool:
         """Whether a final estimate has left, or is on its way; one that is still here is only replaced."""

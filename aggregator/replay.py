@@ -16,6 +16,7 @@ from aggregator.estimate_record import EstimateRecord
 from aggregator.loss import RecordsLost
 from aggregator.merge import MergedCounts
 from aggregator.recount import Claim, Counted, difference, recount
+from aggregator.replay_windows import counts_difference, final_counts
 from aggregator.row_reader import Record, RowReader, read_rows
 from aggregator.stored_ledger import ledger_rows, log_start, progress_in, reader_of, terms_in
 
@@ -32,13 +33,15 @@ class Comparison:
 
     Parameters
     ----------
-    difference : sum of the absolute differences of all counters: ledgers, published counts, final estimates.
+    difference : sum of the absolute differences of all counters: ledgers, published counts, final estimates
+        and final counts.
     records : records of `reports` that were folded.
     finals : final estimates that were compared.
     whole_from : windows that start earlier were not compared, since records of them were deleted; unix
         seconds, 0 when all were.
     foreign : records of `estimates` that are no estimate of this version, passed over.
     counts : the recount, all partitions merged.
+    final_counts : windows whose final counts, in the topic `windows`, were compared.
     """
 
     difference: int
@@ -47,6 +50,7 @@ class Comparison:
     whole_from: int
     foreign: int
     counts: MergedCounts
+    final_counts: int
 
 
 async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> Comparison:
@@ -63,6 +67,7 @@ async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> 
     await _wait_until_counted(deployment, wait_seconds)
     finals, foreign = await _final_estimates(deployment)
     claims = [claim for home in sources for claim in await _published_claims(deployment, home)]
+    windows = await final_counts(deployment, claims)
     # Ledgers last: what died leaves `counts` in their transactions, so they know all that is missing there.
     ledgers = [await _ledger_claim(deployment, source) for source in sources]
     apart = records = whole_from = 0
@@ -80,7 +85,9 @@ async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> 
         merged.progress[source] = ledgers[source].progress
     whole = [record for record in finals if record.window_start >= whole_from]
     apart += sum(_final_difference(record, merged, deployment) for record in whole)
-    return Comparison(apart, records, len(whole), whole_from, foreign, merged)
+    kept = {window: counts for window, counts in windows.items() if window[1] >= whole_from}
+    apart += sum(counts_difference(*each, merged, deployment.collections) for each in kept.items())
+    return Comparison(apart, records, len(whole), whole_from, foreign, merged, len(kept))
 
 
 async def _check_reachable(deployment: Deployment, source: int) -> None:

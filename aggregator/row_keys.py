@@ -45,7 +45,7 @@ class RejectedKey(NamedTuple):
 
 
 class PublishedKey(NamedTuple):
-    """The newest estimate that was published of a window."""
+    """What left of a window last: an estimate, or final counts."""
 
     fingerprint: int
     window_start: int

@@ -36,7 +36,10 @@ class Counters(NamedTuple):
 
 
 class Published(NamedTuple):
-    """Revision (packs merged) and finality of the newest published estimate."""
+    """Revision (packs merged) and finality of what left of a window last.
+
+    That is its estimate; or, of a final window with too few reports for one, its counts.
+    """
 
     revision: int
     final: bool
@@ -69,10 +72,15 @@ class Progress:
 
 def encode_counters(counters: Counters) -> bytes:
     """Counters in the narrowest unsigned integers that hold them."""
-    highest = int(counters.counts.max(initial=0))
-    size = 1 if highest < 1 << 8 else 2 if highest < 1 << 16 else 4 if highest < 1 << 32 else 8
+    size = narrowest(counters.counts)
     head = _COUNT_HEAD.pack(ROW_VERSION, size, counters.reports, counters.packs)
     return head + counters.counts.astype(f"<u{size}").tobytes()
+
+
+def narrowest(counts: npt.NDArray[np.int64]) -> int:
+    """Bytes of the narrowest unsigned integer that holds each of these counts."""
+    highest = int(counts.max(initial=0))
+    return 1 if highest < 1 << 8 else 2 if highest < 1 << 16 else 4 if highest < 1 << 32 else 8
 
 
 def decode_counters(data: bytes) -> Counters:

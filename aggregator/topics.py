@@ -10,7 +10,7 @@ class Topics:
     Parameters
     ----------
     prefix : before every name, such as `deniable-`.
-    partitions : of `reports`, `state` and `counts`; it never changes (another number is another topic).
+    partitions : of every topic; it never changes (another number is another topic).
     """
 
     prefix: str
@@ -42,6 +42,11 @@ class Topics:
         return f"{self.prefix}estimates"
 
     @property
+    def windows(self) -> str:
+        """Merged counts of final windows: what roll-ups and later decodings are made from."""
+        return f"{self.prefix}windows"
+
+    @property
     def group(self) -> str:
         """Consumer group of the aggregator's workers."""
         return f"{self.prefix}aggregator"
@@ -56,5 +61,5 @@ class Topics:
         return f"{self.group}-{partition}"
 
     def counts_partition(self, fingerprint: int) -> int:
-        """Partition of `counts` that holds a collection's rows."""
+        """Partition of `counts`, and of `windows`, that holds a collection's rows."""
         return fingerprint % self.partitions

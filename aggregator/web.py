@@ -3,7 +3,7 @@
 import asyncio
 import errno
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from pathlib import Path
 
@@ -45,6 +45,7 @@ class WebServer:
     board : newest estimates.
     metrics : what this worker counts.
     not_ready : gives the reasons why this worker is not ready; none when it is.
+    routes : what else is served.
     """
 
     def __init__(
@@ -53,11 +54,13 @@ class WebServer:
         board: Board,
         metrics: WorkerMetrics,
         not_ready: Callable[[], list[str]],
+        routes: Iterable[web.AbstractRouteDef] = (),
     ) -> None:
         self.collections = {collection.name: collection for collection in collections.values()}
         self.board = board
         self.metrics = metrics
         self.not_ready = not_ready
+        self.routes = routes
         self._runner: web.AppRunner | None = None
 
     async def start(self, port: int) -> int:
@@ -70,6 +73,7 @@ class WebServer:
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._healthy)
         app.router.add_get("/readyz", self._ready)
+        app.router.add_routes(self.routes)
         for path in PAGE_FILES:
             app.router.add_get(path, self._page)
         self._runner = web.AppRunner(app, access_log=None)

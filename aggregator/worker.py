@@ -15,6 +15,7 @@ from aggregator.deployment import Deployment
 from aggregator.engine import ExactApp, build_app
 from aggregator.metrics import WorkerMetrics
 from aggregator.owners import Owners
+from aggregator.roll_up_web import RollUps
 from aggregator.web import WebServer
 
 STOP_SECONDS = 10.0
@@ -57,7 +58,8 @@ async def run_worker(
     without_created()  # else each counter has a second series, whose name is in no catalogue
     owners = Owners(deployment, metrics)
     board = Board()
-    web = WebServer(deployment.collections, board, metrics, owners.not_ready)
+    routes = RollUps(deployment).routes()
+    web = WebServer(deployment.collections, board, metrics, owners.not_ready, routes)
     listening(await web.start(web_port))
     beside = [asyncio.create_task(each) for each in (_follow(board, deployment), _watch_loop(metrics))]
     app = None

@@ -1,19 +1,16 @@
 """`deniable estimate rappor`: decode counts that are in files of google/rappor's format."""
 
 import json
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import click
 
+from deploy.estimate_table import record_of, table
 from deploy.text_file import name_of, read_text
-from estimators.estimate import Estimate
 from estimators.google_rappor import parse_counts, parse_map, parse_params
 from estimators.rappor_decode import decode_design
-
-SHOWN = 50  # lines of the table, the most frequent first
 
 # 100,000 candidates that set 128 bits take 64 MB.
 MOST_BYTES = 1 << 28
@@ -46,9 +43,9 @@ def rappor_command(
         candidates, design = parse_map(read_text(map_, MOST_BYTES), parameters)
     result = decode_design(bit_counts, design, parameters.h / parameters.k, not no_background)
     if as_json:
-        click.echo(json.dumps(_record(candidates, result), allow_nan=False))
+        click.echo(json.dumps(record_of(candidates, result), allow_nan=False))
     else:
-        click.echo(_table(candidates, result))
+        click.echo(table(candidates, result))
 
 
 @contextmanager
@@ -58,52 +55,3 @@ def _errors_of(file: BinaryIO) -> Iterator[None]:
         yield
     except ValueError as error:
         raise click.ClickException(f"{name_of(file)}: {error}") from error
-
-
-def _record(candidates: list[str], result: Estimate) -> dict[str, Any]:
-    """The estimate for programs: arrays of equal length in the order of the map; infinite ones are null."""
-    other, other_error = result.other or (None, None)
-    return {
-        "estimator": result.estimator,
-        "N": result.reports,
-        "candidate": candidates,
-        "frequency": result.frequency.tolist(),
-        "std_error": [_finite(error) for error in result.std_error.tolist()],
-        "low": result.low.tolist(),
-        "high": result.high.tolist(),
-        "significant": result.significant.tolist(),
-        "other": other,
-        "other_std_error": _finite(other_error),
-        "diagnostics": result.diagnostics,
-    }
-
-
-def _printable(name: str) -> str:
-    """A candidate from a file must not steer the terminal."""
-    return name if name.isprintable() else ascii(name)
-
-
-def _finite(figure: float | None) -> float | None:
-    return figure if figure is not None and math.isfinite(figure) else None
-
-
-def _table(candidates: list[str], result: Estimate) -> str:
-    """The most frequent candidates for people, `*` behind those that are significant."""
-    order = (-result.frequency).argsort(kind="stable")[:SHOWN].tolist()
-    names = {place: _printable(candidates[place]) for place in order}
-    width = max(len("candidate"), *map(len, names.values()))
-    lines = [f"{result.reports} reports, {len(candidates)} candidates, 95 % intervals, * significant"]
-    lines.append(f"{'candidate':<{width}} {'frequency':>10} {'std error':>10} {'low':>9} {'high':>9}")
-    for place in order:
-        figures = (result.frequency, result.std_error, result.low, result.high)
-        frequency, error, low, high = (float(column[place]) for column in figures)
-        star = " *" if result.significant[place] else ""
-        name = f"{names[place]:<{width}}"
-        lines.append(f"{name} {frequency:>10.6f} {error:>10.6f} {low:>9.6f} {high:>9.6f}{star}")
-    if len(candidates) > SHOWN:
-        lines.append(f"and {len(candidates) - SHOWN} more; --json shows all")
-    if result.other is not None:
-        screened = len(candidates) - int(result.diagnostics.get("chosen", len(candidates)))
-        held = f"other strings, and {screened} candidates not chosen" if screened else "other strings"
-        lines.append(f"{held}: {result.other[0]:.6f}, standard error {result.other[1]:.6f}")
-    return "\n".join(lines)

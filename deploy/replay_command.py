@@ -78,7 +78,8 @@ def _rebuild(deployment: Deployment) -> None:
 def _compare(found: Comparison) -> int:
     windows = sum(window[1] >= found.whole_from for window in found.counts.windows())
     click.echo(
-        f"{found.records} records recounted; {windows} windows and {found.finals} final estimates compared",
+        f"{found.records} records recounted; {windows} windows, {found.finals} final estimates and "
+        f"{found.final_counts} final counts compared",
         err=True,
     )
     if found.foreign:

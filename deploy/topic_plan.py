@@ -8,6 +8,7 @@ from aggregator.topics import Topics
 RECORD_BYTES = 1_048_588  # Kafka's own default; packs and rows stay below it
 DAY_MILLISECONDS = 86_400_000
 WEEK_MILLISECONDS = 7 * DAY_MILLISECONDS
+WINDOWS_MILLISECONDS = 90 * DAY_MILLISECONDS  # how far back roll-ups reach
 
 
 @dataclass(frozen=True)
@@ -42,4 +43,9 @@ def plan(topics: Topics) -> list[TopicPlan]:
         TopicPlan(topics.counts, topics.partitions, {**compacted, **log_time}),
         TopicPlan(topics.rejected, topics.partitions, {**kept, **log_time}),
         TopicPlan(topics.estimates, topics.partitions, {**kept, **log_time}),
+        TopicPlan(
+            topics.windows,
+            topics.partitions,
+            {**kept, **log_time, "retention.ms": str(WINDOWS_MILLISECONDS)},
+        ),
     ]

@@ -1,4 +1,7 @@
-"""Several windows together: counts add up, but the noise that a client keeps does not average out."""
+"""Several windows together: counts add up, but the noise that a client keeps does not average out.
+
+Of the single windows only the numbers of reports are needed, so that counts can be added up as they come.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -62,17 +65,20 @@ def client_overlap(window_reports: NDArray[np.int64]) -> float:
     reports = int(window_reports.sum())
     if reports == 0:
         raise ValueError("window_reports must hold at least 1 report, got 0")
-    descending = np.sort(window_reports)[::-1]
+    descending = np.sort(window_reports)[::-1].astype(np.float64)
     # The window in place i (from 0) is the smaller one in its pairs with the i before it, both ways round.
     return float(descending @ (2 * np.arange(len(descending)) + 1)) / reports
 
 
-def roll_up_krr(counts: NDArray[np.int64], mechanism: KRR | LongitudinalKRR) -> RollUp:
+def roll_up_krr(
+    counts: NDArray[np.int64], window_reports: NDArray[np.int64], mechanism: KRR | LongitudinalKRR
+) -> RollUp:
     """Estimate over several windows of k-RR; without a permanent response both estimates are the same.
 
     Parameters
     ----------
-    counts : int64 array (windows, k), reports per window and value.
+    counts : int64 array (k,), reports per value, all windows together.
+    window_reports : int64 array (windows,), reports of each window.
     mechanism : KRR or LongitudinalKRR that made the reports.
 
     Returns
@@ -83,24 +89,27 @@ def roll_up_krr(counts: NDArray[np.int64], mechanism: KRR | LongitudinalKRR) -> 
     ------
     ValueError as `krr_estimate.estimate`.
     """
-    total = counts.sum(axis=0)
-    independent = krr_estimate.estimate(total, mechanism)
-    overlap = client_overlap(counts.sum(axis=1))
+    independent = krr_estimate.estimate(counts, mechanism)
+    overlap = client_overlap(window_reports)
     if isinstance(mechanism, KRR):
         return RollUp(independent, independent, overlap)
     permanent = Inversion.of_symmetric(mechanism.permanent)
-    return _rolled_up(independent, krr_estimate.inv(total, mechanism), permanent, overlap)
+    return _rolled_up(independent, krr_estimate.inv(counts, mechanism), permanent, overlap)
 
 
 def roll_up_hot(
-    bit_counts: NDArray[np.int64], cohort_sizes: NDArray[np.int64], mechanism: HotRappor
+    bit_counts: NDArray[np.int64],
+    cohort_sizes: NDArray[np.int64],
+    window_reports: NDArray[np.int64],
+    mechanism: HotRappor,
 ) -> RollUp:
     """Estimate over several windows of one-hot or k-hot RAPPOR.
 
     Parameters
     ----------
-    bit_counts : int64 array (windows, 1, bits), reports that show a 1.
-    cohort_sizes : int64 array (windows, 1), reports of each window.
+    bit_counts : int64 array (1, bits), reports that show a 1, all windows together.
+    cohort_sizes : int64 array (1,), reports of all windows.
+    window_reports : int64 array (windows,), reports of each window.
     mechanism : HotRappor that made the reports.
 
     Returns
@@ -111,16 +120,16 @@ def roll_up_hot(
     ------
     ValueError as `decode_hot`.
     """
-    total, reports = bit_counts.sum(axis=0), cohort_sizes.sum(axis=0)
-    independent = decode_hot(total, reports, mechanism)
-    rates = extract_rates(total[:, : mechanism.buckets], reports, mechanism)
+    independent = decode_hot(bit_counts, cohort_sizes, mechanism)
+    rates = extract_rates(bit_counts[:, : mechanism.buckets], cohort_sizes, mechanism)
     permanent = Inversion(1 - mechanism.f / 2, mechanism.f / 2, 1 - mechanism.f)
-    return _rolled_up(independent, rates.rate[0], permanent, client_overlap(cohort_sizes.sum(axis=1)))
+    return _rolled_up(independent, rates.rate[0], permanent, client_overlap(window_reports))
 
 
 def roll_up_rappor(
     bit_counts: NDArray[np.int64],
     cohort_sizes: NDArray[np.int64],
+    window_reports: NDArray[np.int64],
     candidates: Sequence[str],
     mechanism: Rappor,
     background: bool = True,
@@ -134,8 +143,9 @@ def roll_up_rappor(
 
     Parameters
     ----------
-    bit_counts : int64 array (windows, cohorts, bits), reports that show a 1.
-    cohort_sizes : int64 array (windows, cohorts), reports of each cohort.
+    bit_counts : int64 array (cohorts, bits), reports that show a 1, all windows together.
+    cohort_sizes : int64 array (cohorts,), reports of each cohort in all windows.
+    window_reports : int64 array (windows,), reports of each window.
     candidates, mechanism, background : as of `rappor_decode.decode`.
 
     Returns
@@ -146,12 +156,12 @@ def roll_up_rappor(
     ------
     ValueError as `rappor_decode.decode`.
     """
-    overlap = client_overlap(cohort_sizes.sum(axis=1))
-    independent = decode(bit_counts.sum(axis=0), cohort_sizes.sum(axis=0), candidates, mechanism, background)
+    overlap = client_overlap(window_reports)
+    independent = decode(bit_counts, cohort_sizes, candidates, mechanism, background)
     half_flip = mechanism.f / 2
     shared_counts = BitCounts(
-        bit_counts.sum(axis=0),
-        cohort_sizes.sum(axis=0),
+        bit_counts,
+        cohort_sizes,
         mechanism,
         overlap=overlap,
         permanent_variance=half_flip * (1 - half_flip) / (1 - mechanism.f) ** 2,

@@ -21,8 +21,7 @@ from structlog.testing import capture_logs
 
 from aggregator import estimator as estimator_module
 from aggregator import row_keys, rows
-from aggregator.estimate_record import EstimateRecord
-from aggregator.estimator import Estimator
+from aggregator.estimator import Estimator, Made
 from aggregator.row_keys import Window
 from aggregator.row_reader import Record
 from aggregator.rows import Published
@@ -273,7 +272,7 @@ def test_estimates_are_made_in_threads_of_their_own(monkeypatch: pytest.MonkeyPa
     """What the event loop, checkpoints and openings wait for is never a slow estimate."""
     threads, make = [], Estimator.make
 
-    def told(self: Estimator, window: Window, *, final: bool) -> EstimateRecord | None:
+    def told(self: Estimator, window: Window, *, final: bool) -> Made | None:
         threads.append(threading.current_thread().name)
         return make(self, window, final=final)
 

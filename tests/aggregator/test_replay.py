@@ -24,7 +24,7 @@ from builders import (
 
 from aggregator import recount as recount_module
 from aggregator import replay as replay_module
-from aggregator import row_keys, row_reader, rows, stored_ledger
+from aggregator import row_keys, row_reader, rows, stored_ledger, window_reader
 from aggregator.checkpoint import compose, take
 from aggregator.merge import MergedCounts
 from aggregator.recount import Claim, Counted, Recount
@@ -144,11 +144,13 @@ def final_difference(reports: int = 0, packs: int = 0, watermark_ms: int = 0, st
     merged.progress[2] = rows.Progress(1, watermark_ms)
     made = estimator.make(WINDOW, final=True)
     assert made is not None
+    assert made.record is not None
+    record = made.record
     claimed = msgspec.structs.replace(
-        made,
-        reports=made.reports + reports,
-        packs=made.packs + packs,
-        fingerprint="0" * 16 if stranger else made.fingerprint,
+        record,
+        reports=record.reports + reports,
+        packs=record.packs + packs,
+        fingerprint="0" * 16 if stranger else record.fingerprint,
     )
     return replay_module._final_difference(claimed, merged, DEPLOYMENT)
 
@@ -186,16 +188,17 @@ class Workers:
             partition = ledger.partition
             for record in self.log.partition(TOPICS.reports, partition)[ledger.position :]:
                 ledger.apply(record.offset, record.timestamp, record.value or b"")
-            self.log.extend(compose(take(ledger, estimator, closed_until_ms), TOPICS))
+            self.log.extend(compose(take(ledger, estimator, closed_until_ms), TOPICS), T0 * 1000)
         for estimator, ledger in zip(self.estimators, self.ledgers, strict=True):
             for record in self.log.partition(TOPICS.counts, ledger.partition):
                 estimator.take(record.key or b"", record.value)
             estimate_due(estimator)
-            self.log.extend(compose(take(ledger, estimator, None), TOPICS))
+            self.log.extend(compose(take(ledger, estimator, None), TOPICS), T0 * 1000)
 
     def replay(self, monkeypatch: pytest.MonkeyPatch) -> Comparison:
         for module in (replay_module, row_reader, stored_ledger):
             monkeypatch.setattr(module, "RowReader", self.log.reader)
+        monkeypatch.setattr(window_reader, "records_since", self.log.since)
         return asyncio.run(replay(DEPLOYMENT, 0.2))
 
 

@@ -70,6 +70,6 @@ def compact_all_the_time(servers: str, topics: Topics) -> None:
 
 def delete_topics(servers: str, topics: Topics) -> None:
     """Leave nothing of a run on the broker."""
-    names = [topics.reports, topics.state, topics.counts, topics.rejected, topics.estimates]
+    names = [topics.reports, topics.state, topics.counts, topics.rejected, topics.estimates, topics.windows]
     with KafkaAdminClient(bootstrap_servers=servers) as admin:
         admin.delete_topics(names)

@@ -99,7 +99,8 @@ def withdraw_permission(stage: Stage) -> None:
 def _written(stage: Stage) -> str:
     """A topic that workers write to; most often the one that holds the ledgers."""
     topics = stage.workers.configuration.topics
-    return stage.chance.choice([topics.state, topics.state, topics.counts, topics.rejected, topics.estimates])
+    others = [topics.counts, topics.rejected, topics.estimates, topics.windows]
+    return stage.chance.choice([topics.state, topics.state, *others])
 
 
 def delete_data(stage: Stage) -> None:

@@ -29,7 +29,15 @@ SEVERAL = """\
      window_seconds: 60, grace_seconds: 30, budget: {epsilon: 0.5, delta: 1e-6, period_seconds: 60}}
 """
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-NEEDING_KAFKA = ["topics create", "topics check", "aggregate", "replay", "watch carrier"]
+NEEDING_KAFKA = [
+    "topics create",
+    "topics check",
+    "aggregate",
+    "replay",
+    "watch carrier",
+    "rollup carrier --from 0",
+    "decode destination --candidates lines.csv --from 0",
+]
 TALKING = [*NEEDING_KAFKA, PRODUCE]
 
 
@@ -88,7 +96,7 @@ COMMANDS = dict(leaves(deniable, "deniable"))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     words = "demo broker topics aggregate produce spent watch replay retire check estimate account plan"
-    assert set(LISTED) == set(words.split())
+    assert set(LISTED) == {*words.split(), "rollup", "decode"}
     assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)
 
 
@@ -118,7 +126,16 @@ def test_options_and_defaults_are_those_that_were_promised() -> None:
         name: {word for parameter in command.params for word in parameter.opts}
         for name, command in COMMANDS.items()
     }
-    for name in ("topics create", "topics check", "produce", "aggregate", "watch", "replay"):
+    for name in (
+        "topics create",
+        "topics check",
+        "produce",
+        "aggregate",
+        "watch",
+        "replay",
+        "rollup",
+        "decode",
+    ):
         assert {"--config", "--bootstrap-servers"} <= options[f"deniable {name}"]
     assert {"--data-dir", "--port"} <= options["deniable broker"]
     assert "--web-port" in options["deniable aggregate"]

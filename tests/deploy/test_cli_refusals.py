@@ -86,9 +86,9 @@ def test_another_number_of_partitions_is_made_once_and_then_stays(deployment: De
     """What the file must say is the last word, since nothing else runs before it does."""
     prefix = deployment.prefix
     made = deployment.run("topics", "create", "--partitions", "3")
-    assert (made.returncode, len(made.stdout.split())) == (0, 5)
+    assert (made.returncode, len(made.stdout.split())) == (0, 6)
     assert made.stderr.splitlines() == [
-        "5 topics made",
+        "6 topics made",
         "they have 3 partitions, and deniable.yaml says 2: set kafka.partitions: 3 in it, "
         "or every other command refuses them",
     ]

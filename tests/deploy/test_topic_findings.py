@@ -13,7 +13,7 @@ from deploy.topic_findings import number_findings, numbers_of, reports_findings,
 from deploy.topic_plan import plan
 
 LOG = bytes(range(16))
-NAMES = ("reports", "state", "counts", "rejected", "estimates")
+NAMES = ("reports", "state", "counts", "rejected", "estimates", "windows")
 USE_6 = "use 6 (kafka.partitions), or another kafka.topic_prefix"
 DELETE = (
     "if Kafka made it by itself (auto.create.topics.enable), delete it and run deniable topics create; if "

@@ -33,7 +33,8 @@ def admin(broker: str, topics: Topics) -> Iterator[KafkaAdminClient]:
 
 
 def names(topics: Topics) -> list[str]:
-    return sorted([topics.reports, topics.state, topics.counts, topics.rejected, topics.estimates])
+    made = [topics.reports, topics.state, topics.counts, topics.rejected, topics.estimates, topics.windows]
+    return sorted(made)
 
 
 def test_topics_are_made_once_with_their_settings(
@@ -50,7 +51,7 @@ def test_topics_are_made_once_with_their_settings(
         found = admin.describe_configs([resource], config_filter="all")["topic"][topic.name]
         assert {key: found[key]["value"] for key in topic.settings} == dict(topic.settings)
     described = admin.describe_topics(names(topics))
-    assert [len(topic["partitions"]) for topic in described] == [2] * 5
+    assert [len(topic["partitions"]) for topic in described] == [2] * 6
     compacted = {topic.name for topic in plan(topics) if topic.settings["cleanup.policy"] == "compact"}
     assert compacted == {topics.state, topics.counts}
     assert {topic.settings["message.timestamp.type"] for topic in plan(topics)} == {"LogAppendTime"}
@@ -64,6 +65,27 @@ def test_an_absent_one_among_others_is_made(broker: str, topics: Topics, admin: 
         "--add-config message.timestamp.type=LogAppendTime"
     }
     assert [finding for finding in check(broker, topics) if "absent" in finding] == []
+
+
+def test_a_deployment_from_before_a_topic_was_added_needs_topics_create_alone(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    """As after an update: what was counted goes on, and nothing is to be rebuilt."""
+    create(broker, topics, 1)
+    sources = [TopicPartition(topics.reports, partition) for partition in range(2)]
+    with KafkaProducer(bootstrap_servers=broker) as kafka:
+        for source in sources:
+            kafka.send(source.topic, b"no pack", partition=source.partition)
+    with closing(KafkaConsumer(bootstrap_servers=broker, group_id=topics.group)) as consumer:
+        consumer.commit({source: OffsetAndMetadata(1, "", -1) for source in sources})
+    admin.delete_topics([topics.windows])
+    assert wait_until(lambda: topics.windows not in admin.list_topics(), 30)
+    told = f"topic {topics.windows} is absent: run deniable topics create"
+    assert check(broker, topics) == [told]
+    with pytest.raises(TopicError, match=f"^{told}$"):
+        require(broker, topics)
+    assert create(broker, topics, 1) == [topics.windows]
+    assert check(broker, topics) == []
 
 
 def create_refused(broker: str, topics: Topics) -> str:
@@ -81,7 +103,7 @@ def test_another_number_of_partitions_is_refused_before_anything_is_made(
         f"topic {topics.reports} has 2 partitions, not 3, and their number never changes: "
         "use 2 (kafka.partitions), or another kafka.topic_prefix"
     )
-    assert sum("absent" in finding for finding in check(broker, topics)) == 4
+    assert sum("absent" in finding for finding in check(broker, topics)) == 5
 
 
 def test_one_that_differs_from_the_others_is_not_the_measure(

@@ -75,7 +75,7 @@ def test_krr_errors_where_clients_return(returning):
     roll_ups, estimates = [], []
     for _ in range(120):
         counts = krr_windows(rng, truth, mechanism, returning)
-        roll_ups.append(roll_up_krr(counts, mechanism))
+        roll_ups.append(roll_up_krr(counts.sum(axis=0), counts.sum(axis=1), mechanism))
         estimates.append((counts.sum(axis=0) / counts.sum() - mechanism.q) / mechanism.contrast)
     independent, shared = spread_over_errors(roll_ups, estimates)
     if returning:
@@ -94,10 +94,11 @@ def test_hot_errors_where_clients_return(returning):
     bits = np.zeros((400, 8), bool)
     bits[np.arange(400), np.arange(400) % 3] = True
     bits[np.arange(400), 3 + np.arange(400) % 5] = True
+    both = np.array([400 * WINDOWS]), np.full(WINDOWS, 400)  # reports of all windows, and of each
     roll_ups, estimates = [], []
     for _ in range(120):
         counts = bit_windows(rng, bits, mechanism, returning)
-        roll_ups.append(roll_up_hot(counts[:, None, :], np.full((WINDOWS, 1), 400), mechanism))
+        roll_ups.append(roll_up_hot(counts.sum(axis=0)[None], *both, mechanism))
         rates = counts.sum(axis=0) / (400 * WINDOWS)
         estimates.append((rates - mechanism.p_star) / (mechanism.q_star - mechanism.p_star))
     independent, shared = spread_over_errors(roll_ups, estimates)
@@ -125,8 +126,8 @@ def test_bloom_errors_where_clients_return():
         cohorts = rng.permutation(np.arange(800) % 2)
         bits = np.unpackbits(bloom_rows(values, cohorts, mechanism), axis=1, bitorder="little").astype(bool)
         counts = np.stack([bit_windows(rng, bits[cohorts == c], mechanism, True) for c in (0, 1)], axis=1)
-        sizes = np.full((WINDOWS, 2), 400)
-        result = roll_up_rappor(counts, sizes, words, mechanism, background=False)
+        sizes, reports = np.full(2, 400 * WINDOWS), np.full(WINDOWS, 800)
+        result = roll_up_rappor(counts.sum(axis=0), sizes, reports, words, mechanism, background=False)
         kinds = (result.independent, result.shared)
         ratios.append([kind.diagnostics["chi_square_ratio"] for kind in kinds])
         alone = result.independent.std_error / np.sqrt(ratios[-1][0])
@@ -140,8 +141,7 @@ def test_bloom_errors_where_clients_return():
 
 
 def test_plain_krr_has_no_noise_to_share():
-    counts = np.array([[50, 30], [60, 20]])
-    result = roll_up_krr(counts, KRR.from_epsilon(2, 1.0))
+    result = roll_up_krr(np.array([110, 50]), np.array([80, 80]), KRR.from_epsilon(2, 1.0))
     assert result.shared is result.independent
     assert result.independent.reports == 160
     assert result.overlap == 2
@@ -149,6 +149,6 @@ def test_plain_krr_has_no_noise_to_share():
 
 def test_one_window_is_the_estimate_of_that_window():
     mechanism = LongitudinalKRR.from_epsilons(4, 2.0, 1.0)
-    result = roll_up_krr(np.array([[400, 300, 200, 100]]), mechanism)
+    result = roll_up_krr(np.array([400, 300, 200, 100]), np.array([1000]), mechanism)
     np.testing.assert_allclose(result.shared.std_error, result.independent.std_error, rtol=1e-12)
     assert result.overlap == 1

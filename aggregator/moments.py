@@ -1,0 +1,97 @@
+"""Moments and spans of time, as people and programs write them."""
+
+import re
+import reprlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+LATEST = 253_402_300_799  # the last second of the year 9999
+
+
+class Period(NamedTuple):
+    """From `start` until before `end`, unix seconds."""
+
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        """Both ends in ISO 8601."""
+        return f"{iso(self.start)} to {iso(self.end)}"
+
+    def whole_windows(self, window_seconds: int) -> "Period":
+        """From the start of the first window that lies whole within to the end of the last; may be empty."""
+        first = -(-self.start // window_seconds) * window_seconds
+        return Period(first, max(first, self.end // window_seconds * window_seconds))
+
+    def windows(self, window_seconds: int) -> int:
+        """How many windows lie whole within."""
+        whole = self.whole_windows(window_seconds)
+        return (whole.end - whole.start) // window_seconds
+
+
+def period_of(start: str, end: str) -> Period:
+    """The span between two moments; ValueError when one is none, or they are in the wrong order."""
+    period = Period(moment("from", start), moment("to", end))
+    if period.start >= period.end:
+        raise ValueError(f"from must be before to ({end}), got {start}")
+    return period
+
+
+def moment(name: str, text: str) -> int:
+    """Unix seconds of a text: ISO 8601 with its zone, or unix seconds.
+
+    Parameters
+    ----------
+    name : what the text was given as.
+
+    Raises
+    ------
+    ValueError.
+    """
+    try:
+        seconds = int(text) if re.fullmatch(r"[0-9]{1,12}", text) else _seconds_of(text)
+    except (ValueError, OverflowError):
+        seconds = -1
+    if not 0 <= seconds <= LATEST:
+        raise ValueError(
+            f"{name} must be whole seconds from 1970 to 9999: ISO 8601 with its zone, such as "
+            f"2026-01-31T00:00:00Z (in an address, the + of a zone is %2B), or unix seconds, got "
+            f"{reprlib.repr(text)}"
+        )
+    return seconds
+
+
+def _seconds_of(text: str) -> int:
+    parsed = datetime.fromisoformat(text)
+    if parsed.tzinfo is None or parsed.microsecond:
+        raise ValueError("no zone, or a fraction of a second")
+    return int(parsed.timestamp())
+
+
+def iso(unix_seconds: int) -> str:
+    """ISO 8601 in UTC."""
+    return f"{datetime.fromtimestamp(min(unix_seconds, LATEST), UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def gaps(within: Period, starts: Sequence[int], window_seconds: int) -> list[Period]:
+    """Spans that no window covers.
+
+    Parameters
+    ----------
+    within : whole windows.
+    starts : of windows within, ascending and distinct.
+    window_seconds : length of each.
+    """
+    ends = [within.start, *(start + window_seconds for start in starts)]
+    between = zip(ends, [*starts, within.end], strict=True)
+    return [Period(end, start) for end, start in between if end < start]
+
+
+def merged(starts: Sequence[int], window_seconds: int) -> list[Period]:
+    """Windows as spans, those that follow each other in one; `starts` ascending and distinct."""
+    spans: list[Period] = []
+    for start in starts:
+        first = spans.pop().start if spans and spans[-1].end == start else start
+        spans.append(Period(first, start + window_seconds))
+    return spans

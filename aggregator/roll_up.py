@@ -1,0 +1,124 @@
+"""An answer over many windows: their counts joined, and estimated under two assumptions on who reported."""
+
+import msgspec
+import numpy as np
+
+from aggregator import estimate_record
+from aggregator.estimate_record import EstimateRecord
+from aggregator.moments import Period, gaps, merged
+from aggregator.window_reader import Joined
+from estimators.collection import Collection
+from estimators.estimate import Estimate
+from estimators.rappor import Rappor
+from estimators.rappor_hot import HotRappor
+from estimators.rollup import RollUp, roll_up_hot, roll_up_krr, roll_up_rappor
+
+RECORD_VERSION = 1
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """Which windows of a period were joined; times in unix seconds.
+
+    Parameters
+    ----------
+    start, end : from the start of the first whole window to the end of the last; `from` and `to` in JSON.
+    expected, windows : whole windows in the period, and those of them that were joined.
+    missing : spans of windows that are not in the topic: without reports, not final yet, lost, or older than
+        the topic keeps.
+    incomplete : spans of windows of which pages are missing; they are not joined.
+    passed_over : windows under other parameters, by fingerprint (hex); they are not joined.
+    foreign : records that are none of ours, or of another version.
+    """
+
+    start: int = msgspec.field(name="from")
+    end: int = msgspec.field(name="to")
+    expected: int
+    windows: int
+    missing: list[Period]
+    incomplete: list[Period]
+    passed_over: dict[str, int]
+    foreign: int
+
+
+class RollUpRecord(msgspec.Struct, frozen=True):
+    """A roll-up for programs: one JSON object.
+
+    `overlap` is as of RollUp. `independent` and `shared` are records as of the topic `estimates`, over the
+    whole period, with the errors of either assumption. All three are null where there are fewer reports than
+    minimum_reports.
+    """
+
+    version: int
+    collection: str
+    fingerprint: str
+    window_seconds: int
+    coverage: Coverage
+    reports: int
+    packs: int
+    rejected: int
+    overlap: float | None
+    independent: EstimateRecord | None
+    shared: EstimateRecord | None
+
+
+def coverage_of(collection: Collection, period: Period, joined: Joined) -> Coverage:
+    """What was found of the period that was asked for."""
+    seconds = collection.window_seconds
+    whole = period.whole_windows(seconds)
+    return Coverage(
+        start=whole.start,
+        end=whole.end,
+        expected=period.windows(seconds),
+        windows=len(joined.reports),
+        missing=gaps(whole, sorted([*joined.reports, *joined.incomplete]), seconds),
+        incomplete=merged(joined.incomplete, seconds),
+        passed_over={f"{fingerprint:016x}": windows for fingerprint, windows in joined.others.items()},
+        foreign=joined.foreign,
+    )
+
+
+def roll_up(collection: Collection, joined: Joined) -> RollUp | None:
+    """Estimate over all windows that were joined; None when there are fewer reports than are published.
+
+    Raises
+    ------
+    ValueError when no estimate fits the counts.
+    """
+    counts, mechanism = joined.counts, collection.mechanism
+    if counts.reports < collection.minimum_reports:
+        return None
+    reports = np.array(list(joined.reports.values()), np.int64)
+    match mechanism:
+        case Rappor():
+            return roll_up_rappor(
+                counts.counts, counts.cohort_sizes, reports, collection.candidates, mechanism
+            )
+        case HotRappor():
+            return roll_up_hot(counts.counts, counts.cohort_sizes, reports, mechanism)
+        case _:
+            return roll_up_krr(counts.counts[0], reports, mechanism)
+
+
+def record_of(
+    collection: Collection, coverage: Coverage, joined: Joined, result: RollUp | None
+) -> RollUpRecord:
+    """Put a roll-up into its record."""
+    counts = joined.counts
+
+    def estimated(estimate: Estimate) -> EstimateRecord:
+        made = estimate_record.record_of(collection, coverage.start, counts, estimate, final=True)
+        return msgspec.structs.replace(made, window_end=coverage.end)
+
+    return RollUpRecord(
+        version=RECORD_VERSION,
+        collection=collection.name,
+        fingerprint=f"{collection.fingerprint:016x}",
+        window_seconds=collection.window_seconds,
+        coverage=coverage,
+        reports=counts.reports,
+        packs=counts.packs,
+        rejected=counts.rejected,
+        overlap=result.overlap if result else None,
+        independent=estimated(result.independent) if result else None,
+        shared=estimated(result.shared) if result else None,
+    )

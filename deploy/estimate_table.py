@@ -1,0 +1,89 @@
+"""Frequencies and errors of an estimate, as one object for programs and as a table for people."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from estimators.estimate import Estimate
+from estimators.rollup import RollUp
+
+SHOWN = 50  # lines of a table, the most frequent first
+
+
+def record_of(names: Sequence[str], result: Estimate, name: str = "candidate") -> dict[str, Any]:
+    """The estimate for programs: arrays of equal length in the order of `names`; infinite ones are null."""
+    other, other_error = result.other or (None, None)
+    return {
+        "estimator": result.estimator,
+        "N": result.reports,
+        name: list(names),
+        "frequency": result.frequency.tolist(),
+        "std_error": [_finite(error) for error in result.std_error.tolist()],
+        "low": result.low.tolist(),
+        "high": result.high.tolist(),
+        "significant": result.significant.tolist(),
+        "other": other,
+        "other_std_error": _finite(other_error),
+        "diagnostics": result.diagnostics,
+    }
+
+
+def _finite(figure: float | None) -> float | None:
+    return figure if figure is not None and math.isfinite(figure) else None
+
+
+def table(names: Sequence[str], result: Estimate, name: str = "candidate") -> str:
+    """The most frequent values for people, `*` behind those that are significant."""
+    head = f"{result.reports} reports, {len(names)} {name}s, 95 % intervals, * significant"
+    return "\n".join([head, *_lines(names, [result], name), *_last(names, result, name)])
+
+
+def roll_up_table(names: Sequence[str], result: RollUp, name: str) -> str:
+    """As `table`, with the errors of either assumption on who reported."""
+    independent, shared = result.independent, result.shared
+    if shared is independent:
+        return table(names, independent, name)
+    head = [
+        f"{independent.reports} reports, {len(names)} {name}s, 95 % intervals, * significant",
+        "on the left, if every report comes from another client; on the right, safe also where the same",
+        "clients report in every window",
+    ]
+    lines = _lines(names, [independent, shared], name)
+    return "\n".join([*head, *lines, *_last(names, independent, name)])
+
+
+def _lines(names: Sequence[str], results: Sequence[Estimate], name: str) -> list[str]:
+    """Head and rows; frequencies are those of the first result."""
+    order = (-results[0].frequency).argsort(kind="stable")[:SHOWN].tolist()
+    printable = {place: _printable(names[place]) for place in order}
+    width = max(len(name), *map(len, printable.values()))
+    head = f"{name:<{width}} {'frequency':>10}" + f" {'std error':>10} {'low':>9} {'high':>9}  " * len(
+        results
+    )
+    return [head.rstrip()] + [
+        f"{printable[place]:<{width}} {results[0].frequency[place]:>10.6f}"
+        + "".join(_errors(result, place) for result in results).rstrip()
+        for place in order
+    ]
+
+
+def _errors(result: Estimate, place: int) -> str:
+    error, low, high = (float(column[place]) for column in (result.std_error, result.low, result.high))
+    return f" {error:>10.6f} {low:>9.6f} {high:>9.6f} {'*' if result.significant[place] else ' '}"
+
+
+def _last(names: Sequence[str], result: Estimate, name: str) -> list[str]:
+    """What is left out, and what no name explains."""
+    lines = []
+    if len(names) > SHOWN:
+        lines.append(f"and {len(names) - SHOWN} more; --json shows all")
+    if result.other is not None:
+        screened = len(names) - int(result.diagnostics.get("chosen", len(names)))
+        held = f"other strings, and {screened} {name}s not chosen" if screened else "other strings"
+        lines.append(f"{held}: {result.other[0]:.6f}, standard error {result.other[1]:.6f}")
+    return lines
+
+
+def _printable(name: str) -> str:
+    """A name from a file must not steer the terminal."""
+    return name if name.isprintable() else ascii(name)

@@ -1,0 +1,99 @@
+"""Moments and periods from text: what is taken, what is refused and in which words."""
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.moments import LATEST, Period, gaps, iso, merged, moment, period_of
+
+JANUARY = 1_769_817_600  # 2026-01-31T00:00:00Z
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-01-31T00:00:00Z",
+        "2026-01-31T00Z",
+        "2026-01-31 01:00+01:00",
+        "20260130T1930-0430",
+        "1769817600",
+    ],
+)
+def test_a_moment_is_iso_with_a_zone_or_unix_seconds(text: str) -> None:
+    assert moment("from", text) == JANUARY
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "yesterday",
+        "2026-01-31",
+        "2026-01-31T00:00:00",
+        "2026-01-31T00:00:00.5Z",
+        "2026-01-31T00:00:00 01:00",
+        "-1",
+        "1e9",
+        "1769817600.5",
+        "９",
+        "253402300800",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00",
+        "9" * 5000,
+    ],
+)
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^to must be whole seconds from 1970 to 9999: ISO 8601") as caught:
+        moment("to", text)
+    assert len(str(caught.value)) < 300
+
+
+def test_the_message_tells_range_value_and_remedy() -> None:
+    expected = (
+        "from must be whole seconds from 1970 to 9999: ISO 8601 with its zone, such as 2026-01-31T00:00:00Z "
+        "(in an address, the + of a zone is %2B), or unix seconds, got 'soon'"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(expected)}$"):
+        period_of("soon", "2026-01-31T00Z")
+
+
+@pytest.mark.parametrize("end", ["60", "59"])
+def test_a_period_goes_forward(end: str) -> None:
+    with pytest.raises(ValueError, match=rf"^from must be before to \({end}\), got 60$"):
+        period_of("60", end)
+
+
+def test_a_period_reads_as_it_is_written() -> None:
+    period = period_of("2026-01-31T00Z", str(JANUARY + 3600))
+    assert str(period) == "2026-01-31T00:00:00Z to 2026-01-31T01:00:00Z"
+    assert iso(LATEST) == "9999-12-31T23:59:59Z"
+
+
+@pytest.mark.parametrize(
+    ("period", "whole", "windows"),
+    [
+        ((60, 180), (60, 180), 2),
+        ((61, 180), (120, 180), 1),
+        ((60, 179), (60, 120), 1),
+        ((61, 119), (120, 120), 0),
+        ((0, 59), (0, 0), 0),
+    ],
+)
+def test_whole_windows_lie_within(period: tuple[int, int], whole: tuple[int, int], windows: int) -> None:
+    assert Period(*period).whole_windows(60) == whole
+    assert Period(*period).windows(60) == windows
+
+
+@given(st.sets(st.integers(0, 19)), st.integers(1, 7))
+def test_windows_and_gaps_are_the_whole_and_join_what_touches(numbers: set[int], seconds: int) -> None:
+    starts = [number * seconds for number in sorted(numbers)]
+    covered, missing = merged(starts, seconds), gaps(Period(0, 20 * seconds), starts, seconds)
+    spans = sorted([*covered, *missing])
+    assert [span.start for span in spans] == [0, *(span.end for span in spans[:-1])]
+    assert spans[-1].end == 20 * seconds
+    for of in (covered, missing):
+        assert all(before.end < after.start for before, after in pairwise(of))
+    assert sum(end - start for start, end in covered) == seconds * len(numbers)
