@@ -9,7 +9,7 @@ Rule 4: a window that a partition has begun to delete is estimated no more: what
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
@@ -35,9 +35,9 @@ log = structlog.get_logger()
 
 
 class _Made(NamedTuple):
-    """An estimate that is to leave, and whether it is a final one in place of another."""
+    """An estimate that is to leave, in parts, and whether it is a final one in place of another."""
 
-    record: EstimateRecord
+    records: Sequence[EstimateRecord]
     is_revision: bool
 
 
@@ -107,32 +107,34 @@ class Estimator:
                 self._unsettled.discard(window)
         return wanted
 
-    def make(self, window: Window, *, final: bool) -> EstimateRecord | None:
-        """Estimate one window; None when it holds too few reports, or counts that no estimate fits."""
+    def make(self, window: Window, *, final: bool) -> Sequence[EstimateRecord]:
+        """Estimate one window, in parts; none of too few reports, or of counts that no estimate fits."""
         collection = self.collections[window[0]]
         try:
             totals = self.merged.totals(window, collection)
             if totals.reports < collection.minimum_reports:
-                return None
+                return []
             with self.metrics.estimate_seconds.time():
                 result = estimate_record.estimate(collection, totals)
         except (ValueError, ArithmeticError, IndexError) as error:
             log.error("no estimate", collection=collection.name, window_start=window[1], error=str(error))
             self.metrics.estimate_failures.labels(collection.name).inc()
-            return None
-        return estimate_record.record_of(collection, window[1], totals, result, final=final)
+            return []
+        if final and collection.publish_all:
+            return estimate_record.records_of(collection, window[1], totals, result, final=True)
+        return [estimate_record.record_of(collection, window[1], totals, result, final=final)]
 
     def drain(self) -> list[tuple[Window, EstimateRecord]]:
-        """Estimates made since the last call; they now count as published."""
+        """Estimates made since the last call, each part by itself; they now count as published."""
         made, self._made = self._made, {}
         self._leaving = list(made.values())
-        return [(window, each.record) for window, each in made.items()]
+        return [(window, record) for window, each in made.items() for record in each.records]
 
     def show_published(self) -> None:
         """Tell of what was drained and forgotten last: it is committed now."""
-        for record, is_revision in self._leaving:
-            self.metrics.show_estimate(record)
-            self.metrics.finals_revised.labels(record.collection).inc(is_revision)
+        for (first, *_), is_revision in self._leaving:
+            self.metrics.show_estimate(first)
+            self.metrics.finals_revised.labels(first.collection).inc(is_revision)
         self.lost.committed()
         self._leaving = []
 
@@ -152,12 +154,12 @@ class Estimator:
             made = asyncio.get_running_loop().run_in_executor(
                 _THREADS, partial(self.make, window, final=final)
             )
-            record = await made
-            if record is None:
+            records = await made
+            if not records:
                 self._unsettled.discard(window)  # until its counts change
             else:
-                self._made[window] = _Made(record, final and self._has_left_final(window))
-                self.published[window] = rows.Published(record.revision, final)
+                self._made[window] = _Made(records, final and self._has_left_final(window))
+                self.published[window] = rows.Published(records[0].revision, final)
         self.lost.tell()
         self.lost.keep(lambda each: each in self.published or not self.merged.is_dead(each, self.partitions))
 

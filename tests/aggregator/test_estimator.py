@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -19,8 +20,8 @@ from builders import (
 )
 from structlog.testing import capture_logs
 
+from aggregator import estimate_record, row_keys, rows
 from aggregator import estimator as estimator_module
-from aggregator import row_keys, rows
 from aggregator.estimate_record import EstimateRecord
 from aggregator.estimator import Estimator
 from aggregator.row_keys import Window
@@ -193,6 +194,27 @@ def test_an_estimate_is_of_all_partitions_and_is_given_once() -> None:
     assert estimator.drain() == []
 
 
+def test_all_values_are_published_with_the_final_estimate_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the collection asks for them; and the metrics are shown the first part."""
+    monkeypatch.setattr(estimate_record, "VALUES_PER_RECORD", 2)
+    asking = {FRUIT.fingerprint: replace(FRUIT, publish_all=True)}
+    for collections, parts in ((asking, [1, 2]), ({}, [1])):
+        estimator = new_estimator()
+        estimator.collections = {**estimator.collections, **collections}
+        count(estimator)
+        estimate_due(estimator)
+        assert [(record.part, record.parts) for _, record in estimator.drain()] == [(1, 1)]
+        close(estimator)
+        estimate_due(estimator)
+        made = [record for _, record in estimator.drain()]
+        assert [(record.part, record.final) for record in made] == [(part, True) for part in parts]
+        assert estimator.published == {FRUITS: Published(1, True)}
+        shown: list[EstimateRecord] = []
+        monkeypatch.setattr(estimator.metrics, "show_estimate", shown.append)
+        estimator.show_published()
+        assert shown == made[:1]
+
+
 def test_of_two_estimates_between_checkpoints_the_newer_leaves() -> None:
     estimator = new_estimator()
     for packs in (1, 2):
@@ -273,7 +295,7 @@ def test_estimates_are_made_in_threads_of_their_own(monkeypatch: pytest.MonkeyPa
     """What the event loop, checkpoints and openings wait for is never a slow estimate."""
     threads, make = [], Estimator.make
 
-    def told(self: Estimator, window: Window, *, final: bool) -> EstimateRecord | None:
+    def told(self: Estimator, window: Window, *, final: bool) -> Sequence[EstimateRecord]:
         threads.append(threading.current_thread().name)
         return make(self, window, final=final)
 
@@ -352,8 +374,9 @@ def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch
         reader._next = batch[0].offset + 1 if batch else reader._next
         return batch[:1]
 
-    def make(window: Window, *, final: bool) -> None:
+    def make(window: Window, *, final: bool) -> list[EstimateRecord]:
         made.append(estimator.merged.packs(window))
+        return []
 
     async def run() -> None:
         with suppress(TimeoutError):
