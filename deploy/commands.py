@@ -15,6 +15,7 @@ COMMANDS = {
     "produce": ("deploy.produce_command:produce", "Randomize values from a file and send the reports."),
     "aggregate": ("deploy.aggregate_command:aggregate", "Count reports and publish estimates."),
     "watch": ("deploy.watch_command:watch", "Follow a collection's estimates, live or as JSON lines."),
+    "inspect": ("deploy.inspect_command:inspect", "Print a topic's records, decoded, a line each."),
     "replay": ("deploy.replay_command:replay", "Recount the log and compare with the stored counts."),
     "retire": ("deploy.retire_command:retire_command", "End a collection that the file no longer holds."),
     "check": ("deploy.check_command:check", "Check the collection file and say what answers cost."),

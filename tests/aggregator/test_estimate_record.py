@@ -165,7 +165,7 @@ def test_of_a_large_domain_the_largest_values_are_kept_in_order() -> None:
 
 
 def test_other_tells_of_what_is_left_out_of_a_large_domain() -> None:
-    """2,000 values stand out, so that noise has chosen none; a bucket for all others may be among the rest."""
+    """2,000 values stand out, so that noise has chosen none; a bucket for others may be in the rest."""
     counts = [100_000 + 150 * place for place in range(2000)] + [50_000] * 1000
     for has_other in (False, True):
         collection, window = wide(3000, counts)

@@ -117,7 +117,9 @@ def test_the_error_of_a_fixed_set_would_be_found_out(
 def candidates(std_error: float = 0.01, **diagnostics: float) -> Estimate:
     frequency = np.array([0.5, 0.2, 0.1, 0.0])
     errors = np.array([0.01, 0.02, 0.03, std_error])
-    return Estimate("mle", 100, frequency, errors, frequency, frequency, frequency > 0, (0.15, 0.04), diagnostics)
+    return Estimate(
+        "mle", 100, frequency, errors, frequency, frequency, frequency > 0, (0.15, 0.04), diagnostics
+    )
 
 
 def test_candidates_left_out_are_added_to_what_none_explains() -> None:
