@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -48,25 +48,28 @@ async def read_topic(
     ------
     KafkaError; TimeoutError if nothing comes for 60 s before the end is reached.
     """
-    sources = [TopicPartition(topic, partition) for partition in partitions]
     reached = {}
-    async with _consumer(bootstrap_servers, committed=committed) as consumer:
-        for source in sources:
-            consumer.assign([source])
+    for source in [TopicPartition(topic, partition) for partition in partitions]:
+        async with _consumer(bootstrap_servers, [source], committed=committed) as consumer:
             async for record in _present(consumer, source, span):
                 show(source.partition, record)
             reached[source] = await consumer.position(source)
-        consumer.assign(sources if span.follow else [])
-        for source, offset in reached.items() if span.follow else ():
+    if not span.follow:
+        return
+    async with _consumer(bootstrap_servers, list(reached), committed=committed) as consumer:
+        for source, offset in reached.items():
             consumer.seek(source, offset)
-        while span.follow:
+        while True:
             for source, batch in (await _poll(consumer)).items():
                 for record in batch:
                     show(source.partition, record)
 
 
 @asynccontextmanager
-async def _consumer(bootstrap_servers: str, *, committed: bool) -> AsyncIterator[AIOKafkaConsumer]:
+async def _consumer(
+    bootstrap_servers: str, sources: Sequence[TopicPartition], *, committed: bool
+) -> AsyncIterator[AIOKafkaConsumer]:
+    """A consumer of these partitions alone: assigned others, aiokafka may wait for ever to stop."""
     consumer = AIOKafkaConsumer(
         bootstrap_servers=bootstrap_servers,
         isolation_level="read_committed" if committed else "read_uncommitted",
@@ -75,6 +78,7 @@ async def _consumer(bootstrap_servers: str, *, committed: bool) -> AsyncIterator
     )
     try:
         await consumer.start()
+        consumer.assign(sources)
         yield consumer
     finally:
         await consumer.stop()
@@ -118,6 +122,9 @@ async def _towards(consumer: AIOKafkaConsumer, source: TopicPartition, end: int)
 
 async def _poll(consumer: AIOKafkaConsumer) -> dict[TopicPartition, list[Record]]:
     await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():  # while a consumer stopped, which swallows it
+        raise asyncio.CancelledError
     found: dict[TopicPartition, list[Record]] = await consumer.getmany(
         timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_TURN
     )
