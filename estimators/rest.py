@@ -129,8 +129,8 @@ def _lifted(counts: NDArray[np.int64], variance: FloatArray, shown: NDArray[np.i
 
     Measured on k-RR, 50 to 200 runs each: the 95 % intervals that follow held the truth in 90 % to 100 % of
     them, with 20 to 2,000 shown of 100 to 1,000,000 values, 1e4 to 1e8 reports, epsilon 1 to 12, Zipf 0 to 1.
-    Those of a set fixed beforehand held it in none where most values are rare: they miss by up to 120 standard
-    errors.
+    Those of a set fixed beforehand held it in none where most values are rare: they miss by up to 120
+    standard errors.
 
     Source: Robbins, Proc. 3rd Berkeley Symposium 1 (1956), for the identity of Poisson counts.
     """
