@@ -25,8 +25,13 @@ class Board:
         self._foreign = ForeignRecords()
 
     def take(self, data: bytes) -> EstimateRecord | None:
-        """Take in one record; the estimate if it is to be shown now. DecodeError when it holds none."""
+        """Take in one record; the estimate if it is to be shown now. DecodeError when it holds none.
+
+        Of one in parts the first holds the largest estimates, and is all that is shown.
+        """
         record = estimate_record.decode(data)
+        if record.part > 1:
+            return None
         shown = self.newest.get(record.collection)
         if shown is not None and shown.window_start > record.window_start:
             return None

@@ -29,7 +29,7 @@ class Checkpoint(NamedTuple):
     changes : of `state`.
     published : changes of `counts`; None when they wait for a later transaction.
     refusals : what was rejected.
-    estimates : new ones, by window.
+    estimates : new ones, by window, each part by itself.
     finals : counts of windows that are final now.
     forgotten : windows whose notes go.
     """
@@ -148,8 +148,10 @@ def _estimates(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
     for window, record in checkpoint.estimates:
         note = rows.encode_published(rows.Published(record.revision, record.final))
         key = row_keys.encode_key(row_keys.PublishedKey(*window))
-        records.append(Outgoing(topics.estimates, None, record.key, estimate_record.encode(record)))
-        records.append(Outgoing(topics.state, partition, key, note))
+        home = topics.estimates_partition(record.first_key)
+        records.append(Outgoing(topics.estimates, home, record.key, estimate_record.encode(record)))
+        if record.part == 1:
+            records.append(Outgoing(topics.state, partition, key, note))
     for window in checkpoint.forgotten:
         key = row_keys.encode_key(row_keys.PublishedKey(*window))
         records.append(Outgoing(topics.state, partition, key, None))

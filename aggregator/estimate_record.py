@@ -1,6 +1,6 @@
 """The record of the topic `estimates`: one JSON object, keyed by collection and window start."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isfinite
 
 import msgspec
@@ -8,33 +8,39 @@ import numpy as np
 import numpy.typing as npt
 
 from aggregator.merge import WindowCounts
-from estimators import krr_estimate, rappor_decode
+from estimators import krr_estimate, rappor_decode, rest
 from estimators.collection import Collection
 from estimators.estimate import Estimate
 from estimators.rappor import Rappor
 from estimators.rappor_hot import HotRappor
 from estimators.rappor_hot_decode import decode_hot
+from producers import wire
 
 RECORD_VERSION = 1
 VALUES_PER_RECORD = 2000  # the largest estimates of a larger domain
 VALUE_BYTES = 900_000  # of all values of a record and their numbers: it stays below Kafka's 1 MiB
 NUMBER_BYTES = 160  # of the numbers of one value, at most
 
+Places = npt.NDArray[np.intp]  # of values, in the order of the collection's labels
+
 
 class Other(msgspec.Struct, frozen=True):
-    """What no candidate explains: fractions of all reports."""
+    """What is in none of the values: fractions of all reports."""
 
     frequency: float
     std_error: float | None
 
 
 class EstimateRecord(msgspec.Struct, frozen=True):
-    """One estimate of one window (DESIGN section 5). Columns have equal length.
+    """One estimate of one window (DESIGN section 5), or one of its parts: `estimate_schema` tells the fields.
 
-    Times are unix seconds; frequency, std_error, low and high are fractions of all reports, count is
-    frequency times reports; a std_error is null where the counts tell nothing about the value. `revision` is
-    the number of packs merged: the higher one wins, at equal revision the final one. `omitted` counts the
-    values left out because they are estimated lower than all shown.
+    Part 1 holds the largest estimates. There are more parts only of final estimates, where the collection
+    asks for all values. `omitted` and `other` are of what is in none of the parts up to this one.
+
+    Raises
+    ------
+    ValueError if columns differ in length, `part` is not in [1, parts], or the window starts at no time that
+    there is.
     """
 
     version: int
@@ -60,10 +66,26 @@ class EstimateRecord(msgspec.Struct, frozen=True):
     omitted: int
     other: Other | None
     diagnostics: dict[str, float]
+    part: int = 1
+    parts: int = 1
+
+    def __post_init__(self) -> None:
+        columns = (self.frequency, self.count, self.std_error, self.low, self.high, self.significant)
+        if any(len(column) != len(self.values) for column in columns):
+            raise ValueError("columns must have equal length")
+        if not 0 <= self.window_start <= wire.MAX_WINDOW_START:
+            raise ValueError(f"window_start must be in [0, {wire.MAX_WINDOW_START}], got {self.window_start}")
+        if not 1 <= self.part <= self.parts:
+            raise ValueError(f"part must be in [1, {self.parts}], got {self.part}")
 
     @property
     def key(self) -> bytes:
         """Record key: what a newer record replaces."""
+        return self.first_key if self.part == 1 else self.first_key + b"/%d" % self.part
+
+    @property
+    def first_key(self) -> bytes:
+        """Key of part 1."""
         return f"{self.collection}/{self.window_start}".encode()
 
     def supersedes(self, older: "EstimateRecord") -> bool:
@@ -101,9 +123,34 @@ def estimate(collection: Collection, window: WindowCounts) -> Estimate:
 def record_of(
     collection: Collection, window_start: int, window: WindowCounts, result: Estimate, *, final: bool
 ) -> EstimateRecord:
-    """Put an estimate into its record, the bucket `other` apart."""
+    """Put the largest estimates into a record, as many as it has room for."""
+    places = next(_slices(collection, window, result), np.empty(0, np.intp))
+    return _record(collection, window_start, window, result, final=final, parts=[places], part=1)
+
+
+def records_of(
+    collection: Collection, window_start: int, window: WindowCounts, result: Estimate, *, final: bool
+) -> list[EstimateRecord]:
+    """Put all estimates into numbered parts; the first one is `record_of` but for the number of parts."""
+    parts = list(_slices(collection, window, result)) or [np.empty(0, np.intp)]
+    return [
+        _record(collection, window_start, window, result, final=final, parts=parts, part=part)
+        for part in range(1, len(parts) + 1)
+    ]
+
+
+def _record(
+    collection: Collection,
+    window_start: int,
+    window: WindowCounts,
+    result: Estimate,
+    *,
+    final: bool,
+    parts: Sequence[Places],
+    part: int,
+) -> EstimateRecord:
     labels = collection.labels()
-    shown = _shown(labels, result.frequency[: len(labels)])
+    shown, so_far = np.sort(parts[part - 1]), np.concatenate(parts[:part])
     return EstimateRecord(
         version=RECORD_VERSION,
         collection=collection.name,
@@ -125,25 +172,60 @@ def record_of(
         low=result.low[shown].tolist(),
         high=result.high[shown].tolist(),
         significant=result.significant[shown].tolist(),
-        omitted=len(labels) - len(shown),
-        other=_other(collection, result),
+        omitted=len(labels) - len(so_far),
+        other=_other(collection, window, result, so_far),
         diagnostics=result.diagnostics,
+        part=part,
+        parts=len(parts),
     )
 
 
-def _other(collection: Collection, result: Estimate) -> Other | None:
+def _slices(collection: Collection, window: WindowCounts, result: Estimate) -> Iterator[Places]:
+    """Places of the values by falling estimate, in slices that a record has room for.
+
+    The first one is shorter: most who read want no more. A value too long for any record is in none.
+    """
+    labels = collection.labels()
+    order = _by_falling_estimate(collection, window, result)
+    most = VALUES_PER_RECORD
+    while len(order):
+        candidates = order[: min(most, VALUE_BYTES // NUMBER_BYTES)]
+        sizes = np.array([NUMBER_BYTES + len(msgspec.json.encode(labels[place])) for place in candidates])
+        fits = sizes <= VALUE_BYTES
+        room = int(np.searchsorted(np.cumsum(sizes * fits), VALUE_BYTES, side="right"))
+        if fits[:room].any():
+            yield candidates[:room][fits[:room]]
+        order, most = order[room:], len(labels)
+
+
+def _by_falling_estimate(collection: Collection, window: WindowCounts, result: Estimate) -> Places:
+    """Places of the values. Where each has a count, that decides: many estimates are 0 alike."""
+    ranked = result.frequency if isinstance(collection.mechanism, Rappor) else window.counts[0]
+    order: Places = np.argsort(-ranked[: collection.entries], kind="stable")
+    return order
+
+
+def _other(collection: Collection, window: WindowCounts, result: Estimate, shown: Places) -> Other | None:
+    """What is in none of the values shown; None where that is nothing, or nobody asked for it."""
+    if len(shown) == collection.entries:
+        return _other_of_all(collection, result)
+    match collection.mechanism:
+        case Rappor():
+            frequency, error = rest.rest_of_candidates(result, shown)
+        case HotRappor() as mechanism:
+            ones = window.counts[0, : mechanism.buckets]
+            frequency, error = rest.rest_of_bits(ones, window.reports, collection.entries, shown, mechanism)
+        case mechanism:
+            frequency, error = rest.rest_of_symmetric(window.counts[0], collection.entries, shown, mechanism)
+    return Other(frequency, _finite(error))
+
+
+def _other_of_all(collection: Collection, result: Estimate) -> Other | None:
     if result.other is not None:
         return Other(result.other[0], _finite(result.other[1]))
     if collection.other:
         return Other(float(result.frequency[-1]), _finite(float(result.std_error[-1])))
     return None
-
-
-def _shown(labels: Sequence[str], frequency: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
-    """Places of the values that a record has room for: the largest estimates."""
-    largest = np.argsort(-frequency, kind="stable")[:VALUES_PER_RECORD]
-    sizes = [NUMBER_BYTES + len(msgspec.json.encode(labels[place])) for place in largest]
-    return np.sort(largest[: np.searchsorted(np.cumsum(sizes), VALUE_BYTES, side="right")])
 
 
 def _finite(error: float) -> float | None:

@@ -12,7 +12,7 @@ reports for an estimate leave alone: many such windows together may have enough.
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
@@ -45,12 +45,12 @@ class Made(NamedTuple):
 
     Parameters
     ----------
-    record : its estimate; None where it holds too few reports.
+    records : its estimate, in parts; none where it holds too few reports.
     counts : what it was made from; None while the window is not final.
     is_revision : whether this is final in place of another.
     """
 
-    record: EstimateRecord | None
+    records: Sequence[EstimateRecord]
     counts: FinalWindow | None
     is_revision: bool = False
 
@@ -129,24 +129,27 @@ class Estimator:
     def make(self, window: Window, *, final: bool) -> Made | None:
         """Estimate one window, if it holds enough reports; None when no estimate fits its counts."""
         collection = self.collections[window[0]]
-        record = None
         try:
             totals = self.merged.totals(window, collection)
+            records: Sequence[EstimateRecord] = ()
             if totals.reports >= collection.minimum_reports:
                 with self.metrics.estimate_seconds.time():
                     result = estimate_record.estimate(collection, totals)
-                record = estimate_record.record_of(collection, window[1], totals, result, final=final)
+                if final and collection.publish_all:
+                    records = estimate_record.records_of(collection, window[1], totals, result, final=True)
+                else:
+                    records = [estimate_record.record_of(collection, window[1], totals, result, final=final)]
         except (ValueError, ArithmeticError, IndexError) as error:
             log.error("no estimate", collection=collection.name, window_start=window[1], error=str(error))
             self.metrics.estimate_failures.labels(collection.name).inc()
             return None
-        return Made(record, FinalWindow.of(collection, window[1], totals) if final else None)
+        return Made(records, FinalWindow.of(collection, window[1], totals) if final else None)
 
     def drain(self) -> list[tuple[Window, EstimateRecord]]:
-        """Estimates made since the last call; they now count as published."""
+        """Estimates made since the last call, each part by itself; they now count as published."""
         made, self._made = self._made, {}
         self._leaving = list(made.values())
-        return [(window, each.record) for window, each in made.items() if each.record is not None]
+        return [(window, record) for window, each in made.items() for record in each.records]
 
     def leaving_counts(self) -> list[FinalWindow]:
         """Counts of the final windows that were drained last."""
@@ -154,10 +157,10 @@ class Estimator:
 
     def show_published(self) -> None:
         """Tell of what was drained and forgotten last: it is committed now."""
-        for record, _, is_revision in self._leaving:
-            if record is not None:
-                self.metrics.show_estimate(record)
-                self.metrics.finals_revised.labels(record.collection).inc(is_revision)
+        for records, _, is_revision in self._leaving:
+            for first in records[:1]:  # it tells of the whole
+                self.metrics.show_estimate(first)
+                self.metrics.finals_revised.labels(first.collection).inc(is_revision)
         self.lost.committed()
         self._leaving = []
 

@@ -166,6 +166,8 @@ async def _final_estimates(deployment: Deployment) -> tuple[Sequence[EstimateRec
                 if estimate is None:
                     foreign += 1
                     continue
+                if estimate.part > 1:
+                    continue  # it repeats the reports and packs of part 1
                 shown = newest.get(estimate.key)
                 if shown is None or estimate.supersedes(shown):
                     newest[estimate.key] = estimate

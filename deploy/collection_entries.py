@@ -20,6 +20,7 @@ from producers.budget import LARGEST_REPORTS_PER_WINDOW, Allowance, Budget
 
 LARGEST_SIZE = 1_400_000
 MOST_CANDIDATES = 1_000_000
+MOST_PUBLISHED = 100_000  # with publish: all; they leave in one transaction
 
 Name = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,62}$")]
 
@@ -46,6 +47,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     retention_seconds: int = 3600
     minimum_reports: int = 100
     window_packs: int = 4_000_000
+    publish: Literal["top", "all"] = "top"
     reports_per_window: int = 1
     budget: Literal["none"] | BudgetEntry
 
@@ -59,9 +61,10 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
         check_range("reports_per_window", self.reports_per_window, 1, LARGEST_REPORTS_PER_WINDOW)
 
     def _collection(self, mechanism: Mechanism, **fields: Any) -> Collection:
-        return Collection(
+        collection = Collection(
             name=self.name,
             mechanism=mechanism,
+            publish_all=self.publish == "all",
             window_seconds=self.window_seconds,
             grace_seconds=self.grace_seconds,
             retention_seconds=self.retention_seconds,
@@ -69,6 +72,9 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
             window_packs=self.window_packs,
             **fields,
         )
+        if collection.publish_all:
+            check_range("number of values with publish: all", collection.entries, 1, MOST_PUBLISHED)
+        return collection
 
 
 class _Buckets(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):

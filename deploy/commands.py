@@ -17,6 +17,7 @@ COMMANDS = {
     "watch": ("deploy.watch_command:watch", "Follow a collection's estimates, live or as JSON lines."),
     "rollup": ("deploy.rollup_command:rollup", "Answer over a day or a month: join final windows."),
     "decode": ("deploy.decode_command:decode", "Look for other strings in a RAPPOR collection's past."),
+    "inspect": ("deploy.inspect_command:inspect", "Print a topic's records, decoded, a line each."),
     "replay": ("deploy.replay_command:replay", "Recount the log and compare with the stored counts."),
     "retire": ("deploy.retire_command:retire_command", "End a collection that the file no longer holds."),
     "check": ("deploy.check_command:check", "Check the collection file and say what answers cost."),

@@ -26,7 +26,7 @@ def numbers_of(admin: KafkaAdminClient, topics: Topics) -> dict[str, int]:
 def topic_findings(admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics) -> list[str]:
     """Topics that are absent, or unfit."""
     numbers = numbers_of(admin, topics)
-    absent = [_absent(topic.name) for topic in plan(topics) if topic.name not in numbers]
+    absent = [absence(topic.name) for topic in plan(topics) if topic.name not in numbers]
     fitting = [topic for topic in plan(topics) if numbers.get(topic.name) == topic.partitions]
     unfit = number_findings(admin, bootstrap_servers, topics, numbers)
     return unfit + absent + setting_findings(admin, fitting)
@@ -77,7 +77,7 @@ def reports_findings(admin: KafkaAdminClient, topics: Topics) -> list[str]:
     number = numbers.get(reports.name)
     seen = {numbers[topic.name] for topic in others if topic.name in numbers}
     if number is None:
-        return [_absent(reports.name)]
+        return [absence(reports.name)]
     if seen and number not in seen:
         return [
             f"topic {reports.name} has {number} partitions, and no other topic of this deployment has as "
@@ -114,5 +114,6 @@ def setting_findings(admin: KafkaAdminClient, planned: Sequence[TopicPlan]) -> l
     return findings
 
 
-def _absent(name: str) -> str:
+def absence(name: str) -> str:
+    """That a topic is not there."""
     return f"topic {name} is absent: run deniable topics create"

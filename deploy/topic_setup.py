@@ -82,6 +82,15 @@ def require(bootstrap_servers: str, topics: Topics) -> Genesis:
         return genesis.log_of(admin, topics)
 
 
+def partitions_of(bootstrap_servers: str, topics: Topics, name: str) -> int:
+    """Number of partitions of one of the topics, whatever its settings; TopicError if it is absent."""
+    with _admin(bootstrap_servers) as admin:
+        numbers = numbers_of(admin, topics)
+        if name not in numbers:
+            raise TopicError(topic_findings.absence(name))
+        return numbers[name]
+
+
 def standing(bootstrap_servers: str, topics: Topics) -> tuple[Genesis, list[str]]:
     """Identity of the log, and settings under which no worker should go on counting, as they are now.
 

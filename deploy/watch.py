@@ -1,13 +1,11 @@
 """Following a collection's estimates in a terminal, or as JSON lines."""
 
 import asyncio
-import os
-import stat
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-import click
 import numpy as np
 from rich.console import Console
 from rich.live import Live
@@ -16,36 +14,53 @@ from rich.table import Table
 
 from aggregator import estimate_record
 from aggregator.board import Board
+from aggregator.estimate_parts import Parts
 from aggregator.estimate_record import EstimateRecord
 from deploy.collection_file import Configuration
+from deploy.line_output import end_with_the_reader, write_line
 from estimators.collection import Collection
 from estimators.estimate import QUANTILE_975
 
-TABLE_FRAME = 8  # lines of the table that are no values: title, head, borders, what is left out, (other)
+TABLE_FRAME = 9  # lines that are no values: title (3), head and borders (4), what is left out, (other)
+LOOK_SECONDS = 1.0
 
 
 class EveryEstimate(Board):
     """For programs: not the newest window alone, but whatever is published of older ones too."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts = Parts()
+
     def take(self, data: bytes) -> EstimateRecord | None:
-        """The estimate in a record of the topic; DecodeError when it holds none."""
-        return estimate_record.decode(data)
+        """The estimate of a record, when all its parts are there; DecodeError when it holds none."""
+        return self._parts.add(estimate_record.decode(data))
 
 
 async def watch_collection(configuration: Configuration, collection: Collection) -> None:
     """Show each new estimate until interrupted: a live table, or JSON lines when stdout is no terminal."""
     if not sys.stdout.isatty():
-        _end_with_the_reader()
+        end_with_the_reader()
         await _follow(EveryEstimate(), configuration, collection, _print_line)
         return
-    console = Console()
+    console, board = Console(), Board()
     with Live(console=console, auto_refresh=False) as live:
 
-        def show(record: EstimateRecord) -> None:
-            live.update(table_of(record, max(1, console.height - TABLE_FRAME)), refresh=True)
+        def show() -> None:
+            if record := board.newest.get(collection.name):
+                since = board.stale([collection], time.time()).get(collection.name)
+                live.update(table_of(record, max(1, console.height - TABLE_FRAME), since), refresh=True)
 
         live.update(f"waiting for the first estimate of {collection.name} …", refresh=True)
-        await _follow(Board(), configuration, collection, show)
+        following = _follow(board, configuration, collection, lambda _: show())
+        await asyncio.gather(following, _look_again(show))
+
+
+async def _look_again(show: Callable[[], None]) -> None:
+    """Show now and then what is there, since figures grow old when no estimate comes."""
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        show()
 
 
 async def _follow(
@@ -63,37 +78,25 @@ async def _follow(
 
 
 def _print_line(record: EstimateRecord) -> None:
-    try:
-        click.echo(estimate_record.encode(record))
-    except BrokenPipeError:
-        _end_quietly()
+    write_line(estimate_record.encode(record))
 
 
-def _end_with_the_reader() -> None:
-    """End when the program that reads our stdout ends, even if no estimate comes to be written to it."""
-    loop, number = asyncio.get_running_loop(), sys.stdout.fileno()
+def table_of(record: EstimateRecord, rows: int, old_since: int | None = None) -> Table:
+    """The `rows` most frequent values with their 95 % intervals; what is not significant is dim.
 
-    def end() -> None:
-        loop.remove_reader(number)
-        _end_quietly()
-
-    if stat.S_ISFIFO(os.fstat(number).st_mode):
-        loop.add_reader(number, end)  # a pipe's write end becomes readable when its reader goes
-
-
-def _end_quietly() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at the end
-    sys.exit(0)
-
-
-def table_of(record: EstimateRecord, rows: int) -> Table:
-    """The `rows` most frequent values with their 95 % intervals; what is not significant is dim."""
+    Parameters
+    ----------
+    record : to show.
+    rows : values that there is room for.
+    old_since : when the next estimate should have been there, unix seconds; None if it need not be yet.
+    """
     state = "final" if record.final else "provisional"
-    window = f"{datetime.fromtimestamp(record.window_start, UTC):%Y-%m-%d %H:%M:%SZ}"
-    table = Table(
-        title=f"{record.collection}: {record.reports:,} reports, {state}\nwindow from {window}",
-        title_justify="left",
+    title = (
+        f"{record.collection}: {record.reports:,} reports, {state}\nwindow from {_utc(record.window_start)}"
     )
+    if old_since is not None:
+        title += f"\n[bold red]old since {_utc(old_since)}[/]"
+    table = Table(title=title, title_justify="left")
     table.add_column("value")
     for name in ("share", "95 % interval", "reports"):
         table.add_column(name, justify="right")
@@ -105,10 +108,15 @@ def table_of(record: EstimateRecord, rows: int) -> Table:
             f"{record.count[i]:,.0f}",
             style="" if record.significant[i] else "dim",
         )
-    if len(record.values) > rows:
-        table.add_row(f"… {len(record.values) - rows} more", "", "", "")
+    more = max(0, len(record.values) - rows) + record.omitted
+    if more:
+        table.add_row(f"… {more} more", "", "", "")
     if record.other is not None:
         error = record.other.std_error
         around = "unknown" if error is None else f"± {QUANTILE_975 * error:.2%}"
         table.add_row("(other)", f"{record.other.frequency:.2%}", around, "", style="italic")
     return table
+
+
+def _utc(unix_seconds: int) -> str:
+    return f"{datetime.fromtimestamp(unix_seconds, UTC):%Y-%m-%d %H:%M:%SZ}"

@@ -34,6 +34,7 @@ class Collection:
     retention_seconds : how long after that its counts are kept, seconds, >= 0.
     minimum_reports : a window with fewer reports is not published.
     window_packs : packs of one window that each partition takes, >= 1.
+    publish_all : True when final estimates are published with all values, not the largest alone.
 
     Raises
     ------
@@ -51,6 +52,7 @@ class Collection:
     retention_seconds: int = 3600
     minimum_reports: int = 100
     window_packs: int = 4_000_000
+    publish_all: bool = False
 
     def __post_init__(self) -> None:
         if self.memoize and isinstance(self.mechanism, TwoStepBits) and self.epsilon_inf == math.inf:

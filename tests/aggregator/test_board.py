@@ -9,6 +9,7 @@ from aiokafka import TopicPartition
 from builders import FRUIT, PLACE, T0, MemoryRecord
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from aggregator import board as board_module
@@ -69,6 +70,14 @@ def test_within_a_window_the_winning_estimate_is_shown() -> None:
     assert taken(board, estimate(revision=2, final=True))
     assert not taken(board, estimate(revision=2))
     assert taken(board, estimate(revision=3))
+
+
+def test_of_an_estimate_in_parts_the_first_is_shown() -> None:
+    board, first = Board(), replace(estimate(final=True), parts=3)
+    assert taken(board, first)
+    for part in (2, 3):
+        assert board.take(estimate_record.encode(replace(first, part=part))) is None
+    assert board.newest == {"fruit": first}
 
 
 def test_collections_do_not_disturb_each_other() -> None:

@@ -1,6 +1,10 @@
 """What leaves in one transaction, and in which order."""
 
+from dataclasses import replace
+
 import msgspec
+import numpy as np
+from aiokafka.partitioner import DefaultPartitioner
 from builders import (
     FRUIT,
     PARTITIONS,
@@ -21,7 +25,8 @@ from aggregator import estimate_record, row_keys, rows
 from aggregator.checkpoint import compose, moved, take
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import Outgoing
-from aggregator.merge import MergedCounts
+from aggregator.merge import MergedCounts, WindowCounts
+from estimators.krr import KRR
 
 NOW_MS = T0 * 1000
 DEAD_MS = FRUIT.dies_at(T0) * 1000 + 1
@@ -150,7 +155,7 @@ def test_an_estimate_leaves_with_its_note_and_the_note_with_the_window() -> None
     records = compose(take(ledger, estimator, None), TOPICS)
     record = next(record for record in records if record.topic == TOPICS.estimates)
     estimate = estimate_record.decode(record.value or b"")
-    assert (record.partition, record.key) == (None, b"fruit/%d" % T0)
+    assert (record.partition, record.key) == (partition_of(b"fruit/%d" % T0), b"fruit/%d" % T0)
     assert (estimate.reports, estimate.revision, estimate.final) == (15, 1, False)
     note = row_keys.encode_key(row_keys.PublishedKey(*window))
     expected = Outgoing(TOPICS.state, 0, note, rows.encode_published(rows.Published(1, False)))
@@ -209,6 +214,29 @@ def test_a_long_run_leaves_nothing_behind() -> None:
         sizes.append((len(kept), len(estimator.merged._windows), len(estimator.published)))
     assert max(sizes[10:]) == max(sizes[-10:])
     assert sizes[-1][1:] == (4, 5)  # the note of what died goes one checkpoint later
+
+
+def partition_of(key: bytes) -> int:
+    """Where Kafka's clients put a key by themselves."""
+    return int(DefaultPartitioner()(key, list(range(PARTITIONS)), []))
+
+
+def test_all_parts_of_an_estimate_leave_at_once_side_by_side() -> None:
+    """In one partition, so that one member of a consumer group reads them all; with one note."""
+    wide = replace(FRUIT, mechanism=KRR.from_epsilon(5000, 4.0), values=(), other=False, publish_all=True)
+    window = (wide.fingerprint, T0)
+    totals = WindowCounts(np.ones((1, 5000), np.int64), np.array([5000]), packs=3, rejected=0)
+    records = estimate_record.records_of(wide, T0, totals, estimate_record.estimate(wide, totals), final=True)
+    assert [record.part for record in records] == [1, 2]
+    checkpoint = take(settled())._replace(estimates=[(window, record) for record in records])
+    sent = compose(checkpoint, TOPICS)
+    parts = [record for record in sent if record.topic == TOPICS.estimates]
+    assert [part.key for part in parts] == [b"fruit/%d" % T0, b"fruit/%d/2" % T0]
+    assert {part.partition for part in parts} == {partition_of(b"fruit/%d" % T0)}
+    note = row_keys.encode_key(row_keys.PublishedKey(*window))
+    assert [record.value for record in sent if record.key == note] == [
+        rows.encode_published(rows.Published(3, True))
+    ]
 
 
 def test_what_is_counted_while_a_checkpoint_is_encoded_is_not_in_it() -> None:

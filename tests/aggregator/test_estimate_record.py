@@ -1,6 +1,7 @@
 """The JSON record of an estimate: its fields, what JSON cannot hold, and large domains."""
 
 import json
+import re
 from dataclasses import replace
 
 import msgspec
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator import estimate_record
-from aggregator.estimate_record import VALUES_PER_RECORD, EstimateRecord, record_of
+from aggregator.estimate_record import VALUES_PER_RECORD, EstimateRecord, Other, record_of, records_of
 from aggregator.merge import WindowCounts
 from estimators.collection import Collection
 from estimators.estimate import Estimate
@@ -23,7 +24,7 @@ from estimators.rappor_hot import HotRappor
 FIELDS = {
     "version", "collection", "fingerprint", "window_start", "window_end", "revision", "final", "reports",
     "packs", "rejected", "mechanism", "estimator", "epsilon", "values", "frequency", "count", "std_error",
-    "low", "high", "significant", "other", "diagnostics",
+    "low", "high", "significant", "other", "diagnostics", "omitted", "part", "parts",
 }  # fmt: skip
 COLUMNS = ("values", "frequency", "count", "std_error", "low", "high", "significant")
 
@@ -44,11 +45,12 @@ def fruit_record(*, final: bool = False, packs: int = 3) -> EstimateRecord:
 
 def test_the_record_has_the_fields_of_the_design() -> None:
     said = json.loads(estimate_record.encode(fruit_record(final=True)))
-    assert said.keys() == FIELDS | {"omitted"}
+    assert said.keys() == FIELDS
     expected = {
         "version": 1, "collection": "fruit", "fingerprint": f"{FRUIT.fingerprint:016x}", "window_start": T0,
         "window_end": T0 + 10, "revision": 3, "final": True, "reports": 100, "packs": 3, "rejected": 2,
         "mechanism": "k-rr", "estimator": "mle", "epsilon": FRUIT.mechanism.epsilon, "omitted": 0,
+        "part": 1, "parts": 1,
         "values": ["apple", "fig", "kiwi"],
     }  # fmt: skip
     assert {key: said[key] for key in expected} == expected
@@ -136,21 +138,108 @@ def test_an_error_that_is_infinite_is_null() -> None:
     assert estimate_record.decode(estimate_record.encode(record)) == record
 
 
-def wide(k: int) -> tuple[Collection, WindowCounts]:
-    collection = replace(FRUIT, mechanism=KRR.from_epsilon(k, 2.0), values=(), other=False)
-    return collection, window_of([[1] * k], [k])
+def wide(k: int, counts: list[int] | None = None, **changed: object) -> tuple[Collection, WindowCounts]:
+    """k-RR over so many integers; each counted once if nothing else is said."""
+    collection = replace(FRUIT, mechanism=KRR.from_epsilon(k, 8.0), values=(), other=False, **changed)
+    counts = counts or [1] * k
+    return collection, window_of([counts], [sum(counts)])
+
+
+def mixed(k: int) -> list[int]:
+    """Counts from 1 to k in some order."""
+    return [int(count) for count in np.random.default_rng(1).permutation(k) + 1]
 
 
 def test_of_a_large_domain_the_largest_values_are_kept_in_order() -> None:
-    collection, window = wide(5000)
-    frequency = np.random.default_rng(1).permutation(5000) / 5000
-    record = record_of(collection, T0, window, result_of(frequency.tolist(), 0.1), final=False)
-    assert record.omitted == 5000 - VALUES_PER_RECORD
+    counts = mixed(5000)
+    collection, window = wide(5000, counts)
+    result = estimate_record.estimate(collection, window)
+    record = record_of(collection, T0, window, result, final=False)
+    assert (record.omitted, record.part, record.parts) == (5000 - VALUES_PER_RECORD, 1, 1)
     assert {len(getattr(record, column)) for column in COLUMNS} == {VALUES_PER_RECORD}
-    assert min(record.frequency) == (5000 - VALUES_PER_RECORD) / 5000
-    assert [int(value) for value in record.values] == sorted(int(value) for value in record.values)
-    assert record.frequency == [frequency[int(value)] for value in record.values]
+    shown = [int(value) for value in record.values]
+    assert min(counts[value] for value in shown) == 5000 - VALUES_PER_RECORD + 1
+    assert shown == sorted(shown)
+    assert record.frequency == [result.frequency[value] for value in shown]
     assert len(estimate_record.encode(record)) < 2**20
+
+
+def test_other_tells_of_what_is_left_out_of_a_large_domain() -> None:
+    """2,000 values stand out, so that noise has chosen none; a bucket for others may be in the rest."""
+    counts = [100_000 + 150 * place for place in range(2000)] + [50_000] * 1000
+    for has_other in (False, True):
+        collection, window = wide(3000, counts)
+        collection = replace(collection, other=has_other)
+        result = estimate_record.estimate(collection, window)
+        record = record_of(collection, T0, window, result, final=False)
+        assert record.omitted == 1000 - has_other
+        assert record.other is not None
+        assert record.other.std_error is not None
+        left_out = result.frequency.sum() - sum(record.frequency)
+        assert abs(record.other.frequency - left_out) < 3 * record.other.std_error
+
+
+def test_other_of_one_hot_buckets_is_of_what_is_left_out() -> None:
+    mechanism = HotRappor.from_probabilities(3000, 1, 0.25, 0.35, 0.65)
+    hot = Collection("hot", mechanism, values=tuple(map(str, range(3000))))
+    ones = (int(mechanism.p_star * 10**8) + np.arange(mechanism.width)[::-1] * 20).tolist()
+    window = window_of([ones], [10**8])
+    record = record_of(hot, T0, window, estimate_record.estimate(hot, window), final=False)
+    assert (record.omitted, record.other is not None) == (1000, True)
+    assert record.values[-1] == "1999"
+
+
+def test_candidates_of_long_names_that_do_not_fit_are_in_other() -> None:
+    long = replace(PLACE, candidates=tuple(letter * 400_000 for letter in "abc"))
+    window = window_of([[40] * 16, [40] * 16, [45] * 16], [100, 100, 100])
+    result = result_of([0.1, 0.2, 0.3], 0.05, (0.35, 0.04))
+    record = record_of(long, T0, window, result, final=False)
+    assert ([value[0] for value in record.values], record.omitted) == (["b", "c"], 1)
+    assert record.other is not None
+    assert (record.other.frequency, record.other.std_error) == pytest.approx((0.45, 0.09))
+
+
+def test_candidates_that_fit_leave_the_background_alone_in_other() -> None:
+    window = window_of([[40] * 16] * 3, [100] * 3)
+    background = result_of([0.1, 0.2, 0.3], 0.05, (0.35, 0.04))
+    record = record_of(PLACE, T0, window, background, final=False)
+    assert record.other == Other(0.35, 0.04)
+    alone = record_of(PLACE, T0, window, result_of([0.1, 0.2, 0.3], 0.05), final=False)
+    assert alone.other is None
+
+
+def test_parts_hold_every_value_once_and_the_first_is_the_usual_record() -> None:
+    collection, window = wide(12_000, mixed(12_000))
+    result = estimate_record.estimate(collection, window)
+    parts = records_of(collection, T0, window, result, final=True)
+    usual = record_of(collection, T0, window, result, final=True)
+    assert [(part.part, part.parts) for part in parts] == [(1, 3), (2, 3), (3, 3)]
+    assert msgspec.structs.replace(parts[0], parts=1) == usual
+    values = [int(value) for part in parts for value in part.values]
+    assert sorted(values) == list(range(12_000))
+    assert [part.omitted for part in parts] == [10_000, 10_000 - len(parts[1].values), 0]
+    assert min(parts[0].frequency) >= max(parts[1].frequency)
+    assert min(parts[1].frequency) >= max(parts[2].frequency)
+    assert (parts[1].other is None, parts[2].other) == (False, None)
+    assert max(len(estimate_record.encode(part)) for part in parts) < 2**20
+    assert len({part.key for part in parts}) == 3
+    assert {part.first_key for part in parts} == {usual.key}
+
+
+def test_a_small_domain_is_one_part() -> None:
+    result = estimate_record.estimate(FRUIT, FRUITS)
+    assert records_of(FRUIT, T0, FRUITS, result, final=True) == [fruit_record(final=True)]
+
+
+def test_a_value_too_long_for_any_record_is_in_none() -> None:
+    long = replace(FRUIT, values=("apple", "x" * estimate_record.VALUE_BYTES, "kiwi"))
+    result = estimate_record.estimate(long, FRUITS)
+    (record,) = records_of(long, T0, FRUITS, result, final=True)
+    assert (record.values, record.omitted) == (["apple", "kiwi"], 1)
+    nothing = replace(long, values=("x" * 10**6, "y" * 10**6, "z" * 10**6))
+    (record,) = records_of(nothing, T0, FRUITS, result, final=True)
+    assert (record.values, record.omitted, record.other) == ([], 3, Other(1.0, 0.0))
+    assert record_of(nothing, T0, FRUITS, result, final=True) == record
 
 
 def test_a_domain_that_just_fits_is_shown_whole() -> None:
@@ -209,6 +298,29 @@ def test_text_that_is_not_utf_8_is_told_without_it() -> None:
         estimate_record.decode(b'{"collection":"\xff"}')
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"frequency": [0.5]}, "columns must have equal length"),
+        ({"significant": []}, "columns must have equal length"),
+        ({"part": 2}, "part must be in [1, 1], got 2"),
+        ({"part": 0, "parts": 3}, "part must be in [1, 3], got 0"),
+        ({"window_start": -1}, "window_start must be in [0, 253402300799], got -1"),
+        ({"window_start": 10**12}, "window_start must be in [0, 253402300799], got 1000000000000"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(changed: dict[str, object], said: str) -> None:
+    damaged = json.loads(estimate_record.encode(fruit_record())) | changed
+    with pytest.raises(msgspec.DecodeError, match=f"^{re.escape(said)}"):
+        estimate_record.decode(json.dumps(damaged).encode())
+
+
+def test_a_record_from_before_there_were_parts_is_one_part() -> None:
+    old = json.loads(estimate_record.encode(fruit_record()))
+    del old["part"], old["parts"]
+    assert estimate_record.decode(json.dumps(old).encode()) == fruit_record()
+
+
 @given(st.data())
 def test_a_damaged_record_raises_decode_error_only(data: st.DataObject) -> None:
     good = bytearray(estimate_record.encode(fruit_record()))
@@ -222,9 +334,9 @@ def test_a_damaged_record_raises_decode_error_only(data: st.DataObject) -> None:
 def test_a_record_of_long_values_stays_below_kafkas_limit() -> None:
     """A record that Kafka refuses would stop its whole partition."""
     values = tuple(f"{number:04}" + "\u00e4\n" * 400 for number in range(VALUES_PER_RECORD))
-    long = replace(FRUIT, mechanism=KRR.from_epsilon(len(values), 4.0), values=values, other=False)
-    result = result_of([number / len(values) for number in range(len(values))], 0.1)
-    record = record_of(long, T0, window_of([[1] * len(values)], [len(values)]), result, final=True)
+    long, window = wide(len(values), list(range(1, len(values) + 1)))
+    long = replace(long, values=values)
+    record = record_of(long, T0, window, estimate_record.estimate(long, window), final=True)
     assert 800_000 < len(estimate_record.encode(record)) < 1_000_000
     shown = len(record.values)
     assert record.omitted == len(values) - shown > 0

@@ -19,8 +19,9 @@ from builders import (
 )
 from structlog.testing import capture_logs
 
+from aggregator import estimate_record, row_keys, rows
 from aggregator import estimator as estimator_module
-from aggregator import row_keys, rows
+from aggregator.estimate_record import EstimateRecord
 from aggregator.estimator import Estimator, Made
 from aggregator.row_keys import Window
 from aggregator.row_reader import Record
@@ -190,6 +191,27 @@ def test_an_estimate_is_of_all_partitions_and_is_given_once() -> None:
     estimator.show_published()
     assert value("deniable_estimate_reports", {"collection": "fruit"}) == 18
     assert estimator.drain() == []
+
+
+def test_all_values_are_published_with_the_final_estimate_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the collection asks for them; and the metrics are shown the first part."""
+    monkeypatch.setattr(estimate_record, "VALUES_PER_RECORD", 2)
+    asking = {FRUIT.fingerprint: replace(FRUIT, publish_all=True)}
+    for collections, parts in ((asking, [1, 2]), ({}, [1])):
+        estimator = new_estimator()
+        estimator.collections = {**estimator.collections, **collections}
+        count(estimator)
+        estimate_due(estimator)
+        assert [(record.part, record.parts) for _, record in estimator.drain()] == [(1, 1)]
+        close(estimator)
+        estimate_due(estimator)
+        made = [record for _, record in estimator.drain()]
+        assert [(record.part, record.final) for record in made] == [(part, True) for part in parts]
+        assert estimator.published == {FRUITS: Published(1, True)}
+        shown: list[EstimateRecord] = []
+        monkeypatch.setattr(estimator.metrics, "show_estimate", shown.append)
+        estimator.show_published()
+        assert shown == made[:1]
 
 
 def test_of_two_estimates_between_checkpoints_the_newer_leaves() -> None:

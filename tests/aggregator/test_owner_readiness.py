@@ -169,7 +169,7 @@ def test_an_estimate_is_shown_when_it_is_committed(broker: Broker, monkeypatch: 
             await running.until(lambda: shown() == 9)
 
     asyncio.run(run())
-    assert len(broker.log.partition(TOPICS.estimates, 0)) == 1
+    assert sum(len(broker.log.partition(TOPICS.estimates, each)) for each in range(TOPICS.partitions)) == 1
 
 
 def test_a_lost_ledger_is_told_until_it_is_open_again(

@@ -22,9 +22,9 @@ from builders import (
     record_of,
 )
 
+from aggregator import estimate_record, row_keys, row_reader, rows, stored_ledger, window_reader
 from aggregator import recount as recount_module
 from aggregator import replay as replay_module
-from aggregator import row_keys, row_reader, rows, stored_ledger, window_reader
 from aggregator.checkpoint import compose, take
 from aggregator.merge import MergedCounts
 from aggregator.recount import Claim, Counted, Recount
@@ -144,8 +144,7 @@ def final_difference(reports: int = 0, packs: int = 0, watermark_ms: int = 0, st
     merged.progress[2] = rows.Progress(1, watermark_ms)
     made = estimator.make(WINDOW, final=True)
     assert made is not None
-    assert made.record is not None
-    record = made.record
+    [record] = made.records
     claimed = msgspec.structs.replace(
         record,
         reports=record.reports + reports,
@@ -328,6 +327,22 @@ def test_garbage_among_the_estimates_and_the_counts_is_passed_over(monkeypatch: 
     run.log.append(TOPICS.counts, 0, b"no row", b"k")
     found = run.replay(monkeypatch)
     assert (found.difference, found.foreign) == (0, 1)
+
+
+def test_an_estimate_in_parts_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = workers()
+    run.count(closed_until_ms=FRUIT.closes_at(T0) * 1000 + 1)
+    compared = run.replay(monkeypatch).finals
+    [first, *_] = (r for p in range(PARTITIONS) for r in run.log.partition(TOPICS.estimates, p))
+    estimate = estimate_record.decode(first.value or b"")
+    for part in (1, 2):
+        wrong = msgspec.structs.replace(estimate, final=True, revision=10**6, part=part, parts=2, packs=10**6)
+        run.log.append(TOPICS.estimates, 0, estimate_record.encode(wrong), wrong.key)
+        found = run.replay(monkeypatch)
+        assert (found.difference > 0, found.finals) == (True, compared)
+        if part == 1:
+            told = found.difference
+    assert found.difference == told
 
 
 def test_an_empty_deployment_has_nothing_to_differ(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ import click
 import pytest
 import structlog
 
+from aggregator import estimate_schema
 from deploy.cli import EXPECTED, main
 from deploy.commands import COMMANDS as LISTED
 from deploy.commands import deniable
@@ -35,6 +36,7 @@ NEEDING_KAFKA = [
     "aggregate",
     "replay",
     "watch carrier",
+    "inspect counts",
     "rollup carrier --from 0",
     "decode destination --candidates lines.csv --from 0",
 ]
@@ -95,8 +97,11 @@ COMMANDS = dict(leaves(deniable, "deniable"))
 
 
 def test_the_commands_are_those_that_were_promised() -> None:
-    words = "demo broker topics aggregate produce spent watch replay retire check estimate account plan"
-    assert set(LISTED) == {*words.split(), "rollup", "decode"}
+    words = (
+        "demo broker topics aggregate produce spent watch inspect rollup decode replay retire check estimate "
+        "account plan"
+    )
+    assert set(LISTED) == set(words.split())
     assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)
 
 
@@ -132,6 +137,7 @@ def test_options_and_defaults_are_those_that_were_promised() -> None:
         "produce",
         "aggregate",
         "watch",
+        "inspect",
         "replay",
         "rollup",
         "decode",
@@ -143,12 +149,34 @@ def test_options_and_defaults_are_those_that_were_promised() -> None:
     assert {"--once", "--bootstrap-servers"} <= options["deniable demo"]
     assert {"--input", "--format", "--field", "--clients", "--no-clients"} <= options["deniable produce"]
     assert {"--follow", "--strict", "--data-dir", "--metrics-port"} <= options["deniable produce"]
+    assert {"--partition", "--offset", "--tail", "--follow", "--payload", "--json", "--schema"} <= options[
+        "deniable inspect"
+    ]
     config = next(parameter for parameter in COMMANDS["deniable check"].params if parameter.name == "config")
     assert str(config.default) == "deniable.yaml"
 
 
 def test_the_version_is_that_of_the_distribution(run: Run) -> None:
     assert run("--version") == (0, f"deniable, version {version('deniable')}\n", "")
+
+
+def test_the_schema_of_estimates_is_printed_and_nothing_connects(run: Run) -> None:
+    assert run("inspect estimates --schema") == (0, estimate_schema.PATH.read_text(encoding="utf-8"), "")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("reports --schema", "--schema must be asked of estimates, got reports"),
+        ("reports --offset 1 --tail 1", "give either --offset or --tail"),
+        ("nonsense", "'nonsense' is not one of 'reports', 'counts', 'rejected', 'estimates', 'state'."),
+        ("reports --tail 0", "0 is not in the range 1<=x<=1000000."),
+    ],
+)
+def test_wrong_usage_of_inspect_is_told(run: Run, line: str, said: str) -> None:
+    ended = run(f"inspect {line}")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.splitlines()[-1].endswith(said)
 
 
 def test_check_tells_programs_of_every_collection(run: Run) -> None:

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -104,6 +105,35 @@ def test_watch_prints_json_lines_until_every_report_is_in_a_final_estimate(
     assert sum(finals.values()) == reports
     if collection == "carrier":
         assert share["AA"] > share["B6"] > share["9E"]
+
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_consumer_in_readme_works_as_pasted(deployment: Deployment) -> None:
+    """It reads the final estimates of all reports; only the names of broker and topic are this test's."""
+    (pasted,) = (
+        block for block in re.findall("```python\n(.*?)```", README, re.DOTALL) if "KafkaConsumer" in block
+    )
+    assert len([line for line in pasted.splitlines() if line]) <= 11
+    for readme, ours in (("127.0.0.1:9092", deployment.servers), ("deniable-", deployment.prefix)):
+        assert pasted.count(readme) == 1
+        pasted = pasted.replace(readme, ours)
+    finals: dict[tuple[str, str], int] = {}
+    line = [sys.executable, "-I", "-u", "-c", pasted]
+    deadline = time.monotonic() + SETTLE_SECONDS
+    with subprocess.Popen(line, stdout=subprocess.PIPE, cwd=deployment.folder) as reading:
+        try:
+            assert reading.stdout is not None
+            while sum(finals.values()) < FLIGHTS + VISITS:
+                assert time.monotonic() < deadline, finals
+                collection, window, final, reports = reading.stdout.readline().decode().split()
+                if final == "True":
+                    finals[collection, window] = int(reports)
+        finally:
+            reading.kill()
+    assert sum(finals.values()) == FLIGHTS + VISITS
+    assert {collection for collection, _ in finals} == {"carrier", "place"}
 
 
 def test_watch_tells_programs_of_every_window_and_ends_quietly_with_them(

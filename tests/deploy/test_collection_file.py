@@ -45,6 +45,27 @@ def test_other_is_one_more_bucket_and_the_default(file: Path) -> None:
     assert (sized.width, sized.takes_integers) == (1000, True)
 
 
+def test_all_values_are_published_on_request_which_changes_no_meaning(file: Path) -> None:
+    top, whole = (
+        read(file, WHOLE),
+        read(file, WHOLE.replace("epsilon: 1.0986,", "epsilon: 1.0986, publish: all,")),
+    )
+    assert [collection.publish_all for collection in top.collections] == [False, False]
+    assert [collection.publish_all for collection in whole.collections] == [True, False]
+    assert top.by_fingerprint().keys() == whole.by_fingerprint().keys()
+
+
+def test_no_more_values_are_published_than_one_transaction_holds(file: Path) -> None:
+    sized = WHOLE.replace('values: [AA, B6, "9E"]', "size: 100001, publish: all")
+    assert refusal(file, sized) == (
+        "collections[0] (carrier): number of values with publish: all must be in [1, 100000], got 100001"
+    )
+    assert read(file, sized.replace("100001", "100000")).collection("carrier").publish_all
+    assert refusal(file, WHOLE.replace("epsilon: 1.0986,", "epsilon: 1.0986, publish: some,")).endswith(
+        "; it must be top or all"
+    )
+
+
 def test_yaml_is_version_1_2(file: Path) -> None:
     loaded = read(file, WHOLE.replace("1.0986", "1e-6").replace("[AA, B6,", "[no, on,"))
     assert loaded.collection("carrier").mechanism == KRR.from_epsilon(3, 1e-6)

@@ -14,9 +14,9 @@ from deploy.watch import TABLE_FRAME, EveryEstimate, _print_line, table_of
 from tests.deploy.estimates import record
 
 
-def shown(estimate: EstimateRecord, rows: int = 10) -> list[str]:
+def shown(estimate: EstimateRecord, rows: int = 10, old_since: int | None = None) -> list[str]:
     output = io.StringIO()
-    Console(file=output, width=100).print(table_of(estimate, rows))
+    Console(file=output, width=100).print(table_of(estimate, rows, old_since))
     return output.getvalue().splitlines()
 
 
@@ -44,10 +44,23 @@ def test_a_final_estimate_says_so_and_other_has_its_own_row() -> None:
 
 def test_a_large_collection_is_cut_to_what_a_terminal_holds() -> None:
     many = record([f"v{i}" for i in range(500)], [i / 1000 for i in range(500)], other=Other(0.3, 0.1))
-    lines = shown(many, 24 - TABLE_FRAME)
+    lines = shown(many, 24 - TABLE_FRAME, old_since=180)
     assert len(lines) == 24
     assert sum("│ v" in line for line in lines) == 24 - TABLE_FRAME
-    assert "│ … 484 more" in lines[-3]
+    assert "│ … 485 more" in lines[-3]
+
+
+def test_values_left_out_of_the_record_are_told_too() -> None:
+    assert "│ … 3000 more" in shown(record(["AA"], [0.7], omitted=3000, other=Other(0.3, 0.1)))[-3]
+
+
+def test_old_figures_say_since_when() -> None:
+    fresh, old = shown(record(["AA"], [0.7])), shown(record(["AA"], [0.7]), old_since=180)
+    assert [line.strip() for line in old[1:3]] == [
+        "window from 1970-01-01 00:01:00Z",
+        "old since 1970-01-01 00:03:00Z",
+    ]
+    assert (fresh[1], fresh[2:]) == (old[1], old[3:])
 
 
 def test_programs_get_the_final_estimate_of_an_older_window_too() -> None:
@@ -57,6 +70,15 @@ def test_programs_get_the_final_estimate_of_an_older_window_too() -> None:
     assert every.take(estimate_record.encode(older)) == older
     with pytest.raises(msgspec.DecodeError):
         every.take(b"{}")
+
+
+def test_programs_get_an_estimate_in_parts_as_one() -> None:
+    every = EveryEstimate()
+    first = record(["AA"], [0.7], final=True, part=1, parts=2, omitted=1, other=Other(0.3, 0.1))
+    second = record(["9E"], [0.2], final=True, part=2, parts=2, other=Other(0.1, 0.1))
+    assert every.take(estimate_record.encode(first)) is None
+    whole = every.take(estimate_record.encode(second))
+    assert whole == record(["AA", "9E"], [0.7, 0.2], final=True, other=Other(0.1, 0.1))
 
 
 def test_a_line_that_nobody_reads_ends_the_command_quietly(monkeypatch: pytest.MonkeyPatch) -> None:

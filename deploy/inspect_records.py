@@ -1,0 +1,117 @@
+"""What one record of our topics says, decoded: a line of `deniable inspect`.
+
+Rule: of a record that cannot be decoded nothing is told but its place, its size and what is wrong with it;
+what the bits of reports say, only if asked for.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from aggregator import estimate_record
+from aggregator.acceptance import REASONS
+from aggregator.row_reader import Record
+from aggregator.rows import RowError
+from deploy.inspect_rows import Fields, Inspection, counts_row, instant, state_row
+from producers import wire
+
+#: How the header of a pack names mechanisms.
+MECHANISMS = {
+    wire.KRR_NUMBER: "k-rr",
+    wire.RAPPOR_NUMBER: "rappor",
+    wire.LONGITUDINAL_KRR_NUMBER: "k-rr-longitudinal",
+}
+COLUMNS = ("values", "frequency", "count", "std_error", "low", "high", "significant")
+
+
+class _Rejected(msgspec.Struct):
+    version: Literal[1]
+    partition: int
+    offset: int
+    reason: str
+
+
+def fields_of(topic: str, inspection: Inspection, partition: int, record: Record) -> Fields:
+    """Place, time, kind and contents of a record; of one that is damaged or none of ours, what is wrong.
+
+    Parameters
+    ----------
+    topic : one of READERS.
+    inspection : how to tell of it.
+    partition, record : where it is, and the record.
+    """
+    place: Fields = {"partition": partition, "offset": record.offset, "time": instant(record.timestamp)}
+    try:
+        return place | READERS[topic](inspection, record)
+    except (wire.WireError, RowError, msgspec.DecodeError) as error:
+        problem = str(error)
+    except (ValueError, OverflowError, RecursionError):  # whose words may show what stands there
+        problem = "it cannot be decoded"
+    size = len(record.key or b"") + len(record.value or b"")
+    return place | {"kind": "unreadable", "problem": problem, "bytes": size}
+
+
+def _pack(inspection: Inspection, record: Record) -> Fields:
+    pack = wire.decode(record.value)
+    said: Fields = {
+        "kind": "pack",
+        **inspection.named(pack.fingerprint),
+        "window_start": pack.window_start,
+        "mechanism": MECHANISMS[pack.mechanism],
+        "cohort": pack.cohort,
+        "reports": pack.reports,
+        "width": pack.width,
+        "pack_id": pack.pack_id.hex(),
+    }
+    if not inspection.payload:
+        return said
+    if pack.mechanism == wire.RAPPOR_NUMBER:
+        return said | {"payload": [row.tobytes().hex() for row in wire.bit_rows(pack)]}
+    return said | {"payload": wire.buckets(pack).tolist()}
+
+
+def _rejected(_: Inspection, record: Record) -> Fields:
+    said = msgspec.json.decode(record.value or b"", type=_Rejected)
+    if said.reason not in REASONS:
+        raise RowError("reason is none that workers give")
+    return {
+        "kind": "rejected",
+        "report_partition": said.partition,
+        "report_offset": said.offset,
+        "reason": said.reason,
+    }
+
+
+def _estimate(inspection: Inspection, record: Record) -> Fields:
+    estimate = estimate_record.decode(record.value or b"")
+    said: Fields = {"kind": "estimate", **msgspec.to_builtins(estimate)}
+    if not inspection.payload:
+        for column in COLUMNS:
+            del said[column]
+        said |= {"values": len(estimate.values), "significant": sum(estimate.significant)}
+    return said
+
+
+READERS: dict[str, Callable[[Inspection, Record], Fields]] = {
+    "reports": _pack,
+    "counts": counts_row,
+    "rejected": _rejected,
+    "estimates": _estimate,
+    "state": state_row,
+}
+
+
+def line_of(fields: Fields) -> str:
+    """A line for people: time, partition:offset, kind, and the other fields."""
+    said = dict(fields)
+    head = f"{said.pop('time')} {said.pop('partition')}:{said.pop('offset')} {said.pop('kind')}"
+    return " ".join([head, *(f"{name}={_shown(value)}" for name, value in said.items())])
+
+
+def _shown(value: object) -> str:
+    """A plain word as it is, anything else as JSON: no control character reaches a terminal."""
+    if isinstance(value, str) and value.isascii() and value.replace("-", "").isalnum():
+        return value
+    return json.dumps(value)

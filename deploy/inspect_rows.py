@@ -1,0 +1,119 @@
+"""What a row of `state` or `counts` says, decoded."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import msgspec
+
+from aggregator import row_keys, rows
+from aggregator.acceptance import REASONS
+from aggregator.row_reader import Record
+from estimators.collection import Collection
+
+Fields = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """How to tell of the records of a topic.
+
+    Parameters
+    ----------
+    collections : of the file, by fingerprint; others are told by fingerprint alone.
+    payload : True to tell what randomized reports, counters and estimates hold, too.
+    """
+
+    collections: Mapping[int, Collection]
+    payload: bool
+
+    def named(self, fingerprint: int) -> Fields:
+        """Which collection it is; its name is None if the file lacks it."""
+        known = self.collections.get(fingerprint)
+        return {"collection": known.name if known else None, "fingerprint": f"{fingerprint:016x}"}
+
+
+def instant(unix_ms: int) -> str:
+    """Time in UTC; ValueError or OverflowError if there is none."""
+    return (
+        datetime.fromtimestamp(unix_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    )
+
+
+def state_row(inspection: Inspection, record: Record) -> Fields:
+    """What a row of a ledger says; RowError if it is none."""
+    return _row(inspection, row_keys.decode_key(record.key or b""), record.value)
+
+
+def counts_row(inspection: Inspection, record: Record) -> Fields:
+    """What a row of `counts` says, its source partition first; RowError if it is none."""
+    key, source = row_keys.split_source(record.key or b"")
+    return {"source": source} | _row(inspection, key, record.value)
+
+
+def _row(inspection: Inspection, key: row_keys.Key, value: bytes | None) -> Fields:
+    said = _key(inspection, key)
+    return said | ({"deleted": True} if value is None else _value(inspection, key, value))
+
+
+def _key(inspection: Inspection, key: row_keys.Key) -> Fields:
+    """Kind of a row, and what its key says."""
+    if isinstance(key, row_keys.SingleKey):
+        return {"kind": key.name.lower()}
+    said: Fields = {"kind": KINDS[type(key)], **inspection.named(key.fingerprint)}
+    if not isinstance(key, row_keys.TermsKey):
+        said["window_start"] = key.window_start
+    if isinstance(key, row_keys.CountKey):
+        said |= {"cohort": key.cohort, "page": key.page}
+    if isinstance(key, row_keys.RejectedKey):
+        if key.reason not in REASONS:
+            raise rows.RowError("reason is none that workers give")
+        said["reason"] = key.reason
+    return said
+
+
+KINDS: dict[type, str] = {
+    row_keys.CountKey: "counters",
+    row_keys.IdsKey: "pack_ids",
+    row_keys.RejectedKey: "rejected",
+    row_keys.PublishedKey: "published",
+    row_keys.TermsKey: "terms",
+}
+
+
+def _value(inspection: Inspection, key: row_keys.Key, value: bytes) -> Fields:
+    match key:
+        case row_keys.CountKey():
+            return _counters(rows.decode_counters(value), payload=inspection.payload)
+        case row_keys.IdsKey():
+            return {"ids": len(rows.decode_ids(value)) // rows.ID_BYTES}
+        case row_keys.RejectedKey():
+            return {"packs": rows.decode_rejected(value)}
+        case row_keys.PublishedKey():
+            return rows.decode_published(value)._asdict()
+        case row_keys.TermsKey():
+            terms = msgspec.to_builtins(rows.decode_terms(value))
+            return {name: terms[name] for name in ("since", "until", "window_seconds", "spans")}
+        case row_keys.SingleKey.PROGRESS:
+            return _progress(rows.decode_progress(value))
+        case row_keys.SingleKey.REVISION:
+            return {"revision": rows.decode_revision(value)}
+        case row_keys.SingleKey.GENESIS:
+            genesis = rows.decode_genesis(value)
+            return {"topic_id": genesis.topic_id.hex(), "partitions": genesis.partitions}
+        case row_keys.SingleKey.OWNER:
+            return {}
+
+
+def _counters(counters: rows.Counters, *, payload: bool) -> Fields:
+    said: Fields = {"reports": counters.reports, "packs": counters.packs, "counters": len(counters.counts)}
+    return said | ({"counts": counters.counts.tolist()} if payload else {})
+
+
+def _progress(progress: rows.Progress) -> Fields:
+    return {
+        "position": progress.position,
+        "watermark": instant(progress.watermark_ms),
+        "closed_until": instant(progress.closed_until_ms),
+        "whole_from": progress.whole_from,
+    }

@@ -1,0 +1,97 @@
+"""The JSON Schema of estimates: current, and what real records of every mechanism keep to."""
+
+import json
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from builders import FRUIT, PLACE, T0, estimate_of
+from needed import missing
+
+from aggregator import estimate_record, estimate_schema
+from aggregator.estimate_record import EstimateRecord
+from aggregator.merge import WindowCounts
+from estimators.collection import Collection
+from estimators.krr import KRR
+from estimators.longitudinal import LongitudinalKRR
+from estimators.mechanism import Mechanism
+from estimators.rappor_hot import HotRappor
+
+
+@pytest.fixture(scope="module")
+def validator() -> Any:
+    """What holds records against the committed file; the file itself is a schema."""
+    try:
+        from jsonschema import Draft202012Validator
+    except ImportError:
+        missing("jsonschema is not installed")
+    schema = json.loads(estimate_schema.PATH.read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def test_the_file_is_current() -> None:
+    """If not: python -c 'from aggregator.estimate_schema import *; PATH.write_text(text())'."""
+    assert estimate_schema.PATH.read_text(encoding="utf-8") == estimate_schema.text()
+
+
+def test_every_field_has_a_meaning_and_no_other_has() -> None:
+    fields = {field.name for field in msgspec.structs.fields(EstimateRecord)}
+    others = {f"other.{name}" for name in ("frequency", "std_error")}
+    assert set(estimate_schema.MEANINGS) == fields | others
+    assert set(estimate_schema.LIMITS) <= fields
+
+
+def records(mechanism: Mechanism, values: int, *, other: bool = False) -> list[EstimateRecord]:
+    """All parts of a final estimate, as they are published."""
+    collection = Collection("seats", mechanism, tuple(map(str, range(values))), other)
+    counts = np.random.default_rng(1).integers(300, 500, (1, mechanism.width))
+    reports = int(counts.sum()) if isinstance(mechanism, KRR | LongitudinalKRR) else 1000
+    window = WindowCounts(counts, np.array([reports]), packs=3, rejected=1)
+    result = estimate_record.estimate(collection, window)
+    return estimate_record.records_of(collection, T0, window, result, final=True)
+
+
+REAL = [
+    *records(KRR.from_epsilon(4, 1.0), 3, other=True),
+    *records(KRR.from_epsilon(9000, 1.0), 9000),
+    *records(LongitudinalKRR.from_epsilons(4, 2.0, 1.0), 4),
+    *records(HotRappor.from_probabilities(5, 1, 0.25, 0.35, 0.65), 5),
+    *records(HotRappor.from_probabilities(3000, 3, 0.25, 0.35, 0.65), 3000),
+    estimate_of(FRUIT),
+    estimate_of(PLACE),
+]
+
+
+def test_real_records_keep_to_it(validator: Any) -> None:
+    assert {record.mechanism for record in REAL} == {
+        "k-rr", "k-rr-longitudinal", "rappor", "rappor-one-hot", "rappor-k-hot",
+    }  # fmt: skip
+    assert max(record.parts for record in REAL) > 1
+    for record in REAL:
+        validator.validate(json.loads(estimate_record.encode(record)))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"version": 2},
+        {"fingerprint": "xyz"},
+        {"reports": 0},
+        {"frequency": ["0.5"]},
+        {"other": {"frequency": 0.5}},
+        {"final": None},
+        {"part": 0},
+    ],
+    ids=str,
+)
+def test_what_is_no_such_record_does_not(validator: Any, changed: dict[str, object]) -> None:
+    said = json.loads(estimate_record.encode(estimate_of())) | changed
+    assert not validator.is_valid(said)
+    del said["values"]
+    assert not validator.is_valid(said)
+
+
+def test_fields_that_a_later_minor_change_adds_are_no_error(validator: Any) -> None:
+    assert validator.is_valid(json.loads(estimate_record.encode(estimate_of())) | {"new": 1})
