@@ -26,7 +26,10 @@ class Board:
 
     def take(self, data: bytes) -> EstimateRecord | None:
         """Take in one record; the estimate if it is to be shown now. DecodeError when it holds none."""
-        record = estimate_record.decode(data)
+        return self.add(estimate_record.decode(data))
+
+    def add(self, record: EstimateRecord) -> EstimateRecord | None:
+        """Take in one estimate; itself if it is to be shown now."""
         shown = self.newest.get(record.collection)
         if shown is not None and shown.window_start > record.window_start:
             return None
