@@ -9,9 +9,9 @@ from contextlib import suppress
 import structlog
 from aiokafka.errors import KafkaError
 
-from aggregator.board import Board
 from aggregator.deployment import Deployment
 from aggregator.engine import ExactApp, build_app
+from aggregator.history import History
 from aggregator.metrics import WorkerMetrics
 from aggregator.owners import Owners
 from aggregator.web import WebServer
@@ -60,10 +60,10 @@ async def run_worker(
         asyncio.get_running_loop().add_signal_handler(number, begin_to_stop)
     metrics = WorkerMetrics(deployment.collections)
     owners = Owners(deployment, metrics)
-    board = Board()
-    web = WebServer(deployment.collections, board, metrics, owners.not_ready)
+    history = History(deployment.collections.values())
+    web = WebServer(deployment.collections, history, metrics, owners.not_ready, deployment.limits)
     listening(await web.start(web_port))
-    beside = [asyncio.create_task(each) for each in (_follow(board, deployment), _watch_loop(metrics))]
+    beside = [asyncio.create_task(each) for each in (_follow(history, web, deployment), _watch_loop(metrics))]
     app = None
     try:
         app = await _started(deployment, owners, stop)
@@ -124,11 +124,13 @@ async def _watch_loop(metrics: WorkerMetrics) -> None:
         metrics.loop_delay.observe(max(0.0, time.monotonic() - before - LOOP_SECONDS))
 
 
-async def _follow(board: Board, deployment: Deployment) -> None:
+async def _follow(history: History, web: WebServer, deployment: Deployment) -> None:
     topics = deployment.topics
     while True:
         try:
-            await board.follow(deployment.bootstrap_servers, topics.estimates, topics.partitions)
+            await history.follow(
+                deployment.bootstrap_servers, topics.estimates, topics.partitions, web.page.show
+            )
         except (KafkaError, OSError) as error:
             log.warning("estimates cannot be followed, trying again", error=repr(error))
         await asyncio.sleep(RETRY_SECONDS)
