@@ -17,7 +17,7 @@ from estimators.collection import Collection
 
 WINDOWS = 60
 BYTES = 8 * 2**20  # of a collection's records; the newest is always kept
-VALUES = 10  # the highest of each window, of which the page draws those that lead now
+VALUES = 20  # the highest of each window, of which the page draws those that lead now
 
 
 class _Known(NamedTuple):

@@ -76,6 +76,7 @@ class Watched:
     def keep(self, picture: str) -> None:
         """Leave a picture of the whole page in a folder that is not committed."""
         PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.evaluate("scrollTo(0, 0)")
         self.page.screenshot(path=PICTURES / f"{picture}.png", full_page=True)
 
 

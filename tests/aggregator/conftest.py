@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    """A real Chromium."""
+    """A real Chromium. Not for longer than a module: while it is there, asyncio.run refuses to run."""
     with chromium() as launched:
         yield launched
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,7 +17,7 @@ from aggregator.deployment import ClientLimits
 from aggregator.estimate_record import EstimateRecord, encode
 from aggregator.history import History
 from aggregator.metrics import WorkerMetrics
-from aggregator.web import WebServer
+from aggregator.web import STOP_SECONDS, WebServer
 
 Event = tuple[str, Any]
 SECONDS = 20
@@ -31,6 +32,10 @@ class Worker:
         )
         self.port = 0
 
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/api/events"
+
     def take(self, record: EstimateRecord) -> None:
         taken = self.history.take(encode(record))
         assert taken is not None
@@ -39,10 +44,7 @@ class Worker:
     @asynccontextmanager
     async def stream(self) -> AsyncIterator[Callable[[], Awaitable[Event]]]:
         """One reader; each call gives its next event."""
-        async with (
-            ClientSession() as session,
-            session.get(f"http://127.0.0.1:{self.port}/api/events") as answer,
-        ):
+        async with ClientSession() as session, session.get(self.address) as answer:
             assert answer.headers["Content-Type"] == "text/event-stream"
             yield lambda: next_event(answer)
 
@@ -50,11 +52,9 @@ class Worker:
 async def next_event(answer: ClientResponse) -> Event:
     lines = (await answer.content.readuntil(b"\n\n")).decode().splitlines()
     fields = dict(line.split(": ", 1) for line in lines if line)
-    return (
-        await next_event(answer)
-        if "retry" in fields
-        else (fields["event"], msgspec.json.decode(fields["data"]))
-    )
+    if "retry" in fields:
+        return await next_event(answer)
+    return fields["event"], msgspec.json.decode(fields["data"])
 
 
 async def streams_open(worker: Worker, number: int) -> None:
@@ -187,5 +187,19 @@ def test_a_window_that_is_given_up_is_not_told_any_more(monkeypatch: pytest.Monk
         ] * 2
         assert len(windows) == 2
         assert worker.history.starts(FRUIT) == [T0 + 20, T0 + 30]
+
+    run(test)
+
+
+def test_open_streams_end_when_the_server_stops() -> None:
+    """At once: the stop waits for no reader."""
+
+    async def test(worker: Worker) -> None:
+        async with ClientSession() as session, session.get(worker.address) as answer:
+            await next_event(answer)
+            began = time.monotonic()
+            await worker.server.stop()
+            assert time.monotonic() - began < STOP_SECONDS
+            await answer.content.read()  # to its end
 
     run(test)

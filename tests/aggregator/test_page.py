@@ -152,29 +152,6 @@ def test_a_worker_that_is_not_ready_is_not_live(browser: "Browser", served: Serv
         shown.status("Live")
 
 
-@pytest.mark.parametrize(
-    ("name", "width", "scheme"),
-    [
-        ("desktop", 1280, "light"),
-        ("desktop-dark", 1280, "dark"),
-        ("phone", 360, "light"),
-        ("phone-dark", 360, "dark"),
-    ],
-)
-def test_it_fits_and_a_picture_is_kept(
-    browser: "Browser", served: Served, name: str, width: int, scheme: str
-) -> None:
-    windows = [changed(estimate_of(), window_start=T0 - 10 * back, final=back > 0) for back in range(12)]
-    served.take(*windows, estimate_of(PLACE))
-    context = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
-    with watched(browser, served.address, **context) as shown:
-        shown.status("Live")
-        shown.section().get_by_text("What if").click()
-        shown.section().locator(".plan .errors .then", has_text="%").wait_for()
-        assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
-        shown.keep(f"page-{name}")
-
-
 def test_nothing_moves_where_motion_is_not_wanted(browser: "Browser", served: Served) -> None:
     served.take(estimate_of())
     durations = {}

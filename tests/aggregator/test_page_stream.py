@@ -1,12 +1,13 @@
 """The page and its stream of events: restarts, silence, pages that nobody sees, and too many of them."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from browser import Watched, watched
 from builders import FRUIT, T0, changed, estimate_of
-from served import Served
+from served import Served, set_clock
 
 from aggregator import event_streams
 from estimators.krr import KRR
@@ -17,19 +18,19 @@ if TYPE_CHECKING:
 OTHER_FRUIT = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
 
 
-def test_a_worker_restart_is_survived(browser: "Browser", served: Served) -> None:
+def test_a_worker_restart_is_survived(browser: "Browser", monkeypatch: pytest.MonkeyPatch) -> None:
     """On the same port, with another collection file: no reload, and nothing of the former one remains."""
-    with Served().serving() as first:
-        first.take(changed(estimate_of(), reports=1111), changed(estimate_of(), window_start=T0 - 10))
-        port = first.port
-        context = watched(browser, first.address, worker_goes=True)
-        shown = context.__enter__()
-        shown.status("Live")
-        shown.page.evaluate("window.kept = true")
-        shown.section("place").wait_for()
-    shown.status("Worker unreachable, retrying")
-    assert "gradient" in fill(shown)
-    with Served({OTHER_FRUIT.fingerprint: OTHER_FRUIT}).serving(port) as second:
+    set_clock(monkeypatch)
+    with ExitStack() as stack:
+        with Served().serving() as first:
+            first.take(changed(estimate_of(), reports=1111), changed(estimate_of(), window_start=T0 - 10))
+            shown = stack.enter_context(watched(browser, first.address, worker_goes=True))
+            shown.status("Live")
+            shown.page.evaluate("window.kept = true")
+            shown.section("place").wait_for()
+        shown.status("Worker unreachable, retrying")
+        assert "gradient" in fill(shown)
+        second = stack.enter_context(Served({OTHER_FRUIT.fingerprint: OTHER_FRUIT}).serving(first.port))
         shown.status("Waiting for the first estimate")
         assert shown.page.get_by_role("region").count() == 1
         assert "(ε = 1)" in shown.section().locator(".privacy").inner_text()
@@ -38,25 +39,23 @@ def test_a_worker_restart_is_survived(browser: "Browser", served: Served) -> Non
         second.take(changed(estimate_of(OTHER_FRUIT), reports=2222))
         shown.section().locator(".reports", has_text="2,222").wait_for()
         assert shown.page.evaluate("window.kept")
-        context.__exit__(None, None, None)
 
 
 def test_the_same_file_after_a_restart_says_that_its_figures_are_old(
-    browser: "Browser", served: Served
+    browser: "Browser", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Served().serving() as first:
-        first.take(estimate_of())
-        port = first.port
-        context = watched(browser, first.address, worker_goes=True)
-        shown = context.__enter__()
-        shown.status("Live")
-    with Served().serving(port) as second:
+    set_clock(monkeypatch)
+    with ExitStack() as stack:
+        with Served().serving() as first:
+            first.take(estimate_of())
+            shown = stack.enter_context(watched(browser, first.address, worker_goes=True))
+            shown.status("Live")
+        second = stack.enter_context(Served().serving(first.port))
         shown.section().locator(".overdue", has_text="Old: the worker restarted").wait_for()
         assert shown.section().locator(".reports").inner_text() == "40"
         second.take(estimate_of())
         shown.status("Live")
         assert shown.section().locator(".overdue").is_hidden()
-        context.__exit__(None, None, None)
 
 
 def fill(shown: Watched) -> str:
