@@ -73,15 +73,16 @@ def test_a_worker_that_falls_silent_is_told(browser: "Browser", served: Served) 
     with browser.new_context() as context:
         page = context.new_page()
         page.clock.install()
-        page.goto(served.address)
         shown = Watched(page, served.address)
+        page.goto(served.address)
         shown.status("Live")
         served.fall_silent()
-        page.clock.fast_forward(14_000)
-        shown.status("Live")
-        page.clock.fast_forward(2_000)
-        shown.status("Live")  # asked again, and answered with what the worker knows
+        page.clock.fast_forward(10_000)
         assert shown.requests.count("api/events") == 1
+        with page.expect_request("**/api/events"):  # asks again, and is answered with what the worker knows
+            page.clock.fast_forward(6_000)
+        shown.status("Live")
+        assert shown.wrong == []
 
 
 def test_a_page_that_nobody_sees_holds_no_stream(browser: "Browser", served: Served) -> None:
