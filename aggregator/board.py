@@ -30,8 +30,10 @@ class Board:
         Of one in parts the first holds the largest estimates, and is all that is shown.
         """
         record = estimate_record.decode(data)
-        if record.part > 1:
-            return None
+        return self.add(record) if record.part == 1 else None
+
+    def add(self, record: EstimateRecord) -> EstimateRecord | None:
+        """Take in one estimate; itself if it is to be shown now."""
         shown = self.newest.get(record.collection)
         if shown is not None and shown.window_start > record.window_start:
             return None

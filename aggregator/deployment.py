@@ -1,11 +1,27 @@
 """What a worker works on: brokers, topics, the log's identity, the collection file."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from aggregator.rows import Genesis
 from aggregator.topics import Topics
 from estimators.collection import Collection
+
+
+class ClientLimits(NamedTuple):
+    """What one client may send to a collection. Producers hold to it; the page tells of it.
+
+    Parameters
+    ----------
+    per_window : reports, >= 1.
+    budget : epsilon, delta and seconds of a period; None where nothing is enforced over time.
+    per_period : reports that the budget allows, None for any number; may compute for seconds.
+    """
+
+    per_window: int
+    budget: tuple[float, float, int] | None
+    per_period: Callable[[], int | None]
 
 
 class Deployment(NamedTuple):
@@ -18,6 +34,7 @@ class Deployment(NamedTuple):
     log : identity of the topic `reports` as the broker tells it now.
     collections : of the collection file, by fingerprint.
     revision : of the collection file.
+    limits : of the clients, by the collection's name.
     """
 
     bootstrap_servers: str
@@ -25,6 +42,7 @@ class Deployment(NamedTuple):
     log: Genesis
     collections: Mapping[int, Collection]
     revision: int
+    limits: Mapping[str, ClientLimits] = MappingProxyType({})
 
     def home(self, partition: int) -> dict[int, Collection]:
         """Collections, by fingerprint, whose counts lie in this partition: its owner estimates them."""

@@ -1,35 +1,33 @@
-"""The worker's web server: the live page, estimates and status as JSON, metrics, health."""
+"""The worker's web server: the live page and its events, estimates and plans as JSON, metrics, health."""
 
 import asyncio
 import errno
 import time
 from collections.abc import Callable, Iterable, Mapping
-from math import isfinite
+from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 
-import msgspec
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from aggregator.board import Board
+from aggregator.api import EstimatesApi, json_response
+from aggregator.deployment import ClientLimits
+from aggregator.event_streams import EventStreams
+from aggregator.history import History
+from aggregator.loopback import HOST, add_headers, check_origin
 from aggregator.metrics import WorkerMetrics
+from aggregator.page_feed import PageFeed, about
 from estimators.collection import Collection
 
-HOST = "127.0.0.1"
 PAGE = Path(__file__).with_name("page")
-PAGE_FILES = {
-    "/": "index.html",
-    **{f"/{name}": name for name in ("page.css", "page.js", "table.js", "format.js", "dom.js")},
-}
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
+STYLES = ("page.css", "table.css", "charts.css")
+SCRIPTS = (
+    *("page.js", "stream.js", "collection.js", "table.js", "history.js", "history_table.js", "plan.js"),
+    *("privacy.js", "format.js", "paths.js", "dom.js"),
+)
+PAGE_FILES = {"/": "index.html", **{f"/{name}": name for name in STYLES + SCRIPTS}}
+STOP_SECONDS = 2.0  # for answers that are on their way
 
 
 class PortInUseError(RuntimeError):
@@ -42,33 +40,42 @@ class WebServer:
     Parameters
     ----------
     collections : known collections by fingerprint.
-    board : newest estimates.
+    history : newest estimates of the last windows; `page.show` is to be told what it takes in.
     metrics : what this worker counts.
     not_ready : gives the reasons why this worker is not ready; none when it is.
+    limits : of the clients, by the collection's name.
     routes : what else is served.
     """
 
     def __init__(
         self,
         collections: Mapping[int, Collection],
-        board: Board,
+        history: History,
         metrics: WorkerMetrics,
         not_ready: Callable[[], list[str]],
+        limits: Mapping[str, ClientLimits] = MappingProxyType({}),
         routes: Iterable[web.AbstractRouteDef] = (),
     ) -> None:
         self.collections = {collection.name: collection for collection in collections.values()}
-        self.board = board
+        self.history = history
+        self.api = EstimatesApi(self.collections, history)
         self.metrics = metrics
         self.not_ready = not_ready
         self.routes = routes
+        self.page = PageFeed(list(collections.values()), history, limits, self.status)
+        self.streams = EventStreams(self.page.feed)
         self._runner: web.AppRunner | None = None
+        self._pulse: asyncio.Task[None] | None = None
 
     async def start(self, port: int) -> int:
         """Listen on this port (0: a free one); the port, or PortInUseError."""
-        app = web.Application()
-        app.on_response_prepare.append(_add_headers)
+        app = web.Application(middlewares=[check_origin])
+        app.on_response_prepare.append(add_headers)
+        app.on_shutdown.append(self._close_streams)
         app.router.add_get("/api/collections", self._collections)
-        app.router.add_get("/api/estimates/{collection}", self._estimate)
+        app.router.add_get("/api/estimates/{collection}", self.api.estimate)
+        app.router.add_get("/api/events", self.streams.serve)
+        app.router.add_get("/api/plan", self.api.plan)
         app.router.add_get("/api/status", self._status)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._healthy)
@@ -76,7 +83,9 @@ class WebServer:
         app.router.add_routes(self.routes)
         for path in PAGE_FILES:
             app.router.add_get(path, self._page)
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=STOP_SECONDS
+        )
         await self._runner.setup()
         site = web.TCPSite(self._runner, HOST, port)
         try:
@@ -86,28 +95,39 @@ class WebServer:
             if error.errno != errno.EADDRINUSE:
                 raise
             raise PortInUseError(f"port {port} is in use; give another --web-port (0: a free one)") from error
+        self._pulse = asyncio.create_task(self.page.run())
         return int(self._runner.addresses[0][1])
 
     async def stop(self) -> None:
-        """Stop listening."""
+        """Stop listening, and end the streams."""
+        if self._pulse is not None:
+            self._pulse.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._pulse
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+
+    def status(self) -> dict[str, object]:
+        """All that the page's head tells: is this worker ready, is what it shows stale, what was in vain."""
+        reasons = self.not_ready()
+        collections = self.collections.values()
+        return {
+            "ready": not reasons,
+            "reasons": reasons,
+            "stale": self.history.stale(collections, time.time()),
+            "waiting": [each.name for each in collections if not self.history.starts(each)],
+            "strays": dict(self.metrics.strays.packs),
+        }
+
+    async def _close_streams(self, _: web.Application) -> None:
+        self.page.feed.close()
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         return web.FileResponse(PAGE / PAGE_FILES[request.path])
 
     async def _collections(self, _: web.Request) -> web.Response:
-        return _json([_about(collection) for collection in self.collections.values()])
-
-    async def _estimate(self, request: web.Request) -> web.Response:
-        name = request.match_info["collection"]
-        if name not in self.collections:
-            return _json({"error": "unknown collection"}, status=404)
-        record = self.board.newest.get(name)
-        if record is None:
-            return web.Response(status=204)  # a browser logs every 404 as an error
-        return _json(record)
+        return json_response([about(collection) for collection in self.collections.values()])
 
     async def _metrics(self, _: web.Request) -> web.Response:
         # In a thread: of thousands of series it takes longer than heartbeats should wait.
@@ -115,38 +135,11 @@ class WebServer:
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _status(self, _: web.Request) -> web.Response:
-        """All that the page's head tells: is this worker ready, is what it shows stale, what was in vain."""
-        reasons = self.not_ready()
-        stale = self.board.stale(self.collections.values(), time.time())
-        strays = self.metrics.strays.packs
-        return _json({"ready": not reasons, "reasons": reasons, "stale": stale, "strays": strays})
+        return json_response(self.status())
 
     async def _healthy(self, _: web.Request) -> web.Response:
-        return _json({"healthy": True})
+        return json_response({"healthy": True})
 
     async def _ready(self, _: web.Request) -> web.Response:
         reasons = self.not_ready()
-        return _json({"ready": not reasons, "reasons": reasons}, status=503 if reasons else 200)
-
-
-async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
-    response.headers.update(HEADERS)
-
-
-def _about(collection: Collection) -> dict[str, object]:
-    permanent = collection.epsilon_inf
-    return {
-        "name": collection.name,
-        "mechanism": collection.mechanism.name,
-        "values": collection.entries,
-        "window_seconds": collection.window_seconds,
-        "grace_seconds": collection.grace_seconds,
-        "minimum_reports": collection.minimum_reports,
-        "epsilon": collection.mechanism.epsilon,
-        "epsilon_permanent": permanent if isfinite(permanent) else None,
-    }
-
-
-def _json(value: object, status: int = 200) -> web.Response:
-    body = msgspec.json.encode(value)
-    return web.Response(body=body, status=status, content_type="application/json")
+        return json_response({"ready": not reasons, "reasons": reasons}, status=503 if reasons else 200)

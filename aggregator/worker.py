@@ -10,9 +10,9 @@ import structlog
 from aiokafka.errors import KafkaError
 from prometheus_client import disable_created_metrics
 
-from aggregator.board import Board
 from aggregator.deployment import Deployment
 from aggregator.engine import ExactApp, build_app
+from aggregator.history import History
 from aggregator.metrics import WorkerMetrics
 from aggregator.owners import Owners
 from aggregator.roll_up_web import RollUps
@@ -57,11 +57,11 @@ async def run_worker(
     without_created: Callable[[], None] = disable_created_metrics
     without_created()  # else each counter has a second series, whose name is in no catalogue
     owners = Owners(deployment, metrics)
-    board = Board()
+    history = History(deployment.collections.values())
     routes = RollUps(deployment).routes()
-    web = WebServer(deployment.collections, board, metrics, owners.not_ready, routes)
+    web = WebServer(deployment.collections, history, metrics, owners.not_ready, deployment.limits, routes)
     listening(await web.start(web_port))
-    beside = [asyncio.create_task(each) for each in (_follow(board, deployment), _watch_loop(metrics))]
+    beside = [asyncio.create_task(each) for each in (_follow(history, web, deployment), _watch_loop(metrics))]
     app = None
     try:
         app = await _started(deployment, owners, stop)
@@ -136,11 +136,13 @@ async def _watch_loop(metrics: WorkerMetrics) -> None:
         metrics.loop_delay.observe(max(0.0, time.monotonic() - before - LOOP_SECONDS))
 
 
-async def _follow(board: Board, deployment: Deployment) -> None:
+async def _follow(history: History, web: WebServer, deployment: Deployment) -> None:
     topics = deployment.topics
     while True:
         try:
-            await board.follow(deployment.bootstrap_servers, topics.estimates, topics.partitions)
+            await history.follow(
+                deployment.bootstrap_servers, topics.estimates, topics.partitions, web.page.show
+            )
         except (KafkaError, OSError) as error:
             log.warning("estimates cannot be followed, trying again", error=repr(error))
         await asyncio.sleep(RETRY_SECONDS)

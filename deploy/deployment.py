@@ -1,8 +1,15 @@
 """What workers, a replay and maintenance need of the collection file and of the broker."""
 
-from aggregator.deployment import Deployment
+from functools import partial
+
+import numpy as np
+
+from aggregator.deployment import ClientLimits, Deployment
 from deploy import topic_setup
 from deploy.collection_file import Configuration
+from producers.budget import UNLIMITED, Allowance
+
+UNSPENT = np.zeros(1, np.int64)
 
 
 def deployment_of(configuration: Configuration) -> Deployment:
@@ -14,4 +21,20 @@ def deployment_of(configuration: Configuration) -> Deployment:
     """
     servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
     log = topic_setup.require(servers, topics)
-    return Deployment(servers, topics, log, configuration.by_fingerprint(), configuration.revision)
+    limits = {allowance.collection.name: limits_of(allowance) for allowance in configuration.allowances}
+    return Deployment(servers, topics, log, configuration.by_fingerprint(), configuration.revision, limits)
+
+
+def limits_of(allowance: Allowance) -> ClientLimits:
+    """Put what the page tells of an allowance into words of the aggregator; nothing is computed yet."""
+    budget = allowance.budget
+    return ClientLimits(
+        per_window=allowance.reports_per_window,
+        budget=None if budget is None else (budget.epsilon, budget.delta, budget.period_seconds),
+        per_period=partial(_reports_of_a_period, allowance),
+    )
+
+
+def _reports_of_a_period(allowance: Allowance) -> int | None:
+    (reports,) = allowance.limits(UNSPENT).tolist()
+    return None if reports == UNLIMITED else reports

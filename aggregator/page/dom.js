@@ -21,3 +21,9 @@ export function placeChildren(parent, children) {
   });
   while (parent.children.length > children.length) parent.lastElementChild.remove();
 }
+
+/** As many children as entries, those there kept; `draw` puts each entry into its child. */
+export function drawEach(parent, templateId, entries, draw) {
+  placeChildren(parent, entries.map((_, index) => parent.children[index] ?? cloneTemplate(templateId)));
+  entries.forEach((entry, index) => draw(parent.children[index], entry));
+}

@@ -1,19 +1,24 @@
-// Numbers, times and privacy costs in words. Pure: nothing here knows the page.
+// Numbers and times in words. Pure: nothing here knows the page.
 
 export const NORMAL_95 = 1.959964;
 
-const wholeNumber = new Intl.NumberFormat("en");
 const clock = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 const timeOfDay = new Intl.DateTimeFormat("en", clock);
 const dayAndTime = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", ...clock });
 const withZone = new Intl.DateTimeFormat("en", { timeZoneName: "short" });
 
-export function formatWhole(number) {
-  return wholeNumber.format(number);
+/** With commas, and with decimals only if asked for. */
+export function formatWhole(number, leastDigits = 0, mostDigits = leastDigits) {
+  return number.toLocaleString("en", { minimumFractionDigits: leastDigits, maximumFractionDigits: mostDigits });
+}
+
+/** `1 report`, `2,000 reports` */
+export function formatCount(number, unit) {
+  return `${formatWhole(number)} ${unit}${number === 1 ? "" : "s"}`;
 }
 
 export function formatPacks(packs) {
-  return `${formatWhole(packs)} ${packs === 1 ? "pack" : "packs"}`;
+  return formatCount(packs, "pack");
 }
 
 /** Unix seconds as local time with its zone; with the day unless that is today. */
@@ -42,34 +47,17 @@ export function formatReasons(packsByReason) {
   return parts.map(([reason, packs]) => `${reason.replaceAll("_", " ")} ${formatWhole(packs)}`).join(", ");
 }
 
-/** What one report costs, and what many of one client do; `epsilonPermanent` is null where each costs anew. */
-export function formatPrivacy(epsilon, epsilonPermanent) {
-  const report = `One report (ε = ${roundUp(epsilon, 4)}) cannot change anyone’s odds by more than a factor ` +
-    `${oddsFactor(epsilon)}. `;
-  if (epsilonPermanent === null) return `${report}Every further report of a client costs as much again.`;
-  return `${report}All reports of one client whose value stays the same (permanent ε = ` +
-    `${roundUp(epsilonPermanent, 4)}): by no more than a factor ${oddsFactor(epsilonPermanent)}. ` +
-    "That a value changed is not hidden.";
-}
-
-function oddsFactor(epsilon) {
-  return roundUp(Math.exp(epsilon), epsilon < Math.log(100) ? 1 : 0);
-}
-
-/** A privacy cost is never understated. A relative 1e-9 is float noise, not cost. */
-function roundUp(cost, digits) {
-  const rounded = Math.ceil(cost * (1 - 1e-9) * 10 ** digits) / 10 ** digits;
-  return rounded.toLocaleString("en", { maximumFractionDigits: digits });
-}
-
 /**
- * Both ends of an interval, in percent. Intervals are clipped to [0, 1]: of one that noise took wholly out of
- * it nothing is left, and two equal ends would look like certainty.
+ * Both ends of an interval, in percent. Intervals are clipped to [0, 1]: of one that noise took out of it
+ * nothing is left, or so little that both ends would look the same, as if there were certainty.
  */
 export function formatInterval({ low, high }, digits) {
   if (high <= 0) return "below 0";
   if (low >= 1) return "above 100";
-  return `${formatPercent(low, digits)} – ${formatPercent(high, digits)}`;
+  const [from, to] = [formatPercent(low, digits), formatPercent(high, digits)];
+  if (from !== to) return `${from} – ${to}`;
+  const step = 10 ** -digits;
+  return low < 0.5 ? `below ${(Number(to) + step).toFixed(digits)}` : `above ${(Number(from) - step).toFixed(digits)}`;
 }
 
 export function formatPercent(fraction, digits) {

@@ -1,69 +1,57 @@
-// The live page: asks the worker how it is and for the newest estimate of every collection, and draws both.
+// The live page: shows what the worker's events tell of it and of its collections.
 // Rule: the page says "Live" only while the worker is ready and nothing that it shows is overdue.
 
-import { cloneTemplate, placeChildren, setText, setTexts } from "./dom.js";
-import { formatMoment, formatPacks, formatPrivacy, formatReasons, formatWhole, formatWindow } from "./format.js";
-import { createTable, updateTable } from "./table.js";
+import {
+  addWindow, createView, describe, forgetWindows, showEstimate, showLimits, showStaleness,
+} from "./collection.js";
+import { placeChildren, setText } from "./dom.js";
+import { formatMoment, formatPacks, formatReasons } from "./format.js";
+import { followEvents } from "./stream.js";
 
-const POLL_MILLISECONDS = 2_000;
-const COLLECTIONS_MILLISECONDS = 30_000;
-const TIMEOUT_MILLISECONDS = 5_000;
-const MECHANISMS = {
-  "k-rr": "Randomized response",
-  "k-rr-longitudinal": "Randomized response with memory",
-  "rappor": "RAPPOR",
-  "rappor-one-hot": "RAPPOR without hashing",
-  "rappor-k-hot": "RAPPOR of several values",
+let views = new Map();
+
+const handlers = {
+  collections: placeCollections,
+  limits: (limits) => showLimits(views.get(limits.collection), limits),
+  estimate: (estimate) => showEstimate(views.get(estimate.collection), estimate),
+  window: (point) => addWindow(views.get(point.collection), point),
+  status: drawStatus,
 };
 
-const views = new Map();
-let collectionsFetched = -Infinity;
+followEvents(handlers, {
+  opening: () => showStatus("connecting", "Connecting"),
+  cutOff: () => showStatus("unreachable", "Worker unreachable, retrying"),
+  full: () => showStatus("unreachable", "This worker serves as many pages as it can, retrying"),
+});
 
-/** JSON of one address; null when there is nothing (yet); throws when the worker does not answer. */
-async function fetchJson(address) {
-  const signal = AbortSignal.timeout(TIMEOUT_MILLISECONDS);
-  const response = await fetch(address, { cache: "no-store", signal });
-  if (response.status === 204 || response.status === 404) return null;
-  if (!response.ok) throw new Error(`${address}: status ${response.status}`);
-  return response.json();
-}
-
-/** The collections when due, else null; the worker's status; each newest estimate, as [name, estimate or null]. */
-async function fetchRound() {
-  const due = performance.now() - collectionsFetched > COLLECTIONS_MILLISECONDS;
-  const collections = due ? await fetchJson("api/collections") : null;
-  const names = collections?.map(({ name }) => name) ?? [...views.keys()];
-  const fetchEstimate = async (name) => [name, await fetchJson(`api/estimates/${encodeURIComponent(name)}`)];
-  const [status, ...estimates] = await Promise.all([fetchJson("api/status"), ...names.map(fetchEstimate)]);
-  return { collections, status, estimates };
-}
-
-async function poll() {
-  try {
-    const round = await fetchRound().catch(() => null);
-    if (round === null) return showUnreachable();
-    if (round.collections !== null) placeCollections(round.collections);
-    const estimates = round.estimates.filter(([, estimate]) => estimate !== null);
-    for (const [name, estimate] of estimates) drawEstimate(views.get(name), estimate);
-    for (const [name, view] of views) drawStaleness(view.section, round.status.stale[name]);
-    showStatus(...summarize(round.status, estimates.length > 0));
-    showNotices(round.status);
-  } finally {
-    setTimeout(poll, POLL_MILLISECONDS);
+/**
+ * One section per collection, in the worker's order; it tells them at each connection. Those that are gone
+ * disappear; a worker that has restarted may have others, or others under the same name.
+ */
+function placeCollections(collections) {
+  const former = views;
+  views = new Map();
+  for (const collection of collections) {
+    const known = former.get(collection.name);
+    const view = known?.collection.fingerprint === collection.fingerprint ? known : createView();
+    views.set(collection.name, view);
+    describe(view, collection);
+    forgetWindows(view);
   }
+  placeChildren(document.getElementById("collections"), Array.from(views.values(), ({ section }) => section));
 }
 
-/** A worker that comes back may have another collection file: the collections are due at once. */
-function showUnreachable() {
-  collectionsFetched = -Infinity;
-  showStatus("unreachable", "Worker unreachable, retrying");
+function drawStatus(status) {
+  showStatus(...summarize(status));
+  showNotices(status);
+  for (const [name, view] of views) showStaleness(view, status.stale[name], status.waiting.includes(name));
 }
 
-function summarize({ ready, stale }, hasEstimates) {
+function summarize({ ready, stale, waiting }) {
   const since = Math.min(...Object.values(stale));
   if (!ready) return ["not-ready", "Not ready"];
   if (since < Infinity) return ["stale", `Stale since ${formatMoment(since)}`];
-  return hasEstimates ? ["live", "Live"] : ["waiting", "Waiting for the first estimate"];
+  return waiting.length < views.size ? ["live", "Live"] : ["waiting", "Waiting for the first estimate"];
 }
 
 function showStatus(state, text) {
@@ -88,68 +76,3 @@ function showNotices({ reasons, strays }) {
     setText(notices.children[index], text);
   });
 }
-
-/** One section per collection, in the worker's order; those of collections that are gone disappear. */
-function placeCollections(collections) {
-  collectionsFetched = performance.now();
-  const former = new Map(views);
-  views.clear();
-  for (const collection of collections) {
-    const view = former.get(collection.name) ?? createView();
-    views.set(collection.name, view);
-    view.graceSeconds = collection.grace_seconds;
-    describeCollection(view.section, collection);
-  }
-  placeChildren(document.getElementById("collections"), Array.from(views.values(), ({ section }) => section));
-}
-
-function createView() {
-  const section = cloneTemplate("collection-template");
-  return { section, table: createTable(section.querySelector(".estimate")), graceSeconds: 0 };
-}
-
-function describeCollection(section, collection) {
-  const { name, mechanism, values, minimum_reports, epsilon, epsilon_permanent } = collection;
-  setTexts(section, {
-    "h2": name,
-    ".mechanism": `${MECHANISMS[mechanism] ?? mechanism}, ${formatWhole(values)} values`,
-    ".privacy": formatPrivacy(epsilon, epsilon_permanent),
-    ".waiting": "Waiting for the first estimate: a window is published once it has " +
-      `${formatWhole(minimum_reports)} reports.`,
-  });
-  section.setAttribute("aria-label", name);
-}
-
-function drawEstimate(view, estimate) {
-  const isSame = (field) => view.table.estimate?.[field] === estimate[field];
-  if (["fingerprint", "window_start", "revision", "final"].every(isSame)) return;
-  drawHeadline(view, estimate);
-  updateTable(view.table, estimate);
-}
-
-function drawHeadline({ section, graceSeconds }, { reports, rejected, final, window_start, window_end }) {
-  setTexts(section, {
-    ".reports": formatWhole(reports),
-    ".window": formatWindow(window_start, window_end),
-    ".rejected": formatPacks(rejected),
-    ".badge": final ? "Final" : "Provisional",
-    ".finality": final ? "Final: every report that came in time is counted."
-      : `Provisional: reports are counted until ${formatMoment(window_end + graceSeconds)}.`,
-  });
-  section.classList.toggle("final", final);
-  for (const part of section.querySelectorAll(".badge, .estimate, .finality")) part.hidden = false;
-  section.querySelector(".waiting").hidden = true;
-}
-
-/** `since`: unix seconds; undefined while the newest estimate is as new as it should be. */
-function drawStaleness(section, since) {
-  section.classList.toggle("stale", since !== undefined);
-  section.querySelector(".overdue").hidden = since === undefined;
-  if (since === undefined) return;
-  setTexts(section, {
-    ".overdue": `Stale: a newer estimate was due at ${formatMoment(since)}. Either too few reports come, or ` +
-      "counting stands still.",
-  });
-}
-
-poll();

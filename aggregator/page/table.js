@@ -10,7 +10,7 @@ const ESTIMATORS = { mle: "maximum likelihood" };
 
 /** What is remembered of a table between estimates; `leading` and `longestValue` never shrink. */
 export function createTable(root) {
-  const view = { root, estimate: null, order: [], expanded: false, leading: 0, longestValue: 0, axisEnd: 0 };
+  const view = { root, estimate: null, order: [], expanded: false, leading: 0, longestValue: 0, axisEnd: 0, digits: 1 };
   const button = root.querySelector("button");
   button.addEventListener("click", () => {
     view.expanded = !view.expanded;
@@ -24,6 +24,11 @@ export function updateTable(view, estimate) {
   view.estimate = estimate;
   view.order = rankValues(readEntries(estimate), view.order);
   drawTable(view);
+}
+
+/** Names of the values in the first rows, so many at most. */
+export function leadingValues({ order, leading }, most) {
+  return rankSignificant(order).slice(0, Math.min(most, Math.max(1, leading))).map(({ value }) => value);
 }
 
 /** The parallel columns of an estimate as one entry per value. */
@@ -58,18 +63,22 @@ function rankValues(entries, formerOrder) {
   return order;
 }
 
+function rankSignificant(order) {
+  return [...order.filter(({ significant }) => significant), ...order.filter(({ significant }) => !significant)];
+}
+
 function drawTable(view) {
   const { root, order, estimate } = view;
-  const significant = order.filter((entry) => entry.significant);
-  const ranked = [...significant, ...order.filter((entry) => !entry.significant)];
-  view.leading = Math.min(LEADING_VALUES, Math.max(view.leading, significant.length));
+  const ranked = rankSignificant(order);
+  const significant = order.filter((entry) => entry.significant).length;
+  view.leading = Math.min(LEADING_VALUES, Math.max(view.leading, significant));
   const shown = view.expanded ? ranked : ranked.slice(0, view.leading);
   const other = readOther(estimate);
-  const digits = percentDigits([...order, ...other]);
-  fitColumns(view, shown, digits);
-  drawRows(root.querySelector("tbody"), shown, view.axisEnd, digits);
-  drawRows(root.querySelector("tfoot"), other, view.axisEnd, digits);
-  setTexts(root, { caption: captionOf(estimate, significant.length, order.length) });
+  view.digits = percentDigits([...order, ...other]);
+  fitColumns(view, shown);
+  drawRows(root.querySelector("tbody"), shown, view);
+  drawRows(root.querySelector("tfoot"), other, view);
+  setTexts(root, { caption: captionOf(estimate, significant, order.length) });
   drawButton(root.querySelector("button"), view.expanded, order.length - view.leading);
 }
 
@@ -86,11 +95,11 @@ function drawButton(button, expanded, moreValues) {
 }
 
 /** Widens columns for the longest texts shown; changes an axis that overflows or is 40 % empty. */
-function fitColumns(view, shown, digits) {
+function fitColumns(view, shown) {
   const table = view.root.querySelector("table");
   view.longestValue = Math.max(view.longestValue, ...shown.map(({ value }) => value.length));
   table.style.setProperty("--longest-value", view.longestValue);
-  table.style.setProperty("--digits", digits);
+  table.style.setProperty("--digits", view.digits);
   const highest = Math.max(1e-6, ...view.order.map(({ frequency, high }) => Math.max(frequency, high)));
   if (highest > view.axisEnd || highest < 0.6 * view.axisEnd) view.axisEnd = drawAxis(table, highest);
 }
@@ -111,11 +120,11 @@ function drawAxis(table, highest) {
 }
 
 /** Rows are kept by value, so that a bar grows from its own former length. */
-function drawRows(body, entries, axisEnd, digits) {
+function drawRows(body, entries, view) {
   const former = new Map(Array.from(body.rows, (row) => [row.dataset.value, row]));
   const rows = entries.map(({ value }) => former.get(value) ?? createRow(value));
   placeChildren(body, rows);
-  entries.forEach((entry, index) => drawRow(rows[index], entry, axisEnd, digits));
+  entries.forEach((entry, index) => drawRow(rows[index], entry, view));
 }
 
 function createRow(value) {
@@ -125,7 +134,7 @@ function createRow(value) {
   return row;
 }
 
-function drawRow(row, entry, axisEnd, digits) {
+function drawRow(row, entry, { axisEnd, digits }) {
   const { frequency, low, high, significant } = entry;
   setTexts(row, {
     ".frequency": formatPercent(frequency, digits),

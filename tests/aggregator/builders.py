@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from aiokafka import TopicPartition
@@ -115,6 +116,11 @@ def estimate_of(collection: Collection = FRUIT) -> EstimateRecord:
     window = WindowCounts(counts, counts[:, 0] * 0 + 40, packs=1, rejected=0)
     result = estimate_record.estimate(collection, window)
     return estimate_record.record_of(collection, T0, window, result, final=False)
+
+
+def changed(record: EstimateRecord, **fields: object) -> EstimateRecord:
+    """A record with other fields."""
+    return msgspec.structs.replace(record, **fields)
 
 
 def ids_of(ledger: Ledger) -> dict[tuple[int, int], set[bytes]]:

@@ -2,9 +2,8 @@
 
 from math import inf
 
-import msgspec
 import pytest
-from builders import COLLECTIONS, FRUIT, T0, estimate_of
+from builders import COLLECTIONS, FRUIT, T0, changed, estimate_of
 from prometheus_client import CollectorRegistry
 from prometheus_client.samples import Sample
 
@@ -36,10 +35,6 @@ class Shown:
 
     def dropped(self, collection: str) -> float | None:
         return self.figure("values_dropped_total", collection)
-
-
-def changed(record: EstimateRecord, **fields: object) -> EstimateRecord:
-    return msgspec.structs.replace(record, **fields)
 
 
 def large(

@@ -12,11 +12,12 @@ from builders import COLLECTIONS, DEPLOYMENT, FRUIT, T0
 from test_roll_up import joined_of
 
 from aggregator import roll_up_web
-from aggregator.board import Board
+from aggregator.history import History
+from aggregator.loopback import HEADERS
 from aggregator.metrics import WorkerMetrics
 from aggregator.moments import Period
 from aggregator.roll_up_web import MOST_WINDOWS, RollUps
-from aggregator.web import HEADERS, WebServer
+from aggregator.web import WebServer
 from aggregator.window_reader import Joined
 
 Answer = tuple[int, dict[str, str], dict[str, Any]]
@@ -28,7 +29,8 @@ def ask(*queries: dict[str, str] | list[tuple[str, str]]) -> list[Answer]:
 
     async def run() -> list[Answer]:
         metrics = WorkerMetrics(COLLECTIONS)
-        server = WebServer(COLLECTIONS, Board(), metrics, list, RollUps(DEPLOYMENT).routes())
+        history = History(COLLECTIONS.values())
+        server = WebServer(COLLECTIONS, history, metrics, list, routes=RollUps(DEPLOYMENT).routes())
         port = await server.start(0)
 
         async def one(session: ClientSession, query: dict[str, str] | list[tuple[str, str]]) -> Answer:

@@ -9,12 +9,15 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 from aiohttp import ClientSession
-from builders import COLLECTIONS, FRUIT, T0, estimate_of
+from builders import COLLECTIONS, FRUIT, estimate_of
 
 from aggregator import estimate_record, web
-from aggregator.board import Board, successor_due
+from aggregator.board import successor_due
+from aggregator.estimate_record import EstimateRecord
+from aggregator.history import History
+from aggregator.loopback import HEADERS
 from aggregator.metrics import WorkerMetrics
-from aggregator.web import HEADERS, PAGE, PAGE_FILES, PortInUseError, WebServer
+from aggregator.web import PAGE, PAGE_FILES, PortInUseError, WebServer
 
 Answer = tuple[int, dict[str, str], bytes]
 Get = Callable[..., Awaitable[Answer]]
@@ -22,10 +25,13 @@ Get = Callable[..., Awaitable[Answer]]
 
 class Fixture:
     def __init__(self) -> None:
-        self.board = Board()
+        self.history = History(COLLECTIONS.values())
         self.metrics = WorkerMetrics(COLLECTIONS)
         self.reasons: list[str] = []
-        self.server = WebServer(COLLECTIONS, self.board, self.metrics, lambda: self.reasons)
+        self.server = WebServer(COLLECTIONS, self.history, self.metrics, lambda: self.reasons)
+
+    def take(self, record: EstimateRecord) -> None:
+        assert self.history.take(estimate_record.encode(record)) == record
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[Get]:
@@ -94,28 +100,6 @@ def test_collections_are_listed() -> None:
     assert listed["place"]["values"] == 3
 
 
-def test_an_estimate_is_given_as_json() -> None:
-    served, record = Fixture(), estimate_of()
-    served.board.newest["fruit"] = record
-    status, headers, body = get("/api/estimates/fruit", served)
-    assert (status, headers["Content-Type"]) == (200, "application/json")
-    assert estimate_record.decode(body) == record
-    assert record.window_start == T0
-    check_headers(headers)
-
-
-def test_no_estimate_yet_is_no_content() -> None:
-    status, headers, body = get("/api/estimates/place")
-    assert (status, body) == (204, b"")
-    check_headers(headers)
-
-
-def test_an_unknown_collection_is_not_found() -> None:
-    status, headers, body = get("/api/estimates/%3Cscript%3E")
-    assert (status, body) == (404, b'{"error":"unknown collection"}')
-    check_headers(headers)
-
-
 def test_metrics_are_in_the_text_format() -> None:
     served = Fixture()
     served.metrics.resyncs.inc()
@@ -153,7 +137,7 @@ def test_a_wrong_method_is_refused_with_the_headers_of_all_answers() -> None:
 def test_the_status_tells_what_the_head_of_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     served = Fixture()
     served.reasons = ["partition 1: opening the ledger"]
-    served.board.newest["fruit"] = estimate_of()
+    served.take(estimate_of())
     served.metrics.strays.add(Counter(malformed=3, unknown_collection=7))
     due = successor_due(estimate_of(), FRUIT)
     told = []
@@ -167,6 +151,7 @@ def test_the_status_tells_what_the_head_of_the_page_shows(monkeypatch: pytest.Mo
         "ready": False,
         "reasons": ["partition 1: opening the ledger"],
         "stale": {},
+        "waiting": ["place"],
         "strays": {"malformed": 3, "unknown_collection": 7},
     }
     assert told == [fresh, {**fresh, "stale": {"fruit": due}}]

@@ -1,0 +1,77 @@
+"""What open pages are told: the newest frame of each matter, and a wait for the next.
+
+Rule: nothing is kept for a reader. Each asks for what is newer than the last frame that it has, so one that
+is slow misses what was replaced meanwhile, and costs no more memory than one that is fast.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+Matter = tuple[str | int, ...]
+
+
+class Frame(NamedTuple):
+    """One server-sent event, encoded once for all readers.
+
+    Parameters
+    ----------
+    number : higher than that of every frame made before it.
+    data : bytes as they are sent.
+    """
+
+    number: int
+    data: bytes
+
+
+class Feed:
+    """The newest frames, in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.closed = False
+        self._frames: dict[Matter, Frame] = {}
+        self._news = asyncio.Event()
+
+    def put(self, matter: Matter, content: object) -> None:
+        """Tell of a matter, in place of what was told of it; its first part names the event."""
+        self.number += 1
+        self._frames.pop(matter, None)  # so that it is put last
+        self._frames[matter] = Frame(self.number, frame(str(matter[0]), content))
+        self._wake()
+
+    def forget(self, unwanted: Callable[[Matter], bool]) -> None:
+        """Tell newcomers no more of these matters."""
+        for matter in [matter for matter in self._frames if unwanted(matter)]:
+            del self._frames[matter]
+
+    def close(self) -> None:
+        """Let every reader end."""
+        self.closed = True
+        self._wake()
+
+    def since(self, number: int) -> list[Frame]:
+        """Frames with a higher number, in their order."""
+        return list(self._newer(number))[::-1]
+
+    async def changed(self, number: int) -> None:
+        """Wait until there is a frame with a higher number, or the feed is closed."""
+        while self.number <= number and not self.closed:
+            await self._news.wait()
+
+    def _newer(self, number: int) -> Iterator[Frame]:
+        for each in reversed(self._frames.values()):
+            if each.number <= number:
+                return
+            yield each
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()  # whoever waits has the former one
+
+
+def frame(event: str, content: object) -> bytes:
+    """Encode one event; JSON has no line ends, so one `data` line holds it."""
+    return b"event: " + event.encode() + b"\ndata: " + msgspec.json.encode(content) + b"\n\n"

@@ -1,0 +1,112 @@
+// One collection's section: what it costs, its newest estimate, its history, and what another epsilon would do.
+
+import { cloneTemplate, setTexts } from "./dom.js";
+import { formatMoment, formatPacks, formatWhole, formatWindow } from "./format.js";
+import { createHistory, drawHistory } from "./history.js";
+import { createPlan, updatePlan } from "./plan.js";
+import { formatPrivacy } from "./privacy.js";
+import { createTable, leadingValues, updateTable } from "./table.js";
+
+const LEADING_VALUES = 6;
+const MECHANISMS = {
+  "k-rr": "Randomized response",
+  "k-rr-longitudinal": "Randomized response with memory",
+  "rappor": "RAPPOR",
+  "rappor-one-hot": "RAPPOR without hashing",
+  "rappor-k-hot": "RAPPOR of several values",
+};
+
+export function createView() {
+  const section = cloneTemplate("collection-template");
+  return {
+    section,
+    collection: null,
+    limits: null,
+    estimate: null,
+    windows: new Map(),
+    table: createTable(section.querySelector(".estimate")),
+    history: createHistory(section.querySelector(".history")),
+    plan: createPlan(section.querySelector(".plan")),
+    isDrawing: false,
+  };
+}
+
+export function describe(view, collection) {
+  view.collection = collection;
+  const { name, mechanism, values, minimum_reports } = collection;
+  setTexts(view.section, {
+    "h2": name,
+    ".mechanism": `${MECHANISMS[mechanism] ?? mechanism}, ${formatWhole(values)} values`,
+    ".waiting": "Waiting for the first estimate: a window is published once it has " +
+      `${formatWhole(minimum_reports)} reports.`,
+  });
+  view.section.setAttribute("aria-label", name);
+  drawPrivacy(view);
+}
+
+/** What a client may send; it is told later than the collection itself, since it may take seconds to compute. */
+export function showLimits(view, limits) {
+  view.limits = limits;
+  drawPrivacy(view);
+}
+
+function drawPrivacy({ section, collection, limits }) {
+  setTexts(section, { ".privacy": formatPrivacy(collection, limits) });
+}
+
+export function showEstimate(view, estimate) {
+  view.estimate = estimate;
+  drawHeadline(view);
+  draw(view);
+}
+
+/** Of windows that the worker had told of before it was asked again; it tells those that it knows. */
+export function forgetWindows(view) {
+  view.windows.clear();
+}
+
+export function addWindow(view, point) {
+  const { windows, collection: { history_windows: most } } = view;
+  windows.set(point.window_start, point);
+  if (windows.size > most) windows.delete(Math.min(...windows.keys()));
+  draw(view);
+}
+
+/** Once for all that was told since the last frame: a new connection tells everything at once. */
+function draw(view) {
+  if (view.isDrawing) return;
+  view.isDrawing = true;
+  requestAnimationFrame(() => {
+    view.isDrawing = false;
+    if (view.estimate === null) return;
+    if (view.table.estimate !== view.estimate) updateTable(view.table, view.estimate);
+    drawHistory(view.history, view.windows, leadingValues(view.table, LEADING_VALUES), view.table.digits);
+    updatePlan(view.plan, view.collection.name, view.estimate);
+  });
+}
+
+function drawHeadline({ section, collection, estimate }) {
+  const { reports, rejected, final, window_start, window_end } = estimate;
+  setTexts(section, {
+    ".reports": formatWhole(reports),
+    ".window": formatWindow(window_start, window_end),
+    ".rejected": formatPacks(rejected),
+    ".badge": final ? "Final" : "Provisional",
+    ".finality": final ? "Final: every report that came in time is counted."
+      : `Provisional: reports are counted until ${formatMoment(window_end + collection.grace_seconds)}.`,
+  });
+  section.classList.toggle("final", final);
+  for (const part of section.querySelectorAll(".badge, .estimate, .finality, .plan")) part.hidden = false;
+  section.querySelector(".waiting").hidden = true;
+}
+
+/** `since`: unix seconds; undefined while the newest estimate is as new as it should be. */
+export function showStaleness({ section, estimate }, since, isWaiting) {
+  const isOrphan = isWaiting && estimate !== null;
+  section.classList.toggle("old", since !== undefined || isOrphan);
+  section.querySelector(".overdue").hidden = since === undefined && !isOrphan;
+  setTexts(section, { ".overdue": isOrphan ? "Old: the worker restarted, and knows no estimate yet."
+    : since === undefined ? ""
+    : `Stale: a newer estimate was due at ${formatMoment(since)}. Either too few reports come, or counting ` +
+      "stands still." });
+}

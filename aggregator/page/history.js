@@ -1,0 +1,141 @@
+// The leading values over the windows that the worker knows: a panel for each, read together.
+// Rule 1: what is not known is not drawn: lines end where a window is missing, or where a value is in none of
+// the shares that the worker keeps.
+// Rule 2: whatever the pointer tells, the keyboard and the table tell too.
+
+import { drawEach, setTexts } from "./dom.js";
+import { formatInterval, formatPercent, formatWhole, formatWindow } from "./format.js";
+import { drawHistoryTable } from "./history_table.js";
+import { areaOf, cursorOf, lineOf, marksOf, niceEnd, pathsIn } from "./paths.js";
+
+/** `selected`: start of the window that was chosen; null follows the newest. */
+export function createHistory(root) {
+  const view = { root, points: [], values: [], selected: null, axisEnds: new Map(), digits: 1 };
+  const cursor = root.querySelector("input");
+  cursor.addEventListener("input", () => select(view, Number(cursor.value)));
+  const panels = root.querySelector(".panels");
+  panels.addEventListener("pointermove", ({ target, clientX }) => {
+    const chart = target.closest(".chart");
+    if (chart !== null) select(view, nearestPoint(view, chart.getBoundingClientRect(), clientX));
+  });
+  panels.addEventListener("pointerleave", () => select(view, view.points.length - 1));
+  root.querySelector("details").addEventListener("toggle", () => drawTable(view));
+  return view;
+}
+
+/**
+ * `windows`: points by window start, in any order; `values`: names, the leading one first; `digits`: decimals of
+ * a percentage.
+ */
+export function drawHistory(view, windows, values, digits) {
+  view.digits = digits;
+  view.points = Array.from(windows.values(), readPoint).sort((a, b) => a.start - b.start);
+  view.values = values;
+  view.root.hidden = view.points.length < 2;
+  if (view.root.hidden) return;
+  view.axisEnds = new Map(values.map((value) => [value, axisEndOf(view, value)]));
+  drawPanels(view);
+  drawTable(view);
+}
+
+/** A scale for each value, so that its changes can be told from its noise; a scale changes seldom. */
+function axisEndOf({ points, axisEnds }, value) {
+  const highest = Math.max(1e-6, ...points.map(({ shares }) => shares.get(value)?.high ?? 0));
+  const former = axisEnds.get(value) ?? 0;
+  return highest > former || highest < 0.6 * former ? niceEnd(highest) : former;
+}
+
+function readPoint({ window_start, window_end, final, reports, values, frequency, low, high }) {
+  const shares = new Map(values.map((value, index) => [
+    value, { frequency: frequency[index], low: low[index], high: high[index] },
+  ]));
+  return { start: window_start, end: window_end, final, reports, shares };
+}
+
+function select(view, index) {
+  view.selected = index === view.points.length - 1 ? null : view.points[index].start;
+  drawPanels(view);
+}
+
+function selectedIndex({ points, selected }) {
+  const found = points.findIndex(({ start }) => start === selected);
+  return found === -1 ? points.length - 1 : found;
+}
+
+function nearestPoint({ points }, { left, width }, clientX) {
+  const place = Math.min(1, Math.max(0, (clientX - left) / width));
+  const moment = points[0].start + place * (points.at(-1).start - points[0].start);
+  const distances = points.map(({ start }) => Math.abs(start - moment));
+  return distances.indexOf(Math.min(...distances));
+}
+
+function drawPanels(view) {
+  const { root, points, values } = view;
+  const index = selectedIndex(view);
+  const point = points[index];
+  drawEach(root.querySelector(".panels"), "panel-template", values, (panel, value) => {
+    drawPanel(panel, value, view, point);
+  });
+  const moment = `${formatWindow(point.start, point.end)}, ${point.final ? "final" : "provisional"}, ` +
+    `${formatWhole(point.reports)} reports`;
+  setTexts(root, {
+    ".moment": moment,
+    ".scale": `The last ${points.length} windows with their 95 % intervals; each panel has its own scale, from 0.`,
+  });
+  const cursor = root.querySelector("input");
+  cursor.max = points.length - 1;
+  cursor.value = index;
+  cursor.setAttribute("aria-valuetext", [moment, ...values.map((value) => speak(value, point, view.digits))].join("; "));
+}
+
+function speak(value, { shares }, digits) {
+  const share = shares.get(value);
+  return share === undefined ? `${value} not known`
+    : `${value} ${formatPercent(share.frequency, digits)} %, ${formatInterval(share, digits)}`;
+}
+
+function drawPanel(panel, value, { points, axisEnds, digits }, chosen) {
+  const share = chosen.shares.get(value);
+  const axisEnd = axisEnds.get(value);
+  setTexts(panel, {
+    ".value": value,
+    ".share": share === undefined ? "–" : `${formatPercent(share.frequency, digits)} %`,
+    ".top": `0 to ${Number((100 * axisEnd).toPrecision(2))} %`,
+    ".ends": share === undefined ? "not known" : formatInterval(share, digits),
+  });
+  const runs = runsOf(points, value, axisEnd);
+  const [area, marks, line, cursor] = pathsIn(panel.querySelector("svg"), 4);
+  area.setAttribute("d", areaOf(runs));
+  marks.setAttribute("d", marksOf(runs));
+  line.setAttribute("d", lineOf(runs));
+  cursor.setAttribute("d", cursorOf(places(points)(chosen.start)));
+}
+
+/** From a window's start to its place, 0 to 100. */
+function places(points) {
+  const first = points[0].start;
+  const length = points.at(-1).start - first;
+  return (start) => 100 * (start - first) / length;
+}
+
+/** Neighbouring windows in which the value is known, as runs of places and heights, 0 to 100. */
+function runsOf(points, value, axisEnd) {
+  const runs = [];
+  const placeOf = places(points);
+  const heightOf = (share) => 100 * (1 - Math.min(1, share / axisEnd));
+  let endOfRun = NaN;
+  for (const { start, end, shares } of points) {
+    const share = shares.get(value);
+    if (share === undefined) continue;
+    if (start !== endOfRun) runs.push([]);
+    const { frequency, low, high } = share;
+    runs.at(-1).push({ x: placeOf(start), y: heightOf(frequency), low: heightOf(low), high: heightOf(high) });
+    endOfRun = end;
+  }
+  return runs;
+}
+
+function drawTable({ root, points, values, digits }) {
+  const details = root.querySelector("details");
+  if (details.open) drawHistoryTable(details.querySelector("table"), points, values, digits);
+}

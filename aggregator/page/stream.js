@@ -1,0 +1,59 @@
+// The worker's events, for as long as the page is looked at.
+// Rule 1: silence is trouble: the worker speaks every few seconds, so who hears nothing is cut off.
+// Rule 2: a page that nobody sees holds no stream: a browser has few connections to one worker.
+
+const ADDRESS = "api/events";
+const SILENCE_MILLISECONDS = 15_000;
+const REOPEN_MILLISECONDS = 3_000;
+const FULL_MILLISECONDS = 30_000;
+
+/**
+ * Follows the events until the page goes; `handlers` take what is sent, by event. `opening` is called when
+ * the worker is asked, `cutOff` when it does not answer any more, `full` when it serves too many pages.
+ */
+export function followEvents(handlers, { opening, cutOff, full }) {
+  let source = null;
+  let timer = 0;
+
+  function openIn(milliseconds, trouble = () => {}) {
+    clearTimeout(timer);
+    timer = setTimeout(() => { trouble(); open(); }, milliseconds);
+  }
+
+  function close() {
+    clearTimeout(timer);
+    source?.close();
+    source = null;
+  }
+
+  function open() {
+    close();
+    source = new EventSource(ADDRESS);
+    source.addEventListener("error", () => {
+      cutOff();
+      // The browser tries again by itself, unless it has given up.
+      if (source.readyState === EventSource.CLOSED) openIn(REOPEN_MILLISECONDS);
+    });
+    for (const [event, handle] of Object.entries(handlers)) {
+      source.addEventListener(event, ({ data }) => {
+        openIn(SILENCE_MILLISECONDS, cutOff);
+        handle(JSON.parse(data));
+      });
+    }
+    source.addEventListener("full", () => {
+      close();
+      full();
+      openIn(FULL_MILLISECONDS);
+    });
+    openIn(SILENCE_MILLISECONDS, cutOff);
+  }
+
+  function openWhileSeen() {
+    if (document.hidden) return close();
+    opening();
+    open();
+  }
+
+  document.addEventListener("visibilitychange", openWhileSeen);
+  openWhileSeen();
+}

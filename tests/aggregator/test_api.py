@@ -1,0 +1,94 @@
+"""Estimates and plans over HTTP: the right window, and words for what is asked wrongly."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import ClientSession
+from builders import COLLECTIONS, FRUIT, T0, changed, estimate_of
+
+from aggregator import estimate_record
+from aggregator.estimate_record import EstimateRecord
+from aggregator.history import History
+from aggregator.metrics import WorkerMetrics
+from aggregator.web import WebServer
+from estimators.planning import expected_std_error
+
+NEWEST = changed(estimate_of(), revision=3)
+OLDER = changed(estimate_of(), window_start=T0 - 10, final=True, reports=1000)
+
+
+def get(path: str, *records: EstimateRecord) -> tuple[int, Any]:
+    """Status and JSON of one answer of a worker that knows these estimates; None of an empty answer."""
+
+    async def ask() -> tuple[int, Any]:
+        history = History(COLLECTIONS.values())
+        for record in records:
+            history.take(estimate_record.encode(record))
+        server = WebServer(COLLECTIONS, history, WorkerMetrics(COLLECTIONS), list)
+        port = await server.start(0)
+        try:
+            async with ClientSession() as session, session.get(f"http://localhost:{port}{path}") as answer:
+                body = await answer.read()
+                assert not body or answer.headers["Content-Type"] == "application/json"
+                return answer.status, msgspec.json.decode(body) if body else None
+        finally:
+            await server.stop()
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [("", NEWEST), (f"?window_start={T0}", NEWEST), (f"?window_start={T0 - 10}", OLDER)],
+)
+def test_an_estimate_is_that_of_the_window_asked_for(query: str, expected: EstimateRecord) -> None:
+    status, body = get(f"/api/estimates/fruit{query}", OLDER, estimate_of(), NEWEST)
+    assert status == 200
+    assert msgspec.convert(body, EstimateRecord) == expected
+
+
+def test_no_estimate_yet_is_no_content() -> None:
+    assert get("/api/estimates/place", NEWEST) == (204, None)
+
+
+@pytest.mark.parametrize("start", ["-1", "1.5", "x", "", "9" * 20, "%D9%A1"])
+def test_a_window_start_that_is_no_time_is_refused(start: str) -> None:
+    expected = (400, {"error": "window_start must be unix seconds, a whole number"})
+    assert get(f"/api/estimates/fruit?window_start={start}", NEWEST) == expected
+
+
+def test_an_unknown_window_or_collection_is_not_found() -> None:
+    asked = "/api/estimates/fruit?window_start=7"
+    known = f"unknown window; 2 are known, from {T0 - 10} to {T0}"
+    assert get(asked, OLDER, NEWEST) == (404, {"error": known})
+    assert get(asked) == (404, {"error": "unknown window; none is known yet"})
+    assert get("/api/estimates/%3Cscript%3E") == (
+        404,
+        {"error": "unknown collection; there are: fruit, place"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "records", "reports"),
+    [("", [OLDER, NEWEST], 40), ("&reports=5000", [NEWEST], 5000), ("", [], FRUIT.minimum_reports)],
+)
+def test_a_plan_is_for_the_reports_of_the_newest_window(
+    query: str, records: list[EstimateRecord], reports: int
+) -> None:
+    status, plan = get(f"/api/plan?collection=fruit{query}", *records)
+    assert (status, plan["collection"], plan["reports"]) == (200, "fruit", reports)
+    error = expected_std_error(FRUIT.mechanism, reports, candidates=3)
+    assert plan["now"]["std_error"] == [pytest.approx(error)]
+
+
+@pytest.mark.parametrize("reports", ["0", "-1", "x", "", "1e3", "1000000000000000001", "9" * 5000])
+def test_a_plan_of_nonsense_is_refused(reports: str) -> None:
+    expected = (400, {"error": "reports must be a whole number in [1, 1000000000000000000]"})
+    assert get(f"/api/plan?collection=fruit&reports={reports}") == expected
+
+
+@pytest.mark.parametrize("query", ["", "?collection=", "?collection=grape&reports=7"])
+def test_a_plan_of_an_unknown_collection_is_not_found(query: str) -> None:
+    assert get(f"/api/plan{query}") == (404, {"error": "unknown collection; there are: fruit, place"})

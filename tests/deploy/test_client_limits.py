@@ -1,0 +1,27 @@
+"""What the page is told of a client's limits is what producers hold it to."""
+
+from deploy.deployment import limits_of
+from estimators.collection import Collection
+from estimators.krr import KRR
+from estimators.rappor import Rappor
+from producers.budget import Allowance, Budget
+
+COARSE = Collection(name="coarse", mechanism=KRR.from_epsilon(4, 1.0))
+PERMANENT = Collection(
+    name="permanent", mechanism=Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65), memoize=True
+)
+
+
+def test_a_budget_is_told_with_the_reports_that_it_allows() -> None:
+    limits = limits_of(Allowance(COARSE, Budget(10.0, 1e-6, 86_400), 3))
+    assert (limits.per_window, limits.budget) == (3, (10.0, 1e-6, 86_400))
+    assert limits.per_period() == 10
+    assert limits_of(Allowance(COARSE, Budget(0.5, 1e-6, 60))).per_period() == 0
+
+
+def test_a_budget_above_the_permanent_bound_allows_any_number() -> None:
+    assert limits_of(Allowance(PERMANENT, Budget(8.0, 1e-6, 60))).per_period() is None
+
+
+def test_without_a_budget_there_is_none_to_tell() -> None:
+    assert limits_of(Allowance(COARSE, None)).budget is None

@@ -1,0 +1,70 @@
+"""A mechanism at another epsilon keeps all else, costs no more than asked, and has no larger error."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimators.krr import KRR
+from estimators.longitudinal import LongitudinalKRR
+from estimators.mechanism import Mechanism
+from estimators.other_epsilon import at_epsilon, epsilon_range
+from estimators.planning import best_one_hot, expected_std_error
+from estimators.rappor import Rappor
+from estimators.rappor_hot import HotRappor
+
+MECHANISMS: list[Mechanism] = [
+    KRR.from_epsilon(2, 1.0),
+    KRR.from_epsilon(1_000_000, 0.05),
+    KRR.from_epsilon(16, 15.9),
+    LongitudinalKRR.from_epsilons(16, 2.0, 1.0),
+    LongitudinalKRR.from_epsilons(3, 16.0, 1.0),
+    LongitudinalKRR.from_epsilons(4, 0.05, 0.01),
+    Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65),
+    Rappor.from_probabilities(128, 16, 8, 0.01, 0.35, 0.65),
+    Rappor.from_probabilities(128, 2, 8, 0.0, 0.35, 0.65),
+    HotRappor.from_probabilities(105, 1, 0.5, 0.5, 0.75),
+    HotRappor.from_probabilities(105, 3, 0.0, 0.25, 0.75),
+]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+@settings(max_examples=20)
+@given(st.floats(0, 1))
+def test_it_costs_what_is_asked_and_keeps_all_else(mechanism: Mechanism, place: float) -> None:
+    """Never more than asked, and hardly less; what all reports of a value cost does not rise."""
+    least, most = epsilon_range(mechanism)
+    asked = min(most, max(least, math.exp(math.log(least) + place * math.log(most / least))))
+    made = at_epsilon(mechanism, asked)
+    assert asked * (1 - 1e-4) <= made.epsilon <= asked
+    assert (type(made), made.width, made.cohorts) == (type(mechanism), mechanism.width, mechanism.cohorts)
+    if not isinstance(made, KRR) and not isinstance(mechanism, KRR):
+        assert made.epsilon_inf <= mechanism.epsilon_inf
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+def test_a_larger_epsilon_has_a_smaller_error(mechanism: Mechanism) -> None:
+    least, most = epsilon_range(mechanism)
+    steps = [least * (most / least) ** (step / 10) for step in range(11)]
+    errors = [expected_std_error(at_epsilon(mechanism, min(step, most)), 1000) for step in steps]
+    assert errors == sorted(errors, reverse=True)
+
+
+@pytest.mark.parametrize("mechanism", [each for each in MECHANISMS if each.epsilon > 0.1], ids=str)
+def test_at_its_own_epsilon_it_is_at_least_as_good(mechanism: Mechanism) -> None:
+    least, most = epsilon_range(mechanism)
+    assert least <= mechanism.epsilon <= most
+    again = at_epsilon(mechanism, mechanism.epsilon)
+    assert expected_std_error(again, 1000) <= expected_std_error(mechanism, 1000) * (1 + 1e-4)
+
+
+def test_without_a_permanent_response_it_is_the_best_that_is_known() -> None:
+    mechanism = HotRappor.from_probabilities(105, 1, 0.0, 0.25, 0.75)
+    assert at_epsilon(mechanism, 1.5) == best_one_hot(105, 1.5)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 10.1, -1.0, math.inf, math.nan])
+def test_another_epsilon_is_refused(epsilon: float) -> None:
+    with pytest.raises(ValueError, match=rf"^epsilon must be in \[0\.1, 10\], got {epsilon}$"):
+        at_epsilon(MECHANISMS[0], epsilon)
