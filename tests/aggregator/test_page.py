@@ -20,6 +20,7 @@ NOISY = changed(
     estimate_of(),
     values=[HOSTILE, "fig", "kiwi", "lime"],
     frequency=[0.5, 0.2, 0.0, 0.00001],
+    count=[617, 246.8, 0.0, 0.01],
     low=[0.4, 0.0, 0.0, 0.0],
     high=[0.7, 0.31, 0.0, 0.0002],
     std_error=[0.05, 0.05, None, 0.05],

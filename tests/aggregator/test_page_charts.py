@@ -29,6 +29,7 @@ def windows() -> list[EstimateRecord]:
             reports=1000 + step,
             values=["apple", "<i>fig</i>"],
             frequency=[share, 0.9 - share],
+            count=[100 * share, 90 - 100 * share],
             low=[share - 0.1, 0.8 - share],
             high=[share + 0.1, 1 - share],
             std_error=[0.05, 0.05],
