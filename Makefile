@@ -3,7 +3,7 @@
 # Where setpriv is (Linux), the kernel ends what make has started when make itself is killed.
 GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 
-.PHONY: help install java check test chaos demo metrics bench-estimators bench-aggregator lock
+.PHONY: help install java check test chaos demo metrics dashboards bench-estimators bench-aggregator lock
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -32,6 +32,9 @@ demo: .venv/installed java ## the flights of a year through a real Kafka, estima
 
 metrics: .venv/installed ## README's table of metrics anew
 	@.venv/bin/python -m deploy.metrics_table README.md
+
+dashboards: .venv/installed ## Grafana's dashboards anew, in deploy/grafana
+	@.venv/bin/python -m deploy.dashboards
 
 bench-estimators: .venv/installed ## coverage of the intervals, and the comparison of the MLE* poster
 	@$(GUARD) .venv/bin/python -m bench.coverage

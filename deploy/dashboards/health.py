@@ -1,0 +1,198 @@
+"""Whether reports are counted, windows become final and producers get rid of what they hold."""
+
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from aggregator import catalogue as workers
+from deploy.dashboards.frame import Panels, framed, some_collections
+from deploy.dashboards.panels import (
+    BYTES,
+    BYTES_PER_SECOND,
+    COLLECTION,
+    NUMBER,
+    PACKS_PER_SECOND,
+    RECORDS,
+    REPORTS_PER_SECOND,
+    SECONDS,
+    SHARE,
+    durations,
+    limited,
+    lines,
+    rate,
+    told,
+)
+from producers import catalogue as producers
+
+
+def health() -> Dashboard:
+    """The dashboard for who runs it."""
+    return framed(
+        "deniable-health",
+        "deniable: pipeline health",
+        "Are reports counted, do windows become final, do producers get rid of what they hold?",
+        [some_collections()],
+        {
+            "Counting": _counting(),
+            "Reports and packs": _accepting(),
+            "Windows and estimates": _estimating(),
+            "Producers": _producing(),
+        },
+    )
+
+
+def _counting() -> Panels:
+    owned = f"count(count by (partition) ({workers.POSITION.exposed}))"
+    stalled = f"max by (partition) ({workers.STALLED.exposed})"
+    return (
+        lines(
+            "Workers and partitions",
+            "Is every partition owned? Workers that tell of themselves, and partitions that they count. With "
+            "fewer than `reports` has, records wait: start workers, or see their `/readyz`.",
+            NUMBER,
+            {"workers": f"count({workers.RESYNCS.exposed})", "partitions owned": owned},
+        ),
+        limited(
+            lines(
+                "Stalled partitions",
+                told("Does any partition stand still?", workers.STALLED),
+                NUMBER,
+                {"partition {{partition}}": stalled},
+            ),
+            1,
+        ),
+        lines(
+            "Lag",
+            told("Does counting keep up?", workers.LAG),
+            RECORDS,
+            {"partition {{partition}}": f"max by (partition) ({workers.LAG.exposed})"},
+        ),
+        lines(
+            "Age of what was counted last",
+            told("How old is the newest record counted? It ages where nobody reports.", workers.WATERMARK),
+            SECONDS,
+            {"partition {{partition}}": f"time() - max by (partition) ({workers.WATERMARK.exposed})"},
+        ),
+        lines(
+            "Ledgers opened again",
+            told("Do workers lose what they own? Ledgers a second.", workers.RESYNCS),
+            "suffix:/s",
+            {"all workers": f"sum({rate(workers.RESYNCS)})"},
+        ),
+        durations("Event loop's delay", "Is a worker overloaded?", workers.LOOP_DELAY),
+    )
+
+
+def _accepting() -> Panels:
+    rejected, all_packs = rate(workers.PACKS, 'result="rejected"'), rate(workers.PACKS)
+    return (
+        lines(
+            "Reports",
+            told("How many reports arrive, and are they counted?", workers.REPORTS),
+            REPORTS_PER_SECOND,
+            {"{{result}}": f"sum by (result) ({rate(workers.REPORTS, COLLECTION)})"},
+        ),
+        lines(
+            "Rejected share of packs",
+            told("Is more turned away than usual? Of the packs of all collections.", workers.PACKS),
+            SHARE,
+            {"rejected": f"sum({rejected}) / sum({all_packs})"},
+        ),
+        lines(
+            "Packs rejected",
+            told("Why are packs turned away? Those of all collections.", workers.PACKS_REJECTED),
+            PACKS_PER_SECOND,
+            {"{{reason}}": f"sum by (reason) ({rate(workers.PACKS_REJECTED)})"},
+        ),
+    )
+
+
+def _estimating() -> Panels:
+    windows = f"max by (collection, state) ({workers.WINDOWS.exposed}{{{COLLECTION}}})"
+    late = f'max by (collection) ({workers.WINDOWS.exposed}{{{COLLECTION}, state="late"}})'
+    failures = (workers.ESTIMATE_FAILURES, workers.WINDOWS_LOST, workers.FINALS_REVISED)
+    return (
+        lines(
+            "Windows",
+            told("Do windows become final?", workers.WINDOWS),
+            NUMBER,
+            {"{{state}}": f"sum by (state) ({windows})"},
+        ),
+        limited(
+            lines(
+                "Late windows",
+                told("Which collections wait for answers that are due?", workers.WINDOWS),
+                NUMBER,
+                {"{{collection}}": late},
+            ),
+            1,
+        ),
+        lines(
+            "What went wrong with windows",
+            told("Are there windows without an estimate, or with a second final one?", *failures),
+            "suffix: windows/s",
+            {
+                f"{{{{collection}}}}: {metric.name}": f"sum by (collection) ({rate(metric, COLLECTION)})"
+                for metric in failures
+            },
+        ),
+        durations("Time to estimate", "Does estimating keep up with the windows?", workers.ESTIMATE),
+        durations("Time to store", "Does Kafka store counts in time?", workers.CHECKPOINT),
+    )
+
+
+def _producing() -> Panels:
+    acknowledged = rate(producers.REPORTS, 'result="acknowledged"')
+    return (
+        lines(
+            "Reports of producers",
+            told("Does what apps report reach the broker in time?", producers.REPORTS),
+            REPORTS_PER_SECOND,
+            {"{{result}}": f"sum by (result) ({rate(producers.REPORTS, COLLECTION)})"},
+        ),
+        lines(
+            "Reports refused",
+            told("Why do producers refuse reports?", producers.REFUSED),
+            REPORTS_PER_SECOND,
+            {"{{reason}}": f"sum by (reason) ({rate(producers.REFUSED, COLLECTION)})"},
+        ),
+        lines(
+            "Reports in a pack",
+            told(
+                "Are packs large enough? Of all collections. A small one costs workers as much as a large "
+                "one: raise `pack_seconds`.",
+                producers.PACKS,
+            ),
+            "suffix: reports",
+            {"acknowledged": f"sum({acknowledged}) / sum({rate(producers.PACKS)})"},
+        ),
+        lines(
+            "Largest outbox",
+            told("Will reports be dropped?", producers.OUTBOX_BYTES),
+            BYTES,
+            {"of one producer": f"max({producers.OUTBOX_BYTES.exposed})"},
+        ),
+        lines(
+            "Oldest pack in an outbox",
+            told("Will reports expire before they are sent?", producers.OUTBOX_AGE),
+            SECONDS,
+            {"of all producers": f"max({producers.OUTBOX_AGE.exposed})"},
+        ),
+        lines(
+            "Packs that wait",
+            told(
+                "Do packs wait, or will they never leave?",
+                producers.OUTBOX_PACKS,
+                producers.OUTBOX_UNSENDABLE,
+            ),
+            "suffix: packs",
+            {
+                "in outboxes": f"sum({producers.OUTBOX_PACKS.exposed})",
+                "unsendable": f"sum({producers.OUTBOX_UNSENDABLE.exposed})",
+            },
+        ),
+        lines(
+            "Sent",
+            told("What does it cost the network?", producers.SENT_BYTES),
+            BYTES_PER_SECOND,
+            {"all producers": f"sum({rate(producers.SENT_BYTES)})"},
+        ),
+    )

@@ -1,0 +1,86 @@
+"""Labels of what a PromQL expression results in, if the metrics of the catalogue can answer it."""
+
+from collections.abc import Iterable
+
+import promql_parser as ast
+
+from producers.metric import HistogramMetric, Metric
+
+VALUE = None  # a number or a text, not a vector
+
+
+def samples(metrics: Iterable[Metric]) -> dict[str, frozenset[str]]:
+    """Labels by name of the series that Prometheus stores of metrics."""
+    found: dict[str, frozenset[str]] = {}
+    for metric in metrics:
+        labels = frozenset(metric.labels)
+        if isinstance(metric, HistogramMetric):
+            found |= {f"{metric.exposed}_{end}": labels for end in ("sum", "count")}
+            found[f"{metric.exposed}_bucket"] = labels | {"le"}
+        else:
+            found[metric.exposed] = labels
+    return found
+
+
+def labels_of(expression: ast.Expr, series: dict[str, frozenset[str]]) -> frozenset[str] | None:
+    """Labels of an expression's result, VALUE if it has none of its own.
+
+    Raises
+    ------
+    ValueError on a series that does not exist, on a label that a series does not have, on two sides with
+    different labels, and on what dashboards have no use for (`on`, `or`, subqueries).
+    """
+    match expression:
+        case ast.NumberLiteral() | ast.StringLiteral():
+            return VALUE
+        case ast.ParenExpr():
+            return labels_of(expression.expr, series)
+        case ast.MatrixSelector():
+            return labels_of(expression.vector_selector, series)
+        case ast.VectorSelector():
+            return _selected(expression, series)
+        case ast.AggregateExpr():
+            return _aggregated(expression, series)
+        case ast.Call():
+            return _called(expression, series)
+        case ast.BinaryExpr(modifier=None):
+            return _joined(expression, series)
+    raise ValueError(f"no dashboard needs {type(expression).__name__}: {expression.prettify()}")
+
+
+def _selected(selector: ast.VectorSelector, series: dict[str, frozenset[str]]) -> frozenset[str]:
+    name = selector.name or ""
+    if name not in series:
+        raise ValueError(f"no metric is called {name!r}")
+    _need({matcher.name for matcher in selector.matchers.matchers}, series[name], name)
+    return series[name]
+
+
+def _aggregated(expression: ast.AggregateExpr, series: dict[str, frozenset[str]]) -> frozenset[str]:
+    inner = labels_of(expression.expr, series) or frozenset()
+    if expression.modifier is None:
+        return frozenset()
+    named = frozenset(expression.modifier.labels)
+    _need(named, inner, expression.expr.prettify())
+    return named if expression.modifier.type == ast.AggModifierType.By else inner - named
+
+
+def _called(call: ast.Call, series: dict[str, frozenset[str]]) -> frozenset[str] | None:
+    found = [labels for each in call.args if (labels := labels_of(each, series)) is not VALUE]
+    result = found[0] if found else VALUE
+    if call.func.name == "histogram_quantile" and result is not VALUE:
+        _need({"le"}, result, call.prettify())
+        return result - {"le"}
+    return result
+
+
+def _joined(expression: ast.BinaryExpr, series: dict[str, frozenset[str]]) -> frozenset[str] | None:
+    left, right = labels_of(expression.lhs, series), labels_of(expression.rhs, series)
+    if VALUE not in (left, right) and left != right:
+        raise ValueError(f"the two sides have different labels: {expression.prettify()}")
+    return right if left is VALUE else left
+
+
+def _need(needed: Iterable[str], present: frozenset[str], of: str) -> None:
+    if absent := set(needed) - present:
+        raise ValueError(f"{of} has no label {', '.join(sorted(absent))}")
