@@ -11,7 +11,7 @@ import pytest
 from needed import missing
 from ruamel.yaml import YAML
 
-from deploy.commands import deniable
+from deploy.commands import COMMANDS
 from deploy.metrics_table import METRICS
 from producers.metric import HistogramMetric
 
@@ -140,4 +140,4 @@ def test_a_recorded_series_is_named_after_the_labels_that_it_keeps(name: str) ->
 def test_the_runbook_names_metrics_and_commands_that_there_are() -> None:
     text = (RULES / "RUNBOOK.md").read_text(encoding="utf-8")
     assert names_in(text) <= {*RECORDED, *LABELS, *(metric.exposed for metric in METRICS)}
-    assert set(re.findall(r"`deniable (\w+)", text)) <= deniable.commands.keys()
+    assert set(re.findall(r"`deniable (\w+)", text)) <= COMMANDS.keys()
