@@ -20,8 +20,8 @@ LEAST_EXPECTED = 50
 def true_frequencies(k: int) -> FloatArray:
     """Each value half as frequent as the one before it, float64 (k,), summing to 1; k in [2, 16].
 
-    All differ, so that two values that change places are seen, and none but extreme ones are 1/k, which no
-    epsilon would change.
+    All differ, so that two values that change places are seen. Of equal ones reports would be alike
+    at every epsilon, and a wrong one would not be seen.
     """
     weights = 0.5 ** np.arange(k)
     frequency: FloatArray = weights / weights.sum()
