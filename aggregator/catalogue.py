@@ -6,6 +6,7 @@ Rule: counters tell of what was committed, so that nothing is told twice after a
 
 from aggregator.acceptance import REASONS
 from aggregator.board import SETTLE_SECONDS
+from estimators.canary import FALSE_ALARMS_A_YEAR
 from producers.metric import CounterMetric, GaugeMetric, HistogramMetric
 
 VALUES_SHOWN = 20  # of one estimate
@@ -143,6 +144,19 @@ ESTIMATE_VALUES_DROPPED = CounterMetric(
     f"{MOST_VALUES:,} different values in its life, the same number of each collection; where a collection "
     "has more values than that, only those that were significant once.",
     remedy="read the topic `estimates`, which has them.",
+)
+CANARY_CHI_SQUARE = GaugeMetric(
+    name="canary_chi_square",
+    labels=("collection",),
+    meaning="How far the unconstrained estimate of a canary is from the distribution of what was sent, in "
+    "the final window published last of those with at least `minimum_reports`. Absent for other collections.",
+    remedy="above `deniable_canary_threshold`: `deniable replay` says whether the counts are as the log has "
+    "them; if so, randomization or estimation is wrong, or someone else sends to the collection.",
+)
+CANARY_THRESHOLD = GaugeMetric(
+    name="canary_threshold",
+    labels=("collection",),
+    meaning=f"What that exceeds by chance {FALSE_ALARMS_A_YEAR:g} times a year, all windows taken together.",
 )
 EPSILON_PER_REPORT = GaugeMetric(
     name="epsilon_per_report", unit="nats", labels=("collection",), meaning="Privacy loss of one report."

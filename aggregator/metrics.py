@@ -9,10 +9,14 @@ from aggregator import catalogue
 from aggregator.acceptance import REASONS
 from aggregator.estimate_metrics import EstimateMetrics
 from aggregator.estimate_record import EstimateRecord
+from aggregator.final_window import FinalWindow
 from aggregator.outcomes import Outcomes
 from aggregator.privacy_metrics import PrivacyMetrics
 from aggregator.strays import Strays
+from estimators.canary import alarm_threshold, chi_square
 from estimators.collection import Collection
+from estimators.krr import KRR
+from estimators.longitudinal import LongitudinalKRR
 
 
 class WorkerMetrics:
@@ -37,6 +41,8 @@ class WorkerMetrics:
         self.windows = catalogue.WINDOWS.register(self.registry)
         self.windows_lost = catalogue.WINDOWS_LOST.register(self.registry)
         self.finals_revised = catalogue.FINALS_REVISED.register(self.registry)
+        self.canary_chi_square = catalogue.CANARY_CHI_SQUARE.register(self.registry)
+        self.canary_threshold = catalogue.CANARY_THRESHOLD.register(self.registry)
         names = [collection.name for collection in collections.values()]
         self.estimates = EstimateMetrics(names, self.registry)
         self.privacy = PrivacyMetrics(self.registry)
@@ -74,10 +80,22 @@ class WorkerMetrics:
         """Show an estimate that was committed, unless one of a later window is shown."""
         self.estimates.show(record)
 
+    def show_canary(self, window: FinalWindow) -> None:
+        """Show how far a final window that was committed is off, if it is a canary's and holds enough."""
+        collection = self.collections[window.fingerprint]
+        mechanism = collection.mechanism
+        if not collection.canary or not isinstance(mechanism, KRR | LongitudinalKRR):
+            return
+        if window.counts.reports >= collection.minimum_reports:
+            threshold = alarm_threshold(mechanism.k, collection.window_seconds)
+            self.canary_chi_square.labels(collection.name).set(chi_square(window.counts.counts[0], mechanism))
+            self.canary_threshold.labels(collection.name).set(threshold)
+
     def forget_estimate(self, collection: str) -> None:
         """Stop telling of a collection that another worker estimates now."""
         self.estimates.forget(collection)
-        self.windows.remove_by_labels({"collection": collection})
+        for gauge in (self.windows, self.canary_chi_square, self.canary_threshold):
+            gauge.remove_by_labels({"collection": collection})
 
     def _count_reports(self, reports: Counter[int], result: str) -> None:
         for fingerprint, number in reports.items():

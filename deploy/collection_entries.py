@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from deploy.collection_fields import YEAR_SECONDS, check_distinct, check_range, read_lines
+from estimators.canary import MOST_VALUES, least_reports
 from estimators.collection import Collection
 from estimators.krr import KRR
 from estimators.longitudinal import LongitudinalKRR
@@ -83,9 +84,25 @@ class _Buckets(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
     values: list[str] | None = None
     size: int | None = None
     other: bool = True
+    canary: bool = False
 
-    def _vocabulary(self) -> dict[str, Any]:
-        return {"values": tuple(self.values or ()), "other": self.other}
+    def _bucket_collection(self, mechanism: KRR | LongitudinalKRR, *, memoize: bool) -> Collection:
+        if self.canary:
+            self._check_canary(mechanism)
+        return self._collection(
+            mechanism,
+            values=tuple(self.values or ()),
+            other=self.other,
+            canary=self.canary,
+            memoize=memoize,
+        )
+
+    def _check_canary(self, mechanism: KRR | LongitudinalKRR) -> None:
+        if self.other:
+            raise ValueError("a canary sends listed values alone; write other: false")
+        check_range("number of values of a canary", mechanism.k, 2, MOST_VALUES)
+        # Below, its false alarms would not be as rare as stated.
+        check_range("minimum_reports of this canary", self.minimum_reports, least_reports(mechanism), 10**12)
 
     def _k(self) -> int:
         if (self.values is None) == (self.size is None):
@@ -103,7 +120,7 @@ class KRREntry(_Buckets, frozen=True, forbid_unknown_fields=True, tag="k-rr", kw
 
     def collection(self, _: Path) -> Collection:
         """What the entry stands for; ValueError when its fields do not go together."""
-        return self._collection(KRR.from_epsilon(self._k(), self.epsilon), **self._vocabulary())
+        return self._bucket_collection(KRR.from_epsilon(self._k(), self.epsilon), memoize=False)
 
 
 class LongitudinalEntry(
@@ -117,7 +134,7 @@ class LongitudinalEntry(
     def collection(self, _: Path) -> Collection:
         """What the entry stands for; ValueError when its fields do not go together."""
         mechanism = LongitudinalKRR.from_epsilons(self._k(), self.epsilon_inf, self.epsilon_one)
-        return self._collection(mechanism, memoize=True, **self._vocabulary())
+        return self._bucket_collection(mechanism, memoize=True)
 
 
 class _Bits(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):

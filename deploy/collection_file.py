@@ -36,6 +36,7 @@ BUDGET_ADVICE = "budget: {epsilon: …, delta: …, period_seconds: …}, or bud
 ADVICE = (
     (re.compile(r"\.(values|candidates)\[\d+\]`$"), 'quote it: "…"'),
     (re.compile(r"`budget`|\.budget`$"), f"write {BUDGET_ADVICE}"),
+    (re.compile(r"unknown field `canary`"), "a canary is of mechanism k-rr or k-rr-longitudinal"),
     (re.compile(r"\.publish`$"), "it must be top or all"),
     (re.compile(r"\.mechanism`$"), f"it must be one of {', '.join(MECHANISMS)}"),
 )

@@ -13,6 +13,7 @@ COMMANDS = {
     "broker": ("deploy.broker_command:broker", "Run a real Apache Kafka on loopback, in the foreground."),
     "topics": ("deploy.topics_command:topics", "Make or check the topics that a deployment needs."),
     "produce": ("deploy.produce_command:produce", "Randomize values from a file and send the reports."),
+    "canary": ("deploy.canary_command:canary", "Send a canary's values, so that defects are seen."),
     "aggregate": ("deploy.aggregate_command:aggregate", "Count reports and publish estimates."),
     "watch": ("deploy.watch_command:watch", "Follow a collection's estimates, live or as JSON lines."),
     "rollup": ("deploy.rollup_command:rollup", "Answer over a day or a month: join final windows."),

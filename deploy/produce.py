@@ -60,7 +60,7 @@ def run_produce(
             run.drain()
         is_whole = True
     finally:
-        with _one_more_interrupt_ends():
+        with one_more_interrupt_ends():
             close(producer, patience, waits)
         counters = producer.counters()
         used = counters.packs or counters.stored or counters.refused or counters.backlog.packs
@@ -81,7 +81,7 @@ def close(producer: Producer, seconds: float, waits: WaitView) -> None:
 
 
 @contextmanager
-def _one_more_interrupt_ends() -> Iterator[None]:
+def one_more_interrupt_ends() -> Iterator[None]:
     """Let Ctrl-C end the process at once: what the store has is kept, whatever is killed."""
     before = signal.getsignal(signal.SIGINT)
     handle(signal.SIGINT, leave_at_once)

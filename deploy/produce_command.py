@@ -5,15 +5,14 @@ from typing import BinaryIO
 
 import click
 
-from deploy import topic_setup
-from deploy.addresses import UnreachableError
-from deploy.collection_file import Configuration, load
+from deploy.collection_file import load
 from deploy.command_options import Folder, config_option, servers_option
 from deploy.feed import BATCH_LINES, Feed
 from deploy.input_progress import InputProgress
 from deploy.input_values import takes_several, value_reader
 from deploy.inputs import InputParameter, Inputs, is_file
 from deploy.produce import WAIT_SECONDS, run_produce
+from deploy.produce_checks import check_own_clients, check_topics
 from deploy.producer_setup import producer_config
 from estimators.collection import Collection
 from producers.producer import PART_BYTES, QUEUED_BYTES
@@ -92,12 +91,16 @@ def produce(
         )
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
+    if asked.canary:
+        raise click.UsageError(
+            f"{collection} is a canary, whose values are drawn: give deniable canary {collection}"
+        )
     if layout == "csv" and takes_several(asked):
         raise click.UsageError(f"a value of {collection} is a list of texts: give JSON lines, --format jsonl")
     settings = producer_config(loaded, [asked], data_dir=data_dir, block_milliseconds=1000 * WAIT_SECONDS)
     if no_clients:
-        _check_own_clients(settings)
-    _check_topics(loaded, asked, settings.data_dir)
+        check_own_clients(settings)
+    check_topics(loaded, asked, settings.data_dir)
     progress = _progress(settings, asked, field, Path(stream.name)) if is_file(stream) else None
     run_produce(
         settings,
@@ -108,30 +111,10 @@ def produce(
     )
 
 
-def _check_topics(loaded: Configuration, collection: Collection, data_dir: Path) -> None:
-    """Check the topic of reports if Kafka is there; if it is not, say what that means."""
-    try:
-        topic_setup.require_reports(loaded.kafka.bootstrap_servers, loaded.topics)
-    except UnreachableError as error:
-        click.echo(
-            f"{error}\nreports are kept in {data_dir} and sent once it answers; what comes later than "
-            f"{collection.grace_seconds} s after its window is not counted",
-            err=True,
-        )
-
-
 def _batch_lines(settings: ProducerConfig, collection: Collection) -> int:
     """So many lines that a batch is taken whole, or not: as a part of its own, in a quarter of the outbox."""
     size = report_bytes(mechanism_number(collection.mechanism), collection.mechanism.width)
     return min(BATCH_LINES, settings.outbox_bytes // 4 // size, PART_BYTES // (size + QUEUED_BYTES))
-
-
-def _check_own_clients(settings: ProducerConfig) -> None:
-    for allowance in settings.allowances:
-        try:
-            allowance.check_own_clients()
-        except ValueError as error:
-            raise click.ClickException(f"{error}; every line would be refused") from None
 
 
 def _progress(settings: ProducerConfig, collection: Collection, field: str, path: Path) -> InputProgress:

@@ -35,6 +35,8 @@ class Collection:
     minimum_reports : a window with fewer reports is not published.
     window_packs : packs of one window that each partition takes, >= 1.
     publish_all : True when final estimates are published with all values, not the largest alone.
+    canary : True when the values are drawn from `estimators.canary.true_frequencies`, nobody's. That is part
+        of what a report means: no other producer's reports are blended with them.
 
     Raises
     ------
@@ -53,6 +55,7 @@ class Collection:
     minimum_reports: int = 100
     window_packs: int = 4_000_000
     publish_all: bool = False
+    canary: bool = False
 
     def __post_init__(self) -> None:
         if self.memoize and isinstance(self.mechanism, TwoStepBits) and self.epsilon_inf == math.inf:
@@ -66,8 +69,8 @@ class Collection:
         """Unsigned 64-bit name of all that changes what a report means (DESIGN section 3).
 
         BLAKE2b-64, read little-endian, of the canonical JSON (sorted keys, no spaces, UTF-8) of name,
-        mechanism with its exact integer thresholds, values, other, memoize and window_seconds. Two producers
-        that differ in any of them can never be blended.
+        mechanism with its exact integer thresholds, values, other, memoize and window_seconds, and canary
+        where it is true. Two producers that differ in any of them can never be blended.
         """
         meaning = {
             "name": self.name,
@@ -77,6 +80,8 @@ class Collection:
             "memoize": self.memoize,
             "window_seconds": self.window_seconds,
         }
+        if self.canary:
+            meaning["canary"] = True
         text = json.dumps(meaning, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         digest = blake2b(text.encode(), digest_size=FINGERPRINT_BYTES).digest()
         return int.from_bytes(digest, "little")

@@ -98,8 +98,8 @@ COMMANDS = dict(leaves(deniable, "deniable"))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     words = (
-        "demo broker topics aggregate produce spent watch inspect rollup decode replay retire check estimate "
-        "account plan"
+        "demo broker topics aggregate produce canary spent watch inspect rollup decode replay retire check "
+        "estimate account plan"
     )
     assert set(LISTED) == set(words.split())
     assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)

@@ -1,0 +1,101 @@
+"""What a worker tells of a canary: of final windows with enough reports, once they are committed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from builders import FRUIT, PARTITIONS, T0, estimate_due, progress_row
+
+from aggregator import row_keys, rows
+from aggregator.estimator import Estimator
+from aggregator.lost_windows import LostWindows
+from aggregator.metrics import WorkerMetrics
+from aggregator.terms import terms_of
+from estimators.canary import alarm_threshold, chi_square, report_shares
+from estimators.collection import Collection
+from estimators.krr import KRR
+
+REPORTS = 1_000_000
+MECHANISM = KRR.from_epsilon(4, 2.0)
+CANARY = replace(
+    FRUIT, name="canary", mechanism=MECHANISM, values=(), other=False, minimum_reports=10_000, canary=True
+)
+THRESHOLD = alarm_threshold(4, FRUIT.window_seconds)
+EXPECTED = np.rint(report_shares(MECHANISM) * REPORTS).astype(np.int64)
+LOST = EXPECTED - EXPECTED * [0, 2, 0, 0] // 100
+
+
+def estimator_of(collection: Collection) -> Estimator:
+    """An estimator of one collection; every partition has told the terms."""
+    collections = {collection.fingerprint: collection}
+    metrics = WorkerMetrics(collections)
+    made = Estimator(collections, PARTITIONS, {}, LostWindows(metrics), metrics)
+    terms = rows.encode_terms(terms_of(collection))
+    key = row_keys.encode_key(row_keys.TermsKey(collection.fingerprint))
+    for source in range(PARTITIONS):
+        made.take(row_keys.with_source(key, source), terms)
+    return made
+
+
+def count(estimator: Estimator, counts: np.ndarray, window_start: int = T0, packs: int = 1) -> None:
+    """Let a partition publish so many reports of each value."""
+    (fingerprint,) = estimator.collections
+    key = row_keys.encode_key(row_keys.CountKey(fingerprint, window_start, 0, 0))
+    counters = rows.Counters(int(counts.sum()), packs, counts)
+    estimator.take(row_keys.with_source(key, 0), rows.encode_counters(counters))
+
+
+def close(estimator: Estimator, window_start: int = T0) -> None:
+    """Let every partition say that it is closed beyond this window, and estimate."""
+    (collection,) = estimator.collections.values()
+    row = progress_row(1, 0, collection.closes_at(window_start) * 1000 + 1)
+    for source in range(PARTITIONS):
+        estimator.take(row_keys.with_source(b"P", source), row)
+    estimate_due(estimator)
+    estimator.drain()
+
+
+def told(estimator: Estimator) -> tuple[float | None, float | None]:
+    """Chi-square and threshold."""
+    value = estimator.metrics.registry.get_sample_value
+    labels = {"collection": "canary"}
+    return value("deniable_canary_chi_square", labels), value("deniable_canary_threshold", labels)
+
+
+def test_a_final_window_is_told_when_it_is_committed() -> None:
+    estimator = estimator_of(CANARY)
+    count(estimator, LOST)
+    estimate_due(estimator)
+    estimator.drain()
+    estimator.show_published()
+    assert told(estimator) == (None, None), "the window is not final"
+    close(estimator)
+    assert told(estimator) == (None, None), "nothing is committed"
+    estimator.show_published()
+    assert told(estimator) == (chi_square(LOST, MECHANISM), THRESHOLD)
+    assert told(estimator)[0] > THRESHOLD
+
+
+def test_the_window_published_last_is_told_and_forgotten_with_its_collection() -> None:
+    estimator = estimator_of(CANARY)
+    count(estimator, LOST)
+    close(estimator)
+    estimator.show_published()
+    later = T0 + CANARY.window_seconds
+    count(estimator, EXPECTED, later)
+    close(estimator, later)
+    estimator.show_published()
+    assert told(estimator) == (pytest.approx(0, abs=1e-3), THRESHOLD)
+    estimator.metrics.forget_estimate("canary")
+    assert told(estimator) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "collection", [replace(CANARY, canary=False), replace(CANARY, minimum_reports=10**7)]
+)
+def test_nothing_is_told_of_others_and_of_too_few_reports(collection: Collection) -> None:
+    estimator = estimator_of(collection)
+    count(estimator, LOST)
+    close(estimator)
+    estimator.show_published()
+    assert told(estimator) == (None, None)

@@ -1,0 +1,119 @@
+"""The canary's chi-square: false alarms as rare as stated, and which defects it sees how soon."""
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from scipy.stats import binom, chi2, ncx2
+from simulation import generator, krr_counts
+
+from estimators.canary import (
+    FALSE_ALARMS_A_YEAR,
+    LEAST_EXPECTED,
+    YEAR_SECONDS,
+    alarm_threshold,
+    chi_square,
+    least_reports,
+    report_shares,
+    true_frequencies,
+)
+from estimators.krr import KRR
+from estimators.longitudinal import LongitudinalKRR
+
+SOUND = KRR.from_epsilon(4, 2.0)
+SHARES = report_shares(SOUND)
+THRESHOLD = alarm_threshold(SOUND.k, 60)
+
+
+def lost(bucket: int) -> np.ndarray:
+    """Relative counts where 2 % of a bucket are lost."""
+    return SHARES * np.where(np.arange(SOUND.k) == bucket, 0.98, 1.0)
+
+
+#: Relative counts, sent in a window, and in how many windows 99.9 % of such defects are seen (README).
+DEFECTS = {
+    "2 % of the commonest lost": (lost(0), 1_000_000, 1),
+    "2 % of the rarest lost": (lost(3), 1_000_000, 4),
+    "2 % of the rarest lost, fewer reports": (lost(3), 500_000, 28),
+    "epsilon 10 % too high": (report_shares(KRR.from_epsilon(4, 2.2)), 100_000, 1),
+    "epsilon 10 % too low": (report_shares(KRR.from_epsilon(4, 1.8)), 100_000, 1),
+    "two values change places": (SHARES[[0, 1, 3, 2]], 100_000, 1),
+    "the rarest counts twice": (SHARES * [1, 1, 1, 2], 100_000, 1),
+}
+
+
+def test_the_truth_halves_from_value_to_value() -> None:
+    assert true_frequencies(3) == pytest.approx([4 / 7, 2 / 7, 1 / 7])
+    assert true_frequencies(16).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("mechanism", [SOUND, LongitudinalKRR.from_epsilons(4, 4.0, 2.0)])
+def test_expected_counts_have_0_and_others_nearly_pearsons(mechanism: KRR | LongitudinalKRR) -> None:
+    """By the channel's matrix, which the statistic is not made from."""
+    reports = 10**9
+    expected = reports * mechanism.channel @ true_frequencies(4)
+    assert reports * report_shares(mechanism) == pytest.approx(expected)
+    counts = np.rint(expected).astype(np.int64)
+    assert chi_square(counts, mechanism) == pytest.approx(0, abs=1e-6)
+    counts += np.array([90_000, -60_000, 40_000, -70_000])
+    pearson = ((counts - expected) ** 2 / expected).sum()
+    assert chi_square(counts, mechanism) == pytest.approx(pearson, rel=1e-3)
+    counts[0] = 0
+    assert np.isfinite(chi_square(counts, mechanism))
+
+
+def test_a_canary_has_enough_reports_when_each_bucket_expects_enough() -> None:
+    reports = least_reports(SOUND)
+    assert (reports - 1) * SHARES.min() < LEAST_EXPECTED <= reports * SHARES.min()
+
+
+@pytest.mark.parametrize("window_seconds", [2, 60, 86_400])
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 8.0])
+def test_false_alarms_are_as_rare_as_stated(epsilon: float, window_seconds: int) -> None:
+    """Exactly: all counts of the fewest reports that a canary of three values takes, by their chances.
+
+    The quadratic form, Pearson's, has up to 3 times as many, and fails this.
+    """
+    mechanism, threshold = KRR.from_epsilon(3, epsilon), alarm_threshold(3, window_seconds)
+    shares, reports = report_shares(mechanism), least_reports(mechanism)
+    first, second = np.indices((reports + 1, reports + 1)).reshape(2, -1)
+    counts = np.stack([first, second, reports - first - second], axis=1)[first + second <= reports]
+    chances = np.exp(gammaln(reports + 1) - gammaln(counts + 1).sum(axis=1) + counts @ np.log(shares))
+    ratio = np.maximum(counts, 1) / (reports * shares)  # a count of 0 adds 0, whatever the ratio
+    statistics = 2 * (counts * np.log(ratio)).sum(axis=1)
+    for place in range(0, len(counts), len(counts) // 50):
+        assert chi_square(counts[place], mechanism) == pytest.approx(statistics[place], abs=1e-6)
+    a_year = chances[statistics > threshold].sum() * YEAR_SECONDS / window_seconds
+    assert a_year == pytest.approx(FALSE_ALARMS_A_YEAR, rel=0.2)
+
+
+def exceedances(windows: int, *, drawn: bool) -> int:
+    """Windows of the real channel beyond the 5 % quantile; values drawn, or always as expected."""
+    rng, reports, seen = generator(5), 10_000, 0
+    truth = true_frequencies(SOUND.k)
+    for _ in range(windows):
+        values = rng.multinomial(reports, truth) if drawn else np.rint(reports * truth).astype(np.int64)
+        seen += chi_square(krr_counts(rng, values, SOUND), SOUND) > chi2.isf(0.05, SOUND.k - 1)
+    return seen
+
+
+def test_the_draw_of_the_values_is_part_of_the_noise() -> None:
+    """Rate 0.05; the interval fails by chance once in 10^6 times, and values that are not drawn fail it."""
+    low, high = binom.interval(1 - 1e-6, 3000, 0.05)
+    assert low <= exceedances(3000, drawn=True) <= high
+    assert exceedances(3000, drawn=False) < low
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_defects_are_seen_in_as_many_windows_as_stated(defect: str) -> None:
+    """The chance to miss them is that of the non-central chi-square; one drawn run agrees."""
+    relative, sent, windows = DEFECTS[defect]
+    reports, shares = round(sent * relative.sum()), relative / relative.sum()
+    distance = reports * ((shares - SHARES) ** 2 / SHARES).sum()
+    assert ncx2.cdf(THRESHOLD, SOUND.k - 1, distance) ** windows <= 1e-3
+    runs = generator(7).multinomial(reports, shares, size=windows)
+    assert any(chi_square(counts, SOUND) > THRESHOLD for counts in runs)
+
+
+def test_a_threshold_is_that_of_all_windows_of_a_year() -> None:
+    assert chi2.sf(alarm_threshold(4, 3600), 3) * YEAR_SECONDS / 3600 == pytest.approx(FALSE_ALARMS_A_YEAR)
+    assert alarm_threshold(4, 60) > alarm_threshold(4, 3600)
