@@ -134,6 +134,19 @@ def _estimating() -> Panels:
                 for metric in failures
             },
         ),
+        lines(
+            "Canaries",
+            told(
+                "Does the whole path still answer rightly?",
+                workers.CANARY_CHI_SQUARE,
+                workers.CANARY_THRESHOLD,
+            ),
+            NUMBER,
+            {
+                f"{{{{collection}}}}: {metric.name}": f"max by (collection) ({metric.exposed}{{{COLLECTION}}})"
+                for metric in (workers.CANARY_CHI_SQUARE, workers.CANARY_THRESHOLD)
+            },
+        ),
         durations("Time to estimate", "Does estimating keep up with the windows?", workers.ESTIMATE),
         durations("Time to store", "Does Kafka store counts in time?", workers.CHECKPOINT),
     )

@@ -19,10 +19,7 @@ REPOSITORY = Path(__file__).parents[2]
 RULES = REPOSITORY / "deploy" / "prometheus"
 UNIT_TESTS = sorted((Path(__file__).parent / "prometheus").glob("*.yml"))
 
-# Metrics of the canary are declared with it; until then rules name them as they will be.
 LABELS = {
-    "deniable_canary_chi_square": {"collection"},
-    "deniable_canary_threshold": {"collection"},
     **{metric.exposed: set(metric.labels) for metric in METRICS if not isinstance(metric, HistogramMetric)},
 }
 FROM_SCRAPES = {"job", "instance"}
