@@ -143,8 +143,8 @@ def _estimating() -> Panels:
             ),
             NUMBER,
             {
-                f"{{{{collection}}}}: {metric.name}": f"max by (collection) ({metric.exposed}{{{COLLECTION}}})"
-                for metric in (workers.CANARY_CHI_SQUARE, workers.CANARY_THRESHOLD)
+                f"{{{{collection}}}}: {each.name}": f"max by (collection) ({each.exposed}{{{COLLECTION}}})"
+                for each in (workers.CANARY_CHI_SQUARE, workers.CANARY_THRESHOLD)
             },
         ),
         durations("Time to estimate", "Does estimating keep up with the windows?", workers.ESTIMATE),
