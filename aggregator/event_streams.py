@@ -10,7 +10,7 @@ import asyncio
 
 from aiohttp import web
 
-from aggregator.feed import Feed, frame
+from aggregator.frames import Feed, frame
 
 MOST_STREAMS = 64
 WRITE_SECONDS = 10.0  # for a reader to take what is written to it

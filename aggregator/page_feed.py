@@ -12,7 +12,7 @@ import msgspec
 
 from aggregator.deployment import ClientLimits
 from aggregator.estimate_record import EstimateRecord
-from aggregator.feed import Feed, Matter
+from aggregator.frames import Feed, Matter
 from aggregator.history import WINDOWS, History, point_of
 from estimators.collection import Collection
 
