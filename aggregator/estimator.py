@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import structlog
 
-from aggregator import estimate_record, row_keys, rows
+from aggregator import estimating, row_keys, rows
 from aggregator.counts_reader import CountsReader
 from aggregator.estimate_record import EstimateRecord
 from aggregator.final_window import FinalWindow
@@ -134,11 +134,11 @@ class Estimator:
             records: Sequence[EstimateRecord] = ()
             if totals.reports >= collection.minimum_reports:
                 with self.metrics.estimate_seconds.time():
-                    result = estimate_record.estimate(collection, totals)
+                    result = estimating.estimate(collection, totals)
                 if final and collection.publish_all:
-                    records = estimate_record.records_of(collection, window[1], totals, result, final=True)
+                    records = estimating.records_of(collection, window[1], totals, result, final=True)
                 else:
-                    records = [estimate_record.record_of(collection, window[1], totals, result, final=final)]
+                    records = [estimating.record_of(collection, window[1], totals, result, final=final)]
         except (ValueError, ArithmeticError, IndexError) as error:
             log.error("no estimate", collection=collection.name, window_start=window[1], error=str(error))
             self.metrics.estimate_failures.labels(collection.name).inc()

@@ -3,7 +3,7 @@
 import msgspec
 import numpy as np
 
-from aggregator import estimate_record
+from aggregator import estimating
 from aggregator.estimate_record import EstimateRecord
 from aggregator.moments import Period, gaps, merged
 from aggregator.window_reader import Joined
@@ -106,7 +106,7 @@ def record_of(
     counts = joined.counts
 
     def estimated(estimate: Estimate) -> EstimateRecord:
-        made = estimate_record.record_of(collection, coverage.start, counts, estimate, final=True)
+        made = estimating.record_of(collection, coverage.start, counts, estimate, final=True)
         return msgspec.structs.replace(made, window_end=coverage.end)
 
     return RollUpRecord(

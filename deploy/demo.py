@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.live import Live
 
-from aggregator import estimate_record
+from aggregator import estimating
 from aggregator.merge import MergedCounts
 from aggregator.replay import Comparison, replay
 from aggregator.row_reader import RowReader
@@ -166,7 +166,7 @@ class Demo:
         for collection in self.configuration.collections:
             totals = counts.all_windows(collection)
             if totals.reports:
-                estimate = await asyncio.to_thread(estimate_record.estimate, collection, totals)
+                estimate = await asyncio.to_thread(estimating.estimate, collection, totals)
                 judged.append(Judged(collection, estimate, Counter(true_values[collection.name][:sent])))
         return judged
 

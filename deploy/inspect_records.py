@@ -12,6 +12,7 @@ import msgspec
 
 from aggregator import estimate_record
 from aggregator.acceptance import REASONS
+from aggregator.final_window import decode_page
 from aggregator.row_reader import Record
 from aggregator.rows import RowError
 from deploy.inspect_rows import Fields, Inspection, counts_row, instant, state_row
@@ -94,11 +95,32 @@ def _estimate(inspection: Inspection, record: Record) -> Fields:
     return said
 
 
+def _window(inspection: Inspection, record: Record) -> Fields:
+    page = decode_page(record.key or b"", record.value or b"")
+    said: Fields = {
+        "kind": "window",
+        "collection": page.name,
+        "fingerprint": f"{page.fingerprint:016x}",
+        "window_start": page.window_start,
+        "window_seconds": page.window_seconds,
+        "page": page.number + 1,
+        "pages": page.pages,
+        "packs": page.packs,
+        "rejected": page.rejected,
+        "cohorts": page.cohorts,
+        "counters": page.counters.size,
+    }
+    if not inspection.payload:
+        return said
+    return said | {"cohort_sizes": page.cohort_sizes.tolist(), "counts": page.counters.tolist()}
+
+
 READERS: dict[str, Callable[[Inspection, Record], Fields]] = {
     "reports": _pack,
     "counts": counts_row,
     "rejected": _rejected,
     "estimates": _estimate,
+    "windows": _window,
     "state": state_row,
 }
 

@@ -5,8 +5,6 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from aggregator import catalogue as workers
 from deploy.dashboards.frame import Panels, framed, some_collections
 from deploy.dashboards.panels import (
-    BYTES,
-    BYTES_PER_SECOND,
     COLLECTION,
     NUMBER,
     PACKS_PER_SECOND,
@@ -20,7 +18,7 @@ from deploy.dashboards.panels import (
     rate,
     told,
 )
-from producers import catalogue as producers
+from deploy.dashboards.producing import producing
 
 
 def health() -> Dashboard:
@@ -34,7 +32,7 @@ def health() -> Dashboard:
             "Counting": _counting(),
             "Reports and packs": _accepting(),
             "Windows and estimates": _estimating(),
-            "Producers": _producing(),
+            "Producers": producing(),
         },
     )
 
@@ -149,63 +147,4 @@ def _estimating() -> Panels:
         ),
         durations("Time to estimate", "Does estimating keep up with the windows?", workers.ESTIMATE),
         durations("Time to store", "Does Kafka store counts in time?", workers.CHECKPOINT),
-    )
-
-
-def _producing() -> Panels:
-    acknowledged = rate(producers.REPORTS, 'result="acknowledged"')
-    return (
-        lines(
-            "Reports of producers",
-            told("Does what apps report reach the broker in time?", producers.REPORTS),
-            REPORTS_PER_SECOND,
-            {"{{result}}": f"sum by (result) ({rate(producers.REPORTS, COLLECTION)})"},
-        ),
-        lines(
-            "Reports refused",
-            told("Why do producers refuse reports?", producers.REFUSED),
-            REPORTS_PER_SECOND,
-            {"{{reason}}": f"sum by (reason) ({rate(producers.REFUSED, COLLECTION)})"},
-        ),
-        lines(
-            "Reports in a pack",
-            told(
-                "Are packs large enough? Of all collections. A small one costs workers as much as a large "
-                "one: raise `pack_seconds`.",
-                producers.PACKS,
-            ),
-            "suffix: reports",
-            {"acknowledged": f"sum({acknowledged}) / sum({rate(producers.PACKS)})"},
-        ),
-        lines(
-            "Largest outbox",
-            told("Will reports be dropped?", producers.OUTBOX_BYTES),
-            BYTES,
-            {"of one producer": f"max({producers.OUTBOX_BYTES.exposed})"},
-        ),
-        lines(
-            "Oldest pack in an outbox",
-            told("Will reports expire before they are sent?", producers.OUTBOX_AGE),
-            SECONDS,
-            {"of all producers": f"max({producers.OUTBOX_AGE.exposed})"},
-        ),
-        lines(
-            "Packs that wait",
-            told(
-                "Do packs wait, or will they never leave?",
-                producers.OUTBOX_PACKS,
-                producers.OUTBOX_UNSENDABLE,
-            ),
-            "suffix: packs",
-            {
-                "in outboxes": f"sum({producers.OUTBOX_PACKS.exposed})",
-                "unsendable": f"sum({producers.OUTBOX_UNSENDABLE.exposed})",
-            },
-        ),
-        lines(
-            "Sent",
-            told("What does it cost the network?", producers.SENT_BYTES),
-            BYTES_PER_SECOND,
-            {"all producers": f"sum({rate(producers.SENT_BYTES)})"},
-        ),
     )

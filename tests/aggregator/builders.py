@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from aiokafka import TopicPartition
 
-from aggregator import estimate_record, row_keys, rows
+from aggregator import estimating, row_keys, rows
 from aggregator.counting import add_pack
 from aggregator.deployment import Deployment
 from aggregator.estimate_record import EstimateRecord
@@ -114,8 +114,8 @@ def estimate_of(collection: Collection = FRUIT) -> EstimateRecord:
     """A provisional estimate from 40 reports of each cohort."""
     counts = counts_of(collection, [0, 1, 1, 2] * 10)[None].repeat(collection.cohorts, axis=0)
     window = WindowCounts(counts, counts[:, 0] * 0 + 40, packs=1, rejected=0)
-    result = estimate_record.estimate(collection, window)
-    return estimate_record.record_of(collection, T0, window, result, final=False)
+    result = estimating.estimate(collection, window)
+    return estimating.record_of(collection, T0, window, result, final=False)
 
 
 def changed(record: EstimateRecord, **fields: object) -> EstimateRecord:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from builders import T0
 
-from aggregator import estimate_record
+from aggregator import estimating
 from aggregator.deployment import ClientLimits
 from aggregator.estimate_record import EstimateRecord
 from aggregator.merge import WindowCounts
@@ -59,5 +59,5 @@ def _record(
     collection: Collection, start: int, counts: np.ndarray, sizes: np.ndarray, final: bool
 ) -> EstimateRecord:
     window = WindowCounts(counts, sizes, packs=REPORTS // 1000, rejected=0)
-    result = estimate_record.estimate(collection, window)
-    return estimate_record.record_of(collection, start, window, result, final=final)
+    result = estimating.estimate(collection, window)
+    return estimating.record_of(collection, start, window, result, final=final)

@@ -21,7 +21,7 @@ from builders import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator import estimate_record, row_keys, rows
+from aggregator import estimate_record, estimating, row_keys, rows
 from aggregator.checkpoint import compose, moved, take
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import Outgoing
@@ -226,7 +226,7 @@ def test_all_parts_of_an_estimate_leave_at_once_side_by_side() -> None:
     wide = replace(FRUIT, mechanism=KRR.from_epsilon(5000, 4.0), values=(), other=False, publish_all=True)
     window = (wide.fingerprint, T0)
     totals = WindowCounts(np.ones((1, 5000), np.int64), np.array([5000]), packs=3, rejected=0)
-    records = estimate_record.records_of(wide, T0, totals, estimate_record.estimate(wide, totals), final=True)
+    records = estimating.records_of(wide, T0, totals, estimating.estimate(wide, totals), final=True)
     assert [record.part for record in records] == [1, 2]
     checkpoint = take(settled())._replace(estimates=[(window, record) for record in records])
     sent = compose(checkpoint, TOPICS)

@@ -9,7 +9,7 @@ import pytest
 from builders import FRUIT, PLACE, T0, estimate_of
 from needed import missing
 
-from aggregator import estimate_record, estimate_schema
+from aggregator import estimate_record, estimate_schema, estimating
 from aggregator.estimate_record import EstimateRecord
 from aggregator.merge import WindowCounts
 from estimators.collection import Collection
@@ -49,8 +49,8 @@ def records(mechanism: Mechanism, values: int, *, other: bool = False) -> list[E
     counts = np.random.default_rng(1).integers(300, 500, (1, mechanism.width))
     reports = int(counts.sum()) if isinstance(mechanism, KRR | LongitudinalKRR) else 1000
     window = WindowCounts(counts, np.array([reports]), packs=3, rejected=1)
-    result = estimate_record.estimate(collection, window)
-    return estimate_record.records_of(collection, T0, window, result, final=True)
+    result = estimating.estimate(collection, window)
+    return estimating.records_of(collection, T0, window, result, final=True)
 
 
 REAL = [

@@ -19,7 +19,7 @@ from builders import (
 )
 from structlog.testing import capture_logs
 
-from aggregator import estimate_record, row_keys, rows
+from aggregator import estimating, row_keys, rows
 from aggregator import estimator as estimator_module
 from aggregator.estimate_record import EstimateRecord
 from aggregator.estimator import Estimator, Made
@@ -195,7 +195,7 @@ def test_an_estimate_is_of_all_partitions_and_is_given_once() -> None:
 
 def test_all_values_are_published_with_the_final_estimate_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the collection asks for them; and the metrics are shown the first part."""
-    monkeypatch.setattr(estimate_record, "VALUES_PER_RECORD", 2)
+    monkeypatch.setattr(estimating, "VALUES_PER_RECORD", 2)
     asking = {FRUIT.fingerprint: replace(FRUIT, publish_all=True)}
     for collections, parts in ((asking, [1, 2]), ({}, [1])):
         estimator = new_estimator()

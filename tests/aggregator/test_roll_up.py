@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from builders import FRUIT, PLACE, T0, counts_of
 
-from aggregator import estimate_record
+from aggregator import estimate_record, estimating
 from aggregator.merge import WindowCounts
 from aggregator.moments import Period
 from aggregator.roll_up import coverage_of, record_of, roll_up
@@ -58,11 +58,11 @@ def test_the_record_holds_both_estimates_over_the_whole_period(collection: Colle
     assert independent == msgspec.json.decode(
         msgspec.json.encode(
             msgspec.structs.replace(
-                estimate_record.record_of(
+                estimating.record_of(
                     collection,
                     T0 + 10,
                     joined.counts,
-                    estimate_record.estimate(collection, joined.counts),
+                    estimating.estimate(collection, joined.counts),
                     final=True,
                 ),
                 window_end=T0 + 50,

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from aggregator import estimate_record, row_keys, rows
 from aggregator.estimate_record import Other
+from aggregator.final_window import FinalWindow, encode_pages
+from aggregator.merge import WindowCounts
 from aggregator.terms import terms_of
 from deploy.inspect_records import READERS, fields_of, line_of
 from deploy.inspect_rows import Inspection
@@ -154,6 +156,18 @@ def test_an_estimate_is_told_without_its_columns_unless_asked_for() -> None:
     assert short.keys() == whole.keys() - {"frequency", "count", "std_error", "low", "high"}
 
 
+def test_a_page_of_a_final_window_is_told_without_its_counters_unless_asked_for() -> None:
+    counts = WindowCounts(np.array([[5, 0, 300, 1]]), np.array([306]), packs=2, rejected=1)
+    ((key, value),) = encode_pages(FinalWindow.of(CARRIER, 1_767_225_600, counts))
+    short = {
+        "kind": "window", **NAMED, "window_start": 1_767_225_600, "window_seconds": CARRIER.window_seconds,
+        "page": 1, "pages": 1, "packs": 2, "rejected": 1, "cohorts": 1, "counters": 4,
+    }  # fmt: skip
+    assert said("windows", Stored(value, key)) == short
+    whole = short | {"cohort_sizes": [306], "counts": [5, 0, 300, 1]}
+    assert said("windows", Stored(value, key), payload=True) == whole
+
+
 SECRET = b"Mallory was here"
 DAMAGED = [
     ("reports", Stored(SECRET), "malformed"),
@@ -174,6 +188,8 @@ DAMAGED = [
     ("state", Stored(b"\x01" + SECRET, b"P"), "row of 17 bytes is damaged, expected 33"),
     ("state", Stored(b"\x01", b"R" + bytes(16) + b"Mallory"), "reason is none that workers give"),
     ("counts", Stored(SECRET, None), "counts key of 0 bytes is damaged"),
+    ("windows", Stored(SECRET, SECRET), "record of 16 bytes is no page of a window of version 1"),
+    ("windows", Stored(None), "record of 0 bytes is no page of a window of version 1"),
 ]  # fmt: skip
 
 
