@@ -39,6 +39,11 @@ def windows() -> list[EstimateRecord]:
     ]
 
 
+def wait_for_all(shown: Watched, windows: int = 4) -> None:
+    """Windows come one by one."""
+    shown.section().locator(".scale", has_text=f"The last {windows} windows").wait_for()
+
+
 def panels(shown: Watched) -> list[str]:
     return [" ".join(text.split()) for text in shown.section().locator(".panel").all_inner_texts()]
 
@@ -47,7 +52,7 @@ def test_the_history_shows_each_window_that_is_known(browser: "Browser", served:
     """Heights are those of the numbers, and nothing bridges the window that is missing."""
     served.take(*windows())
     with watched(browser, served.address) as shown:
-        shown.section().locator(".panel").nth(1).wait_for()
+        wait_for_all(shown)
         assert panels(shown) == [
             "apple 50.0 % 0 to 60 % 40.0 – 60.0",
             "<i>fig</i> 40.0 % 0 to 80 % 30.0 – 50.0",
@@ -66,7 +71,7 @@ def test_the_keyboard_chooses_a_window(browser: "Browser", served: Served) -> No
     served.take(first, *others)
     with watched(browser, served.address) as shown:
         slider = shown.section().get_by_role("slider", name="Window")
-        slider.wait_for()
+        wait_for_all(shown, 3)
         served.take(last)
         shown.section().locator(".moment", has_text="00:00:00").wait_for()
         slider.press("ArrowLeft")
@@ -84,8 +89,8 @@ def test_the_keyboard_chooses_a_window(browser: "Browser", served: Served) -> No
 def test_the_pointer_chooses_the_nearest_window(browser: "Browser", served: Served) -> None:
     served.take(*windows())
     with watched(browser, served.address) as shown:
+        wait_for_all(shown)
         chart = shown.section().locator(".chart").first
-        chart.wait_for()
         width = chart.evaluate("chart => chart.clientWidth")
         chart.hover(position={"x": 0.3 * width, "y": 5})
         assert panels(shown)[0].startswith("apple 30.0 %")
@@ -96,6 +101,7 @@ def test_the_pointer_chooses_the_nearest_window(browser: "Browser", served: Serv
 def test_the_history_is_a_table_too(browser: "Browser", served: Served) -> None:
     served.take(*windows())
     with watched(browser, served.address) as shown:
+        wait_for_all(shown)
         shown.section().get_by_text("The same as a table").click()
         table = shown.section().locator(".history table")
         rows = [row.locator("th, td").all_inner_texts() for row in table.locator("tr").all()]
@@ -116,6 +122,7 @@ def test_a_value_that_a_window_does_not_tell_of_is_not_drawn_there(
     earlier = changed(last, window_start=T0 - 10, window_end=T0, values=["apple", "kiwi"])
     served.take(earlier, last)
     with watched(browser, served.address) as shown:
+        wait_for_all(shown, 2)
         shown.section().get_by_role("slider", name="Window").press("ArrowLeft")
         assert panels(shown)[1].endswith("not known")
         line = shown.section().locator(".panel").nth(1).locator("path").nth(2).get_attribute("d")
