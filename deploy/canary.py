@@ -34,7 +34,10 @@ def run_canary(config: ProducerConfig, reports_per_window: int, *, metrics_port:
     (collection,) = (allowance.collection for allowance in config.allowances)
     try:
         with served(metrics_port, producer.registry):
-            _send(producer, collection, reports_per_window / collection.window_seconds)
+            canary = Canary(producer, collection, reports_per_window)
+            while True:
+                canary.send_due()
+                time.sleep(STEP_SECONDS)
     finally:
         with one_more_interrupt_ends():
             close(producer, STOP_SECONDS, WaitView())
@@ -57,18 +60,32 @@ def draw(words: NDArray[np.uint64], k: int) -> NDArray[np.intp]:
     return np.searchsorted(np.cumsum(true_frequencies(k))[:-1], uniform, side="right")
 
 
-def _send(producer: Producer, collection: Collection, reports_per_second: float) -> None:
-    """Report independent draws for ever.
+class Canary:
+    """Reports independent draws at a steady rate, from its making on.
 
     What is dropped, since the outbox is full, was chosen by its time alone: the rest are such draws all the
     same. So no draw is made twice, and nothing needs to be kept between runs.
+
+    Parameters
+    ----------
+    producer : of the collection, among others perhaps.
+    collection : a canary.
+    reports_per_window : how many, >= 1.
     """
-    words, labels = Keystream(), np.array(collection.labels())
-    began, sent = time.monotonic(), 0
-    while True:
-        due = int(reports_per_second * (time.monotonic() - began))
-        if due > sent:
-            places = draw(words.words64(due - sent), len(labels))
-            producer.report(collection.name, places if collection.takes_integers else labels[places], None)
-            sent = due
-        time.sleep(STEP_SECONDS)
+
+    def __init__(self, producer: Producer, collection: Collection, reports_per_window: int) -> None:
+        self._producer = producer
+        self._collection = collection
+        self._reports_per_second = reports_per_window / collection.window_seconds
+        self._words, self._labels = Keystream(), np.array(collection.labels())
+        self._began = time.monotonic()
+        self.sent = 0
+
+    def send_due(self) -> None:
+        """Report as many as the time that has passed asks for."""
+        due = int(self._reports_per_second * (time.monotonic() - self._began))
+        if due > self.sent:
+            places = draw(self._words.words64(due - self.sent), len(self._labels))
+            values = places if self._collection.takes_integers else self._labels[places]
+            self._producer.report(self._collection.name, values, None)
+            self.sent = due

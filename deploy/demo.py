@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
+from typing import cast
 
 import click
 from rich.console import Console
@@ -20,18 +21,24 @@ from deploy.addresses import probe
 from deploy.broker import Broker
 from deploy.children import Child, last_lines, stop
 from deploy.collection_file import Configuration
-from deploy.demo_setup import DemoError, configure, page_of, start_worker
+from deploy.demo_canary import CanaryVerdict, judge_canary
+from deploy.demo_setup import DemoError, configure, page_of, rollup_command, start_worker
 from deploy.demo_stream import Stream
 from deploy.demo_verdict import Judged, faults
 from deploy.demo_view import live_view, truth_table, verdict
 from deploy.deployment import deployment_of
 from deploy.flights import Flights, load_flights
 from deploy.held_folder import HeldFolder
+from deploy.produce import served
+from deploy.producer_setup import producer_config
+from estimators.krr import KRR
+from producers.producer import Producer
 
 WORKERS = 2
 STREAM_SECONDS = {True: 25.0, False: 60.0}  # ending by itself, and watched in a terminal
 VERDICT_SECONDS = 40.0
 REFRESH_SECONDS = 1.0
+BLOCK_MILLISECONDS = 30_000.0  # the producer need not go on with anything else meanwhile
 PROGRESS_SECONDS = 5.0
 
 
@@ -76,8 +83,21 @@ class Demo:
 
     async def run(self, *, once: bool) -> None:
         """Stream, show, judge; then leave the page up until Ctrl-C unless `once`."""
-        stream = Stream(self.flights, STREAM_SECONDS[once])
-        stream.start(self.configuration)
+        producer = Producer(producer_config(self.configuration, block_milliseconds=BLOCK_MILLISECONDS))
+        for page in self.pages:
+            _tell(f"metrics: {page}metrics")
+        with served(0, producer.registry, err=True):
+            canary = self.configuration.collection("canary")
+            await self._stream(Stream(producer, self.flights, canary, STREAM_SECONDS[once]))
+            if not once:
+                start = min(window_start for _, window_start in self.merged.windows())
+                command = rollup_command(self.configuration, "carrier", start)
+                _tell(f"All windows of carrier as one answer: {command}")
+                _tell(f"The page stays up: {self.pages[0]}  (Ctrl-C ends the demo)")
+                await asyncio.Event().wait()
+
+    async def _stream(self, stream: Stream) -> None:
+        stream.start()
         following = [asyncio.create_task(self._follow(home)) for home in range(self._topics.partitions)]
         try:
             await self._show(stream, following)
@@ -86,9 +106,6 @@ class Demo:
             stream.stopped.set()
             for task in following:
                 task.cancel()
-        if not once:
-            _tell(f"The page stays up: {self.pages[0]}  (Ctrl-C ends the demo)")
-            await asyncio.Event().wait()
 
     async def _show(self, stream: Stream, following: list[asyncio.Task[None]]) -> None:
         addresses = [f"live page: {self.pages[0]}", f"metrics: {self.pages[0]}metrics"]
@@ -114,9 +131,10 @@ class Demo:
         judged = await self._judged(comparison.counts, stream.sent)
         for one in judged:
             self.console.print(truth_table(one, missed=set(one.misses())))
-        for sentence in verdict(judged):
+        canary = self._judged_canary(comparison)
+        for sentence in [*verdict(judged), canary.sentence()]:
             self._say(sentence)
-        wrong = [*self._count_faults(stream, comparison, judged), *faults(judged)]
+        wrong = [*self._count_faults(stream, comparison), *faults(judged), *canary.faults()]
         if wrong:
             raise DemoError("demo: failed\n" + "\n".join(wrong))
         self._say(
@@ -146,16 +164,25 @@ class Demo:
         collection = self.configuration.by_fingerprint()[window[0]]
         return comparison.counts.totals(window, collection).reports >= collection.minimum_reports
 
-    def _count_faults(self, stream: Stream, comparison: Comparison, judged: list[Judged]) -> list[str]:
+    def _judged_canary(self, comparison: Comparison) -> CanaryVerdict:
+        collection, counts = self.configuration.collection("canary"), comparison.counts
+        final = [
+            counts.totals(window, collection).counts[0]
+            for window in counts.windows()
+            if window[0] == collection.fingerprint and self._is_published(comparison, window)
+        ]
+        return judge_canary(collection.name, final, cast(KRR, collection.mechanism))  # as its entry says
+
+    def _count_faults(self, stream: Stream, comparison: Comparison) -> list[str]:
         wrong = []
         if comparison.difference:
             wrong.append(f"counts differ from a replay of the log: difference: {comparison.difference}")
-        for one in judged:
-            name, sent = one.collection.name, len(self.flights.carriers)
-            if one.estimate.reports != sent or stream.reports_of(name) != sent:
+        for collection in self.configuration.collections:
+            sent, acknowledged = stream.sent_to(collection.name), stream.reports_of(collection.name)
+            counted = comparison.counts.all_windows(collection).reports
+            if not sent == acknowledged == counted:
                 wrong.append(
-                    f"{name}: {sent} flights, {stream.reports_of(name)} reports acknowledged, "
-                    f"{one.estimate.reports} counted"
+                    f"{collection.name}: {sent} reports sent, {acknowledged} acknowledged, {counted} counted"
                 )
         return wrong
 
@@ -163,11 +190,12 @@ class Demo:
         """Estimates over all windows together (counts add), beside the truth of the flights sent so far."""
         true_values = {"carrier": self.flights.carriers, "destination": self.flights.destinations}
         judged = []
-        for collection in self.configuration.collections:
+        for name, values in true_values.items():
+            collection = self.configuration.collection(name)
             totals = counts.all_windows(collection)
             if totals.reports:
                 estimate = await asyncio.to_thread(estimating.estimate, collection, totals)
-                judged.append(Judged(collection, estimate, Counter(true_values[collection.name][:sent])))
+                judged.append(Judged(collection, estimate, Counter(values[:sent])))
         return judged
 
     async def _follow(self, home: int) -> None:

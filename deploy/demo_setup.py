@@ -1,6 +1,7 @@
 """What the demo runs on: a collection file of its own and two workers."""
 
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -19,9 +20,14 @@ kafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}", allow_plainte
 producer: {{pack_seconds: 0.5, secret_file: secret}}
 collections:
   - {{name: carrier, mechanism: k-rr, values: [{carriers}], other: false, epsilon: 1.0986122886681098,
-     window_seconds: 5, grace_seconds: 8, minimum_reports: 5000, budget: none}}
+     window_seconds: 5, grace_seconds: 8, minimum_reports: 5000,
+     budget: {{epsilon: 4, delta: 1e-6, period_seconds: 86400}}}}
   - {{name: destination, mechanism: rappor, bits: 128, hashes: 2, cohorts: 8, f: 0.25, p: 0.35, q: 0.65,
-     candidates_file: airports.txt, window_seconds: 5, grace_seconds: 8, minimum_reports: 5000, budget: none}}
+     candidates_file: airports.txt, window_seconds: 5, grace_seconds: 8, minimum_reports: 5000,
+     budget: {{epsilon: 8, delta: 1e-6, period_seconds: 2592000}}}}
+  - {{name: canary, mechanism: k-rr, size: 4, other: false, epsilon: 2, canary: true,
+     window_seconds: 5, grace_seconds: 8, minimum_reports: 10000,
+     budget: {{epsilon: 4, delta: 1e-6, period_seconds: 86400}}}}
 """
 
 
@@ -49,6 +55,12 @@ def start_worker(configuration: Configuration, log: Path) -> Child:
     """Start an aggregator that ends with this process."""
     arguments = ["aggregate", "--config", str(configuration.path), "--web-port", "0"]
     return spawn([sys.executable, "-m", "deploy", *arguments], log)
+
+
+def rollup_command(configuration: Configuration, collection: str, start: int) -> str:
+    """What to type for one answer over all windows of a collection since a moment, unix seconds."""
+    arguments = ["rollup", collection, "--config", str(configuration.path), "--from", str(start)]
+    return shlex.join([sys.executable, "-m", "deploy", *arguments])
 
 
 def page_of(worker: Child, log: Path) -> str:

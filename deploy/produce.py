@@ -164,8 +164,19 @@ class Run:
 
 
 @contextmanager
-def served(port: int | None, registry: CollectorRegistry) -> Iterator[None]:
-    """Serve metrics on loopback, 0 for a free port, and say on stdout where; None serves nothing."""
+def served(port: int | None, registry: CollectorRegistry, *, err: bool = False) -> Iterator[None]:
+    """Serve metrics on loopback, 0 for a free port, and say where; None serves nothing.
+
+    Parameters
+    ----------
+    port : in [0, 65535], or None.
+    registry : what to serve.
+    err : say it on stderr instead of stdout.
+
+    Raises
+    ------
+    click.ClickException when the port cannot be used.
+    """
     if port is None:
         yield
         return
@@ -175,7 +186,7 @@ def served(port: int | None, registry: CollectorRegistry) -> Iterator[None]:
         raise click.ClickException(
             f"port {port} cannot be used: {error.strerror}; give another --metrics-port (0: a free one)"
         ) from None
-    click.echo(f"metrics: http://127.0.0.1:{server.server_port}/metrics")
+    click.echo(f"metrics: http://127.0.0.1:{server.server_port}/metrics", err=err)
     try:
         yield
     finally:

@@ -2,6 +2,8 @@
 
 from producers.metric import CounterMetric, GaugeMetric
 
+REASONS = ("over_budget", "over_window", "too_late", "too_early")  # why reports are refused
+
 REPORTS = CounterMetric(
     name="producer_reports",
     labels=("collection", "result"),
@@ -13,7 +15,7 @@ REPORTS = CounterMetric(
 REFUSED = CounterMetric(
     name="producer_refused",
     labels=("collection", "reason"),
-    meaning="Reports refused by reason: over_budget, over_window, too_late, too_early.",
+    meaning=f"Reports refused by reason: {', '.join(REASONS)}.",
     remedy="over_budget and over_window are the limits of a client at work; too_late, too_early: see whether "
     "the machine's clock is right.",
 )

@@ -1,6 +1,7 @@
 """What a producer tells Prometheus: its counters, read when they are asked for."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -32,8 +33,8 @@ class ProducerMetrics(Collector):
         counters = self._counters()
         yield self._reports(counters)
         refused = catalogue.REFUSED.family()
-        for (name, reason), count in counters.refused.items():
-            refused.add_metric([name, reason], count)
+        for key in product(self._collections, catalogue.REASONS):
+            refused.add_metric(key, counters.refused.get(key, 0))
         yield refused
         backlog = counters.backlog
         yield _single(catalogue.PACKS, counters.packs)

@@ -2,12 +2,23 @@
 
 from prometheus_client import CollectorRegistry
 
+from producers import catalogue, rounds
 from producers.counters import Backlog, Receipt, Tally
 from producers.producer_metrics import ProducerMetrics
 
 
 def test_receipts_add_up():
     assert Receipt(1, 2, 3, 4) + Receipt(stored=10, pending=5) == Receipt(11, 2, 3, 9)
+
+
+def test_every_reason_to_refuse_is_shown_from_the_start():
+    """Prometheus takes no increase from a series that begins at its first refusal."""
+    assert {*rounds.REASONS, "too_early"} == set(catalogue.REASONS)
+    registry = CollectorRegistry()
+    registry.register(ProducerMetrics(["carrier"], Tally(["carrier"]).counters))
+    for reason in catalogue.REASONS:
+        labels = {"collection": "carrier", "reason": reason}
+        assert registry.get_sample_value("deniable_producer_refused_total", labels) == 0
 
 
 def test_every_counter_is_shown_under_its_name():
@@ -32,6 +43,7 @@ def test_every_counter_is_shown_under_its_name():
     assert shown("reports_total", collection="carrier", result="stored") == 0
     assert shown("refused_total", collection="latency", reason="over_window") == 3
     assert shown("refused_total", collection="latency", reason="over_budget") == 2
+    assert shown("refused_total", collection="carrier", reason="too_early") == 0
     assert (shown("packs_total"), shown("sent_bytes_total")) == (3, 8500)
     assert (shown("outbox_packs"), shown("outbox_bytes"), shown("outbox_age_seconds")) == (4, 512, 1.5)
     assert shown("budget_used_ratio", collection="carrier") == 0.25
