@@ -60,7 +60,7 @@ def deployment(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     created = made.run("topics", "create")
     assert created.returncode == 0, created.stderr
     assert created.stdout.split() == sorted(
-        made.prefix + name for name in ("counts", "estimates", "rejected", "reports", "state")
+        made.prefix + name for name in ("counts", "estimates", "rejected", "reports", "state", "windows")
     )
     with made.running("worker.log", "aggregate", "--web-port", "0"):
         send(made)
