@@ -3,6 +3,7 @@
 import json
 import shlex
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -118,10 +119,11 @@ def test_the_gauges_are_what_account_says_of_so_many_reports(allowance: Allowanc
 
 
 def test_where_the_budget_stops_a_client_the_gauge_is_what_account_allows() -> None:
-    allowance = hourly(KRR.from_epsilon(4, 0.5), 2.0)
+    """So many that the bounds allow different numbers."""
+    allowance = replace(CARRIER, budget=Budget(2.0, 1e-6, 86_400))
     told = Told(allowance)
     told.watch.tell_used(NOW)
-    line = "--mechanism k-rr --k 4 --epsilon 0.5"
+    line = "--mechanism k-rr --k 16 --epsilon 0.1"
     assert (
         told.figure(allowance, "budget_reports_bound") == accounted(f"{line} --budget 2")["reports"]["exact"]
     )
