@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from aggregator.estimate_record import RECORD_VERSION, EstimateRecord
+from producers import wire
 
 PATH = Path(__file__).with_name("estimate.schema.json")
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -57,12 +58,21 @@ MEANINGS = {
     "collection, window_start, revision and final.",
 }
 
-#: What a type of Python does not say.
+#: What a type of Python does not say, of fields.
 LIMITS: dict[str, dict[str, Any]] = {
     "version": {"const": RECORD_VERSION},
+    "collection": {"pattern": "^[a-z][a-z0-9_-]{0,62}$"},
     "fingerprint": {"pattern": "^[0-9a-f]{16}$"},
-    **{name: {"minimum": 0} for name in ("window_start", "window_end", "rejected", "epsilon", "omitted")},
+    "window_start": {"minimum": 0, "maximum": wire.MAX_WINDOW_START},
+    "mechanism": {"enum": ["k-rr", "k-rr-longitudinal", "rappor", "rappor-one-hot", "rappor-k-hot"]},
+    **{name: {"exclusiveMinimum": 0} for name in ("window_end", "epsilon")},
+    **{name: {"minimum": 0} for name in ("rejected", "omitted")},
     **{name: {"minimum": 1} for name in ("revision", "reports", "packs", "part", "parts")},
+}
+#: The same of each entry of columns.
+ENTRY_LIMITS: dict[str, dict[str, Any]] = {
+    **{name: {"minimum": 0, "maximum": 1} for name in ("frequency", "low", "high")},
+    **{name: {"minimum": 0} for name in ("count", "std_error")},
 }
 
 
@@ -72,11 +82,15 @@ def schema() -> dict[str, Any]:
     record, other = components["EstimateRecord"], components["Other"]
     for name, field in record["properties"].items():
         field |= {"description": MEANINGS[name]} | LIMITS.get(name, {})
+        field.pop("default", None)
+    for name, limits in ENTRY_LIMITS.items():
+        record["properties"][name]["items"] |= limits
     for name, field in other["properties"].items():
-        field["description"] = MEANINGS[f"other.{name}"]
+        field |= {"description": MEANINGS[f"other.{name}"], "minimum": 0}
     return {
         "$schema": DRAFT,
         **record,
+        "required": list(record["properties"]),
         "title": "deniable estimate",
         "description": DESCRIPTION,
         "$defs": {"Other": other},

@@ -42,6 +42,14 @@ def record_of(
     return _record(collection, window_start, window, result, final=final, parts=[places], part=1)
 
 
+def whole_record_of(
+    collection: Collection, window_start: int, window: WindowCounts, result: Estimate, *, final: bool
+) -> EstimateRecord:
+    """Put all estimates into one record, which may be too long for Kafka."""
+    places = np.arange(collection.entries)
+    return _record(collection, window_start, window, result, final=final, parts=[places], part=1)
+
+
 def records_of(
     collection: Collection, window_start: int, window: WindowCounts, result: Estimate, *, final: bool
 ) -> list[EstimateRecord]:

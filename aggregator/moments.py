@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 LATEST = 253_402_300_799  # the last second of the year 9999
+#: 1970, and 1973 to 5138. Eight digits may be a date without dashes, twelve one with its hour and minute.
+UNIX_SECONDS = re.compile(r"0|[1-9][0-9]{8,10}")
 
 
 class Period(NamedTuple):
@@ -39,7 +41,7 @@ def period_of(start: str, end: str) -> Period:
 
 
 def moment(name: str, text: str) -> int:
-    """Unix seconds of a text: ISO 8601 with its zone, or unix seconds.
+    """Unix seconds of a text: ISO 8601 with its zone, or unix seconds of 9 to 11 digits, or 0.
 
     Parameters
     ----------
@@ -50,14 +52,14 @@ def moment(name: str, text: str) -> int:
     ValueError.
     """
     try:
-        seconds = int(text) if re.fullmatch(r"[0-9]{1,12}", text) else _seconds_of(text)
+        seconds = int(text) if UNIX_SECONDS.fullmatch(text) else _seconds_of(text)
     except (ValueError, OverflowError):
         seconds = -1
     if not 0 <= seconds <= LATEST:
         raise ValueError(
             f"{name} must be whole seconds from 1970 to 9999: ISO 8601 with its zone, such as "
-            f"2026-01-31T00:00:00Z (in an address, the + of a zone is %2B), or unix seconds, got "
-            f"{reprlib.repr(text)}"
+            f"2026-01-31T00:00:00Z (in an address, the + of a zone is %2B), or unix seconds, 0 or 9 to 11 "
+            f"digits such as 1769817600, got {reprlib.repr(text)}"
         )
     return seconds
 

@@ -45,7 +45,7 @@ class RollUpRecord(msgspec.Struct, frozen=True):
 
     `overlap` is as of RollUp. `independent` and `shared` are records as of the topic `estimates`, over the
     whole period, with the errors of either assumption. All three are null where there are fewer reports than
-    minimum_reports.
+    minimum_reports. `other` of `shared` is null where values are left out, but of plain k-RR and of `rappor`.
     """
 
     version: int
@@ -100,13 +100,14 @@ def roll_up(collection: Collection, joined: Joined) -> RollUp | None:
 
 
 def record_of(
-    collection: Collection, coverage: Coverage, joined: Joined, result: RollUp | None
+    collection: Collection, coverage: Coverage, joined: Joined, result: RollUp | None, *, whole: bool = False
 ) -> RollUpRecord:
-    """Put a roll-up into its record."""
+    """Put a roll-up into its record: the largest estimates, as of one window, or all if it is to be whole."""
     counts = joined.counts
+    put = estimating.whole_record_of if whole else estimating.record_of
 
     def estimated(estimate: Estimate) -> EstimateRecord:
-        made = estimating.record_of(collection, coverage.start, counts, estimate, final=True)
+        made = put(collection, coverage.start, counts, estimate, final=True)
         return msgspec.structs.replace(made, window_end=coverage.end)
 
     return RollUpRecord(
@@ -120,5 +121,21 @@ def record_of(
         rejected=counts.rejected,
         overlap=result.overlap if result else None,
         independent=estimated(result.independent) if result else None,
-        shared=estimated(result.shared) if result else None,
+        shared=_shared(collection, result, estimated(result.shared)) if result else None,
     )
+
+
+def _shared(collection: Collection, result: RollUp, record: EstimateRecord) -> EstimateRecord:
+    """Leave `other` out where it would not be safe.
+
+    Of a list cut by counts, `other` is corrected for what noise has lifted into the list: v at the density
+    of the counts near the cut, v their variance (`estimators.rest`). That grows with the noise kept, from
+    the v of `independent` to the v of `shared`, and who returned how often is not known: with either v,
+    `other` misses if the other one is true. Measured on longitudinal k-RR (3000 values alike, 300,000
+    clients, 20 windows, epsilons 6 and 5, 25 runs): by 26 standard errors if clients return, by 14 if not.
+    What is left out of the candidates of Bloom RAPPOR is a plain sum, and its error a bound.
+    """
+    is_cut = record.omitted > 0 and not isinstance(collection.mechanism, Rappor)
+    if is_cut and result.shared is not result.independent:
+        return msgspec.structs.replace(record, other=None)
+    return record

@@ -22,7 +22,7 @@ from_option = click.option(
     "start",
     required=True,
     metavar="TIME",
-    help="ISO 8601 with its zone, such as 2026-01-31T00:00:00Z, or unix seconds.",
+    help="ISO 8601 with its zone, such as 2026-01-31T00:00:00Z, or unix seconds such as 1769817600.",
 )
 to_option = click.option(
     "--to", "end", metavar="TIME", help="As --from; windows that end later are left out. Default: now."

@@ -31,7 +31,8 @@ def rollup(
     past = past_of(loaded, asked, start, end)
     result = past.roll_up()
     if as_json:
-        click.echo(msgspec.json.encode(record_of(asked, past.coverage, past.joined, result)))
+        record = record_of(asked, past.coverage, past.joined, result, whole=True)
+        click.echo(msgspec.json.encode(record))
     else:
         past.tell()
     if result is None:

@@ -97,7 +97,7 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     theta, gap = _maximize(counts, model)
     squares = fit(counts, model, theta)
     frequency = np.zeros(columns)
-    frequency[chosen] = theta[: len(chosen)]
+    frequency[chosen] = np.clip(theta[: len(chosen)], 0, 1)  # beyond by rounding alone
     estimate, std_error = squares.estimate[:columns], squares.std_error[:columns]
     diagnostics = {"likelihood_gap": gap, "chi_square_ratio": squares.chi_square_ratio}
     if crowded:

@@ -13,7 +13,9 @@ from aggregator.moments import Period
 from aggregator.roll_up import coverage_of, record_of, roll_up
 from aggregator.window_reader import Joined
 from estimators.collection import Collection
+from estimators.krr import KRR
 from estimators.longitudinal import LongitudinalKRR
+from estimators.mechanism import Mechanism
 from estimators.rappor_hot import HotRappor
 from estimators.rollup import client_overlap
 
@@ -76,6 +78,44 @@ def test_where_clients_return_errors_are_larger(collection: Collection) -> None:
     result = roll_up(collection, joined_of(collection, 1, 2, 3, 4, reports=4000))
     assert result is not None
     assert (result.shared.std_error > result.independent.std_error).all()
+
+
+TWICE = LongitudinalKRR.from_epsilons(3000, 6.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "is_told"),
+    [
+        (KRR.from_epsilon(3000, 5.0), True),
+        (TWICE, False),
+        (HotRappor.from_probabilities(3000, 1, 0.25, 0.35, 0.65), False),
+        (HotRappor.from_probabilities(3000, 3, 0.25, 0.35, 0.65), False),
+    ],
+    ids=["k-rr", "longitudinal", "one-hot", "k-hot"],
+)
+def test_what_a_cut_list_leaves_out_is_told_unless_noise_that_is_kept_chose_the_list(
+    mechanism: Mechanism, is_told: bool
+) -> None:
+    collection = Collection("wide", mechanism, memoize=not isinstance(mechanism, KRR))
+    counts = np.random.default_rng(1).integers(900, 1100, (1, mechanism.width))
+    reports = 4000 if isinstance(mechanism, HotRappor) else int(counts.sum())
+    joined = Joined(
+        WindowCounts(counts, np.array([reports]), 2, 0), {0: reports // 2, 60: reports // 2}, [], {}, 0
+    )
+    result = roll_up(collection, joined)
+    coverage = coverage_of(collection, Period(0, 120), joined)
+    cut = record_of(collection, coverage, joined, result)
+    assert cut.independent is not None
+    assert cut.shared is not None
+    assert cut.independent.omitted == cut.shared.omitted == 1000
+    assert (cut.independent.other is not None, cut.shared.other is not None) == (True, is_told)
+    whole = record_of(collection, coverage, joined, result, whole=True)
+    for kind, few in ((whole.independent, cut.independent), (whole.shared, cut.shared)):
+        assert kind is not None
+        assert (kind.omitted, kind.other, kind.window_end) == (0, None, few.window_end)
+        shares = dict(zip(kind.values, kind.frequency, strict=True))
+        assert [shares[value] for value in few.values] == few.frequency
+        assert len(shares) == 3000
 
 
 def test_the_coverage_tells_what_was_joined_and_what_not() -> None:

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from aiohttp import ClientSession
 from aiokafka.errors import KafkaConnectionError
@@ -14,11 +16,13 @@ from test_roll_up import joined_of
 from aggregator import roll_up_web
 from aggregator.history import History
 from aggregator.loopback import HEADERS
+from aggregator.merge import WindowCounts
 from aggregator.metrics import WorkerMetrics
 from aggregator.moments import Period
 from aggregator.roll_up_web import MOST_WINDOWS, RollUps
 from aggregator.web import WebServer
 from aggregator.window_reader import Joined
+from estimators.krr import KRR
 
 Answer = tuple[int, dict[str, str], dict[str, Any]]
 GOOD = {"collection": "fruit", "from": str(T0), "to": str(T0 + 60)}
@@ -77,6 +81,14 @@ def test_the_record_is_given(asked: list[tuple[str, Period]]) -> None:
         6,
     )
     assert record["independent"]["reports"] == record["reports"] == 120
+
+
+def test_of_a_large_domain_the_largest_values_are_given() -> None:
+    wide = replace(FRUIT, mechanism=KRR.from_epsilon(3000, 5.0), values=(), other=False)
+    joined = Joined(WindowCounts(np.full((1, 3000), 9), np.array([27_000]), 1, 0), {T0: 27_000}, [], {}, 0)
+    record = msgspec.json.decode(roll_up_web._body(wide, Period(T0, T0 + 10), joined))
+    for kind in ("independent", "shared"):
+        assert (len(record[kind]["values"]), record[kind]["omitted"]) == (2000, 1000)
 
 
 def test_an_unknown_collection_is_not_found(asked: list[tuple[str, Period]]) -> None:

@@ -49,7 +49,7 @@ class Past:
         """Shares of ones: 70 % of the clients hold JFK, 30 % LHR; in k-RR all are alike."""
         mechanism = collection.mechanism
         if not isinstance(mechanism, Rappor):
-            return np.full((1, 3), 1 / 3)
+            return np.full((1, mechanism.width), 1 / mechanism.width)
         held = np.zeros((mechanism.cohorts, mechanism.bits))
         for cohort in range(mechanism.cohorts):
             rows = bloom_rows(["JFK", "LHR"], np.array([cohort, cohort]), mechanism)
@@ -126,6 +126,15 @@ def test_rollup_gives_programs_one_object(past: Past) -> None:
     }
     assert record["independent"] == record["shared"]
     assert record["independent"]["values"] == ["AA", "B6", "9E"]
+
+
+def test_rollup_gives_programs_every_value_of_a_large_domain(past: Past) -> None:
+    Path("deniable.yaml").write_text(WHOLE.replace('values: [AA, B6, "9E"], other: false', "size: 3000"))
+    record = json.loads(run_rollup("carrier", *PERIOD, "--json").stdout)
+    for kind in ("independent", "shared"):
+        assert record[kind]["values"] == [str(value) for value in range(3000)]
+        assert (record[kind]["omitted"], record[kind]["parts"]) == (0, 1)
+        assert record[kind]["other"]["frequency"] == pytest.approx(1 / 3001)
 
 
 def test_what_was_passed_over_is_told(past: Past) -> None:
@@ -224,12 +233,16 @@ def test_an_unfit_file_of_candidates_is_refused_without_its_content(
     [
         (("--from", "noon"), "Error: --from must be whole seconds from 1970 to 9999: ISO 8601 with its zone"),
         (("--from", "0", "--to", "noon"), "Error: --to must be whole seconds"),
-        (("--from", "60", "--to", "60"), "Error: --from must be before to (60), got 60"),
+        (("--from", "20260131"), "Error: --from must be whole seconds"),
         (
-            ("--from", "1", "--to", "119"),
+            ("--from", str(START), "--to", str(START)),
+            f"Error: --from must be before to ({START}), got {START}",
+        ),
+        (
+            ("--from", str(START + 1), "--to", str(START + 119)),
             "Error: --from and to must hold at least 1 whole window of 60 s, got 0",
         ),
-        (("--to", "60"), "Error: Missing option '--from'."),
+        (("--to", str(START)), "Error: Missing option '--from'."),
     ],
 )
 def test_a_bad_period_is_wrong_usage(past: Past, period: tuple[str, ...], expected: str) -> None:

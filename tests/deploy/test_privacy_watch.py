@@ -1,17 +1,25 @@
 """What a worker tells of privacy, and that nothing waits for it."""
 
+import json
+import shlex
 import time
+from dataclasses import replace
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
 from aggregator.privacy_metrics import PrivacyMetrics
 from deploy import privacy_watch
+from deploy.account_command import account
 from deploy.privacy_watch import PrivacyWatch
 from estimators.account import loss_of_reports
 from estimators.accounting.renyi import zcdp_rho
 from estimators.collection import Collection
 from estimators.krr import KRR
+from estimators.longitudinal import LongitudinalKRR
+from estimators.rappor import Rappor
 from producers.budget import Allowance, Budget
 from producers.exposure import exposure
 
@@ -28,13 +36,17 @@ FIGURES = (
 
 
 class Told:
-    def __init__(self) -> None:
+    def __init__(self, *allowances: Allowance) -> None:
         self.registry = CollectorRegistry()
-        self.watch = PrivacyWatch([CARRIER, PLACE], PrivacyMetrics(self.registry))
+        self.metrics = PrivacyMetrics(self.registry)
+        self.watch = PrivacyWatch(allowances or (CARRIER, PLACE), self.metrics)
 
     def of(self, allowance: Allowance) -> list[float | None]:
+        return [self.figure(allowance, figure) for figure in FIGURES]
+
+    def figure(self, allowance: Allowance, figure: str) -> float | None:
         labels = {"collection": allowance.collection.name}
-        return [self.registry.get_sample_value(f"deniable_{figure}", labels) for figure in FIGURES]
+        return self.registry.get_sample_value(f"deniable_{figure}", labels)
 
 
 def test_costs_and_what_a_client_may_have_spent_are_told() -> None:
@@ -53,6 +65,68 @@ def test_of_a_collection_without_a_budget_nothing_is_told_that_a_budget_bounds()
     told.watch.tell_used(NOW)
     rho = zcdp_rho(loss_of_reports(PLACE.collection.mechanism, 1, memoized=False))
     assert told.of(PLACE) == [rho, None, None, None, None]
+
+
+def hourly(mechanism: Any, epsilon: float, *, memoize: bool = False) -> Allowance:
+    """A report an hour: so few by noon that memoized ones cost less than their permanent response."""
+    collection = Collection("hourly", mechanism, memoize=memoize, window_seconds=3600)
+    return Allowance(collection, Budget(epsilon, 1e-6, 86_400))
+
+
+def accounted(line: str) -> dict[str, Any]:
+    """What `deniable account --json` says at the budgets' delta."""
+    ended = CliRunner().invoke(account, shlex.split(f"{line} --delta 1e-6 --json"))
+    assert ended.exit_code == 0, ended.output
+    found = json.loads(ended.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
+AS_ACCOUNT = {
+    "many k-rr": (CARRIER, "--mechanism k-rr --k 16 --epsilon 0.1"),
+    "k-rr": (hourly(KRR.from_epsilon(4, 0.5), 20.0), "--mechanism k-rr --k 4 --epsilon 0.5"),
+    "memoized rappor": (
+        hourly(BLOOM, 8.0, memoize=True),
+        "--mechanism rappor --f 0.25 --p 0.35 --q 0.65 --hashes 2 --memoized",
+    ),
+    "fresh rappor": (
+        hourly(BLOOM, 50.0),
+        "--mechanism rappor --f 0.25 --p 0.35 --q 0.65 --hashes 2",
+    ),
+    "longitudinal": (
+        hourly(LongitudinalKRR.from_epsilons(4, 3.0, 0.5), 8.0, memoize=True),
+        "--mechanism k-rr-longitudinal --k 4 --epsilon-inf 3 --epsilon-one 0.5 --memoized",
+    ),
+}
+
+
+@pytest.mark.parametrize(("allowance", "line"), AS_ACCOUNT.values(), ids=AS_ACCOUNT)
+def test_the_gauges_are_what_account_says_of_so_many_reports(allowance: Allowance, line: str) -> None:
+    told = Told(allowance)
+    told.metrics.show_collection(allowance.collection)
+    told.watch.tell_costs()
+    told.watch.tell_used(NOW)
+    rho, budget, reports, used, ratio = told.of(allowance)
+    assert reports
+    assert budget
+    said = accounted(f"{line} --reports {reports:.0f}")
+    assert (rho, used) == (said["rho"], said["exact"])
+    assert ratio == said["exact"] / budget < 1
+    assert told.figure(allowance, "epsilon_per_report_nats") == said["epsilon_one"]
+    permanent = said["epsilon_inf"] if allowance.memoized else None
+    assert told.figure(allowance, "epsilon_permanent_nats") == permanent
+
+
+def test_where_the_budget_stops_a_client_the_gauge_is_what_account_allows() -> None:
+    """So many that the bounds allow different numbers."""
+    allowance = replace(CARRIER, budget=Budget(2.0, 1e-6, 86_400))
+    told = Told(allowance)
+    told.watch.tell_used(NOW)
+    line = "--mechanism k-rr --k 16 --epsilon 0.1"
+    assert (
+        told.figure(allowance, "budget_reports_bound") == accounted(f"{line} --budget 2")["reports"]["exact"]
+    )
 
 
 def test_it_is_told_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,16 @@ def test_expected_counts_give_back_the_truth(background):
     assert 0 <= result.diagnostics["likelihood_gap"] <= 1e-12
 
 
+@pytest.mark.parametrize("seed", [0, 65, 76, 115])
+def test_rounding_puts_no_frequency_beyond_a_share(seed):
+    """All clients hold one value and lie seldom: the maximum is at the end of the range."""
+    mechanism = Rappor.from_probabilities(32, 2, 4, 0.0, 0.05, 0.95)
+    truth = np.array([1000, 0, 0, 0])
+    result = decode(*rappor_counts(generator(seed), truth, WORDS, mechanism), WORDS, mechanism)
+    assert result.frequency.min() >= 0
+    assert result.frequency.max() <= 1
+
+
 def test_other_takes_what_no_candidate_explains():
     """Unknown strings that set every bit alike: their share comes out, and candidates stay as they are."""
     truth, sizes = np.array([0.4, 0.2, 0.1, 0.0]), np.full(4, 10**12)
