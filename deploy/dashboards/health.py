@@ -22,7 +22,7 @@ from deploy.dashboards.panels import (
 )
 from deploy.dashboards.producing import producing
 
-STILL_WINDOWS = 3  # beyond it the alert DeniableCanaryStill
+STILL_WINDOWS, STILL_SECONDS = 3, 600  # so long without a canary, the alert DeniableCanaryStill waits
 
 
 def health() -> Dashboard:
@@ -167,11 +167,16 @@ def _watching() -> Panels:
         ),
         limited(
             lines(
-                "Windows since a canary was seen",
-                told("Does it still fly?", workers.CANARY_WINDOW, workers.ESTIMATE_WINDOW_START),
-                "suffix: windows",
-                {"{{collection}}": f"(time() - {began}) / {length}"},
+                "Silence of canaries",
+                told(
+                    "Do they still fly? Time since the newest window began, as a share of "
+                    f"{STILL_WINDOWS} windows and {STILL_SECONDS // 60} minutes.",
+                    workers.CANARY_WINDOW,
+                    workers.ESTIMATE_WINDOW_START,
+                ),
+                SHARE,
+                {"{{collection}}": f"(time() - {began}) / ({STILL_WINDOWS} * {length} + {STILL_SECONDS})"},
             ),
-            STILL_WINDOWS,
+            1,
         ),
     )
