@@ -10,7 +10,7 @@ from estimators.canary import FALSE_ALARMS_A_YEAR
 from producers.metric import CounterMetric, GaugeMetric, HistogramMetric
 
 VALUES_SHOWN = 20  # of one estimate
-MOST_VALUES = 5000  # different ones in a worker's life, of all collections together; two series each
+MOST_VALUES = 2500  # different ones in a worker's life, of all collections together; four series each
 
 DURATIONS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 DELAYS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -114,7 +114,21 @@ ESTIMATE_STD_ERROR = GaugeMetric(
     name="estimate_std_error",
     unit="ratio",
     labels=("collection", "value"),
-    meaning="Standard error of that share; +Inf where the counts tell nothing about it.",
+    meaning="Standard error of that share; +Inf where the counts tell nothing about it. The 95 % "
+    "interval is not symmetric about the share: take its ends, which follow.",
+)
+ESTIMATE_LOW = GaugeMetric(
+    name="estimate_low",
+    unit="ratio",
+    labels=("collection", "value"),
+    meaning="Lower end of that share's 95 % interval, as the record of the topic has it. It is that of a "
+    "value chosen beforehand, and holds the truth less often where noise made a value one of the largest.",
+)
+ESTIMATE_HIGH = GaugeMetric(
+    name="estimate_high",
+    unit="ratio",
+    labels=("collection", "value"),
+    meaning="Upper end of that interval.",
 )
 ESTIMATE_OTHER_FREQUENCY = GaugeMetric(
     name="estimate_other_frequency",
@@ -157,6 +171,22 @@ CANARY_THRESHOLD = GaugeMetric(
     name="canary_threshold",
     labels=("collection",),
     meaning=f"What that exceeds by chance {FALSE_ALARMS_A_YEAR:g} times a year, all windows taken together.",
+)
+CANARY_WINDOWS = CounterMetric(
+    name="canary_windows",
+    labels=("collection", "result"),
+    meaning="Final windows of a canary with at least `minimum_reports` by result: inside, up to that "
+    "threshold; beyond. It has those too whose figure was replaced before it was scraped. Absent for other "
+    "collections.",
+    remedy="beyond: as above.",
+)
+CANARY_WINDOW = GaugeMetric(
+    name="canary_window",
+    unit="seconds",
+    labels=("collection",),
+    meaning="Length of a canary's windows, told by every worker. Absent for other collections.",
+    remedy="where `deniable_estimate_window_start_timestamp_seconds` is several of them ago, or absent, "
+    "nothing is watched: start `deniable canary`.",
 )
 EPSILON_PER_REPORT = GaugeMetric(
     name="epsilon_per_report", unit="nats", labels=("collection",), meaning="Privacy loss of one report."
@@ -201,6 +231,7 @@ BUDGET_USED_BOUND_RATIO = GaugeMetric(
     unit="ratio",
     labels=("collection",),
     meaning="That share of the budget. It never exceeds 1, since producers refuse what would.",
-    remedy="near 1 clients that answer in every window are refused until the period ends: a larger budget, a "
-    "shorter period, or longer windows.",
+    remedy="none where `deniable_epsilon_permanent_nats` is within the budget: any number of reports is, and "
+    "nobody is refused. Else near 1 clients that answer in every window are refused until the period ends: a "
+    "larger budget, a shorter period, or longer windows.",
 )

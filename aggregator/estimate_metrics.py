@@ -18,11 +18,27 @@ from aggregator import catalogue
 from aggregator.catalogue import MOST_VALUES, VALUES_SHOWN
 from aggregator.estimate_record import EstimateRecord, Other
 
+#: Of each value that is shown, in the order of `_Value`.
+FIGURES = (
+    catalogue.ESTIMATE_FREQUENCY,
+    catalogue.ESTIMATE_STD_ERROR,
+    catalogue.ESTIMATE_LOW,
+    catalogue.ESTIMATE_HIGH,
+)
+
+
+class _Value(NamedTuple):
+    value: str
+    frequency: float
+    std_error: float
+    low: float
+    high: float
+
 
 class _Shown(NamedTuple):
     window_start: int
     reports: int
-    values: list[tuple[str, Other]]
+    values: list[_Value]
     other: Other | None
 
 
@@ -53,10 +69,7 @@ class EstimateMetrics(Collector):
         largest = np.argsort(-np.asarray(record.frequency), kind="stable")[:VALUES_SHOWN].tolist()
         places = [place for place in largest if self._admits(record, place)]
         self._dropped.labels(name).inc(len(largest) - len(places))
-        values = [
-            (record.values[place], Other(record.frequency[place], record.std_error[place]))
-            for place in places
-        ]
+        values = [_value(record, place) for place in places]
         self._shown[name] = _Shown(record.window_start, record.reports, values, record.other)
 
     def forget(self, collection: str) -> None:
@@ -69,20 +82,20 @@ class EstimateMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All metrics. Any thread may call this."""
-        frequency, std_error = catalogue.ESTIMATE_FREQUENCY.family(), catalogue.ESTIMATE_STD_ERROR.family()
+        figures = [metric.family() for metric in FIGURES]
         other = catalogue.ESTIMATE_OTHER_FREQUENCY.family()
         other_error = catalogue.ESTIMATE_OTHER_STD_ERROR.family()
         reports, window = catalogue.ESTIMATE_REPORTS.family(), catalogue.ESTIMATE_WINDOW_START.family()
         for name, shown in self._shown.copy().items():
             reports.add_metric([name], shown.reports)
             window.add_metric([name], shown.window_start)
-            for value, share in shown.values:
-                frequency.add_metric([name, value], share.frequency)
-                std_error.add_metric([name, value], _error(share))
+            for value, *numbers in shown.values:
+                for family, number in zip(figures, numbers, strict=True):
+                    family.add_metric([name, value], number)
             if shown.other is not None:
                 other.add_metric([name], shown.other.frequency)
-                other_error.add_metric([name], _error(shown.other))
-        yield from (frequency, std_error, other, other_error, reports, window)
+                other_error.add_metric([name], _error(shown.other.std_error))
+        yield from (*figures, other, other_error, reports, window)
 
     def _admits(self, record: EstimateRecord, place: int) -> bool:
         """Whether a value may be shown: noise takes no room from values that are there."""
@@ -96,5 +109,15 @@ class EstimateMetrics(Collector):
         return True
 
 
-def _error(share: Other) -> float:
-    return inf if share.std_error is None else share.std_error
+def _value(record: EstimateRecord, place: int) -> _Value:
+    return _Value(
+        record.values[place],
+        record.frequency[place],
+        _error(record.std_error[place]),
+        record.low[place],
+        record.high[place],
+    )
+
+
+def _error(std_error: float | None) -> float:
+    return inf if std_error is None else std_error

@@ -43,11 +43,15 @@ class WorkerMetrics:
         self.finals_revised = catalogue.FINALS_REVISED.register(self.registry)
         self.canary_chi_square = catalogue.CANARY_CHI_SQUARE.register(self.registry)
         self.canary_threshold = catalogue.CANARY_THRESHOLD.register(self.registry)
+        self.canary_windows = catalogue.CANARY_WINDOWS.register(self.registry)
+        self.canary_window_seconds = catalogue.CANARY_WINDOW.register(self.registry)
         names = [collection.name for collection in collections.values()]
         self.estimates = EstimateMetrics(names, self.registry)
         self.privacy = PrivacyMetrics(self.registry)
         for collection in collections.values():
             self.privacy.show_collection(collection)
+            if collection.canary:
+                self.canary_window_seconds.labels(collection.name).set(collection.window_seconds)
         self._begin_at_zero(names)
 
     def count(self, outcomes: Outcomes) -> None:
@@ -87,9 +91,12 @@ class WorkerMetrics:
         if not collection.canary or not isinstance(mechanism, KRR | LongitudinalKRR):
             return
         if window.counts.reports >= collection.minimum_reports:
+            found = chi_square(window.counts.counts[0], mechanism)
             threshold = alarm_threshold(mechanism.k, collection.window_seconds)
-            self.canary_chi_square.labels(collection.name).set(chi_square(window.counts.counts[0], mechanism))
+            self.canary_chi_square.labels(collection.name).set(found)
             self.canary_threshold.labels(collection.name).set(threshold)
+            result = "beyond" if found > threshold else "inside"
+            self.canary_windows.labels(collection.name, result).inc()
 
     def forget_estimate(self, collection: str) -> None:
         """Stop telling of a collection that another worker estimates now."""
@@ -112,3 +119,6 @@ class WorkerMetrics:
         for counter in (self.estimate_failures, self.windows_lost, self.finals_revised):
             for name in names:
                 counter.labels(name)
+        for collection in self.collections.values():
+            for result in ("inside", "beyond") if collection.canary else ():
+                self.canary_windows.labels(collection.name, result)

@@ -49,5 +49,6 @@ BUDGET_USED = GaugeMetric(
     labels=("collection",),
     meaning="Largest share of its budget that one client has spent in this period, over the clients of this "
     "producer. Absent for `budget: none`.",
-    remedy="at 1 the client's reports are refused: a larger budget, or fewer reports of a client.",
+    remedy="none where `deniable_epsilon_permanent_nats` is within the budget: any number of reports is. "
+    "Else near 1 the client's reports are refused: a larger budget, or fewer reports of a client.",
 )

@@ -1,4 +1,4 @@
-"""What the dashboards have in common: names that stay, the choice of a Prometheus and of collections."""
+"""What the dashboards have in common: names that stay, the choice of Prometheus, deployment, collections."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as model
 
 from aggregator.catalogue import EPSILON_PER_REPORT
-from deploy.dashboards.panels import DATASOURCE
+from deploy.dashboards.panels import DATASOURCE, series
 
 TAG = "deniable"
 
@@ -29,14 +29,15 @@ def framed(
     ----------
     uid : what links to it use; never changed.
     title, description : what it says of itself.
-    variables : what one chooses, beside the Prometheus that is asked.
+    variables : what one chooses, beside the Prometheus that is asked and the deployment, always a single
+        one: names of collections and numbers of partitions are the same in others.
     rows : panels by the title of their row. They are numbered in this order.
     """
     frame = Dashboard(title).uid(uid).description(description).tags([TAG])
     frame = frame.time("now-3h", "now").refresh("30s").tooltip(model.DashboardCursorSync.CROSSHAIR)
     prometheus = DatasourceVariable("datasource").label("Prometheus").type("prometheus")
     frame = frame.link(_others()).with_variable(prometheus)
-    for variable in variables:
+    for variable in (chosen("job", EPSILON_PER_REPORT.exposed), *variables):
         frame = frame.with_variable(variable)
     for heading, panels in rows.items():
         frame = frame.with_row(Row(heading))
@@ -50,7 +51,7 @@ def framed(
 
 def one_collection() -> QueryVariable:
     """The choice of a collection."""
-    return chosen("collection", EPSILON_PER_REPORT.exposed)
+    return chosen("collection", series(EPSILON_PER_REPORT))
 
 
 def some_collections() -> QueryVariable:
@@ -59,10 +60,10 @@ def some_collections() -> QueryVariable:
     return one_collection().multi(True).include_all(True).all_value(".*").current(everything)
 
 
-def chosen(label: str, series: str) -> QueryVariable:
-    """The choice of a label's value, among those that series have, as PromQL."""
+def chosen(label: str, among: str) -> QueryVariable:
+    """The choice of a label's value, among those that these series have, as PromQL."""
     variable = QueryVariable(label).label(label.capitalize()).datasource(DATASOURCE)
-    variable = variable.query({"query": f"label_values({series}, {label})", "refId": label, "qryType": 1})
+    variable = variable.query({"query": f"label_values({among}, {label})", "refId": label, "qryType": 1})
     variable = variable.refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)
     return variable.sort(model.VariableSort.ALPHABETICAL_ASC)
 

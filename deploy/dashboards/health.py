@@ -13,12 +13,16 @@ from deploy.dashboards.panels import (
     SECONDS,
     SHARE,
     durations,
+    largest,
     limited,
     lines,
     rate,
+    series,
     told,
 )
 from deploy.dashboards.producing import producing
+
+STILL_WINDOWS, STILL_SECONDS = 3, 600  # so long without a canary, the alert DeniableCanaryStill waits
 
 
 def health() -> Dashboard:
@@ -38,22 +42,21 @@ def health() -> Dashboard:
 
 
 def _counting() -> Panels:
-    owned = f"count(count by (partition) ({workers.POSITION.exposed}))"
-    stalled = f"max by (partition) ({workers.STALLED.exposed})"
+    owned = f"count(count by (partition) ({series(workers.POSITION)}))"
     return (
         lines(
             "Workers and partitions",
             "Is every partition owned? Workers that tell of themselves, and partitions that they count. With "
             "fewer than `reports` has, records wait: start workers, or see their `/readyz`.",
             NUMBER,
-            {"workers": f"count({workers.RESYNCS.exposed})", "partitions owned": owned},
+            {"workers": f"count({series(workers.RESYNCS)})", "partitions owned": owned},
         ),
         limited(
             lines(
                 "Stalled partitions",
                 told("Does any partition stand still?", workers.STALLED),
                 NUMBER,
-                {"partition {{partition}}": stalled},
+                {"partition {{partition}}": largest("partition", workers.STALLED)},
             ),
             1,
         ),
@@ -61,13 +64,13 @@ def _counting() -> Panels:
             "Lag",
             told("Does counting keep up?", workers.LAG),
             RECORDS,
-            {"partition {{partition}}": f"max by (partition) ({workers.LAG.exposed})"},
+            {"partition {{partition}}": largest("partition", workers.LAG)},
         ),
         lines(
             "Age of what was counted last",
             told("How old is the newest record counted? It ages where nobody reports.", workers.WATERMARK),
             SECONDS,
-            {"partition {{partition}}": f"time() - max by (partition) ({workers.WATERMARK.exposed})"},
+            {"partition {{partition}}": f"time() - {largest('partition', workers.WATERMARK)}"},
         ),
         lines(
             "Ledgers opened again",
@@ -104,8 +107,8 @@ def _accepting() -> Panels:
 
 
 def _estimating() -> Panels:
-    windows = f"max by (collection, state) ({workers.WINDOWS.exposed}{{{COLLECTION}}})"
-    late = f'max by (collection) ({workers.WINDOWS.exposed}{{{COLLECTION}, state="late"}})'
+    windows = largest("collection, state", workers.WINDOWS, COLLECTION)
+    late = largest("collection", workers.WINDOWS, COLLECTION, 'state="late"')
     failures = (workers.ESTIMATE_FAILURES, workers.WINDOWS_LOST, workers.FINALS_REVISED)
     return (
         lines(
@@ -132,6 +135,17 @@ def _estimating() -> Panels:
                 for metric in failures
             },
         ),
+        *_watching(),
+        durations("Time to estimate", "Does estimating keep up with the windows?", workers.ESTIMATE),
+        durations("Time to store", "Does Kafka store counts in time?", workers.CHECKPOINT),
+    )
+
+
+def _watching() -> Panels:
+    began = largest("collection", workers.ESTIMATE_WINDOW_START, COLLECTION)
+    length = largest("collection", workers.CANARY_WINDOW, COLLECTION)
+    windows = f"sum by (collection, result) ({rate(workers.CANARY_WINDOWS, COLLECTION)})"
+    return (
         lines(
             "Canaries",
             told(
@@ -141,10 +155,28 @@ def _estimating() -> Panels:
             ),
             NUMBER,
             {
-                f"{{{{collection}}}}: {each.name}": f"max by (collection) ({each.exposed}{{{COLLECTION}}})"
+                f"{{{{collection}}}}: {each.name}": largest("collection", each, COLLECTION)
                 for each in (workers.CANARY_CHI_SQUARE, workers.CANARY_THRESHOLD)
             },
         ),
-        durations("Time to estimate", "Does estimating keep up with the windows?", workers.ESTIMATE),
-        durations("Time to store", "Does Kafka store counts in time?", workers.CHECKPOINT),
+        lines(
+            "Windows of canaries",
+            told("Were all of them right, also those between two scrapes?", workers.CANARY_WINDOWS),
+            "suffix: windows/s",
+            {"{{collection}}: {{result}}": windows},
+        ),
+        limited(
+            lines(
+                "Silence of canaries",
+                told(
+                    "Do they still fly? Time since the newest window began, as a share of "
+                    f"{STILL_WINDOWS} windows and {STILL_SECONDS // 60} minutes.",
+                    workers.CANARY_WINDOW,
+                    workers.ESTIMATE_WINDOW_START,
+                ),
+                SHARE,
+                {"{{collection}}": f"(time() - {began}) / ({STILL_WINDOWS} * {length} + {STILL_SECONDS})"},
+            ),
+            1,
+        ),
     )

@@ -22,6 +22,7 @@ from producers.metric import HistogramMetric, Metric
 
 DATASOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 HEIGHT = 8  # of a panel, of Grafana's rows of 30 pixels
+JOB = 'job=~"$job"'  # a deployment, see `deploy/prometheus/recording.yml`
 COLLECTION = 'collection=~"$collection"'
 
 #: Grafana's own names of units; what it has no name for it writes behind the figure.
@@ -35,14 +36,28 @@ def told(question: str, *metrics: Metric) -> str:
     return "\n\n".join((question, *(f"`{metric.exposed}`: {metric.help}" for metric in metrics)))
 
 
-def rate(metric: Metric, matchers: str = "") -> str:
-    """Increase of a counter a second, as PromQL."""
-    return f"rate({metric.exposed}{{{matchers}}}[$__rate_interval])"
+def series(metric: Metric, *matchers: str) -> str:
+    """What the chosen deployment tells of a metric, of a histogram its buckets, as PromQL."""
+    name = f"{metric.exposed}_bucket" if isinstance(metric, HistogramMetric) else metric.exposed
+    return f"{name}{{{','.join((JOB, *matchers))}}}"
+
+
+def rate(metric: Metric, *matchers: str) -> str:
+    """Increase of a counter, or of the buckets of a histogram, a second, as PromQL."""
+    return f"rate({series(metric, *matchers)}[$__rate_interval])"
+
+
+def largest(by: str, metric: Metric, *matchers: str) -> str:
+    """The largest figure of the chosen deployment for each value of a label, as PromQL.
+
+    While a partition or a collection changes hands two workers may tell of it.
+    """
+    return f"max by ({by}) ({series(metric, *matchers)})"
 
 
 def durations(title: str, question: str, metric: HistogramMetric) -> timeseries.Panel:
     """A panel with the median and the 99th percentile of a histogram in seconds, over all workers."""
-    buckets = f"sum by (le) (rate({metric.exposed}_bucket[$__rate_interval]))"
+    buckets = f"sum by (le) ({rate(metric)})"
     shown = {
         "median": f"histogram_quantile(0.5, {buckets})",
         "99 %": f"histogram_quantile(0.99, {buckets})",

@@ -13,6 +13,7 @@ from deploy.dashboards.panels import (
     REPORTS_PER_SECOND,
     SHARE,
     columns,
+    largest,
     limited,
     lines,
     rate,
@@ -56,7 +57,7 @@ def _promises() -> table.Panel:
 
 def _spending() -> Panels:
     bound, held = workers.BUDGET_USED_BOUND_RATIO, producers.BUDGET_USED
-    refused = rate(producers.REFUSED, f'{COLLECTION},reason=~"over_budget|over_window"')
+    refused = rate(producers.REFUSED, COLLECTION, 'reason=~"over_budget|over_window"')
     return (
         limited(
             lines(
@@ -106,4 +107,4 @@ def _spending() -> Panels:
 
 def _largest(metric: Metric) -> str:
     """The largest figure of each collection over all workers or producers, as PromQL."""
-    return f"max by (collection) ({metric.exposed}{{{COLLECTION}}})"
+    return largest("collection", metric, COLLECTION)

@@ -9,6 +9,7 @@ from deploy.dashboards.panels import (
     SECONDS,
     lines,
     rate,
+    series,
     told,
 )
 from producers import catalogue as producers
@@ -44,13 +45,13 @@ def producing() -> Panels:
             "Largest outbox",
             told("Will reports be dropped?", producers.OUTBOX_BYTES),
             BYTES,
-            {"of one producer": f"max({producers.OUTBOX_BYTES.exposed})"},
+            {"of one producer": f"max({series(producers.OUTBOX_BYTES)})"},
         ),
         lines(
             "Oldest pack in an outbox",
             told("Will reports expire before they are sent?", producers.OUTBOX_AGE),
             SECONDS,
-            {"of all producers": f"max({producers.OUTBOX_AGE.exposed})"},
+            {"of all producers": f"max({series(producers.OUTBOX_AGE)})"},
         ),
         lines(
             "Packs that wait",
@@ -61,8 +62,8 @@ def producing() -> Panels:
             ),
             "suffix: packs",
             {
-                "in outboxes": f"sum({producers.OUTBOX_PACKS.exposed})",
-                "unsendable": f"sum({producers.OUTBOX_UNSENDABLE.exposed})",
+                "in outboxes": f"sum({series(producers.OUTBOX_PACKS)})",
+                "unsendable": f"sum({series(producers.OUTBOX_UNSENDABLE)})",
             },
         ),
         lines(

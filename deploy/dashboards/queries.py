@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 #: What Grafana puts in place of its variables: everything, and rates over a minute.
-EVERYTHING = {"$collection": ".*", "$value": ".*", "$__rate_interval": "1m"}
+EVERYTHING = {"$job": ".*", "$collection": ".*", "$value": ".*", "$__rate_interval": "1m"}
 
 
 class Query(NamedTuple):

@@ -62,6 +62,13 @@ def told(estimator: Estimator) -> tuple[float | None, float | None]:
     return value("deniable_canary_chi_square", labels), value("deniable_canary_threshold", labels)
 
 
+def windows(estimator: Estimator) -> dict[str, float]:
+    """How many windows had which result."""
+    families = estimator.metrics.registry.collect()
+    samples = [sample for family in families for sample in family.samples]
+    return {s.labels["result"]: s.value for s in samples if s.name == "deniable_canary_windows_total"}
+
+
 def test_a_final_window_is_told_when_it_is_committed() -> None:
     estimator = estimator_of(CANARY)
     count(estimator, LOST)
@@ -74,6 +81,34 @@ def test_a_final_window_is_told_when_it_is_committed() -> None:
     estimator.show_published()
     assert told(estimator) == (chi_square(LOST, MECHANISM), THRESHOLD)
     assert told(estimator)[0] > THRESHOLD
+    assert windows(estimator) == {"inside": 0, "beyond": 1}
+
+
+def test_windows_that_leave_together_are_all_counted() -> None:
+    """The gauge holds the last of them alone."""
+    estimator = estimator_of(CANARY)
+    assert windows(estimator) == {"inside": 0, "beyond": 0}, "so that the first one is an increase"
+    later = [T0 + i * CANARY.window_seconds for i in range(3)]
+    for window_start, counts in zip(later, (LOST, LOST, EXPECTED), strict=True):
+        count(estimator, counts, window_start)
+    close(estimator, later[-1])
+    estimator.show_published()
+    assert told(estimator)[0] < THRESHOLD
+    assert windows(estimator) == {"inside": 1, "beyond": 2}
+    estimator.metrics.forget_estimate("canary")
+    assert windows(estimator) == {"inside": 1, "beyond": 2}, "a counter of this process stays"
+
+
+def test_every_worker_tells_how_long_windows_of_a_canary_are() -> None:
+    """Whoever estimates it: what is too old is known before there is an estimate."""
+    metrics = WorkerMetrics({each.fingerprint: each for each in (CANARY, FRUIT)})
+    lengths = {
+        s.labels["collection"]: s.value
+        for family in metrics.registry.collect()
+        for s in family.samples
+        if s.name == "deniable_canary_window_seconds"
+    }
+    assert lengths == {"canary": CANARY.window_seconds}
 
 
 def test_the_window_published_last_is_told_and_forgotten_with_its_collection() -> None:
@@ -99,3 +134,4 @@ def test_nothing_is_told_of_others_and_of_too_few_reports(collection: Collection
     close(estimator)
     estimator.show_published()
     assert told(estimator) == (None, None)
+    assert not any(windows(estimator).values())

@@ -8,10 +8,11 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.samples import Sample
 
 from aggregator import catalogue
-from aggregator.estimate_metrics import EstimateMetrics
+from aggregator.estimate_metrics import FIGURES, EstimateMetrics
 from aggregator.estimate_record import EstimateRecord, Other
 
 LATENCY = "latency"
+MOST_SERIES = 10_000  # of values, that Prometheus ever keeps of one worker
 
 
 class Shown:
@@ -63,6 +64,8 @@ def test_an_estimate_takes_the_place_of_the_one_before() -> None:
     shown.metrics.show(record)
     assert shown.values("fruit") == dict(zip(FRUIT.values, record.frequency, strict=True))
     assert shown.values("fruit", "std_error") == dict(zip(FRUIT.values, record.std_error, strict=True))
+    assert shown.values("fruit", "low") == dict(zip(FRUIT.values, record.low, strict=True))
+    assert shown.values("fruit", "high") == dict(zip(FRUIT.values, record.high, strict=True))
     assert shown.figure("reports", "fruit") == 40
     assert shown.figure("window_start_timestamp_seconds", "fruit") == T0
 
@@ -137,6 +140,7 @@ def test_a_worker_shows_only_so_many_different_values(collections: int) -> None:
         shown.metrics.show(large(1000 * i))
         seen |= shown.values(LATENCY).keys()
     assert len(seen) == share
+    assert len(seen) * len(FIGURES) <= MOST_SERIES
     assert shown.dropped(LATENCY) == estimates * catalogue.VALUES_SHOWN - share
     if collections > 1:
         shown.metrics.show(changed(large(), collection="other-0"))

@@ -10,10 +10,10 @@ VALUE = None  # a number or a text, not a vector
 
 
 def samples(metrics: Iterable[Metric]) -> dict[str, frozenset[str]]:
-    """Labels by name of the series that Prometheus stores of metrics."""
+    """Labels by name of the series that Prometheus stores of metrics: their own, and the deployment's."""
     found: dict[str, frozenset[str]] = {}
     for metric in metrics:
-        labels = frozenset(metric.labels)
+        labels = frozenset({*metric.labels, "job"})
         if isinstance(metric, HistogramMetric):
             found |= {f"{metric.exposed}_{end}": labels for end in ("sum", "count")}
             found[f"{metric.exposed}_bucket"] = labels | {"le"}

@@ -70,9 +70,12 @@ def test_what_cannot_be_answered_is_found(expression: str, wrong: str) -> None:
 def test_labels_of_a_result_are_known() -> None:
     expression = "histogram_quantile(0.5, sum by (le) (rate(deniable_estimate_seconds_bucket[1m]))) * 2"
     assert labels_of(promql_parser.parse(expression), SERIES) == set()
-    assert labels_of(promql_parser.parse("time() - deniable_lag_records"), SERIES) == {"partition"}
+    assert labels_of(promql_parser.parse("time() - deniable_lag_records"), SERIES) == {
+        "partition",
+        "job",
+    }
     without = "sum without (state) (deniable_windows) > 1"
-    assert labels_of(promql_parser.parse(without), SERIES) == {"collection"}
+    assert labels_of(promql_parser.parse(without), SERIES) == {"collection", "job"}
 
 
 @pytest.mark.parametrize(("name", "panel"), PANELS)
@@ -103,6 +106,27 @@ def test_a_panel_asks_the_chosen_prometheus(name: str, panel: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
+def test_the_chosen_deployment_is_asked(name: str) -> None:
+    """For every series of every query, and of every choice but that of the deployment."""
+    dashboard = DASHBOARDS[name]
+    found = variables(dashboard)
+    choices = [found[label]["query"]["query"] for label in found.keys() - {"datasource", "job"}]
+    shown = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
+    for asked in [*choices, *shown]:
+        series = re.findall(r"\bdeniable_\w+", asked)
+        assert re.findall(r'\b(deniable_\w+)\{job=~"\$job"[,}]', asked) == series != [], asked
+
+
+def test_ends_of_an_interval_are_those_of_the_record() -> None:
+    """Nothing is added to an estimate or taken from it."""
+    shares = [query for query in QUERIES if re.search(r"\bdeniable_estimate_\w+_ratio\b", query.expression)]
+    assert all(re.fullmatch(r"max by \(\w+\) \(\w+\{[^}]*\}\)", query.expression) for query in shares)
+    for end in ("low", "high"):
+        name = f"deniable_estimate_{end}_ratio"
+        assert {query.panel for query in shares if name in query.expression} == {"Estimates", "$value"}
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
 def test_panels_have_numbers_of_their_own_and_do_not_overlap(name: str) -> None:
     panels = DASHBOARDS[name]["panels"]
     assert [panel["id"] for panel in panels] == list(range(1, len(panels) + 1))
@@ -121,9 +145,10 @@ def test_panels_have_numbers_of_their_own_and_do_not_overlap(name: str) -> None:
 def test_choices_are_labels_of_metrics(name: str) -> None:
     found = variables(DASHBOARDS[name])
     assert found.pop("datasource")["query"] == "prometheus"
-    assert "collection" in found
+    assert list(found)[:2] == ["job", "collection"], "the one narrows the other"
+    assert not found["job"].get("multi"), "deployments have collections and partitions of the same names"
     for label, variable in found.items():
-        query = variable["query"]["query"].replace("$collection", ".*")
+        query = variable["query"]["query"].replace("$collection", ".*").replace("$job", ".*")
         series, asked = re.fullmatch(r"label_values\((.*), (\w+)\)", query).groups()
         assert asked == label
         assert label in labels_of(promql_parser.parse(series), SERIES)

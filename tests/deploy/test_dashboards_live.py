@@ -71,7 +71,9 @@ def test_every_choice_has_values(watched: Watched) -> None:
     for path in FOLDER.glob("*.json"):
         for variable in json.loads(path.read_text(encoding="utf-8"))["templating"]["list"]:
             if variable["type"] == "query":
-                query = variable["query"]["query"].replace("$collection", EVERYTHING["$collection"])
+                query = variable["query"]["query"]
+                for name, text in EVERYTHING.items():
+                    query = query.replace(name, text)
                 asked = re.fullmatch(r"label_values\((.*), (\w+)\)", query)
                 assert asked, query
                 assert watched.prometheus.label_values(asked[2], asked[1], watched.span), (path.name, query)
