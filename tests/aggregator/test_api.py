@@ -24,6 +24,7 @@ def get(path: str, *records: EstimateRecord) -> tuple[int, Any]:
 
     async def ask() -> tuple[int, Any]:
         history = History(COLLECTIONS.values())
+        history.sought.clear()
         for record in records:
             history.take(estimate_record.encode(record))
         server = WebServer(COLLECTIONS, history, WorkerMetrics(COLLECTIONS), list)

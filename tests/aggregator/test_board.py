@@ -131,7 +131,9 @@ def followed(
         async def end_offsets(self, sources: list[TopicPartition]) -> dict[TopicPartition, int]:
             return dict.fromkeys(sources, 7)
 
-        async def getmany(self, timeout_ms: int) -> dict[TopicPartition, list[MemoryRecord]]:
+        async def getmany(
+            self, timeout_ms: int, max_records: int
+        ) -> dict[TopicPartition, list[MemoryRecord]]:
             if not waiting:
                 raise asyncio.CancelledError
             return {source: [MemoryRecord(next(offsets), 0, None, value) for value in waiting.pop(0)]}

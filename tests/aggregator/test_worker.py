@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from aggregator import owner as owner_module
 from aggregator import rows, worker
 from aggregator.engine import ExactApp
+from aggregator.history import History
 from aggregator.metrics import WorkerMetrics
 from aggregator.owner import Flow
 from aggregator.owners import Owners
@@ -68,7 +69,9 @@ def serve(engine: Engine, assigned: bool = False) -> None:
         if assigned:
             await owners.assign([0], cast(Flow, None))  # the ledger fails before it is used
             assert owners.not_ready() == ["partition 0: opening the ledger"]
-        await worker._serve(cast(ExactApp, engine), owners, lambda: None, asyncio.Event())
+        await worker._serve(
+            cast(ExactApp, engine), owners, History(COLLECTIONS.values()), lambda: None, asyncio.Event()
+        )
 
     asyncio.run(run())
 
