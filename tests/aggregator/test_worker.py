@@ -9,12 +9,23 @@ from typing import cast
 
 import pytest
 from aiokafka.errors import KafkaConnectionError
-from builders import COLLECTIONS, DEPLOYMENT, GENESIS, MemoryLog
+from builders import (
+    COLLECTIONS,
+    DEPLOYMENT,
+    FRUIT,
+    GENESIS,
+    PARTITIONS,
+    TOPICS,
+    MemoryLog,
+    changed,
+    estimate_of,
+)
 from structlog.testing import capture_logs
 
 from aggregator import owner as owner_module
 from aggregator import rows, worker
 from aggregator.engine import ExactApp
+from aggregator.estimate_record import EstimateRecord
 from aggregator.history import History
 from aggregator.metrics import WorkerMetrics
 from aggregator.owner import Flow
@@ -60,6 +71,49 @@ def test_a_worker_without_a_partition_says_so_and_is_ready() -> None:
     assert [each["event"] for each in logged] == [
         "no partition is left for this worker; it takes over when another one ends"
     ]
+
+
+def test_estimates_are_told_by_the_owner_of_their_partition_alone() -> None:
+    """At once, from what the topic holds; and no more when the partition goes to another worker."""
+    metrics = WorkerMetrics(COLLECTIONS)
+    home = TOPICS.counts_partition(FRUIT.fingerprint)
+    newest = {"fruit": estimate_of()}
+
+    def told() -> float | None:
+        return metrics.registry.get_sample_value("deniable_estimate_reports", {"collection": "fruit"})
+
+    async def run() -> None:
+        owners = Owners(DEPLOYMENT, metrics)
+        for mine in ([(home + 1) % PARTITIONS], [home], [], [home]):
+            await owners.assign(mine, cast(Flow, None))
+            assert told() is None
+            await owners.tell_estimates({})
+            await owners.tell_estimates(newest)
+            assert told() == (40 if home in mine else None)
+        await owners.tell_estimates({"fruit": changed(estimate_of(), revision=2, reports=41)})
+        assert told() == 41
+        await owners.release()
+        await owners.tell_estimates(newest)
+        assert told() is None
+
+    asyncio.run(run())
+
+
+def test_an_estimate_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that are not shown are counted each time."""
+    metrics, shown = WorkerMetrics(COLLECTIONS), list[EstimateRecord]()
+    monkeypatch.setattr(metrics, "show_estimate", shown.append)
+    newest = {"fruit": estimate_of()}
+
+    async def run() -> None:
+        owners = Owners(DEPLOYMENT, metrics)
+        await owners.assign([TOPICS.counts_partition(FRUIT.fingerprint)], cast(Flow, None))
+        for _ in range(3):
+            await owners.tell_estimates(newest)
+        await owners.release()
+
+    asyncio.run(run())
+    assert shown == [newest["fruit"]]
 
 
 def serve(engine: Engine, assigned: bool = False) -> None:
