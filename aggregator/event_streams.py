@@ -4,7 +4,7 @@ Rule 1: no page can cost the worker more than one socket buffer: there are so ma
 reader that takes nothing for a while is dropped.
 Rule 2: a page that hears nothing knows that something is wrong, so whoever feeds the streams does so at
 least every few seconds.
-Rule 3: however many pages connect at once, each gets one chunk in a step of the event loop.
+Rule 3: however many pages connect at once, one of them gets one chunk in a turn of the event loop.
 """
 
 import asyncio
@@ -26,6 +26,7 @@ class EventStreams:
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
         self.open = 0
+        self._turn = asyncio.Lock()
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """Send what the feed holds, then what is new, until the reader or the feed ends."""
@@ -50,10 +51,11 @@ class EventStreams:
         number = 0
         while not self.feed.closed:
             for last, data in chunks(self.feed.since(number)):
+                async with self._turn:
+                    await asyncio.sleep(0)  # a write that the socket takes at once lets nobody else run
                 async with asyncio.timeout(WRITE_SECONDS):
                     await response.write(data)
                 number = last
-                await asyncio.sleep(0)  # a write that the socket takes at once lets nobody else run
             await self.feed.changed(number)
 
 

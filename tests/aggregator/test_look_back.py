@@ -125,6 +125,20 @@ def test_the_newest_one_wins_over_one_that_fewer_records_follow(topic: Topic) ->
     assert board.newest["fruit"] == newest
 
 
+def test_an_older_one_that_was_followed_ends_no_search(topic: Topic) -> None:
+    """Following begins so many records back, which in a quiet partition is far."""
+    older, newest = changed(estimate_of(), window_start=T0 - 10), estimate_of()
+    board = History([FRUIT, PLACE])
+    topic.append(0, 2000, older)
+    asyncio.run(board.take_all(TopicPartition("estimates", 0), topic.partitions[0], lambda _: None))
+    topic.append(1, 1000, newest)
+    for age in range(900, 0, -1):
+        topic.append(1, age)
+    topic.append(1, 1, estimate_of(PLACE))
+    topic.search(board)
+    assert board.newest["fruit"] == newest
+
+
 def test_of_one_that_is_nowhere_it_is_known_in_the_end(topic: Topic) -> None:
     """The whole topic is read, and an estimate under former parameters of the name is none."""
     for age in range(1000, 0, -10):

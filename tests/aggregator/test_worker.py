@@ -15,6 +15,7 @@ from builders import (
     FRUIT,
     GENESIS,
     PARTITIONS,
+    PLACE,
     TOPICS,
     MemoryLog,
     changed,
@@ -114,6 +115,27 @@ def test_an_estimate_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     asyncio.run(run())
     assert shown == [newest["fruit"]]
+
+
+def test_what_goes_to_another_worker_meanwhile_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics, shown = WorkerMetrics(COLLECTIONS), list[str]()
+    newest = {"fruit": estimate_of(), "place": estimate_of(PLACE)}
+
+    async def run() -> None:
+        owners = Owners(DEPLOYMENT, metrics)
+
+        def show(record: EstimateRecord) -> None:
+            shown.append(record.collection)
+            releases.append(asyncio.create_task(owners.release()))
+
+        releases: list[asyncio.Task[None]] = []
+        monkeypatch.setattr(metrics, "show_estimate", show)
+        await owners.assign(range(PARTITIONS), cast(Flow, None))
+        await owners.tell_estimates(newest)
+        await asyncio.gather(*releases)
+
+    asyncio.run(run())
+    assert len(shown) == 1
 
 
 def serve(engine: Engine, assigned: bool = False) -> None:
