@@ -38,6 +38,8 @@ class EstimatesApi:
         collection = self.collections.get(request.match_info["collection"])
         if collection is None:
             return self._unknown_collection()
+        if collection.name in self.history.sought:
+            return refused(503, "the topic of estimates is still being read; ask again in a moment")
         asked = request.query.get("window_start")
         if asked is None:
             record = self.history.record(collection)

@@ -12,16 +12,26 @@ from aggregator.foreign_records import ForeignRecords
 from aggregator.row_reader import Record
 from estimators.collection import Collection
 
-TAIL_RECORDS = 500  # how far back, in each partition, the newest estimates are looked for at the start
+TAIL_RECORDS = 500  # how far back, in each partition, following begins
 SETTLE_SECONDS = 15  # from a window's close to its final estimate, when all is well and partitions idle
 POLL_MILLISECONDS = 1000
+RECORDS_PER_TURN = 100
 
 
 class Board:
-    """What the page shows: one estimate per collection, that of its newest window."""
+    """What the page shows: one estimate per collection, that of its newest window.
+
+    Attributes
+    ----------
+    newest : what is shown, by the collection's name.
+    appended_ms : when the latest estimate that was taken in was appended, unix milliseconds, by name.
+    sought : names of collections of which a newer estimate may lie where the topic was not read yet.
+    """
 
     def __init__(self) -> None:
         self.newest: dict[str, EstimateRecord] = {}
+        self.appended_ms: dict[str, int] = {}
+        self.sought: set[str] = set()
         self._foreign = ForeignRecords()
 
     def take(self, data: bytes) -> EstimateRecord | None:
@@ -80,22 +90,27 @@ class Board:
                 consumer.seek(source, max(0, end - TAIL_RECORDS))
             while True:
                 await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
-                for source, records in (await consumer.getmany(timeout_ms=POLL_MILLISECONDS)).items():
-                    self._show(source, records, show)
+                batches = await consumer.getmany(timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_TURN)
+                for source, records in batches.items():
+                    await self.take_all(source, records, show)
                 self._foreign.tell(asyncio.get_running_loop().time())
         finally:
             await consumer.stop()
 
-    def _show(
+    async def take_all(
         self, source: TopicPartition, records: Iterable[Record], show: Callable[[EstimateRecord], None]
     ) -> None:
+        """Take in records of one partition, one in a step of the event loop; `show` what is to be shown."""
         for record in records:
+            await asyncio.sleep(0)  # one of 2,000 values takes milliseconds
             try:
                 taken = self.take(record.value or b"")
             except msgspec.DecodeError:
                 self._foreign.add(source, record.offset)
             else:
                 if taken is not None:
+                    former_ms = self.appended_ms.get(taken.collection, 0)
+                    self.appended_ms[taken.collection] = max(former_ms, record.timestamp)
                     show(taken)
 
 

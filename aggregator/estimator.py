@@ -158,8 +158,7 @@ class Estimator:
     def show_published(self) -> None:
         """Tell of what was drained and forgotten last: it is committed now."""
         for records, counts, is_revision in self._leaving:
-            for first in records[:1]:  # it tells of the whole
-                self.metrics.show_estimate(first)
+            for first in records[:1]:
                 self.metrics.finals_revised.labels(first.collection).inc(is_revision)
             if counts is not None:
                 self.metrics.show_canary(counts)

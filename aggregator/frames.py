@@ -5,7 +5,7 @@ is slow misses what was replaced meanwhile, and costs no more memory than one th
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -42,10 +42,9 @@ class Feed:
         self._frames[matter] = Frame(self.number, frame(str(matter[0]), content))
         self._wake()
 
-    def forget(self, unwanted: Callable[[Matter], bool]) -> None:
-        """Tell newcomers no more of these matters."""
-        for matter in [matter for matter in self._frames if unwanted(matter)]:
-            del self._frames[matter]
+    def forget(self, matter: Matter) -> None:
+        """Tell newcomers no more of a matter."""
+        del self._frames[matter]
 
     def close(self) -> None:
         """Let every reader end."""

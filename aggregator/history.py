@@ -38,8 +38,10 @@ class History(Board):
 
     def __init__(self, collections: Iterable[Collection]) -> None:
         super().__init__()
+        known = list(collections)
+        self.sought = {collection.name for collection in known}
         self._windows: dict[str, dict[int, _Known]] = {
-            f"{collection.fingerprint:016x}": {} for collection in collections
+            f"{collection.fingerprint:016x}": {} for collection in known
         }
 
     def add(self, record: EstimateRecord) -> EstimateRecord | None:

@@ -1,11 +1,12 @@
 """The partitions that this worker owns, and the tasks that serve them."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import structlog
 
 from aggregator.deployment import Deployment
+from aggregator.estimate_record import EstimateRecord
 from aggregator.metrics import WorkerMetrics
 from aggregator.owner import Flow, Owner
 
@@ -30,6 +31,7 @@ class Owners:
         self._stopping = asyncio.Event()
         self._owners: dict[int, Owner] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._told: dict[str, EstimateRecord] = {}
         self._assigned = False
 
     def offer(self, partition: int, offset: int, append_ms: int, record: bytes) -> None:
@@ -61,6 +63,7 @@ class Owners:
             self.metrics.forget_partition(partition)
             for collection in self.deployment.home(partition).values():
                 self.metrics.forget_estimate(collection.name)
+                self._told.pop(collection.name, None)
 
     async def finish(self) -> None:
         """Write last checkpoints, for a stop in good order."""
@@ -71,6 +74,20 @@ class Owners:
         """Show which partitions stand still."""
         for owner in self._owners.values():
             owner.readiness.tell()
+
+    async def tell_estimates(self, newest: Mapping[str, EstimateRecord]) -> None:
+        """Show the newest estimates, by name, of the collections that this worker estimates.
+
+        They are what the topic holds, so a new owner shows them before it has made any.
+        """
+        for partition in list(self._owners):
+            for collection in self.deployment.home(partition).values():
+                record = newest.get(collection.name)
+                is_news = record is not None and record is not self._told.get(collection.name)
+                if record is not None and is_news and partition in self._owners:
+                    self._told[collection.name] = record
+                    self.metrics.show_estimate(record)
+                    await asyncio.sleep(0)  # meanwhile the partition may go to another worker
 
     def not_ready(self) -> list[str]:
         """Why this worker is not ready; empty when it is."""

@@ -12,7 +12,7 @@ import msgspec
 
 from aggregator.deployment import ClientLimits
 from aggregator.estimate_record import EstimateRecord
-from aggregator.frames import Feed, Matter
+from aggregator.frames import Feed
 from aggregator.history import WINDOWS, History, point_of
 from estimators.collection import Collection
 
@@ -43,22 +43,22 @@ class PageFeed:
         self.limits = limits
         self.status = status
         self._collections = {collection.name: collection for collection in collections}
+        self._told: dict[str, set[int]] = {name: set() for name in self._collections}  # starts of windows
         self.feed.put(("collections",), [about(collection) for collection in collections])
 
     def show(self, record: EstimateRecord) -> None:
         """Tell of an estimate that the history has taken in, and no more of windows that it gave up."""
-        collection = self._collections[record.collection]
+        collection, told = self._collections[record.collection], self._told[record.collection]
         starts = self.history.starts(collection)
         if record.window_start == starts[-1]:
             self.feed.put(
                 ("estimate", record.collection), msgspec.Raw(self.history.record(collection) or b"")
             )
         self.feed.put(("window", record.collection, record.window_start), point_of(record))
-
-        def is_gone(matter: Matter) -> bool:
-            return matter[:2] == ("window", record.collection) and matter[2] not in starts
-
-        self.feed.forget(is_gone)
+        told.add(record.window_start)
+        for gone in told.difference(starts):
+            self.feed.forget(("window", record.collection, gone))
+            told.remove(gone)
 
     async def run(self) -> None:
         """Compute the limits, then tell how the worker is, until cancelled."""

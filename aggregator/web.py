@@ -117,6 +117,7 @@ class WebServer:
             "reasons": reasons,
             "stale": self.history.stale(collections, time.time()),
             "waiting": [each.name for each in collections if not self.history.starts(each)],
+            "sought": sorted(self.history.sought),
             "strays": dict(self.metrics.strays.packs),
         }
 

@@ -13,6 +13,7 @@ from prometheus_client import disable_created_metrics
 from aggregator.deployment import Deployment
 from aggregator.engine import ExactApp, build_app
 from aggregator.history import History
+from aggregator.look_back import LookBack
 from aggregator.metrics import WorkerMetrics
 from aggregator.owners import Owners
 from aggregator.roll_up_web import RollUps
@@ -66,7 +67,7 @@ async def run_worker(
     try:
         app = await _started(deployment, owners, stop)
         if app is not None:
-            await _serve(app, owners, check, stop)
+            await _serve(app, owners, history, check, stop)
     finally:
         begin_to_stop()
         for task in beside:
@@ -104,12 +105,15 @@ async def _started(deployment: Deployment, owners: Owners, stop: asyncio.Event) 
     return None
 
 
-async def _serve(app: ExactApp, owners: Owners, check: Callable[[], None], stop: asyncio.Event) -> None:
+async def _serve(
+    app: ExactApp, owners: Owners, history: History, check: Callable[[], None], stop: asyncio.Event
+) -> None:
     while not stop.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), WATCH_SECONDS)
         owners.metrics.strays.tell(asyncio.get_running_loop().time())
         owners.tell_standstills()
+        await owners.tell_estimates(history.newest)
         check()
         if owners.failed.done():
             owners.failed.result()
@@ -137,12 +141,17 @@ async def _watch_loop(metrics: WorkerMetrics) -> None:
 
 
 async def _follow(history: History, web: WebServer, deployment: Deployment) -> None:
-    topics = deployment.topics
+    """Take in what is published, and what was published before."""
+    topic, partitions = deployment.topics.estimates, deployment.topics.partitions
+    names = [collection.name for collection in deployment.collections.values()]
     while True:
+        look_back = LookBack(history, names, web.page.show)
         try:
-            await history.follow(
-                deployment.bootstrap_servers, topics.estimates, topics.partitions, web.page.show
-            )
-        except (KafkaError, OSError) as error:
-            log.warning("estimates cannot be followed, trying again", error=repr(error))
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(
+                    history.follow(deployment.bootstrap_servers, topic, partitions, web.page.show)
+                )
+                tasks.create_task(look_back.run(deployment.bootstrap_servers, topic, partitions))
+        except* (KafkaError, OSError) as failure:
+            log.warning("estimates cannot be followed, trying again", error=repr(failure.exceptions[0]))
         await asyncio.sleep(RETRY_SECONDS)

@@ -33,12 +33,10 @@ export function createView() {
 
 export function describe(view, collection) {
   view.collection = collection;
-  const { name, mechanism, values, minimum_reports } = collection;
+  const { name, mechanism, values } = collection;
   setTexts(view.section, {
     "h2": name,
     ".mechanism": `${MECHANISMS[mechanism] ?? mechanism}, ${formatWhole(values)} values`,
-    ".waiting": "Waiting for the first estimate: a window is published once it has " +
-      `${formatWhole(minimum_reports)} reports.`,
   });
   view.section.setAttribute("aria-label", name);
   drawPrivacy(view);
@@ -101,12 +99,17 @@ function drawHeadline({ section, collection, estimate }) {
 }
 
 /** `since`: unix seconds; undefined while the newest estimate is as new as it should be. */
-export function showStaleness({ section, estimate }, since, isWaiting) {
+export function showStaleness({ section, collection, estimate }, since, isWaiting, isSought) {
   const isOrphan = isWaiting && estimate !== null;
   section.classList.toggle("old", since !== undefined || isOrphan);
   section.querySelector(".overdue").hidden = since === undefined && !isOrphan;
-  setTexts(section, { ".overdue": isOrphan ? "Old: the worker restarted, and knows no estimate yet."
+  setTexts(section, {
+    ".waiting": isSought ? "Looking for the newest estimate."
+      : "Waiting for the first estimate: a window is published once it has " +
+        `${formatWhole(collection.minimum_reports)} reports.`,
+    ".overdue": isOrphan ? "Old: the worker restarted, and knows no estimate yet."
     : since === undefined ? ""
     : `Stale: a newer estimate was due at ${formatMoment(since)}. Either too few reports come, or counting ` +
-      "stands still." });
+      "stands still.",
+  });
 }

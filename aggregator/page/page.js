@@ -44,14 +44,17 @@ function placeCollections(collections) {
 function drawStatus(status) {
   showStatus(...summarize(status));
   showNotices(status);
-  for (const [name, view] of views) showStaleness(view, status.stale[name], status.waiting.includes(name));
+  for (const [name, view] of views) {
+    showStaleness(view, status.stale[name], status.waiting.includes(name), status.sought.includes(name));
+  }
 }
 
-function summarize({ ready, stale, waiting }) {
+function summarize({ ready, stale, waiting, sought }) {
   const since = Math.min(...Object.values(stale));
   if (!ready) return ["not-ready", "Not ready"];
   if (since < Infinity) return ["stale", `Stale since ${formatMoment(since)}`];
-  return waiting.length < views.size ? ["live", "Live"] : ["waiting", "Waiting for the first estimate"];
+  if (waiting.length < views.size) return ["live", "Live"];
+  return ["waiting", sought.length > 0 ? "Looking for the newest estimates" : "Waiting for the first estimate"];
 }
 
 function showStatus(state, text) {

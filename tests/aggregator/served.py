@@ -40,6 +40,7 @@ class Served:
         self.reasons: list[str] = []
         self.metrics = WorkerMetrics(collections)
         self.history = History(collections.values())
+        self.history.sought.clear()
         self.server = WebServer(
             collections, self.history, self.metrics, lambda: list(self.reasons), limits or {}
         )

@@ -1,6 +1,7 @@
 """Estimates and plans over HTTP: the right window, and words for what is asked wrongly."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -19,11 +20,12 @@ NEWEST = changed(estimate_of(), revision=3)
 OLDER = changed(estimate_of(), window_start=T0 - 10, final=True, reports=1000)
 
 
-def get(path: str, *records: EstimateRecord) -> tuple[int, Any]:
+def get(path: str, *records: EstimateRecord, sought: Iterable[str] = ()) -> tuple[int, Any]:
     """Status and JSON of one answer of a worker that knows these estimates; None of an empty answer."""
 
     async def ask() -> tuple[int, Any]:
         history = History(COLLECTIONS.values())
+        history.sought = set(sought)
         for record in records:
             history.take(estimate_record.encode(record))
         server = WebServer(COLLECTIONS, history, WorkerMetrics(COLLECTIONS), list)
@@ -51,6 +53,16 @@ def test_an_estimate_is_that_of_the_window_asked_for(query: str, expected: Estim
 
 def test_no_estimate_yet_is_no_content() -> None:
     assert get("/api/estimates/place", NEWEST) == (204, None)
+
+
+@pytest.mark.parametrize("query", ["", f"?window_start={T0}"])
+def test_until_the_topic_was_read_nobody_is_told_that_there_is_no_estimate(query: str) -> None:
+    """Nor an older one; of a collection that was found already its newest."""
+    reason = "the topic of estimates is still being read; ask again in a moment"
+    expected = (503, {"error": reason})
+    assert get(f"/api/estimates/place{query}", NEWEST, sought=["place"]) == expected
+    assert get(f"/api/estimates/fruit{query}", NEWEST, sought=["fruit"]) == expected
+    assert get(f"/api/estimates/fruit{query}", NEWEST, sought=["place"])[0] == 200
 
 
 @pytest.mark.parametrize("start", ["-1", "1.5", "x", "", "9" * 20, "%D9%A1"])

@@ -131,7 +131,9 @@ def followed(
         async def end_offsets(self, sources: list[TopicPartition]) -> dict[TopicPartition, int]:
             return dict.fromkeys(sources, 7)
 
-        async def getmany(self, timeout_ms: int) -> dict[TopicPartition, list[MemoryRecord]]:
+        async def getmany(
+            self, timeout_ms: int, max_records: int
+        ) -> dict[TopicPartition, list[MemoryRecord]]:
             if not waiting:
                 raise asyncio.CancelledError
             return {source: [MemoryRecord(next(offsets), 0, None, value) for value in waiting.pop(0)]}
@@ -160,3 +162,25 @@ def test_an_estimate_is_stale_when_its_successor_should_be_here(final: bool, win
     assert board.stale([FRUIT, PLACE], due + 0.1) == {"fruit": due}
     board.take(estimate_record.encode(estimate(window=T0 + windows * FRUIT.window_seconds)))
     assert board.stale([FRUIT, PLACE], due + 0.1) == {}
+
+
+def test_a_step_of_the_event_loop_takes_in_one_record() -> None:
+    """Of 2,000 values one takes milliseconds, and heartbeats and counting wait meanwhile."""
+
+    async def run() -> list[int]:
+        board, steps = Board(), [0]
+        estimates = [estimate(revision=revision) for revision in range(1, 21)]
+        partition = [MemoryRecord(i, 0, None, estimate_record.encode(r)) for i, r in enumerate(estimates)]
+
+        def show(_: EstimateRecord) -> None:
+            steps[-1] += 1
+
+        source = TopicPartition("estimates", 0)
+        taking = asyncio.create_task(board.take_all(source, partition, show))
+        while not taking.done():
+            steps.append(0)
+            await asyncio.sleep(0)
+        return steps
+
+    steps = asyncio.run(run())
+    assert (max(steps), sum(steps)) == (1, 20)

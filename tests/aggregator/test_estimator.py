@@ -21,7 +21,6 @@ from structlog.testing import capture_logs
 
 from aggregator import estimating, row_keys, rows
 from aggregator import estimator as estimator_module
-from aggregator.estimate_record import EstimateRecord
 from aggregator.estimator import Estimator, Made
 from aggregator.row_keys import Window
 from aggregator.row_reader import Record
@@ -186,15 +185,11 @@ def test_an_estimate_is_of_all_partitions_and_is_given_once() -> None:
     assert window == FRUITS
     assert (record.reports, record.packs, record.collection) == (18, 3, "fruit")
     assert estimator.published == {FRUITS: Published(3, False)}
-    value = estimator.metrics.registry.get_sample_value
-    assert value("deniable_estimate_reports", {"collection": "fruit"}) is None
-    estimator.show_published()
-    assert value("deniable_estimate_reports", {"collection": "fruit"}) == 18
     assert estimator.drain() == []
 
 
 def test_all_values_are_published_with_the_final_estimate_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the collection asks for them; and the metrics are shown the first part."""
+    """Where the collection asks for them."""
     monkeypatch.setattr(estimating, "VALUES_PER_RECORD", 2)
     asking = {FRUIT.fingerprint: replace(FRUIT, publish_all=True)}
     for collections, parts in ((asking, [1, 2]), ({}, [1])):
@@ -208,10 +203,6 @@ def test_all_values_are_published_with_the_final_estimate_alone(monkeypatch: pyt
         made = [record for _, record in estimator.drain()]
         assert [(record.part, record.final) for record in made] == [(part, True) for part in parts]
         assert estimator.published == {FRUITS: Published(1, True)}
-        shown: list[EstimateRecord] = []
-        monkeypatch.setattr(estimator.metrics, "show_estimate", shown.append)
-        estimator.show_published()
-        assert shown == made[:1]
 
 
 def test_of_two_estimates_between_checkpoints_the_newer_leaves() -> None:

@@ -5,16 +5,18 @@ import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
-from aiohttp import ClientResponse, ClientSession
-from builders import COLLECTIONS, FRUIT, T0, changed, estimate_of
+from aiohttp import ClientResponse, ClientSession, web
+from builders import COLLECTIONS, FRUIT, PLACE, T0, changed, estimate_of
 
 from aggregator import event_streams, page_feed
 from aggregator.deployment import ClientLimits
 from aggregator.estimate_record import EstimateRecord, encode
+from aggregator.event_streams import CHUNK_BYTES, MOST_STREAMS, EventStreams
+from aggregator.frames import Feed
 from aggregator.history import History
 from aggregator.metrics import WorkerMetrics
 from aggregator.web import STOP_SECONDS, WebServer
@@ -203,3 +205,51 @@ def test_open_streams_end_when_the_server_stops() -> None:
             await answer.content.read()  # to its end
 
     run(test)
+
+
+def test_of_pages_that_connect_at_once_one_gets_a_chunk_in_a_step() -> None:
+    """Sockets that take everything: without a pause one page would be told the whole history in one step."""
+    feed = Feed()
+    for window in range(400):
+        feed.put(("window", "fruit", window), "x" * 4000)
+    everything = b"".join(frame.data for frame in feed.since(0))
+
+    class Response:
+        def __init__(self) -> None:
+            self.written: list[bytes] = []
+
+        async def write(self, data: bytes) -> None:
+            self.written.append(data)
+
+    async def run() -> None:
+        responses = [Response() for _ in range(MOST_STREAMS)]
+        streams = EventStreams(feed)
+        tasks = [asyncio.create_task(streams._send(cast(web.StreamResponse, each))) for each in responses]
+        writes = 0
+        while len(b"".join(responses[-1].written[1:])) < len(everything):
+            await asyncio.sleep(0)
+            former, writes = writes, sum(len(each.written[1:]) for each in responses)
+            assert writes - former <= 1
+        feed.close()
+        await asyncio.gather(*tasks)
+        for each in responses:
+            retry, *told = each.written
+            assert retry.startswith(b"retry:")
+            assert b"".join(told) == everything
+            assert all(CHUNK_BYTES <= len(data) < CHUNK_BYTES + 4100 for data in told[:-1])
+
+    asyncio.run(asyncio.wait_for(run(), SECONDS))
+
+
+def test_what_is_given_up_is_found_without_looking_at_all_that_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 100 collections with 60 windows there are 6,000 frames, and one is given up with each new window."""
+    monkeypatch.setattr("aggregator.history.WINDOWS", 3)
+    worker, gone = Worker(), []
+    monkeypatch.setattr(worker.server.page.feed, "forget", gone.append)
+    for step in range(6):
+        for collection in (FRUIT, PLACE):
+            worker.take(changed(estimate_of(collection), window_start=T0 + 10 * step))
+    given_up = [("window", name, T0 + 10 * step) for step in range(3) for name in ("fruit", "place")]
+    assert gone == given_up

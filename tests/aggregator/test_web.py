@@ -138,6 +138,7 @@ def test_the_status_tells_what_the_head_of_the_page_shows(monkeypatch: pytest.Mo
     served = Fixture()
     served.reasons = ["partition 1: opening the ledger"]
     served.take(estimate_of())
+    served.history.sought.remove("fruit")
     served.metrics.strays.add(Counter(malformed=3, unknown_collection=7))
     due = successor_due(estimate_of(), FRUIT)
     told = []
@@ -152,6 +153,7 @@ def test_the_status_tells_what_the_head_of_the_page_shows(monkeypatch: pytest.Mo
         "reasons": ["partition 1: opening the ledger"],
         "stale": {},
         "waiting": ["place"],
+        "sought": ["place"],
         "strays": {"malformed": 3, "unknown_collection": 7},
     }
     assert told == [fresh, {**fresh, "stale": {"fruit": due}}]

@@ -9,12 +9,25 @@ from typing import cast
 
 import pytest
 from aiokafka.errors import KafkaConnectionError
-from builders import COLLECTIONS, DEPLOYMENT, GENESIS, MemoryLog
+from builders import (
+    COLLECTIONS,
+    DEPLOYMENT,
+    FRUIT,
+    GENESIS,
+    PARTITIONS,
+    PLACE,
+    TOPICS,
+    MemoryLog,
+    changed,
+    estimate_of,
+)
 from structlog.testing import capture_logs
 
 from aggregator import owner as owner_module
 from aggregator import rows, worker
 from aggregator.engine import ExactApp
+from aggregator.estimate_record import EstimateRecord
+from aggregator.history import History
 from aggregator.metrics import WorkerMetrics
 from aggregator.owner import Flow
 from aggregator.owners import Owners
@@ -61,6 +74,70 @@ def test_a_worker_without_a_partition_says_so_and_is_ready() -> None:
     ]
 
 
+def test_estimates_are_told_by_the_owner_of_their_partition_alone() -> None:
+    """At once, from what the topic holds; and no more when the partition goes to another worker."""
+    metrics = WorkerMetrics(COLLECTIONS)
+    home = TOPICS.counts_partition(FRUIT.fingerprint)
+    newest = {"fruit": estimate_of()}
+
+    def told() -> float | None:
+        return metrics.registry.get_sample_value("deniable_estimate_reports", {"collection": "fruit"})
+
+    async def run() -> None:
+        owners = Owners(DEPLOYMENT, metrics)
+        for mine in ([(home + 1) % PARTITIONS], [home], [], [home]):
+            await owners.assign(mine, cast(Flow, None))
+            assert told() is None
+            await owners.tell_estimates({})
+            await owners.tell_estimates(newest)
+            assert told() == (40 if home in mine else None)
+        await owners.tell_estimates({"fruit": changed(estimate_of(), revision=2, reports=41)})
+        assert told() == 41
+        await owners.release()
+        await owners.tell_estimates(newest)
+        assert told() is None
+
+    asyncio.run(run())
+
+
+def test_an_estimate_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that are not shown are counted each time."""
+    metrics, shown = WorkerMetrics(COLLECTIONS), list[EstimateRecord]()
+    monkeypatch.setattr(metrics, "show_estimate", shown.append)
+    newest = {"fruit": estimate_of()}
+
+    async def run() -> None:
+        owners = Owners(DEPLOYMENT, metrics)
+        await owners.assign([TOPICS.counts_partition(FRUIT.fingerprint)], cast(Flow, None))
+        for _ in range(3):
+            await owners.tell_estimates(newest)
+        await owners.release()
+
+    asyncio.run(run())
+    assert shown == [newest["fruit"]]
+
+
+def test_what_goes_to_another_worker_meanwhile_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics, shown = WorkerMetrics(COLLECTIONS), list[str]()
+    newest = {"fruit": estimate_of(), "place": estimate_of(PLACE)}
+
+    async def run() -> None:
+        owners = Owners(DEPLOYMENT, metrics)
+
+        def show(record: EstimateRecord) -> None:
+            shown.append(record.collection)
+            releases.append(asyncio.create_task(owners.release()))
+
+        releases: list[asyncio.Task[None]] = []
+        monkeypatch.setattr(metrics, "show_estimate", show)
+        await owners.assign(range(PARTITIONS), cast(Flow, None))
+        await owners.tell_estimates(newest)
+        await asyncio.gather(*releases)
+
+    asyncio.run(run())
+    assert len(shown) == 1
+
+
 def serve(engine: Engine, assigned: bool = False) -> None:
     async def run() -> None:
         owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
@@ -68,7 +145,9 @@ def serve(engine: Engine, assigned: bool = False) -> None:
         if assigned:
             await owners.assign([0], cast(Flow, None))  # the ledger fails before it is used
             assert owners.not_ready() == ["partition 0: opening the ledger"]
-        await worker._serve(cast(ExactApp, engine), owners, lambda: None, asyncio.Event())
+        await worker._serve(
+            cast(ExactApp, engine), owners, History(COLLECTIONS.values()), lambda: None, asyncio.Event()
+        )
 
     asyncio.run(run())
 

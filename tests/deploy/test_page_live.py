@@ -3,6 +3,7 @@
 import signal
 from contextlib import ExitStack, closing
 from pathlib import Path
+from urllib.request import urlopen
 from uuid import uuid4
 
 import pytest
@@ -81,6 +82,12 @@ def told(shown: Watched) -> str:
     return reports
 
 
+def metrics(address: str) -> str:
+    """What a worker tells Prometheus."""
+    with urlopen(f"{address.rstrip('/')}/metrics", timeout=SECONDS) as answer:  # noqa: S310  loopback
+        return str(answer.read().decode())
+
+
 def test_the_page_shows_the_numbers_of_the_topic_over_a_kill(broker: str, tmp_path: Path) -> None:
     deployment = Deployment(tmp_path, broker, f"test-{uuid4().hex[:12]}-")
     deployment.create_topics()
@@ -97,6 +104,8 @@ def test_the_page_shows_the_numbers_of_the_topic_over_a_kill(broker: str, tmp_pa
         stack.enter_context(deployment.running("again.log", "aggregate", "--web-port", port))
         shown.page.locator('#status:not([data-state="unreachable"])').wait_for(timeout=1000 * SECONDS)
         assert wait_until(lambda: shows(shown, record), SECONDS)
+        told_again = f'deniable_estimate_reports{{collection="carrier"}} {float(record.reports)}\n'
+        assert wait_until(lambda: told_again in metrics(address), SECONDS)
         send(deployment)
         later = settled(deployment, 2 * REPORTS)
         assert wait_until(lambda: shows(shown, later), SECONDS)

@@ -1,0 +1,177 @@
+"""The newest estimate of every collection is found, however far back and in whichever partition it lies."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from builders import FRUIT, PLACE, T0, MemoryRecord, changed, estimate_of
+from structlog.testing import capture_logs
+
+from aggregator import estimate_record, look_back
+from aggregator.estimate_record import EstimateRecord
+from aggregator.history import History
+from aggregator.look_back import LookBack
+from estimators.krr import KRR
+
+NOW = T0 + 700_000.0
+DAY = 86_400
+FORMER = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
+
+
+class Topic:
+    """Two partitions in memory, each with a marker after every record; notes which offsets were given."""
+
+    def __init__(self) -> None:
+        self.partitions: dict[int, list[MemoryRecord]] = {0: [], 1: []}
+        self.given: list[tuple[int, int]] = []
+
+    def append(self, partition: int, age_seconds: int, record: EstimateRecord | None = None) -> None:
+        """An estimate, by default one of no collection that is known, appended so long before NOW."""
+        estimate = record or changed(estimate_of(), collection="stranger", fingerprint="0" * 16)
+        log = self.partitions[partition]
+        value = estimate_record.encode(estimate)
+        log.append(MemoryRecord(2 * len(log), int((NOW - age_seconds) * 1000), estimate.key, value))
+
+    def consumer(self, **_: object) -> "Consumer":
+        return Consumer(self)
+
+    def search(self, board: History) -> list[EstimateRecord]:
+        """Look back for fruit and place; what was shown."""
+        shown: list[EstimateRecord] = []
+
+        async def run() -> None:
+            async with asyncio.timeout(20):
+                await LookBack(board, ["fruit", "place"], shown.append).run("", "estimates", 2)
+
+        asyncio.run(run())
+        return shown
+
+
+class Consumer:
+    """What is used of aiokafka's."""
+
+    def __init__(self, topic: Topic) -> None:
+        self.topic = topic
+        self.start = self.stop = lambda: asyncio.sleep(0)
+        self.assign = self.pause = self.resume = lambda *_: None
+        self.places: dict[int, int] = {}
+
+    async def end_offsets(self, sources: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {source: 2 * len(self.topic.partitions[source.partition]) for source in sources}
+
+    async def offsets_for_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, Any]:
+        logs = self.topic.partitions
+        return {
+            source: next((r for r in logs[source.partition] if r.timestamp >= since_ms), None)
+            for source, since_ms in times.items()
+        }
+
+    def seek(self, source: TopicPartition, offset: int) -> None:
+        self.places[source.partition] = offset
+
+    async def position(self, source: TopicPartition) -> int:
+        return self.places[source.partition]
+
+    async def getmany(
+        self, source: TopicPartition, timeout_ms: int, max_records: int
+    ) -> dict[TopicPartition, list[MemoryRecord]]:
+        place = self.places[source.partition]
+        log = self.topic.partitions[source.partition]
+        found = [record for record in log if record.offset >= place][:max_records]
+        self.places[source.partition] = found[-1].offset + 2 if found else place + 1
+        self.topic.given += [(source.partition, record.offset) for record in found]
+        return {source: found}
+
+
+@pytest.fixture
+def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
+    topic = Topic()
+    monkeypatch.setattr(look_back, "AIOKafkaConsumer", topic.consumer)
+    monkeypatch.setattr(look_back, "time", SimpleNamespace(time=lambda: NOW))
+    monkeypatch.setattr(look_back, "RECORDS_PER_TURN", 7)
+    return topic
+
+
+def test_a_slow_collection_is_found_behind_any_number_of_others(topic: Topic) -> None:
+    """A day back, with hundreds of records after it; and nothing beyond it is read."""
+    old, newest = changed(estimate_of(), window_start=T0 - 10), estimate_of()
+    topic.append(0, 6 * DAY, old)
+    topic.append(0, DAY, newest)
+    for age in range(600, 0, -1):
+        topic.append(age % 2, age)
+    topic.append(1, 1, estimate_of(PLACE))
+    board = History([FRUIT, PLACE])
+    shown = topic.search(board)
+    assert board.newest == {"fruit": newest, "place": estimate_of(PLACE)}
+    assert shown == [estimate_of(PLACE), newest]
+    assert board.sought == set()
+    assert (0, 0) not in topic.given
+
+
+def test_the_newest_one_wins_over_one_that_fewer_records_follow(topic: Topic) -> None:
+    """Partitions are read back to the same moment, not to the same depth."""
+    older, newest = changed(estimate_of(), window_start=T0 - 10), estimate_of()
+    topic.append(0, 2000, older)
+    topic.append(1, 1000, newest)
+    for age in range(900, 0, -1):
+        topic.append(1, age)
+    topic.append(1, 1, estimate_of(PLACE))
+    board = History([FRUIT, PLACE])
+    topic.search(board)
+    assert board.newest["fruit"] == newest
+
+
+def test_an_older_one_that_was_followed_ends_no_search(topic: Topic) -> None:
+    """Following begins so many records back, which in a quiet partition is far."""
+    older, newest = changed(estimate_of(), window_start=T0 - 10), estimate_of()
+    board = History([FRUIT, PLACE])
+    topic.append(0, 2000, older)
+    asyncio.run(board.take_all(TopicPartition("estimates", 0), topic.partitions[0], lambda _: None))
+    topic.append(1, 1000, newest)
+    for age in range(900, 0, -1):
+        topic.append(1, age)
+    topic.append(1, 1, estimate_of(PLACE))
+    topic.search(board)
+    assert board.newest["fruit"] == newest
+
+
+def test_of_one_that_is_nowhere_it_is_known_in_the_end(topic: Topic) -> None:
+    """The whole topic is read, and an estimate under former parameters of the name is none."""
+    for age in range(1000, 0, -10):
+        topic.append(0, age)
+    topic.append(0, 1, estimate_of(PLACE))
+    topic.append(1, 5, estimate_of(FORMER))
+    board = History([FRUIT, PLACE])
+    assert board.sought == {"fruit", "place"}
+    assert topic.search(board) == [estimate_of(PLACE)]
+    assert board.sought == set()
+    assert len(set(topic.given)) == 102
+
+
+def test_an_empty_topic_is_no_endless_search(topic: Topic) -> None:
+    board = History([FRUIT, PLACE])
+    assert topic.search(board) == []
+    assert board.sought == set()
+
+
+def test_what_is_no_longer_missing_is_not_decoded(topic: Topic) -> None:
+    """Behind the newest record of each only those of collections still missing are taken in."""
+    topic.append(0, DAY, estimate_of())
+    for age in range(5000, 0, -50):
+        topic.append(1, age, changed(estimate_of(PLACE), window_start=T0 - 10 * age))
+    board = History([FRUIT, PLACE])
+    shown = topic.search(board)
+    assert [each.collection for each in shown] == ["place", "fruit"]
+
+
+def test_ours_that_cannot_be_read_is_passed_over(topic: Topic) -> None:
+    topic.append(0, 10, estimate_of())
+    topic.partitions[0].append(MemoryRecord(2, int(NOW * 1000), b"fruit/7", b"no estimate"))
+    board = History([FRUIT, PLACE])
+    with capture_logs() as lines:
+        assert topic.search(board) == [estimate_of()]
+    assert lines == []  # who follows the topic tells of it
