@@ -3,7 +3,7 @@
 # Where setpriv is (Linux), the kernel ends what make has started when make itself is killed.
 GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 
-.PHONY: help install java check test chaos demo metrics dashboards bench-estimators bench-aggregator lock
+.PHONY: help install java check test chaos demo pictures metrics dashboards bench-estimators bench-aggregator lock
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -29,6 +29,10 @@ chaos: .venv/installed java ## workers under every fault, 5 seeds each: hours; g
 
 demo: .venv/installed java ## the flights of a year through a real Kafka, estimates live
 	@$(GUARD) .venv/bin/deniable demo $(ARGS)
+
+pictures: .venv/installed java ## README's pictures anew, in docs; needs Chromium
+	@CI=true $(GUARD) .venv/bin/pytest --quiet tests/aggregator/test_page_pictures.py tests/deploy/test_demo_terminal.py
+	@.venv/bin/python -m tests.pictures
 
 metrics: .venv/installed ## README's table of metrics anew
 	@.venv/bin/python -m deploy.metrics_table README.md

@@ -92,7 +92,7 @@ class Demo:
             if not once:
                 start = min(window_start for _, window_start in self.merged.windows())
                 command = rollup_command(self.configuration, "carrier", start)
-                _tell(f"All windows of carrier as one answer: {command}")
+                _tell(f"All final windows of carrier as one answer: {command}")
                 _tell(f"The page stays up: {self.pages[0]}  (Ctrl-C ends the demo)")
                 await asyncio.Event().wait()
 

@@ -1,6 +1,7 @@
 """The demo as a user has it: it comes out right by itself, and leaves nothing behind however it ends."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -90,9 +91,12 @@ def wait_for_workers(mark: str) -> None:
 
 
 @pytest.mark.broker
-def test_it_ends_by_itself_and_says_ok(start_demo: Starter, mark: str) -> None:
+def test_it_ends_by_itself_and_says_ok(start_demo: Starter, mark: str, tmp_path: Path) -> None:
     """All flights through the whole path: exact, with honest intervals, and `demo: ok` as the last line."""
     output, _ = start_demo().communicate(timeout=ONCE_SECONDS)
+    told = (tmp_path / "stderr").read_text().split(" flights sent, ")[0]
+    assert len(re.findall(r"^metrics: http://127\.0\.0\.1:\d+/metrics$", told, re.MULTILINE)) == 3
+    assert re.search(r"^canary: chi-square of \d+ final windows, largest ", output, re.MULTILINE), output
     assert output.rstrip().splitlines()[-1] == "demo: ok", output
     assert "difference: 0" in output
     assert output.count("336,776 reports") == 2

@@ -96,6 +96,13 @@ def test_metrics_are_served_on_loopback(capsys: pytest.CaptureFixture[str]) -> N
         )
 
 
+def test_where_metrics_are_is_said_on_stderr_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(0, CollectorRegistry(), err=True):
+        said = capsys.readouterr()
+    assert said.out == ""
+    assert re.fullmatch(r"metrics: http://127\.0\.0\.1:\d+/metrics\n", said.err)
+
+
 def test_stdin_is_never_taken_for_a_file(tmp_path: Path) -> None:
     """Not even where a shell redirects it from one."""
     path = tmp_path / "lines"
