@@ -6,6 +6,7 @@ computing, one request at a time.
 
 import asyncio
 import re
+import reprlib
 from collections.abc import Mapping
 
 import msgspec
@@ -38,6 +39,8 @@ class EstimatesApi:
         collection = self.collections.get(request.match_info["collection"])
         if collection is None:
             return self._unknown_collection()
+        if wrong := unfit(request, "window_start"):
+            return refused(400, wrong)
         if collection.name in self.history.sought:
             return refused(503, "the topic of estimates is still being read; ask again in a moment")
         asked = request.query.get("window_start")
@@ -45,20 +48,26 @@ class EstimatesApi:
             record = self.history.record(collection)
             return json_response(msgspec.Raw(record)) if record else web.Response(status=204)
         if WHOLE.fullmatch(asked) is None:
-            return refused(400, "window_start must be unix seconds, a whole number")
+            return refused(400, f"window_start must be unix seconds, a whole number, got {shortened(asked)}")
         record = self.history.record(collection, int(asked))
         return json_response(msgspec.Raw(record)) if record else self._unknown_window(collection)
 
     async def plan(self, request: web.Request) -> web.Response:
         """What to expect at each epsilon of `reports`, by default those of the collection's newest window."""
-        collection = self.collections.get(request.query.get("collection", ""))
+        if wrong := unfit(request, "collection", "reports"):
+            return refused(400, wrong)
+        if "collection" not in request.query:
+            return refused(400, f"give a collection; there are: {', '.join(self.collections)}")
+        collection = self.collections.get(request.query["collection"])
         if collection is None:
             return self._unknown_collection()
         newest = self.history.newest.get(collection.name)
         default = newest.reports if newest else max(1, collection.minimum_reports)
         asked = request.query.get("reports", str(default))
         if WHOLE.fullmatch(asked) is None or not 1 <= int(asked) <= LARGEST_REPORTS:
-            return refused(400, f"reports must be a whole number in [1, {LARGEST_REPORTS}]")
+            return refused(
+                400, f"reports must be a whole number in [1, {LARGEST_REPORTS}], got {shortened(asked)}"
+            )
         async with self._planning:
             return json_response(await asyncio.to_thread(plan, collection, int(asked)))
 
@@ -68,9 +77,24 @@ class EstimatesApi:
     def _unknown_window(self, collection: Collection) -> web.Response:
         starts = self.history.starts(collection)
         known = (
-            f"{len(starts)} are known, from {starts[0]} to {starts[-1]}" if starts else "none is known yet"
+            f"known are {len(starts)}, which start from {starts[0]} to {starts[-1]}, unix seconds"
+            if starts
+            else "none is known yet"
         )
         return refused(404, f"unknown window; {known}")
+
+
+def unfit(request: web.Request, *names: str) -> str:
+    """What is wrong with the names of a request's parameters, each of which may be given once; or nothing."""
+    given = [name for name, _ in request.query.items()]
+    if set(given) <= set(names) and len(given) == len(set(given)):
+        return ""
+    return f"parameters are {' and '.join(names)}, each at most once, got {shortened(', '.join(given))}"
+
+
+def shortened(text: str) -> str:
+    """What was asked, quoted and cut to some thirty characters."""
+    return reprlib.repr(text)
 
 
 def json_response(value: object, status: int = 200) -> web.Response:

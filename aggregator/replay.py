@@ -67,7 +67,7 @@ async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> 
     await _wait_until_counted(deployment, wait_seconds)
     finals, foreign = await _final_estimates(deployment)
     claims = [claim for home in sources for claim in await _published_claims(deployment, home)]
-    windows = await final_counts(deployment, claims)
+    windows = await final_counts(deployment, claims, finals)
     # Ledgers last: what died leaves `counts` in their transactions, so they know all that is missing there.
     ledgers = [await _ledger_claim(deployment, source) for source in sources]
     apart = records = whole_from = 0

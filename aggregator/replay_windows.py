@@ -8,6 +8,7 @@ import numpy as np
 
 from aggregator import row_keys
 from aggregator.deployment import Deployment
+from aggregator.estimate_record import EstimateRecord
 from aggregator.final_window import PageRun, decode_page, join_pages
 from aggregator.merge import MergedCounts, WindowCounts
 from aggregator.recount import Claim
@@ -17,17 +18,20 @@ from aggregator.window_reader import windows_since
 from estimators.collection import Collection
 
 
-async def final_counts(deployment: Deployment, claims: Iterable[Claim]) -> dict[Window, WindowCounts]:
+async def final_counts(
+    deployment: Deployment, claims: Iterable[Claim], finals: Iterable[EstimateRecord]
+) -> dict[Window, WindowCounts]:
     """Newest final counts of each window of known collections that may still be kept.
 
     Parameters
     ----------
     deployment : whose.
-    claims : of `counts`, read before: the oldest window there is the oldest that can be compared.
+    claims : of `counts`, read before. Nothing is there of windows that no estimator has read since a rebuild.
+    finals : final estimates, read before. The oldest window of either is the oldest that is compared.
     """
     starts = [
         key.window_start for each in claims for key in each.counted if isinstance(key, row_keys.CountKey)
-    ]
+    ] + [each.window_start for each in finals]
     newest: dict[Window, WindowCounts] = {}
     if not starts:
         return newest

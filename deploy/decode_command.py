@@ -1,22 +1,17 @@
 """`deniable decode`: the past of a RAPPOR collection with other candidates than those of its file."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
-import msgspec
 
 from deploy.collection_entries import MOST_CANDIDATES
 from deploy.collection_fields import MOST_BYTES
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
-from deploy.estimate_table import record_of, roll_up_table
-from deploy.past_windows import Past, from_option, json_option, past_of, to_option
+from deploy.past_windows import from_option, json_option, past_of, to_option
 from deploy.text_file import text_at
 from estimators.rappor import Rappor
-from estimators.rollup import RollUp
 
 
 @click.command()
@@ -55,15 +50,7 @@ def decode(
         )
     candidates = _candidates(file)
     past = past_of(loaded, replace(asked, candidates=tuple(candidates)), start, end)
-    result = past.roll_up()
-    if not as_json:
-        past.tell()
-    if result is None:
-        raise past.refuse()
-    if as_json:
-        click.echo(json.dumps(_record(candidates, past, result), allow_nan=False))
-    else:
-        click.echo(roll_up_table(candidates, result, "candidate"))
+    past.answer(candidates, "candidate", as_json=as_json)
 
 
 def _candidates(file: Path) -> list[str]:
@@ -76,24 +63,17 @@ def _candidates(file: Path) -> list[str]:
     for number, line in enumerate(lines, start=1):
         if line and first.setdefault(line, number) != number:
             raise click.ClickException(
-                f"--candidates {file}: lines must be distinct, line {number} repeats line {first[line]}"
+                f"--candidates {file}: lines must be distinct, line {number} repeats line {first[line]}; "
+                "sort -u keeps one of each"
             )
     if not 1 <= len(first) <= MOST_CANDIDATES:
         raise click.ClickException(
             f"--candidates {file} must hold 1 to {MOST_CANDIDATES} lines, got {len(first)}"
         )
+    if spaced := sum(line != line.strip() for line in first):
+        click.echo(
+            f"warning: --candidates {file}: {spaced} lines begin or end with blanks; they belong to what is "
+            "looked for",
+            err=True,
+        )
     return list(first)
-
-
-def _record(candidates: list[str], past: Past, result: RollUp) -> dict[str, Any]:
-    """As of `estimate rappor`, with the errors of either assumption on who reported."""
-    shared = record_of(candidates, result.shared)
-    del shared["candidate"]
-    return {
-        "collection": past.collection.name,
-        "fingerprint": f"{past.collection.fingerprint:016x}",
-        "coverage": msgspec.to_builtins(past.coverage),
-        **record_of(candidates, result.independent),
-        "overlap": result.overlap,
-        "shared": shared,
-    }

@@ -116,7 +116,8 @@ class Demo:
                 await asyncio.sleep(REFRESH_SECONDS)
                 self._check_alive(stream, following)
                 flights, counted = len(self.flights.carriers), self._counted()
-                status = f"{stream.sent:,} of {flights:,} flights sent, {counted:,} reports counted"
+                sent = f"{stream.sent:,} of {flights:,} flights sent"
+                status = f"{sent}, {counted:,} reports counted, the canary's too"
                 if self.console.is_terminal:
                     judged = await self._judged(self.merged, stream.sent)
                     live.update(live_view(judged, status, addresses, *self.console.size), refresh=True)

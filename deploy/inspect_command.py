@@ -85,4 +85,5 @@ async def _read(loaded: Configuration, topic: str, partitions: Sequence[int], sp
         end_with_the_reader()
     servers, name = loaded.kafka.bootstrap_servers, loaded.topics.prefix + topic
     committed = topic != "reports"  # what aborted transactions wrote there counts
-    await read_topic(servers, name, partitions, span, committed=committed, show=show)
+    if not await read_topic(servers, name, partitions, span, committed=committed, show=show):
+        click.echo(f"topic {name} holds no records there", err=True)

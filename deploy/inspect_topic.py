@@ -34,7 +34,7 @@ class Span:
 
 async def read_topic(
     bootstrap_servers: str, topic: str, partitions: Iterable[int], span: Span, *, committed: bool, show: Show
-) -> None:
+) -> int:
     """Give records to `show`: those that are there by partition, then what comes.
 
     Parameters
@@ -44,18 +44,23 @@ async def read_topic(
     committed : False to see what open and aborted transactions hold, too.
     show : called with partition and record.
 
+    Returns
+    -------
+    How many records there were; never, where it goes on at the end.
+
     Raises
     ------
     KafkaError; TimeoutError if nothing comes for 60 s before the end is reached.
     """
-    reached = {}
+    reached, found = {}, 0
     for source in [TopicPartition(topic, partition) for partition in partitions]:
         async with _consumer(bootstrap_servers, [source], committed=committed) as consumer:
             async for record in _present(consumer, source, span):
                 show(source.partition, record)
+                found += 1
             reached[source] = await consumer.position(source)
     if not span.follow:
-        return
+        return found
     async with _consumer(bootstrap_servers, list(reached), committed=committed) as consumer:
         for source, offset in reached.items():
             consumer.seek(source, offset)

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import click
+import msgspec
 
-from aggregator.moments import Period, period_of
-from aggregator.roll_up import Coverage, coverage_of, roll_up
+from aggregator.moments import Period, iso, period_of
+from aggregator.roll_up import Coverage, coverage_of, record_of, roll_up
 from aggregator.window_reader import Joined, join_windows
 from deploy.collection_file import Configuration
 from deploy.deployment import deployment_of
+from deploy.estimate_table import roll_up_table
 from estimators.collection import Collection
 from estimators.rollup import RollUp
 
@@ -52,8 +54,30 @@ class Past:
         except (ValueError, ArithmeticError) as error:
             raise click.ClickException(f"no estimate fits the counts: {error}") from error
 
-    def refuse(self) -> click.ClickException:
-        """What to say when there are too few reports."""
+    def answer(self, names: Sequence[str], name: str, *, as_json: bool) -> None:
+        """Print the roll-up: one record for programs, or what was joined and a table for people.
+
+        Parameters
+        ----------
+        names : of the frequencies, in their order; `name` heads them.
+        as_json : True for the record, with all values.
+
+        Raises
+        ------
+        click.ClickException if there are too few reports, after the record, or no estimate fits the counts.
+        """
+        result = self.roll_up()
+        if as_json:
+            record = record_of(self.collection, self.coverage, self.joined, result, whole=True)
+            click.echo(msgspec.json.encode(record))
+        else:
+            self.tell()
+        if result is None:
+            raise self._too_few()
+        if not as_json:
+            click.echo(roll_up_table(names, result, name))
+
+    def _too_few(self) -> click.ClickException:
         return click.ClickException(
             f"{self.coverage.windows} windows of {self.collection.name} were joined, with "
             f"{self.joined.counts.reports} reports: there is an estimate from minimum_reports = "
@@ -74,7 +98,7 @@ def past_of(configuration: Configuration, collection: Collection, start: str, en
     click.UsageError if these are no moments, or hold no window; TopicError, KafkaError, TimeoutError.
     """
     try:
-        period = period_of(start, end or str(int(time.time())))
+        period = period_of(start, end or iso(int(time.time())))
         if not period.windows(collection.window_seconds):
             raise ValueError(
                 f"from and to must hold at least 1 whole window of {collection.window_seconds} s, got 0"

@@ -138,8 +138,8 @@ def roll_up_rappor(
 
     Clients stay in their cohorts, too, so `shared` multiplies that part of the variance as well. Where there
     are more bits than candidates the residuals show shared noise to `independent`, and inflate its errors as
-    they do for unknown strings; `shared` expects that noise. Where candidates are screened, the two may
-    choose differently.
+    they do for unknown strings; `shared` expects that noise. So its own errors may come out smaller, and the
+    wider ones of both are taken. Where candidates are screened, the two may choose differently.
 
     Parameters
     ----------
@@ -168,7 +168,18 @@ def roll_up_rappor(
     )
     design = bloom_design(candidates, mechanism)
     shared = decode_design(shared_counts, design, mechanism.hashes / mechanism.bits, background)
-    return RollUp(independent, shared, overlap)
+    return RollUp(independent, _no_surer(shared, independent), overlap)
+
+
+def _no_surer(shared: Estimate, independent: Estimate) -> Estimate:
+    """Make `shared` as wide as the wider of both: a safe error is at no value below the other one."""
+    return replace(
+        shared,
+        std_error=np.maximum(shared.std_error, independent.std_error),
+        low=np.minimum(shared.low, independent.low),
+        high=np.maximum(shared.high, independent.high),
+        significant=shared.significant & independent.significant,
+    )
 
 
 def _rolled_up(independent: Estimate, inverted: FloatArray, permanent: Inversion, overlap: float) -> RollUp:

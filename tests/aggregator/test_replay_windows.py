@@ -63,6 +63,13 @@ def test_a_difference_is_seen(
     assert (found.difference, found.final_counts) == (difference, 2)
 
 
+def test_what_no_estimator_has_read_since_a_rebuild_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = finished()
+    for partition in range(TOPICS.partitions):
+        run.log.partition(TOPICS.counts, partition).clear()
+    assert run.replay(monkeypatch).final_counts == 2
+
+
 def test_records_of_others_and_of_unknown_collections_are_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

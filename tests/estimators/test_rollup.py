@@ -140,6 +140,26 @@ def test_bloom_errors_where_clients_return():
     assert np.mean(ratios, axis=0)[1] == pytest.approx(1, abs=0.15)
 
 
+def test_what_is_safe_is_never_surer():
+    """Two candidates of 20 strings: what the others add to the residuals widens `independent` alone."""
+    mechanism = Rappor.from_probabilities(128, 2, 4, 0.25, 0.35, 0.65)
+    words = [f"word-{i}" for i in range(20)]
+    held = np.stack(
+        [
+            np.unpackbits(bloom_rows(words, np.full(20, cohort), mechanism), axis=1, bitorder="little").mean(
+                0
+            )
+            for cohort in range(4)
+        ]
+    )
+    counts = np.round(100_000 * (mechanism.p_star + (mechanism.q_star - mechanism.p_star) * held)).astype(int)
+    result = roll_up_rappor(counts, np.full(4, 100_000), np.full(4, 100_000), words[:2], mechanism)
+    safe, other = result.shared, result.independent
+    assert (safe.std_error >= other.std_error).all()
+    assert ((safe.low <= other.low) & (safe.high >= other.high)).all()
+    assert not (safe.significant & ~other.significant).any()
+
+
 def test_plain_krr_has_no_noise_to_share():
     result = roll_up_krr(np.array([110, 50]), np.array([80, 80]), KRR.from_epsilon(2, 1.0))
     assert result.shared is result.independent
