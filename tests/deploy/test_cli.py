@@ -169,7 +169,10 @@ def test_the_schema_of_estimates_is_printed_and_nothing_connects(run: Run) -> No
     [
         ("reports --schema", "--schema must be asked of estimates, got reports"),
         ("reports --offset 1 --tail 1", "give either --offset or --tail"),
-        ("nonsense", "'nonsense' is not one of 'reports', 'counts', 'rejected', 'estimates', 'state'."),
+        (
+            "nonsense",
+            "'nonsense' is not one of 'reports', 'counts', 'rejected', 'estimates', 'windows', 'state'.",
+        ),
         ("reports --tail 0", "0 is not in the range 1<=x<=1000000."),
     ],
 )
