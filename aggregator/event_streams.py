@@ -1,7 +1,7 @@
 """Server-sent events: a feed's frames to every open page, as fast as each reads.
 
-Rule 1: no page can cost the worker more than one socket buffer: there are so many streams and no more, and a
-reader that takes nothing for a while is dropped.
+Rule 1: no page can cost the worker more than a chunk and one socket buffer: there are so many streams and no
+more, and a reader that takes nothing for a while is dropped.
 Rule 2: a page that hears nothing knows that something is wrong, so whoever feeds the streams does so at
 least every few seconds.
 Rule 3: however many pages connect at once, one of them gets one chunk in a turn of the event loop.
@@ -50,24 +50,25 @@ class EventStreams:
         await response.write(b"retry: %d\n\n" % RETRY_MILLISECONDS)
         number = 0
         while not self.feed.closed:
-            for last, data in chunks(self.feed.since(number)):
+            newest = self.feed.number
+            for data in chunks(self.feed.since(number)):
                 async with self._turn:
                     await asyncio.sleep(0)  # a write that the socket takes at once lets nobody else run
                 async with asyncio.timeout(WRITE_SECONDS):
                     await response.write(data)
-                number = last
+            number = newest
             await self.feed.changed(number)
 
 
-def chunks(frames: Iterable[Frame]) -> Iterator[tuple[int, bytes]]:
-    """Frames joined to at least CHUNK_BYTES, but for the last; with the number of the last one in each."""
+def chunks(frames: Iterable[Frame]) -> Iterator[bytes]:
+    """Frames joined to at least CHUNK_BYTES, but for the last."""
     parts: list[bytes] = []
-    number = size = 0
-    for number, data in frames:
+    size = 0
+    for _, data in frames:
         parts.append(data)
         size += len(data)
         if size >= CHUNK_BYTES:
-            yield number, b"".join(parts)
+            yield b"".join(parts)
             parts, size = [], 0
     if parts:
-        yield number, b"".join(parts)
+        yield b"".join(parts)

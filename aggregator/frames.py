@@ -51,20 +51,27 @@ class Feed:
         self.closed = True
         self._wake()
 
-    def since(self, number: int) -> list[Frame]:
-        """Frames with a higher number, in their order."""
-        return list(self._newer(number))[::-1]
+    def since(self, number: int) -> Iterator[Frame]:
+        """Frames with a higher number, in their order, each as it is asked for.
+
+        Those that were replaced meanwhile are left out: they come under their new number.
+        """
+        newer = [(matter, each.number) for matter, each in self._newer(number)]
+        for matter, told in reversed(newer):
+            each = self._frames.get(matter)
+            if each is not None and each.number == told:
+                yield each
 
     async def changed(self, number: int) -> None:
         """Wait until there is a frame with a higher number, or the feed is closed."""
         while self.number <= number and not self.closed:
             await self._news.wait()
 
-    def _newer(self, number: int) -> Iterator[Frame]:
-        for each in reversed(self._frames.values()):
+    def _newer(self, number: int) -> Iterator[tuple[Matter, Frame]]:
+        for matter, each in reversed(self._frames.items()):
             if each.number <= number:
                 return
-            yield each
+            yield matter, each
 
     def _wake(self) -> None:
         self._news.set()

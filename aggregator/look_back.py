@@ -1,7 +1,9 @@
 """The newest estimate of every known collection, however far back it lies in the topic `estimates`.
 
 Rule 1: windows of one collection lie in several partitions. All are read back to the same moment, by the
-log's own append times, so that the latest estimate found since then is the latest that there is.
+log's own append times. A window may have its estimate before the last one of the window before it. But no
+report of a window is counted, and so no estimate appended, earlier than EARLY_SECONDS before it starts: what
+was read back to then, and to the newest estimate, holds no later window's.
 Rule 2: each stretch of time is as long as all before it together, is read once, and of it only what is of
 collections still missing is decoded.
 """
@@ -15,6 +17,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aggregator.board import Board
 from aggregator.estimate_record import EstimateRecord
 from aggregator.row_reader import POLL_MILLISECONDS, RECORDS_PER_TURN, Record
+from aggregator.terms import EARLY_SECONDS
 
 FIRST_SECONDS = 60.0
 
@@ -86,6 +89,12 @@ class LookBack:
 
     def _settle(self, since_ms: int) -> None:
         """All that was appended since then, unix milliseconds, is taken in; 0: all that there is."""
-        appended = self.board.appended_ms
-        self.missing = {name for name in self.missing if since_ms and appended.get(name, -1) < since_ms}
+        self.missing = {name for name in self.missing if since_ms and self._needed_ms(name) < since_ms}
         self.board.sought &= self.missing
+
+    def _needed_ms(self, name: str) -> int:
+        """Back to when all must be read for the newest window known to be the newest that there is."""
+        newest = self.board.newest.get(name)
+        if newest is None:
+            return -1
+        return min(self.board.appended_ms.get(name, -1), (newest.window_end - EARLY_SECONDS) * 1000)

@@ -48,8 +48,10 @@ def roll_up_table(names: Sequence[str], result: RollUp, name: str) -> str:
         "on the left, if every report comes from another client; on the right, safe also where the same",
         "clients report in every window",
     ]
-    lines = _lines(names, [independent, shared], name)
-    return "\n".join([*head, *lines, *_last(names, independent, name)])
+    lines = [*_lines(names, [independent, shared], name), *_last(names, independent, name)]
+    if independent.other is not None and shared.other is not None:
+        lines[-1] += f" (safe: {shared.other[1]:.6f})"
+    return "\n".join([*head, *lines])
 
 
 def _lines(names: Sequence[str], results: Sequence[Estimate], name: str) -> list[str]:
@@ -85,5 +87,5 @@ def _last(names: Sequence[str], result: Estimate, name: str) -> list[str]:
 
 
 def _printable(name: str) -> str:
-    """A name from a file must not steer the terminal."""
-    return name if name.isprintable() else ascii(name)
+    """A name from a file must not steer the terminal, nor hide blanks at its ends."""
+    return name if name.isprintable() and name == name.strip() else ascii(name)

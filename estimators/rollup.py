@@ -172,9 +172,13 @@ def roll_up_rappor(
 
 
 def _no_surer(shared: Estimate, independent: Estimate) -> Estimate:
-    """Make `shared` as wide as the wider of both: a safe error is at no value below the other one."""
+    """Make `shared` as wide as the wider of both: no safe error is below the other one."""
+    other = shared.other
+    if other is not None and independent.other is not None:
+        other = (other[0], max(other[1], independent.other[1]))
     return replace(
         shared,
+        other=other,
         std_error=np.maximum(shared.std_error, independent.std_error),
         low=np.minimum(shared.low, independent.low),
         high=np.maximum(shared.high, independent.high),

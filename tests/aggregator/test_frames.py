@@ -19,7 +19,7 @@ def test_a_reader_gets_the_newest_frame_of_each_matter_once_and_in_order(
     for count, matter in enumerate(matters):
         feed.put(matter, count)
         if count == read:
-            got = feed.since(0)
+            got = list(feed.since(0))
     got += feed.since(got[-1].number if got else 0)
     numbers = [frame.number for frame in got]
     assert numbers == sorted(set(numbers))

@@ -5,11 +5,12 @@ import pytest
 from simulation import generator, zipf_counts
 
 from estimators.bloom import bloom_rows
+from estimators.estimate import Estimate
 from estimators.krr import KRR
 from estimators.longitudinal import LongitudinalKRR
 from estimators.rappor import Rappor
 from estimators.rappor_hot import HotRappor
-from estimators.rollup import client_overlap, roll_up_hot, roll_up_krr, roll_up_rappor
+from estimators.rollup import _no_surer, client_overlap, roll_up_hot, roll_up_krr, roll_up_rappor
 
 WINDOWS = 20
 
@@ -157,7 +158,19 @@ def test_what_is_safe_is_never_surer():
     safe, other = result.shared, result.independent
     assert (safe.std_error >= other.std_error).all()
     assert ((safe.low <= other.low) & (safe.high >= other.high)).all()
-    assert not (safe.significant & ~other.significant).any()
+    assert safe.other[1] >= other.other[1]
+
+
+def test_what_is_safe_is_significant_in_both():
+    one, other = (
+        Estimate(
+            "mle", 10, np.zeros(3), np.ones(3), np.zeros(3), np.ones(3), np.array(found), (0.1, error), {}
+        )
+        for found, error in (([True, True, False], 0.2), ([True, False, True], 0.3))
+    )
+    safe = _no_surer(one, other)
+    assert safe.significant.tolist() == [True, False, False]
+    assert safe.other == (0.1, 0.3)
 
 
 def test_plain_krr_has_no_noise_to_share():
