@@ -233,7 +233,7 @@ def test_the_past_is_decoded_with_other_candidates(
     words = ("decode", "place", "--candidates", str(tmp_path / "words.txt"), "--from", "2020-01-01T00Z")
     ended = command(configuration, *words, "--json")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert json.loads(ended.stdout)["candidate"] == ["A", "nobody thought of this", "B"]
+    assert json.loads(ended.stdout)["independent"]["values"] == ["A", "nobody thought of this", "B"]
     shown = command(configuration, *words)
     assert shown.returncode == 0
     assert re.match(r"place: \d+ of \d+ windows of 2 s joined, 2020-01-01T00:00:00Z to ", shown.stderr)
