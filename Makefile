@@ -31,7 +31,7 @@ demo: .venv/installed java ## the flights of a year through a real Kafka, estima
 	@$(GUARD) .venv/bin/deniable demo $(ARGS)
 
 pictures: .venv/installed java ## README's pictures anew, in docs; needs Chromium
-	@CI=true $(GUARD) .venv/bin/pytest --quiet tests/aggregator/test_page_pictures.py tests/deploy/test_demo_terminal.py
+	@CI=true $(GUARD) .venv/bin/pytest --quiet -m '' tests/aggregator/test_page_pictures.py tests/deploy/test_demo_terminal.py
 	@.venv/bin/python -m tests.pictures
 
 metrics: .venv/installed ## README's table of metrics anew

@@ -12,7 +12,7 @@ import pytest
 from tests.aggregator.browser import chromium
 from tests.deploy.terminal import Terminal, keep_picture
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.pictures]
 
 STAYS_SECONDS = 240  # 90 s on an idle machine
 END_SECONDS = 30
