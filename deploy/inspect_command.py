@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from deploy.inspect_records import READERS, fields_of, line_of
 from deploy.inspect_rows import Inspection
 from deploy.inspect_topic import Show, Span, read_topic
 from deploy.line_output import end_with_the_reader, write_line
+from deploy.signals import handle, leave_at_once
 
 MOST_TAIL = 1_000_000
 
@@ -81,6 +83,8 @@ def _printer(topic: str, inspection: Inspection, *, is_json: bool) -> Show:
 
 
 async def _read(loaded: Configuration, topic: str, partitions: Sequence[int], span: Span, show: Show) -> None:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        handle(number, leave_at_once)  # an exit amid the client's tasks makes asyncio complain
     if not sys.stdout.isatty():
         end_with_the_reader()
     servers, name = loaded.kafka.bootstrap_servers, loaded.topics.prefix + topic
