@@ -48,7 +48,9 @@ class EstimatesApi:
             record = self.history.record(collection)
             return json_response(msgspec.Raw(record)) if record else web.Response(status=204)
         if WHOLE.fullmatch(asked) is None:
-            return refused(400, f"window_start must be unix seconds, a whole number, got {shortened(asked)}")
+            return refused(
+                400, f"window_start must be unix seconds, a whole number, got {reprlib.repr(asked)}"
+            )
         record = self.history.record(collection, int(asked))
         return json_response(msgspec.Raw(record)) if record else self._unknown_window(collection)
 
@@ -66,7 +68,7 @@ class EstimatesApi:
         asked = request.query.get("reports", str(default))
         if WHOLE.fullmatch(asked) is None or not 1 <= int(asked) <= LARGEST_REPORTS:
             return refused(
-                400, f"reports must be a whole number in [1, {LARGEST_REPORTS}], got {shortened(asked)}"
+                400, f"reports must be a whole number in [1, {LARGEST_REPORTS}], got {reprlib.repr(asked)}"
             )
         async with self._planning:
             return json_response(await asyncio.to_thread(plan, collection, int(asked)))
@@ -89,12 +91,7 @@ def unfit(request: web.Request, *names: str) -> str:
     given = [name for name, _ in request.query.items()]
     if set(given) <= set(names) and len(given) == len(set(given)):
         return ""
-    return f"parameters are {' and '.join(names)}, each at most once, got {shortened(', '.join(given))}"
-
-
-def shortened(text: str) -> str:
-    """What was asked, quoted and cut to some thirty characters."""
-    return reprlib.repr(text)
+    return f"parameters are {' and '.join(names)}, each at most once, got {reprlib.repr(', '.join(given))}"
 
 
 def json_response(value: object, status: int = 200) -> web.Response:

@@ -11,6 +11,7 @@ import msgspec
 from aiohttp import web
 from aiokafka.errors import KafkaError
 
+from aggregator.api import refused
 from aggregator.deployment import Deployment
 from aggregator.moments import Period, period_of
 from aggregator.roll_up import coverage_of, record_of, roll_up
@@ -83,6 +84,7 @@ def _body(collection: Collection, period: Period, joined: Joined) -> bytes:
 
 
 def _refusal(status: int, what: str) -> web.Response:
-    body = msgspec.json.encode({"error": what})
-    headers = {"Retry-After": "5"} if status == 503 else None
-    return web.Response(body=body, status=status, content_type="application/json", headers=headers)
+    refusal = refused(status, what)
+    if status == 503:
+        refusal.headers["Retry-After"] = "5"
+    return refusal

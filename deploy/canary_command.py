@@ -6,7 +6,7 @@ import click
 
 from deploy.canary import run_canary
 from deploy.collection_file import load
-from deploy.command_options import Folder, config_option, servers_option
+from deploy.command_options import Folder, config_option, metrics_port_option, servers_option
 from deploy.produce_checks import check_own_clients, check_topics
 from deploy.producer_setup import producer_config
 
@@ -27,11 +27,7 @@ REPORTS_PER_WINDOW = 100_000
     type=Folder(),
     help="Folder of secret and outbox, which processes may share; wins over the collection file.",
 )
-@click.option(
-    "--metrics-port",
-    type=click.IntRange(0, 65535),
-    help="Serve the producer's metrics on this loopback port; 0: a free one, printed.",
-)
+@metrics_port_option
 @config_option
 @servers_option
 def canary(

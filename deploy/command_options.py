@@ -27,6 +27,11 @@ class Folder(click.Path):
 config_option = click.option(
     "--config", type=CONFIG_PATH, default=DEFAULT_FILE, show_default=True, help="The collection file."
 )
+metrics_port_option = click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Serve the producer's metrics on this loopback port; 0: a free one, printed.",
+)
 servers_option = click.option(
     "--bootstrap-servers", metavar="HOST:PORT", help="An existing Kafka; wins over the collection file."
 )

@@ -6,7 +6,7 @@ from typing import BinaryIO
 import click
 
 from deploy.collection_file import load
-from deploy.command_options import Folder, config_option, servers_option
+from deploy.command_options import Folder, config_option, metrics_port_option, servers_option
 from deploy.feed import BATCH_LINES, Feed
 from deploy.input_progress import InputProgress
 from deploy.input_values import takes_several, value_reader
@@ -49,11 +49,7 @@ from producers.wire import mechanism_number, report_bytes
     type=Folder(),
     help="Folder of secret, budgets and outbox, which processes may share; wins over the collection file.",
 )
-@click.option(
-    "--metrics-port",
-    type=click.IntRange(0, 65535),
-    help="Serve the producer's metrics on this loopback port; 0: a free one, printed.",
-)
+@metrics_port_option
 @config_option
 @servers_option
 @click.pass_context
