@@ -104,6 +104,7 @@ def test_the_history_is_a_table_too(browser: "Browser", served: Served) -> None:
         wait_for_all(shown)
         shown.section().get_by_text("The same as a table").click()
         table = shown.section().locator(".history table")
+        table.get_by_role("row", name="996").wait_for()  # filled by an event that comes after the click
         rows = [row.locator("th, td").all_inner_texts() for row in table.locator("tr").all()]
     assert rows[0] == ["Window", "Reports", "apple, %", "<i>fig</i>, %"]
     assert [row[1:] for row in rows[1:]] == [
