@@ -1,8 +1,6 @@
 """`deniable inspect`."""
 
-import asyncio
 import json
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +16,7 @@ from deploy.inspect_records import READERS, fields_of, line_of
 from deploy.inspect_rows import Inspection
 from deploy.inspect_topic import Show, Span, read_topic
 from deploy.line_output import end_with_the_reader, write_line
-from deploy.signals import handle, leave_at_once
+from deploy.signals import run_until_told
 
 MOST_TAIL = 1_000_000
 
@@ -65,7 +63,7 @@ def inspect(
     partitions = range(number) if partition is None else [partition]
     inspection = Inspection(loaded.by_fingerprint(), payload)
     show = _printer(topic, inspection, is_json=is_json or not sys.stdout.isatty())
-    asyncio.run(_read(loaded, topic, partitions, Span(offset, tail, follow), show))
+    run_until_told(_read(loaded, topic, partitions, Span(offset, tail, follow), show))
 
 
 def _print_schema(topic: str) -> None:
@@ -83,8 +81,6 @@ def _printer(topic: str, inspection: Inspection, *, is_json: bool) -> Show:
 
 
 async def _read(loaded: Configuration, topic: str, partitions: Sequence[int], span: Span, show: Show) -> None:
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        handle(number, leave_at_once)  # an exit amid the client's tasks makes asyncio complain
     if not sys.stdout.isatty():
         end_with_the_reader()
     servers, name = loaded.kafka.bootstrap_servers, loaded.topics.prefix + topic

@@ -1,6 +1,5 @@
 """Windows of the past for a command: which period, what was joined, and what that lacks, in words."""
 
-import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from aggregator.window_reader import Joined, join_windows
 from deploy.collection_file import Configuration
 from deploy.deployment import deployment_of
 from deploy.estimate_table import roll_up_table
+from deploy.signals import run_until_told
 from estimators.collection import Collection
 from estimators.rollup import RollUp
 
@@ -105,7 +105,7 @@ def past_of(configuration: Configuration, collection: Collection, start: str, en
             )
     except ValueError as error:
         raise click.UsageError(f"--{error}") from error
-    joined = asyncio.run(join_windows(deployment_of(configuration), collection, period))
+    joined = run_until_told(join_windows(deployment_of(configuration), collection, period))
     return Past(collection, coverage_of(collection, period, joined), joined)
 
 

@@ -1,6 +1,5 @@
 """`deniable replay`."""
 
-import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from aggregator.replay import replay as recount
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
 from deploy.deployment import deployment_of
+from deploy.signals import run_until_told
 
 
 @click.command()
@@ -57,11 +57,11 @@ def replay(
         return 0
     if is_rebuild:
         _rebuild(deployment)
-    return _compare(asyncio.run(recount(deployment, wait)))
+    return _compare(run_until_told(recount(deployment, wait)))
 
 
 def _accept_loss(deployment: Deployment) -> None:
-    lost = asyncio.run(accept_loss(deployment))
+    lost = run_until_told(accept_loss(deployment))
     for partition, offsets in lost.items():
         click.echo(
             f"partition {partition}: {offsets} offsets were deleted uncounted; counting goes on behind them"
@@ -71,7 +71,7 @@ def _accept_loss(deployment: Deployment) -> None:
 
 
 def _rebuild(deployment: Deployment) -> None:
-    for partition, records in asyncio.run(rebuild(deployment)).items():
+    for partition, records in run_until_told(rebuild(deployment)).items():
         click.echo(f"partition {partition}: {records} records counted again", err=True)
 
 

@@ -1,6 +1,5 @@
 """`deniable retire`."""
 
-import asyncio
 from pathlib import Path
 
 import click
@@ -9,6 +8,7 @@ from aggregator.maintenance import retire
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
 from deploy.deployment import deployment_of
+from deploy.signals import run_until_told
 
 
 @click.command("retire")
@@ -24,7 +24,7 @@ def retire_command(name: str, config: Path, bootstrap_servers: str | None) -> No
 
     Example: deniable retire carrier
     """
-    for partition, offset in asyncio.run(
+    for partition, offset in run_until_told(
         retire(deployment_of(load(config, bootstrap_servers)), name)
     ).items():
         click.echo(f"partition {partition}: '{name}' is retired from offset {offset} on")

@@ -1,6 +1,5 @@
 """`deniable watch`."""
 
-import asyncio
 from pathlib import Path
 
 import click
@@ -8,6 +7,7 @@ import click
 from deploy import topic_setup
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
+from deploy.signals import run_until_told
 from deploy.watch import watch_collection
 
 
@@ -23,4 +23,4 @@ def watch(collection: str, config: Path, bootstrap_servers: str | None) -> None:
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
     topic_setup.require(loaded.kafka.bootstrap_servers, loaded.topics)
-    asyncio.run(watch_collection(loaded, asked))
+    run_until_told(watch_collection(loaded, asked))
