@@ -34,6 +34,7 @@ def run_until_told(work: Coroutine[None, None, T]) -> T:
     An exit raised amid asyncio's tasks would make it complain on stderr.
     """
     told: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
 
     async def told_or_done() -> T:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -43,8 +44,8 @@ def run_until_told(work: Coroutine[None, None, T]) -> T:
             if task is not None:
                 task.cancel()
 
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:
+        for number, handler in before.items():
+            if handler is not signal.SIG_IGN:
                 loop.add_signal_handler(number, end, number)
         return await work
 
@@ -54,3 +55,6 @@ def run_until_told(work: Coroutine[None, None, T]) -> T:
         if not told:
             raise
         sys.exit(128 + told[0])
+    finally:  # asyncio leaves the system's own way, which ends without `finally`
+        for number, handler in before.items():
+            signal.signal(number, handler)

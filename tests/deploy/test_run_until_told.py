@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 WORK = """
-import asyncio, gc, sys
+import asyncio, gc, signal, sys
 from contextlib import suppress
 from deploy.signals import end_in_good_order, handle, run_until_told
 
@@ -30,6 +30,8 @@ try:
     run_until_told(work())
 except SystemExit as end:
     status = end.code
+if signal.getsignal(15) is not end_in_good_order:
+    status = "what comes after would end without `finally`"
 gc.collect()  # asyncio then tells of a task whose error nobody has seen
 sys.exit(status)
 """
