@@ -12,11 +12,11 @@ from aggregator.row_reader import Record
 from deploy import topic_setup
 from deploy.collection_file import Configuration, load
 from deploy.command_options import config_option, servers_option
+from deploy.event_loop import run_until_told
 from deploy.inspect_records import READERS, fields_of, line_of
 from deploy.inspect_rows import Inspection
 from deploy.inspect_topic import Show, Span, read_topic
 from deploy.line_output import end_with_the_reader, write_line
-from deploy.signals import run_until_told
 
 MOST_TAIL = 1_000_000
 

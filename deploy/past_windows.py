@@ -13,7 +13,7 @@ from aggregator.window_reader import Joined, join_windows
 from deploy.collection_file import Configuration
 from deploy.deployment import deployment_of
 from deploy.estimate_table import roll_up_table
-from deploy.signals import run_until_told
+from deploy.event_loop import run_until_told
 from estimators.collection import Collection
 from estimators.rollup import RollUp
 

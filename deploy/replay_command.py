@@ -13,7 +13,7 @@ from aggregator.replay import replay as recount
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
 from deploy.deployment import deployment_of
-from deploy.signals import run_until_told
+from deploy.event_loop import run_until_told
 
 
 @click.command()

@@ -7,7 +7,7 @@ import click
 from deploy import topic_setup
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
-from deploy.signals import run_until_told
+from deploy.event_loop import run_until_told
 from deploy.watch import watch_collection
 
 
