@@ -40,8 +40,10 @@ OUTBOX_AGE = GaugeMetric(
 )
 OUTBOX_UNSENDABLE = GaugeMetric(
     name="producer_outbox_unsendable_packs",
-    meaning="Packs in the outbox that are damaged, or of a later version. They hold up no others.",
-    remedy="put back a copy of the folder, or use the deniable that wrote them.",
+    meaning="Packs in the outbox that are damaged, of a later version, or larger than the broker takes. They "
+    "hold up no others.",
+    remedy="the log says which: put back a copy of the folder, use the deniable that wrote them, or raise "
+    "`max.message.bytes` of `reports`.",
 )
 BUDGET_USED = GaugeMetric(
     name="producer_budget_used",

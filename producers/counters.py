@@ -1,5 +1,6 @@
 """What became of reports: told to the caller at once, and in totals. Nothing here depends on a true value."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -69,7 +70,7 @@ class Counters:
     expired : those of them whose append time lies past the end and grace of their window: counted by nobody.
     packs, bytes : acknowledged.
     backlog : what is left.
-    unsendable : packs in the outbox that are damaged or of a later version.
+    unsendable : packs in the outbox that are damaged, of a later version, or larger than the broker takes.
     """
 
     stored: Mapping[str, int]
@@ -101,6 +102,8 @@ class Tally:
         self._bytes = 0
         self._backlog = Backlog()
         self._unsendable = 0
+        self._arrived = 0  # packs acknowledged since the backlog was looked at
+        self._moved_at = time.monotonic()  # when a pack was last acknowledged, or none waited
 
     def settled(self, collection: str, stored: int, refused: Mapping[str, int]) -> None:
         """Count reports that were stored, and refused, those by reason."""
@@ -118,14 +121,27 @@ class Tally:
             self._expired[collection] += reports if expired else 0
         self._packs += 1
         self._bytes += size
+        self._arrived += 1
+        self._moved_at = time.monotonic()
 
     def left(self, backlog: Backlog) -> None:
-        """Note what is left."""
-        self._backlog = backlog
+        """Note what is left. What begins to wait now has not waited before."""
+        none_waited = not self.sendable()
+        self._backlog, self._arrived = backlog, 0
+        if none_waited or not self.sendable():
+            self._moved_at = time.monotonic()
 
     def unsendable(self, packs: int) -> None:
         """Note how many packs in the outbox cannot be sent."""
         self._unsendable = packs
+
+    def sendable(self) -> int:
+        """Packs that wait, as far as is known: of those that were left, those that have not arrived since."""
+        return max(0, self._backlog.packs - self._unsendable - self._arrived)
+
+    def standstill_seconds(self) -> float:
+        """For how long packs have waited and none was acknowledged; 0 while none waits."""
+        return time.monotonic() - self._moved_at if self.sendable() else 0.0
 
     def dropped(self) -> int:
         """Reports dropped so far."""

@@ -20,6 +20,8 @@ from producers.wire import (
     partition_of,
 )
 
+MOST_BATCH_BYTES = 1_048_588  # Kafka's default; the largest pack fits
+
 _log = logging.getLogger(__name__)
 
 
@@ -36,7 +38,7 @@ class _Sent:
 class Dispatch:
     """Hands the packs of an outbox to a delivery, in the order of their numbers. Not thread-safe.
 
-    A pack that is damaged or of a later version is kept and passed over.
+    A pack that is damaged, of a later version, or larger than the broker takes, is kept and passed over.
 
     Parameters
     ----------
@@ -57,6 +59,7 @@ class Dispatch:
         self._in_flight: dict[int, _Sent] = {}
         self._arrived: set[int] = set()
         self._unsendable: dict[int, str] = {}
+        self._too_large: set[int] = set()
         self._is_fed = False
 
     @property
@@ -89,6 +92,8 @@ class Dispatch:
         for number in outcome.lost:
             self._in_flight.pop(number, None)
             self._cursor = min(self._cursor, number - 1)
+        for number in outcome.too_large:
+            self._set_aside(number)
         for number, append_ms in outcome.acknowledged.items():
             sent = self._in_flight.pop(number, None)
             # Else it was lost first. It is sent again, and that it was there already is seen by its id.
@@ -109,7 +114,7 @@ class Dispatch:
             if not waiting:
                 self._is_fed = True
                 break
-            known = self._in_flight.keys() | self._arrived
+            known = self._in_flight.keys() | self._arrived | self._too_large
             self._hand_over([each for each in waiting if each.number not in known], outbox.path)
             self._cursor = waiting[-1].number
         return self._is_fed
@@ -138,6 +143,17 @@ class Dispatch:
             sent[each.number] = _Sent(pack.fingerprint, pack.window_start, pack.reports, len(each.record))
         self._delivery.send(parcels)
         self._in_flight.update(sent)
+        self._tally.unsendable(len(self._unsendable))
+
+    def _set_aside(self, number: int) -> None:
+        """Send it no more: each refusal costs all others their connection. The next producer tries again."""
+        size = self._in_flight.pop(number).size
+        self._too_large.add(number)
+        self._pass_over(
+            number,
+            f"pack {number} cannot be sent: the broker takes no record of {size} bytes; set "
+            f"max.message.bytes of the topic to at least {MOST_BATCH_BYTES}, then start this producer anew",
+        )
         self._tally.unsendable(len(self._unsendable))
 
     def _pass_over(self, number: int, trouble: str) -> None:

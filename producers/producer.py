@@ -15,6 +15,7 @@ from producers.client_keys import CLIENT_KEY_BYTES, ClientKeys
 from producers.clock import Clock
 from producers.connection import DeliveryError
 from producers.counters import Counters, Receipt, Tally
+from producers.delivery import STALL_SECONDS
 from producers.inputs import window_starts
 from producers.intake import ClosedError, Seal, Submission, Ticket
 from producers.producer_config import ProducerConfig
@@ -170,6 +171,17 @@ class Producer:
     def counters(self) -> Counters:
         """Totals since the start, or since the fork."""
         return self._tally.counters()
+
+    def not_ready(self) -> list[str]:
+        """Why what is reported does not reach Kafka now: packs wait, and none was acknowledged for 20 s.
+
+        They are kept, and nothing is to be done for their sake; empty when all is well.
+        """
+        if self._tally.standstill_seconds() <= STALL_SECONDS:
+            return []
+        reason = self._keeper.trouble or f"nothing was acknowledged for {STALL_SECONDS:.0f} s"
+        packs = self._tally.sendable()
+        return [f"{'1 pack waits' if packs == 1 else f'{packs} packs wait'} in the outbox: {reason}"]
 
     def unknown(self) -> dict[str, int]:
         """Values that a collection did not know, by name. Depends on true values: never to be exported."""

@@ -1,19 +1,16 @@
 """What a producer is told: its collections and their limits, where to send, and how much room there is."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from producers.budget import Allowance
+from producers.cluster import Cluster
+from producers.security import Security
 from producers.wire import MAX_RECORD_BYTES
 
 MAX_PARTITIONS = 1000
 MAX_PACK_REPORTS = 1_000_000
 MAX_SECONDS = 3600
-MAX_PORT = 65535
-
-# A name or address of IPv4, or one of IPv6 in brackets.
-_ADDRESS = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +30,13 @@ class ProducerConfig:
     outbox_bytes : that may wait in data_dir for acknowledgement, in [1000000, inf).
     block_milliseconds : how long a call to `report` may wait in all, in [0, 3600000].
     connect_seconds : how long one attempt to reach Kafka may take, in (0, 3600].
+    security : of the connections; None for connections in clear.
+    allow_plaintext : True when connections in clear may go to other machines.
 
     Raises
     ------
-    ValueError if a name is not distinct, an address is none, or a number is out of range.
+    ValueError if a name is not distinct, an address is none, or a number is out of range; PlaintextError,
+    a ValueError, where reports would leave this machine in clear and nothing allows it.
     """
 
     allowances: tuple[Allowance, ...]
@@ -50,25 +50,26 @@ class ProducerConfig:
     outbox_bytes: int = 2**28
     block_milliseconds: float = 50.0
     connect_seconds: float = 10.0
+    security: Security | None = None
+    allow_plaintext: bool = False
 
     def __post_init__(self) -> None:
         names = [allowance.collection.name for allowance in self.allowances]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"names of collections must be distinct, got {name} twice")
-        for address in self.bootstrap_servers.split(","):
-            match = _ADDRESS.fullmatch(address)
-            if match is None or not 1 <= int(match[1]) <= MAX_PORT:
-                raise ValueError(
-                    "bootstrap_servers must be host:port, or several with commas, each port in "
-                    f"[1, {MAX_PORT}], got '{self.bootstrap_servers}'"
-                )
+        _ = self.cluster  # which checks the addresses
         self._check("partitions", 1, MAX_PARTITIONS)
         self._check("pack_reports", 1, MAX_PACK_REPORTS)
         self._check("pack_seconds", 0, MAX_SECONDS, open_below=True)
         self._check("outbox_bytes", MAX_RECORD_BYTES, None)
         self._check("block_milliseconds", 0, 1000 * MAX_SECONDS)
         self._check("connect_seconds", 0, MAX_SECONDS, open_below=True)
+
+    @property
+    def cluster(self) -> Cluster:
+        """Which Kafka, and how to connect to it."""
+        return Cluster(self.bootstrap_servers, self.security, self.allow_plaintext)
 
     def _check(self, field: str, lowest: int, highest: int | None, *, open_below: bool = False) -> None:
         value = getattr(self, field)

@@ -43,8 +43,8 @@ class Storekeeper:
         self._words = words
         self._clock = clock
         self._intake = Intake()
-        where = (config.bootstrap_servers, config.topic, config.partitions, config.connect_seconds)
-        self._delivery = Delivery(partial(connect, *where), config.topic, self._intake.wake)
+        where = (config.cluster, config.topic, config.partitions, config.connect_seconds)
+        self._delivery = Delivery(partial(connect, *where), config.topic, self._intake.wake, tally.sendable)
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
         dispatch = Dispatch(self._delivery, config.partitions, collections, tally)
         self._shelf = Shelf(config, secret, clock)

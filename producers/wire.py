@@ -10,6 +10,7 @@ The payload is n unsigned integers of 1, 2 or 4 bytes (k-RR, longitudinal too, w
 width / 8 bytes, bit 0 lowest (RAPPOR of any kind, width = bits).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct
 from struct import error as StructError
@@ -23,7 +24,7 @@ from estimators.mechanism import Mechanism
 from estimators.two_step import TwoStepBits
 
 MAGIC = b"DNBL"
-VERSION = 1
+VERSION = 1  # that is written
 KRR_NUMBER = 1
 RAPPOR_NUMBER = 2
 LONGITUDINAL_KRR_NUMBER = 3
@@ -148,8 +149,13 @@ def decode(record: bytes | None) -> Pack:
         raise WireError(OVERSIZED)
     if len(record) <= len(MAGIC) or record[:4] != MAGIC:
         raise WireError(MALFORMED)
-    if record[4] != VERSION:
+    decoder = DECODERS.get(record[4])
+    if decoder is None:
         raise WireError(UNSUPPORTED_VERSION)
+    return decoder(record)
+
+
+def _decode_1(record: bytes) -> Pack:
     if len(record) < HEADER_BYTES:
         raise WireError(MALFORMED)
     payload = memoryview(record)[HEADER_BYTES:]
@@ -160,6 +166,11 @@ def decode(record: bytes | None) -> Pack:
         raise WireError(MALFORMED)
     _check(mechanism, width, reports, window_start, len(payload))
     return Pack(mechanism, cohort, fingerprint, window_start, reports, width, pack_id, payload)
+
+
+#: By version: all that are read. Another version adds its own and leaves the former ones: packs of producers
+#: that are not upgraded yet count, and a replay reads a log that holds both.
+DECODERS: dict[int, Callable[[bytes], Pack]] = {1: _decode_1}
 
 
 def buckets(pack: Pack) -> NDArray[np.unsignedinteger]:

@@ -145,7 +145,7 @@ def test_there_is_no_room_until_a_broker_answers(deliver, caplog):
     come = threading.Event()
     kafka = FakeKafka(acknowledges=True)
     connections = Connections(absent, kafka, come)
-    delivery = Delivery(connections.connect, "reports", lambda: None)
+    delivery = Delivery(connections.connect, "reports", lambda: None, lambda: 3)
     delivery.start()
     wait_until(lambda: connections.attempts > 3)
     assert delivery.room() == 0
@@ -153,9 +153,10 @@ def test_there_is_no_room_until_a_broker_answers(deliver, caplog):
     come.set()
     wait_until(delivery.room)
     delivery.send([PARCEL])
-    wait_until(lambda: kafka.sent)
+    wait_until(lambda: delivery.trouble is None)
     delivery.close()
     assert caplog.text.count("packs wait in the outbox") == 1
+    assert caplog.text.count("packs go again, 3 were waiting") == 1
 
 
 def test_a_wrong_topic_is_told(deliver):

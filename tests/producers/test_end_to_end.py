@@ -15,6 +15,7 @@ from estimators.collection import Collection
 from estimators.krr import KRR
 from estimators.rappor import Rappor
 from producers.budget import Allowance
+from producers.cluster import Cluster
 from producers.connection import DeliveryError, connect
 from producers.counters import Receipt
 from producers.producer import Producer
@@ -52,6 +53,7 @@ def config(broker, topic, tmp_path):
     return make
 
 
+@pytest.mark.contract
 @pytest.mark.broker
 def test_what_is_sent_is_what_the_topic_holds(broker, topic, config):
     with Producer(config(pack_reports=100)) as producer:
@@ -88,6 +90,7 @@ def test_nothing_but_the_pack_is_in_the_log(broker, topic, config):
         assert record.partition == partition_of(decode(record.value).pack_id, PARTITIONS)
 
 
+@pytest.mark.contract
 @pytest.mark.broker
 def test_an_append_time_past_the_grace_is_counted_as_expired(broker, topic_prefix, config):
     """The topic as it is deployed: the broker says when it appended."""
@@ -122,7 +125,7 @@ def test_another_number_of_partitions_is_told_and_nothing_is_sent(broker, topic,
 def test_an_absent_topic_is_named(broker, topic_prefix, monkeypatch):
     monkeypatch.setattr("producers.connection.METADATA_MILLISECONDS", 500)
     with pytest.raises(DeliveryError, match=rf"^topic {topic_prefix}none cannot be found: \w+$"):
-        connect(broker, f"{topic_prefix}none", 4, 10.0)
+        connect(Cluster(broker), f"{topic_prefix}none", 4, 10.0)
 
 
 AWAY = """
@@ -215,7 +218,7 @@ def test_a_forked_child_leaves_the_connection_to_its_parent(broker, topic, tmp_p
 @pytest.mark.broker
 def test_a_connection_is_closed_in_its_own_process_only(broker, topic, monkeypatch):
     """And at once there, whatever is in flight."""
-    kafka = connect(broker, topic, PARTITIONS, 10.0)
+    kafka = connect(Cluster(broker), topic, PARTITIONS, 10.0)
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("producers.connection.os.getpid", lambda: 0)
         kafka.close()

@@ -440,3 +440,17 @@ def test_another_secret_is_refused_by_a_folder_and_a_store_that_is_lost_is_told(
     (tmp_path / "producer.sqlite").chmod(0o644)
     with pytest.raises(StoreError, match="mode must be 0600"):
         make()
+
+
+def test_it_is_not_ready_while_packs_wait_and_none_is_acknowledged(make, kafka, monkeypatch):
+    monkeypatch.setattr(producer, "STALL_SECONDS", 0.2)
+    kafka.acknowledges = False
+    target = make(pack_seconds=0.05)
+    time.sleep(0.3)
+    assert target.not_ready() == []  # nothing waits
+    target.report("latency", [1, 2, 3], None)
+    wait_until(target.not_ready)
+    assert target.not_ready() == ["1 pack waits in the outbox: nothing was acknowledged for 0 s"]
+    kafka.acknowledges = True
+    kafka.acknowledge()
+    wait_until(lambda: not target.not_ready())

@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry
 
-from producers import catalogue, rounds
+from producers import catalogue, counters, rounds
 from producers.counters import Backlog, Receipt, Tally
 from producers.producer_metrics import ProducerMetrics
 
@@ -50,3 +50,21 @@ def test_every_counter_is_shown_under_its_name():
     labels = {key for metric in registry.collect() for sample in metric.samples for key in sample.labels}
     assert labels == {"collection", "result", "reason"}
     assert tally.dropped() == 7
+
+
+def test_a_pack_stands_still_from_when_it_began_to_wait(monkeypatch):
+    """However seldom the outbox is looked at: what has arrived since does not wait."""
+    now = [0.0]
+    monkeypatch.setattr(counters.time, "monotonic", lambda: now[0])
+    tally = Tally(["carrier"])
+    now[0] = 40.0
+    tally.left(Backlog(1, 100, 0.0))
+    assert tally.standstill_seconds() == 0
+    now[0] = 50.0
+    assert tally.standstill_seconds() == 10
+    tally.acknowledged("carrier", 1, 100, expired=False)
+    now[0] = 90.0
+    assert (tally.sendable(), tally.standstill_seconds()) == (0, 0)
+    tally.left(Backlog(2, 200, 0.0))
+    now[0] = 95.0
+    assert (tally.sendable(), tally.standstill_seconds()) == (2, 5)

@@ -9,11 +9,17 @@ from kafka.admin import KafkaAdminClient
 from kafka.structs import TopicPartition
 
 
+def settings(broker):
+    """Keywords for clients: of bootstrap servers without security; others are what they are."""
+    return {"bootstrap_servers": broker} if isinstance(broker, str) else broker
+
+
 @contextmanager
 def make_topic(broker, name, partitions, configs=None):
     """A topic that is there as long as the context is."""
-    admin = KafkaAdminClient(bootstrap_servers=broker)
-    topic = {"num_partitions": partitions, "replication_factor": 1, "configs": configs or {}}
+    admin = KafkaAdminClient(**settings(broker))
+    kept = {"retention.ms": "-1"}  # times of events lie long ago, and retention would delete what tests read
+    topic = {"num_partitions": partitions, "replication_factor": 1, "configs": kept | (configs or {})}
     admin.create_topics({name: topic})
     try:
         yield name
@@ -24,7 +30,7 @@ def make_topic(broker, name, partitions, configs=None):
 
 def read(broker, topic):
     """All records of a topic, from its start to its end now."""
-    consumer = KafkaConsumer(bootstrap_servers=broker, enable_auto_commit=False)
+    consumer = KafkaConsumer(**settings(broker), enable_auto_commit=False)
     partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic)]
     consumer.assign(partitions)
     consumer.seek_to_beginning(*partitions)

@@ -1,0 +1,47 @@
+"""Small files that hold a secret or a certificate."""
+
+import os
+import stat
+from pathlib import Path
+
+MOST_BYTES = 1 << 20
+
+
+class SecurityError(OSError):
+    """A file of `kafka.security` is of no use. The message names field and file, never the content."""
+
+
+def read_small(field: str, path: Path) -> bytes:
+    """Content of a regular file, which a link may lead to.
+
+    Parameters
+    ----------
+    field : what the file is for, to begin the message with.
+    path : of the file.
+
+    Raises
+    ------
+    SecurityError if it cannot be read, is no regular file, is empty or is larger than 1 MiB.
+    """
+    try:
+        # Without O_NONBLOCK a pipe that nobody writes to would hold up whoever opens it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            content = _read_whole(descriptor) if is_regular else b""
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise SecurityError(f"{field} {path} cannot be read: {error.strerror}") from None
+    if not is_regular:
+        raise SecurityError(f"{field} {path} must be a regular file")
+    if not 0 < len(content) <= MOST_BYTES:
+        got = "more" if content else "none"
+        raise SecurityError(f"{field} {path} must hold 1 to {MOST_BYTES} bytes, got {got}")
+    return content
+
+
+def _read_whole(descriptor: int) -> bytes:
+    """All of a file, or enough to tell that it is too large."""
+    with open(descriptor, "rb", closefd=False) as stream:
+        return stream.read(MOST_BYTES + 1)
