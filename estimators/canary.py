@@ -2,8 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import kl_div
-from scipy.stats import chi2
+from scipy.special import chdtri, kl_div  # of scipy.special: scipy.stats takes half a second to load
 
 from estimators.estimate import FloatArray
 from estimators.krr_estimate import inv
@@ -82,4 +81,4 @@ def alarm_threshold(k: int, window_seconds: int) -> float:
     k : number of values, >= 2.
     window_seconds : length of a window, in [1, a year].
     """
-    return float(chi2.isf(FALSE_ALARMS_A_YEAR * window_seconds / YEAR_SECONDS, k - 1))
+    return float(chdtri(k - 1, FALSE_ALARMS_A_YEAR * window_seconds / YEAR_SECONDS))
