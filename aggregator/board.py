@@ -11,6 +11,7 @@ from aggregator.estimate_record import EstimateRecord
 from aggregator.foreign_records import ForeignRecords
 from aggregator.row_reader import Record
 from estimators.collection import Collection
+from producers.cluster import Cluster
 
 TAIL_RECORDS = 500  # how far back, in each partition, following begins
 SETTLE_SECONDS = 15  # from a window's close to its final estimate, when all is well and partitions idle
@@ -70,14 +71,14 @@ class Board:
 
     async def follow(
         self,
-        bootstrap_servers: str,
+        cluster: Cluster,
         topic: str,
         partitions: int,
         show: Callable[[EstimateRecord], None] = lambda _: None,
     ) -> None:
         """Read the topic, `read_committed`, from near its end until cancelled; `show` each new estimate."""
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=bootstrap_servers,
+            **cluster.client_settings(),
             isolation_level="read_committed",
             enable_auto_commit=False,
             auto_offset_reset="earliest",

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from aggregator.rows import Genesis
 from aggregator.topics import Topics
 from estimators.collection import Collection
+from producers.cluster import Cluster
 
 
 class ClientLimits(NamedTuple):
@@ -29,7 +30,7 @@ class Deployment(NamedTuple):
 
     Parameters
     ----------
-    bootstrap_servers : "host:port", or several with commas.
+    cluster : which Kafka.
     topics : names of the topics.
     log : identity of the topic `reports` as the broker tells it now.
     collections : of the collection file, by fingerprint.
@@ -37,7 +38,7 @@ class Deployment(NamedTuple):
     limits : of the clients, by the collection's name.
     """
 
-    bootstrap_servers: str
+    cluster: Cluster
     topics: Topics
     log: Genesis
     collections: Mapping[int, Collection]

@@ -5,13 +5,16 @@ from typing import cast
 import faust
 from faust.transport.drivers import aiokafka as driver
 from faust.types import StreamT, TransportT
+from faust.types.auth import CredentialsT
 
 from aggregator.consumer import Consumer
 from aggregator.deployment import Deployment
 from aggregator.owners import Owners
 from aggregator.topics import Topics
 from aggregator.turns import HANDED_RECORDS
+from producers.cluster import Cluster
 
+SESSION_SECONDS = 10  # after so long without a heartbeat a worker's partitions move on
 BUFFERED_EVENTS = 256  # packs are up to 1 MB each
 FETCH_BYTES = 2 * 2**20  # of a partition; half as much makes packs of 160 kB a third slower
 
@@ -34,6 +37,22 @@ class ExactApp(faust.App):
         self.sensors.add(faust.Sensor())  # which does nothing: Faust warns where there is none
 
 
+def _credentials(cluster: Cluster) -> CredentialsT | None:
+    """What Faust makes of our settings into the same ones of aiokafka."""
+    settings = cluster.client_settings()
+    match settings.get("security_protocol"):
+        case "SASL_SSL":
+            return faust.SASLCredentials(
+                username=settings["sasl_plain_username"],
+                password=settings["sasl_plain_password"],
+                ssl_context=settings["ssl_context"],
+                mechanism=settings["sasl_mechanism"],
+            )
+        case "SSL":
+            return faust.SSLCredentials(settings["ssl_context"])
+    return None
+
+
 def build_app(deployment: Deployment, owners: Owners) -> ExactApp:
     """Put the app together.
 
@@ -44,14 +63,15 @@ def build_app(deployment: Deployment, owners: Owners) -> ExactApp:
     topics = deployment.topics
     app = ExactApp(
         topics.group,
-        broker=[f"kafka://{server}" for server in deployment.bootstrap_servers.split(",")],
+        broker=[f"kafka://{server}" for server in deployment.cluster.bootstrap_servers.split(",")],
+        broker_credentials=_credentials(deployment.cluster),
         store="memory://",
         topic_allow_declare=False,
         topic_disable_leader=True,
         topic_partitions=topics.partitions,
         stream_wait_empty=False,
         stream_buffer_maxsize=BUFFERED_EVENTS,
-        broker_session_timeout=10,
+        broker_session_timeout=SESSION_SECONDS,
         broker_heartbeat_interval=1,
         broker_commit_interval=5,
         broker_max_poll_records=HANDED_RECORDS,

@@ -2,7 +2,8 @@
 
 Rule 1: memory is bounded by windows and by bytes of each collection that the worker's file holds; what is
 published of others is passed over.
-Rule 2: an estimate under other parameters of the same name is another collection's.
+Rule 2: an estimate under other parameters of the same name is another collection's; one under our parameters
+and another name is none of ours.
 """
 
 from collections.abc import Iterable
@@ -38,17 +39,16 @@ class History(Board):
 
     def __init__(self, collections: Iterable[Collection]) -> None:
         super().__init__()
-        known = list(collections)
-        self.sought = {collection.name for collection in known}
-        self._windows: dict[str, dict[int, _Known]] = {
-            f"{collection.fingerprint:016x}": {} for collection in known
-        }
+        names = {f"{collection.fingerprint:016x}": collection.name for collection in collections}
+        self.sought = set(names.values())
+        self._names = names
+        self._windows: dict[str, dict[int, _Known]] = {fingerprint: {} for fingerprint in names}
 
     def add(self, record: EstimateRecord) -> EstimateRecord | None:
         """Take in one estimate; itself if it is its window's newest one, and the window is kept."""
-        windows = self._windows.get(record.fingerprint)
-        if windows is None:
+        if self._names.get(record.fingerprint) != record.collection:
             return None
+        windows = self._windows[record.fingerprint]
         known = windows.get(record.window_start)
         if known is not None and (known.revision, known.final) > (record.revision, record.final):
             return None

@@ -18,6 +18,7 @@ from aiokafka.structs import OffsetAndMetadata
 from aggregator import row_keys
 from aggregator.row_reader import RowReader, fold
 from aggregator.topics import Topics
+from producers.cluster import Cluster
 
 OPEN_SECONDS = 60.0  # of silence; a large ledger may take longer
 COMMIT_SECONDS = 15.0
@@ -48,13 +49,13 @@ class LedgerStore:
 
     Parameters
     ----------
-    bootstrap_servers : host:port of the brokers.
+    cluster : which Kafka.
     topics : names of this deployment.
     partition : whose ledger.
     """
 
-    def __init__(self, bootstrap_servers: str, topics: Topics, partition: int) -> None:
-        self.bootstrap_servers = bootstrap_servers
+    def __init__(self, cluster: Cluster, topics: Topics, partition: int) -> None:
+        self.cluster = cluster
         self.topics = topics
         self.partition = partition
         self.opened_ms = 0  # append time of the row that `open` wrote, unix milliseconds
@@ -80,7 +81,7 @@ class LedgerStore:
 
     async def _open(self, patience: asyncio.Timeout) -> dict[bytes, bytes]:
         self._producer = producer = AIOKafkaProducer(
-            bootstrap_servers=self.bootstrap_servers,
+            **self.cluster.client_settings(),
             transactional_id=self.topics.transactional_id(self.partition),
             transaction_timeout_ms=TRANSACTION_MILLISECONDS,
             request_timeout_ms=10_000,
@@ -103,7 +104,7 @@ class LedgerStore:
         STORE_ERRORS.
         """
         source = TopicPartition(self.topics.reports, self.partition)
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap_servers, request_timeout_ms=10_000)
+        admin = AIOKafkaAdminClient(**self.cluster.client_settings(), request_timeout_ms=10_000)
         try:
             await admin.start()
             async with asyncio.timeout(COMMIT_SECONDS):
@@ -185,7 +186,7 @@ class LedgerStore:
     async def _read_until(self, owner: bytes, nonce: bytes, patience: asyncio.Timeout) -> dict[bytes, bytes]:
         clock = asyncio.get_running_loop().time
         found: dict[bytes, bytes] = {}
-        async with RowReader(self.bootstrap_servers, self.topics.state, self.partition) as reader:
+        async with RowReader(self.cluster, self.topics.state, self.partition) as reader:
             async for record in reader.until(lambda r: r.offset >= self._end):
                 fold(found, record)
                 patience.reschedule(clock() + OPEN_SECONDS)

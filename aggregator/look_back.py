@@ -18,6 +18,7 @@ from aggregator.board import Board
 from aggregator.estimate_record import EstimateRecord
 from aggregator.row_reader import POLL_MILLISECONDS, RECORDS_PER_TURN, Record
 from aggregator.terms import EARLY_SECONDS
+from producers.cluster import Cluster
 
 FIRST_SECONDS = 60.0
 
@@ -37,10 +38,10 @@ class LookBack:
         self.missing = set(names)
         self.show = show
 
-    async def run(self, bootstrap_servers: str, topic: str, partitions: int) -> None:
+    async def run(self, cluster: Cluster, topic: str, partitions: int) -> None:
         """Search until each collection is found, or to the topic's start; KafkaError when it cannot."""
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=bootstrap_servers,
+            **cluster.client_settings(),
             isolation_level="read_committed",
             enable_auto_commit=False,
             auto_offset_reset="earliest",

@@ -30,7 +30,7 @@ def why(error: BaseException) -> str:
     """What lost the ledger, in words."""
     if isinstance(error, (KafkaTimeoutError, TimeoutError, KafkaConnectionError, AssertionError)):
         # One sentence: a broker that is away looks now like the one, now like the other.
-        return "Kafka does not answer, or a topic is missing; deniable topics check says which"
+        return "Kafka does not answer or let us in, or a topic is missing; deniable doctor says which"
     if isinstance(error, ProducerFenced):
         return "another worker or command has opened it"
     if isinstance(error, UnknownTopicOrPartitionError):

@@ -105,7 +105,7 @@ def _check_raised(deployment: Deployment, found: dict[row_keys.Key, bytes]) -> N
 @asynccontextmanager
 async def _taken(deployment: Deployment, partition: int) -> AsyncIterator[tuple[LedgerStore, Ledger]]:
     """A ledger that is ours until another owner opens it: it cannot be written any more then."""
-    store = LedgerStore(deployment.bootstrap_servers, deployment.topics, partition)
+    store = LedgerStore(deployment.cluster, deployment.topics, partition)
     try:
         committed = await store.committed()
         found = decoded(deployment, partition, await store.open())

@@ -81,7 +81,7 @@ class Owner:
         When stopping, a last checkpoint is written, so that the next owner has nothing to count again.
         """
         while not stopping.is_set():
-            store = LedgerStore(self.deployment.bootstrap_servers, self.deployment.topics, self.partition)
+            store = LedgerStore(self.deployment.cluster, self.deployment.topics, self.partition)
             try:
                 await self._serve(store, stopping)
             except* (*STORE_ERRORS, RecordsLost, RecordNotCounted) as failure:
@@ -103,13 +103,17 @@ class Owner:
         async with asyncio.timeout(STALL_SECONDS):  # a client without a broker may wait for ever
             await self.flow.rewind(self.partition, ledger.position)
         self.readiness.opened(ledger.position)
-        reader = RowReader(self.deployment.bootstrap_servers, self.deployment.topics.counts, self.partition)
+        reader = RowReader(
+            self.deployment.cluster, self.deployment.topics.counts, self.partition, follows=True
+        )
         async with asyncio.TaskGroup() as tasks:
             estimating = tasks.create_task(estimator.run(reader))
             pause = 0.0  # the first checkpoint proves that this ledger can be stored
-            while not stopping.is_set():
+            last = stopping.is_set()
+            while not last:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stopping.wait(), pause)
+                last = stopping.is_set()  # one that was on its way then holds less than was counted
                 started = time.monotonic()
                 await self._checkpoint(ledger, estimator, store)
                 async with asyncio.timeout(STALL_SECONDS):

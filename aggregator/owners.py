@@ -11,6 +11,7 @@ from aggregator.metrics import WorkerMetrics
 from aggregator.owner import Flow, Owner
 
 CANCEL_SECONDS = 5.0  # after which a task that goes on is cancelled again
+DRAIN_SECONDS = 5.0  # of the worker's STOP_SECONDS; the rest is for leaving the group
 
 log = structlog.get_logger()
 
@@ -66,9 +67,17 @@ class Owners:
                 self._told.pop(collection.name, None)
 
     async def finish(self) -> None:
-        """Write last checkpoints, for a stop in good order."""
+        """Write last checkpoints, for a stop in good order; what takes too long is counted again.
+
+        Else the group would not be left, and the next owner would wait until it takes this worker for dead.
+        """
         self._stopping.set()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        if not self._tasks:
+            return
+        _, late = await asyncio.wait(self._tasks.values(), timeout=DRAIN_SECONDS)
+        for task in late:
+            log.warning("a last checkpoint took too long; the next owner counts again what it held")
+            task.cancel()
 
     def tell_standstills(self) -> None:
         """Show which partitions stand still."""

@@ -48,7 +48,7 @@ async def rebuild(deployment: Deployment) -> dict[int, int]:
 
 
 async def _is_lost(deployment: Deployment, partition: int) -> bool:
-    stored = await read_rows(deployment.bootstrap_servers, deployment.topics.state, partition)
+    stored = await read_rows(deployment.cluster, deployment.topics.state, partition)
     keys = decoded(deployment, partition, stored).keys()
     return row_keys.SingleKey.GENESIS not in keys or keys <= KEPT
 
@@ -57,7 +57,7 @@ async def _rebuild(deployment: Deployment, partition: int) -> int:
     topics = deployment.topics
     start, append_ms = await log_start(deployment, partition)
     ledger = Ledger(partition, topics.partitions)
-    store = LedgerStore(deployment.bootstrap_servers, topics, partition)
+    store = LedgerStore(deployment.cluster, topics, partition)
     try:
         leftovers = [key for key in decoded(deployment, partition, await store.open()) if key not in KEPT]
         if start:
@@ -95,7 +95,7 @@ async def _withdrawn(deployment: Deployment, ledger: Ledger) -> list[Outgoing]:
     for home in range(topics.partitions):
         key = row_keys.with_source(progress, ledger.partition)
         withdrawn.append(Outgoing(topics.counts, home, key, begun))
-        stored = await read_rows(deployment.bootstrap_servers, topics.counts, home)
+        stored = await read_rows(deployment.cluster, topics.counts, home)
         withdrawn += (
             Outgoing(topics.counts, home, key, None) for key in _of_source(stored, ledger.partition)
         )

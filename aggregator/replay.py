@@ -113,7 +113,7 @@ async def _wait_until_counted(deployment: Deployment, wait_seconds: float) -> No
 
 async def _wait_until_at(deployment: Deployment, source: int, offset: int) -> None:
     progress = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
-    async with RowReader(deployment.bootstrap_servers, deployment.topics.state, source) as reader:
+    async with RowReader(deployment.cluster, deployment.topics.state, source) as reader:
         async for record in reader.until(
             lambda r: (
                 r.key == progress and r.value is not None and rows.decode_progress(r.value).position >= offset
@@ -135,9 +135,7 @@ async def _ledger_claim(deployment: Deployment, source: int) -> Claim:
 
 async def _published_claims(deployment: Deployment, home: int) -> list[Claim]:
     by_source: dict[int, dict[row_keys.Key, bytes]] = {}
-    for data, value in (
-        await read_rows(deployment.bootstrap_servers, deployment.topics.counts, home)
-    ).items():
+    for data, value in (await read_rows(deployment.cluster, deployment.topics.counts, home)).items():
         if row_keys.is_foreign(data, deployment.topics.partitions):
             continue  # workers warn of it
         key, source = row_keys.split_source(data)
@@ -160,7 +158,7 @@ async def _final_estimates(deployment: Deployment) -> tuple[Sequence[EstimateRec
     newest: dict[bytes, EstimateRecord] = {}
     topics = deployment.topics
     for partition in range(topics.partitions):
-        async with RowReader(deployment.bootstrap_servers, topics.estimates, partition) as reader:
+        async with RowReader(deployment.cluster, topics.estimates, partition) as reader:
             async for record in reader.until_end():
                 estimate = _estimate_of(record)
                 if estimate is None:

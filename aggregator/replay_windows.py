@@ -36,7 +36,7 @@ async def final_counts(
     if not starts:
         return newest
     runs: defaultdict[int, PageRun] = defaultdict(PageRun)
-    async with aclosing(windows_since(deployment, min(starts))) as records:
+    async with aclosing(windows_since(deployment.cluster, deployment.topics, min(starts))) as records:
         async for partition, record in records:
             try:
                 page = decode_page(record.key or b"", record.value or b"")

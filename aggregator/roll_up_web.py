@@ -67,7 +67,8 @@ class RollUps:
             return _refusal(400, str(error))
         try:
             async with asyncio.timeout(READ_SECONDS):
-                joined = await join_windows(self.deployment, collection, period)
+                cluster, topics = self.deployment.cluster, self.deployment.topics
+                joined = await join_windows(cluster, topics, collection, period)
         except (KafkaError, OSError):  # TimeoutError too
             return _refusal(503, f"the windows cannot be read within {READ_SECONDS:g} s: try deniable rollup")
         loop = asyncio.get_running_loop()

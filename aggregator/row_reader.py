@@ -7,9 +7,13 @@ from typing import Protocol, Self
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from producers.cluster import Cluster
+
 POLL_MILLISECONDS = 500
 RECORDS_PER_TURN = 500
 SILENCE_SECONDS = 60.0
+# The broker answers a request for what does not come only after this, and a TLS connection closes after that.
+BRIEF_MILLISECONDS = 20
 
 
 class Record(Protocol):
@@ -26,25 +30,30 @@ class RowReader:
 
     Parameters
     ----------
-    bootstrap_servers : host:port of the brokers.
+    cluster : which Kafka.
     topic, partition : what to read.
     committed : True to see committed transactions only, as is right for all topics but `reports`.
+    follows : True for one that stays at the end for long: it asks the broker less often, and stops slower.
     """
 
-    def __init__(self, bootstrap_servers: str, topic: str, partition: int, *, committed: bool = True) -> None:
-        self.bootstrap_servers = bootstrap_servers
+    def __init__(
+        self, cluster: Cluster, topic: str, partition: int, *, committed: bool = True, follows: bool = False
+    ) -> None:
+        self.cluster = cluster
         self.topic_partition = TopicPartition(topic, partition)
         self.committed = committed
+        self._wait_milliseconds = POLL_MILLISECONDS if follows else BRIEF_MILLISECONDS
         self._started: AIOKafkaConsumer | None = None
 
     async def start(self) -> None:
         """Connect and go to the partition's start."""
         self._started = AIOKafkaConsumer(
-            bootstrap_servers=self.bootstrap_servers,
+            **self.cluster.client_settings(),
             isolation_level="read_committed" if self.committed else "read_uncommitted",
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             request_timeout_ms=10_000,
+            fetch_max_wait_ms=self._wait_milliseconds,
         )
         await self._consumer.start()
         self._consumer.assign([self.topic_partition])
@@ -131,10 +140,10 @@ def fold(rows: dict[bytes, bytes], record: Record) -> None:
         rows[key] = record.value
 
 
-async def read_rows(bootstrap_servers: str, topic: str, partition: int) -> dict[bytes, bytes]:
+async def read_rows(cluster: Cluster, topic: str, partition: int) -> dict[bytes, bytes]:
     """Rows of one partition of a compacted topic as they are now."""
     found: dict[bytes, bytes] = {}
-    async with RowReader(bootstrap_servers, topic, partition) as reader:
+    async with RowReader(cluster, topic, partition) as reader:
         async for record in reader.until_end():
             fold(found, record)
     return found

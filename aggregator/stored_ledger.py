@@ -12,7 +12,7 @@ from aggregator.terms import Terms
 
 def reader_of(deployment: Deployment, source: int) -> RowReader:
     """A reader of one partition of `reports`, uncommitted records included: they count too."""
-    return RowReader(deployment.bootstrap_servers, deployment.topics.reports, source, committed=False)
+    return RowReader(deployment.cluster, deployment.topics.reports, source, committed=False)
 
 
 async def ledger_rows(deployment: Deployment, partition: int) -> dict[row_keys.Key, bytes]:
@@ -22,11 +22,11 @@ async def ledger_rows(deployment: Deployment, partition: int) -> dict[row_keys.K
     ------
     LedgerRefused if `state` is of another log; RowError; KafkaError.
     """
-    stored = await read_rows(deployment.bootstrap_servers, deployment.topics.state, partition)
+    stored = await read_rows(deployment.cluster, deployment.topics.state, partition)
     found = decoded(deployment, partition, stored)
     committed = None
     if row_keys.SingleKey.GENESIS not in found:
-        committed = await LedgerStore(deployment.bootstrap_servers, deployment.topics, partition).committed()
+        committed = await LedgerStore(deployment.cluster, deployment.topics, partition).committed()
     check_genesis(deployment, partition, found, committed)
     return found
 

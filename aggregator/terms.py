@@ -54,6 +54,8 @@ class Terms(msgspec.Struct, frozen=True):
     until: int | None = None
 
     def __post_init__(self) -> None:
+        if self.window_seconds < 1:
+            raise ValueError(f"window_seconds must be at least 1, got {self.window_seconds}")
         if not self.spans or any(a.from_window >= b.from_window for a, b in pairwise(self.spans)):
             raise ValueError("spans must rise by from_window")
 

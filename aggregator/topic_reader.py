@@ -6,10 +6,11 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from aggregator.row_reader import POLL_MILLISECONDS, RECORDS_PER_TURN, SILENCE_SECONDS, Record
+from producers.cluster import Cluster
 
 
 async def records_since(
-    bootstrap_servers: str, topic: str, partitions: int, unix_ms: int
+    cluster: Cluster, topic: str, partitions: int, unix_ms: int
 ) -> AsyncGenerator[tuple[int, Record], None]:
     """Partition and record of what was appended from a moment on and is committed now.
 
@@ -17,7 +18,7 @@ async def records_since(
 
     Parameters
     ----------
-    bootstrap_servers : host:port of the brokers.
+    cluster : which Kafka.
     topic, partitions : what to read.
     unix_ms : unix milliseconds.
 
@@ -27,7 +28,7 @@ async def records_since(
     """
     sources = [TopicPartition(topic, partition) for partition in range(partitions)]
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap_servers,
+        **cluster.client_settings(),
         isolation_level="read_committed",
         enable_auto_commit=False,
         auto_offset_reset="earliest",

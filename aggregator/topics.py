@@ -54,13 +54,18 @@ class Topics:
         return f"{self.prefix}aggregator"
 
     @property
-    def assignor_leader(self) -> str:
-        """A topic that Faust wants to exist."""
-        return f"{self.group}-__assignor-__leader"
+    def transactional_ids(self) -> str:
+        """With what the ids of all ledgers' producers begin."""
+        return f"{self.group}-"
+
+    @property
+    def reader_groups(self) -> str:
+        """With what the consumer groups of apps that read estimates begin."""
+        return f"{self.prefix}reader-"
 
     def transactional_id(self, partition: int) -> str:
         """Id of the one producer that may write this partition's ledger."""
-        return f"{self.group}-{partition}"
+        return f"{self.transactional_ids}{partition}"
 
     def counts_partition(self, fingerprint: int) -> int:
         """Partition of `counts`, and of `windows`, that holds a collection's rows."""

@@ -2,6 +2,8 @@
 
 import asyncio
 import errno
+import logging
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -9,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from aiohttp.http import HttpProcessingError
 
 from aggregator.api import EstimatesApi, json_response
 from aggregator.deployment import ClientLimits
@@ -18,6 +20,7 @@ from aggregator.history import History
 from aggregator.loopback import HOST, add_headers, check_origin
 from aggregator.metrics import WorkerMetrics
 from aggregator.page_feed import PageFeed, about
+from aggregator.probes import Probes
 from estimators.collection import Collection
 
 PAGE = Path(__file__).with_name("page")
@@ -30,8 +33,17 @@ PAGE_FILES = {"/": "index.html", **{f"/{name}": name for name in STYLES + SCRIPT
 STOP_SECONDS = 2.0  # for answers that are on their way
 
 
+def _is_error(record: logging.LogRecord) -> bool:
+    """False for a request that is no HTTP: it is answered 400, and what was sent must not stand in a log."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+log = logging.getLogger(__name__)
+log.addFilter(_is_error)
+
+
 class PortInUseError(RuntimeError):
-    """The web port cannot be listened on."""
+    """An address cannot be listened on."""
 
 
 class WebServer:
@@ -62,9 +74,10 @@ class WebServer:
         self.metrics = metrics
         self.not_ready = not_ready
         self.routes = routes
+        self.probes = Probes(metrics.registry, not_ready)
         self.page = PageFeed(list(collections.values()), history, limits, self.status)
         self.streams = EventStreams(self.page.feed)
-        self._runner: web.AppRunner | None = None
+        self._runners: list[web.AppRunner] = []
         self._pulse: asyncio.Task[None] | None = None
 
     async def start(self, port: int) -> int:
@@ -77,26 +90,42 @@ class WebServer:
         app.router.add_get("/api/events", self.streams.serve)
         app.router.add_get("/api/plan", self.api.plan)
         app.router.add_get("/api/status", self._status)
-        app.router.add_get("/metrics", self._metrics)
-        app.router.add_get("/healthz", self._healthy)
-        app.router.add_get("/readyz", self._ready)
+        app.router.add_routes(self.probes.routes())
         app.router.add_routes(self.routes)
         for path in PAGE_FILES:
             app.router.add_get(path, self._page)
-        self._runner = web.AppRunner(
-            app, access_log=None, handler_cancellation=True, shutdown_timeout=STOP_SECONDS
+        port = await self._listen(app, HOST, port, "--web-port (0: a free one)")
+        self._pulse = asyncio.create_task(self.page.run())
+        return port
+
+    async def open_probes(self, host: str, port: int) -> int:
+        """Serve metrics and health, and nothing else, on this address too; the port, or PortInUseError.
+
+        It answers whoever reaches it, by whatever name: metrics hold estimates.
+        """
+        app = web.Application()
+        app.on_response_prepare.append(add_headers)
+        app.router.add_routes(self.probes.routes())
+        return await self._listen(app, host, port, "--metrics-listen")
+
+    async def _listen(self, app: web.Application, host: str, port: int, option: str) -> int:
+        runner = web.AppRunner(
+            app, access_log=None, logger=log, handler_cancellation=True, shutdown_timeout=STOP_SECONDS
         )
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, HOST, port)
+        self._runners.append(runner)
+        await runner.setup()
         try:
-            await site.start()
+            await web.TCPSite(runner, host, port).start()
         except OSError as error:
             await self.stop()
-            if error.errno != errno.EADDRINUSE:
-                raise
-            raise PortInUseError(f"port {port} is in use; give another --web-port (0: a free one)") from error
-        self._pulse = asyncio.create_task(self.page.run())
-        return int(self._runner.addresses[0][1])
+            if error.errno == errno.EADDRINUSE:
+                raise PortInUseError(f"port {port} is in use; give another {option}") from error
+            # Newer versions of asyncio pass over an address that is not ours, and then have no number for it.
+            reason = os.strerror(error.errno or errno.EADDRNOTAVAIL)
+            raise PortInUseError(
+                f"port {port} of {host} cannot be used: {reason}; give another {option}"
+            ) from error
+        return int(runner.addresses[0][1])
 
     async def stop(self) -> None:
         """Stop listening, and end the streams."""
@@ -104,9 +133,9 @@ class WebServer:
             self._pulse.cancel()
             with suppress(asyncio.CancelledError):
                 await self._pulse
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+            self._pulse = None
+        while self._runners:
+            await self._runners.pop().cleanup()
 
     def status(self) -> dict[str, object]:
         """All that the page's head tells: is this worker ready, is what it shows stale, what was in vain."""
@@ -130,17 +159,5 @@ class WebServer:
     async def _collections(self, _: web.Request) -> web.Response:
         return json_response([about(collection) for collection in self.collections.values()])
 
-    async def _metrics(self, _: web.Request) -> web.Response:
-        # In a thread: of thousands of series it takes longer than heartbeats should wait.
-        body = await asyncio.to_thread(generate_latest, self.metrics.registry)
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
-
     async def _status(self, _: web.Request) -> web.Response:
         return json_response(self.status())
-
-    async def _healthy(self, _: web.Request) -> web.Response:
-        return json_response({"healthy": True})
-
-    async def _ready(self, _: web.Request) -> web.Response:
-        reasons = self.not_ready()
-        return json_response({"ready": not reasons, "reasons": reasons}, status=503 if reasons else 200)

@@ -13,14 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aggregator.deployment import Deployment
 from aggregator.final_window import Page, PageRun, decode_page, join_pages
 from aggregator.merge import WindowCounts
 from aggregator.moments import Period
 from aggregator.row_reader import Record
 from aggregator.rows import RowError
 from aggregator.topic_reader import records_since
+from aggregator.topics import Topics
 from estimators.collection import Collection
+from producers.cluster import Cluster
 
 CLOCKS_MILLISECONDS = 3_600_000  # by which brokers' clocks may differ
 
@@ -53,7 +54,7 @@ class Joined:
     foreign: int
 
 
-async def join_windows(deployment: Deployment, collection: Collection, period: Period) -> Joined:
+async def join_windows(cluster: Cluster, topics: Topics, collection: Collection, period: Period) -> Joined:
     """Add up the collection's final windows that lie whole within a period.
 
     Memory is that of one window's counts, and of a few numbers for each window.
@@ -65,7 +66,7 @@ async def join_windows(deployment: Deployment, collection: Collection, period: P
     replaced: set[Place] = set()
     while True:
         reading = Reading(collection, period, replaced)
-        async with aclosing(windows_since(deployment, period.start)) as records:
+        async with aclosing(windows_since(cluster, topics, period.start)) as records:
             async for partition, record in records:
                 reading.take(partition, record)
         wrongly_added = reading.wrongly_added()
@@ -74,13 +75,12 @@ async def join_windows(deployment: Deployment, collection: Collection, period: P
         replaced |= wrongly_added
 
 
-def windows_since(deployment: Deployment, start: int) -> AsyncGenerator[tuple[int, Record], None]:
+def windows_since(cluster: Cluster, topics: Topics, start: int) -> AsyncGenerator[tuple[int, Record], None]:
     """Partition and record of all windows that start at this moment, unix seconds, or later.
 
     A window is final after its end, by its broker's clock.
     """
-    servers, topics = deployment.bootstrap_servers, deployment.topics
-    return records_since(servers, topics.windows, topics.partitions, start * 1000 - CLOCKS_MILLISECONDS)
+    return records_since(cluster, topics.windows, topics.partitions, start * 1000 - CLOCKS_MILLISECONDS)
 
 
 class Reading:

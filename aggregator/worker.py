@@ -38,6 +38,7 @@ async def run_worker(
     listening: Callable[[int], None],
     check: Callable[[], None] = lambda: None,
     stopping: Callable[[], None] = lambda: None,
+    metrics_listen: tuple[str, int] | None = None,
 ) -> None:
     """Work until SIGINT or SIGTERM, then write last checkpoints and leave the group.
 
@@ -46,9 +47,10 @@ async def run_worker(
     deployment : what to work on.
     metrics : of this worker.
     web_port : port of the page and of /metrics on loopback; 0 for a free one.
-    listening : called with the port once the web server listens.
+    listening : called with the port once all that is asked for is listened on.
     check : called twice a second; raises when going on would be wrong for a reason that is not seen here.
     stopping : called when the stop begins; Faust may never end it while no broker answers.
+    metrics_listen : address and port where metrics and health are served to others as well.
 
     Raises
     ------
@@ -61,7 +63,10 @@ async def run_worker(
     history = History(deployment.collections.values())
     routes = RollUps(deployment).routes()
     web = WebServer(deployment.collections, history, metrics, owners.not_ready, deployment.limits, routes)
-    listening(await web.start(web_port))
+    port = await web.start(web_port)
+    if metrics_listen is not None:
+        await web.open_probes(*metrics_listen)
+    listening(port)
     beside = [asyncio.create_task(each) for each in (_follow(history, web, deployment), _watch_loop(metrics))]
     app = None
     try:
@@ -118,7 +123,7 @@ async def _serve(
         if owners.failed.done():
             owners.failed.result()
         if app.should_stop:
-            raise WorkerError(f"the engine stopped by itself: {app.crash_reason!r}")
+            raise WorkerError(f"the engine stopped by itself: {app.crash_reason!r}") from app.crash_reason
 
 
 async def _stop(app: ExactApp | None, owners: Owners | None) -> None:
@@ -148,10 +153,8 @@ async def _follow(history: History, web: WebServer, deployment: Deployment) -> N
         look_back = LookBack(history, names, web.page.show)
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(
-                    history.follow(deployment.bootstrap_servers, topic, partitions, web.page.show)
-                )
-                tasks.create_task(look_back.run(deployment.bootstrap_servers, topic, partitions))
+                tasks.create_task(history.follow(deployment.cluster, topic, partitions, web.page.show))
+                tasks.create_task(look_back.run(deployment.cluster, topic, partitions))
         except* (KafkaError, OSError) as failure:
             log.warning("estimates cannot be followed, trying again", error=repr(failure.exceptions[0]))
         await asyncio.sleep(RETRY_SECONDS)

@@ -28,6 +28,7 @@ from estimators.collection import Collection
 from estimators.krr import KRR
 from estimators.rappor import Rappor
 from producers import wire
+from producers.cluster import Cluster
 
 T0 = 1_767_225_600  # a window start, unix seconds
 PARTITIONS = 4
@@ -56,7 +57,9 @@ PLACE = Collection(
 COLLECTIONS = {collection.fingerprint: collection for collection in (FRUIT, PLACE)}
 TERMS = {fingerprint: terms_of(collection) for fingerprint, collection in COLLECTIONS.items()}
 LOG = rows.Genesis(bytes(range(16)), PARTITIONS)
-DEPLOYMENT = Deployment("", TOPICS, LOG, COLLECTIONS, 1)
+#: Of tests that reach no broker: nothing listens there.
+NOWHERE = Cluster("127.0.0.1:9")
+DEPLOYMENT = Deployment(NOWHERE, TOPICS, LOG, COLLECTIONS, 1)
 GENESIS = (row_keys.encode_key(row_keys.SingleKey.GENESIS), rows.encode_genesis(LOG))
 
 
@@ -192,12 +195,14 @@ class MemoryLog:
         for topic, partition, key, value in records:
             self.append(topic, partition or 0, value, key, append_ms)
 
-    def reader(self, _: str, topic: str, partition: int, *, committed: bool = True) -> "MemoryReader":
+    def reader(
+        self, _: Cluster, topic: str, partition: int, *, committed: bool = True, follows: bool = False
+    ) -> "MemoryReader":
         """In place of the class RowReader."""
         return MemoryReader(self.partition(topic, partition))
 
     async def since(
-        self, _: str, topic: str, partitions: int, unix_ms: int
+        self, _: Cluster, topic: str, partitions: int, unix_ms: int
     ) -> AsyncGenerator[tuple[int, Record], None]:
         """In place of `records_since`: a record of each partition in turn, as from several brokers."""
         found = [[r for r in self.partition(topic, p) if r.timestamp >= unix_ms] for p in range(partitions)]

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 from aiokafka import TopicPartition
-from builders import FRUIT, PLACE, T0, MemoryRecord
+from builders import FRUIT, NOWHERE, PLACE, T0, MemoryRecord
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -140,7 +140,7 @@ def followed(
 
     monkeypatch.setattr(board_module, "AIOKafkaConsumer", Consumer)
     with suppress(asyncio.CancelledError):
-        asyncio.run(board.follow("", "estimates", 2, shown.append))
+        asyncio.run(board.follow(NOWHERE, "estimates", 2, shown.append))
     return board
 
 

@@ -67,6 +67,14 @@ def test_another_collection_or_another_meaning_is_passed_over() -> None:
     assert (board.newest, board.starts(FRUIT)) == ({}, [])
 
 
+def test_our_parameters_under_another_name_are_passed_over() -> None:
+    """The page knows the collections by name: it could not show this one."""
+    board = History([FRUIT, PLACE])
+    for name in ("other", PLACE.name):
+        assert not taken(board, changed(estimate_of(), collection=name))
+    assert not board.newest
+
+
 def test_a_point_holds_the_values_that_are_estimated_highest() -> None:
     number = VALUES + 5
     shares = [i / 100 for i in range(number)]

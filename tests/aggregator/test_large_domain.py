@@ -11,6 +11,7 @@ from kafka import KafkaProducer
 from aggregator.row_reader import RowReader
 from deploy.collection_file import Configuration
 from deploy.topic_setup import create
+from producers.cluster import Cluster
 from tests.chaos import stored
 from tests.chaos.collection_setup import write
 from tests.chaos.packs import PackMaker
@@ -57,7 +58,7 @@ def largest(configuration: Configuration, topic: str) -> int:
     async def read() -> int:
         sizes = [0]
         for partition in range(configuration.kafka.partitions):
-            async with RowReader(configuration.kafka.bootstrap_servers, topic, partition) as reader:
+            async with RowReader(configuration.cluster, topic, partition) as reader:
                 sizes += [len(record.value or b"") async for record in reader.until_end()]
         return max(sizes)
 
@@ -66,7 +67,7 @@ def largest(configuration: Configuration, topic: str) -> int:
 
 def test_a_large_domain_is_counted_in_pages(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     configuration = write(tmp_path / "deniable.yaml", broker, topic_prefix, 1, COLLECTION)
-    create(broker, configuration.topics, 1)
+    create(Cluster(broker), configuration.topics, 1)
     workers = Workers(configuration, tmp_path)
     try:
         for seed in (1, 2):

@@ -7,7 +7,7 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import GroupCoordinatorNotAvailableError, IllegalOperation, KafkaError
 from aiokafka.structs import OffsetAndMetadata
-from builders import TOPICS, MemoryLog, MemoryReader, progress_row
+from builders import NOWHERE, TOPICS, MemoryLog, MemoryReader, progress_row
 
 from aggregator import ledger_store as store_module
 from aggregator import rows
@@ -66,7 +66,7 @@ def open_slowly(monkeypatch: pytest.MonkeyPatch, silent_after: int) -> dict[byte
     monkeypatch.setattr(store_module, "AIOKafkaProducer", Producer(log))
     monkeypatch.setattr(store_module, "RowReader", lambda *_: SlowReader(log.partition(TOPICS.state, 0)))
     monkeypatch.setattr(SlowReader, "silent_after", silent_after)
-    return asyncio.run(LedgerStore("", TOPICS, 0).open())
+    return asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
 
 
 def test_a_large_ledger_may_take_long_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ def test_a_store_that_a_successor_has_overtaken_while_it_read_says_so(
     monkeypatch.setattr(store_module, "AIOKafkaProducer", Overtaken(log))
     monkeypatch.setattr(store_module, "RowReader", log.reader)
     with pytest.raises(KafkaError, match=r"KafkaError: another worker has taken partition 0 over$"):
-        asyncio.run(LedgerStore("", TOPICS, 0).open())
+        asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
 
 
 def test_a_ledger_from_which_nothing_more_comes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def test_a_transaction_that_fails_between_two_sends_is_the_stores_own_failure(
 
     monkeypatch.setattr(store_module, "AIOKafkaProducer", Refused(MemoryLog()))
     with pytest.raises(STORE_ERRORS, match="not in transaction"):
-        asyncio.run(LedgerStore("", TOPICS, 0).open())
+        asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
 
 
 class SlowProducer(Producer):
@@ -123,7 +123,7 @@ def commit(monkeypatch: pytest.MonkeyPatch, log: MemoryLog, records: int) -> Non
     """Of a store that has opened an empty ledger."""
 
     async def run() -> None:
-        store = LedgerStore("", TOPICS, 0)
+        store = LedgerStore(NOWHERE, TOPICS, 0)
         await store.open()
         await store.commit([Outgoing(TOPICS.state, 0, b"P", progress_row(1))] * records)
 
@@ -198,5 +198,5 @@ def test_the_groups_offset_is_asked_for_until_the_coordinator_knows(
     admin = Admin({}, GroupCoordinatorNotAvailableError(), {}, known)
     monkeypatch.setattr(store_module, "COORDINATOR_SECONDS", 0.0)
     monkeypatch.setattr(store_module, "AIOKafkaAdminClient", admin)
-    assert asyncio.run(LedgerStore("", TOPICS, 0).committed()) == committed
+    assert asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).committed()) == committed
     assert admin.answers == []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from builders import FRUIT, PLACE, T0, MemoryRecord, changed, estimate_of
+from builders import FRUIT, NOWHERE, PLACE, T0, MemoryRecord, changed, estimate_of
 from structlog.testing import capture_logs
 
 from aggregator import estimate_record, look_back
@@ -46,7 +46,7 @@ class Topic:
 
         async def run() -> None:
             async with asyncio.timeout(20):
-                await LookBack(board, ["fruit", "place"], shown.append).run("", "estimates", 2)
+                await LookBack(board, ["fruit", "place"], shown.append).run(NOWHERE, "estimates", 2)
 
         asyncio.run(run())
         return shown

@@ -12,6 +12,7 @@ from aggregator import estimate_record
 from aggregator.estimate_record import EstimateRecord
 from aggregator.history import History
 from aggregator.look_back import LookBack
+from producers.cluster import Cluster
 
 pytestmark = pytest.mark.broker
 
@@ -43,6 +44,7 @@ async def publish(
     await (producer.commit_transaction() if commit else producer.abort_transaction())
 
 
+@pytest.mark.contract
 def test_the_newest_committed_estimate_is_found(broker: str, topic_prefix: str) -> None:
     topic, board = f"{topic_prefix}estimates", History([FRUIT, PLACE])
     newest, lost = changed(estimate_of(), window_start=T0 + 10), changed(estimate_of(), window_start=T0 + 20)
@@ -57,7 +59,7 @@ def test_the_newest_committed_estimate_is_found(broker: str, topic_prefix: str) 
             for age in range(30, 0, -1):
                 await publish(producer, topic, 100 * age, changed(stranger, window_start=T0 + 10 * age))
         async with asyncio.timeout(SECONDS):
-            await LookBack(board, ["fruit", "place"], lambda _: None).run(broker, topic, 2)
+            await LookBack(board, ["fruit", "place"], lambda _: None).run(Cluster(broker), topic, 2)
 
     asyncio.run(run())
     assert board.newest == {"fruit": newest}

@@ -59,6 +59,22 @@ def test_a_slow_checkpoint_is_not_followed_by_a_pause_as_long(
     assert max(pauses) == 0.05
 
 
+def test_what_is_counted_while_a_checkpoint_is_stored_is_stored_before_the_end(broker: Broker) -> None:
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1)
+            broker.answers.clear()
+            began = list[None]()
+            broker.while_committing = lambda: began.append(None)
+            running.offer(0)
+            await running.until(lambda: bool(began))
+            running.offer(1)
+            asyncio.get_running_loop().call_later(0.05, broker.answers.set)
+
+    asyncio.run(run())
+    assert (packs(broker), position(broker)) == (2, 2)
+
+
 def test_rows_are_encoded_in_a_thread(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     threads, compose = set(), owner_module.compose
 

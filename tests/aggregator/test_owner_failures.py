@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 from aiokafka.errors import KafkaError
-from builders import COLLECTIONS, DEPLOYMENT, TOPICS, progress_row
+from builders import COLLECTIONS, DEPLOYMENT, NOWHERE, TOPICS, progress_row
 from owner_runs import DEADLINE_SECONDS, NOW_MS, Broker, Running, packs, position, served_from_memory
 from structlog.testing import capture_logs
 
@@ -30,8 +30,8 @@ def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pyte
     unwinding = asyncio.Event()
 
     class SlowReader:
-        def __init__(self, *of: object) -> None:
-            self.reader = broker.log.reader(*of)
+        def __init__(self, *of: object, **how: object) -> None:
+            self.reader = broker.log.reader(*of, **how)
 
         async def __aenter__(self) -> object:
             return await self.reader.__aenter__()
@@ -204,6 +204,6 @@ def test_an_owner_goes_on_from_what_is_stored(broker: Broker) -> None:
 
 
 def test_a_store_that_is_closed_takes_nothing() -> None:
-    store = LedgerStore("", TOPICS, 0)
+    store = LedgerStore(NOWHERE, TOPICS, 0)
     with pytest.raises(KafkaError, match="the ledger's store is closed"):
         asyncio.run(store.commit([]))

@@ -14,7 +14,7 @@ from aggregator import readiness as readiness_module
 from aggregator.metrics import WorkerMetrics
 from aggregator.readiness import Readiness
 
-AWAY = "Kafka does not answer, or a topic is missing; deniable topics check says which"
+AWAY = "Kafka does not answer or let us in, or a topic is missing; deniable doctor says which"
 
 
 @pytest.mark.parametrize(

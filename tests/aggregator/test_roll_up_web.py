@@ -55,7 +55,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Period]]:
     """What was read; three windows are found."""
     found: list[tuple[str, Period]] = []
 
-    async def join(_: object, collection: Any, period: Period) -> Joined:
+    async def join(_: object, __: object, collection: Any, period: Period) -> Joined:
         found.append((collection.name, period))
         return joined_of(collection, 1, 2, 4)
 

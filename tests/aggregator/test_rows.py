@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from aggregator import row_keys, rows
 from aggregator.acceptance import REASONS
 from aggregator.rows import Counters, Progress, Published, RowError
+from aggregator.terms import Span, Terms
 
 fingerprints = st.integers(0, 2**64 - 1)
 starts = st.integers(0, 253_402_300_799)
@@ -130,6 +131,42 @@ def test_a_row_that_claims_more_reports_than_can_be_is_damaged() -> None:
     row = rows.encode_counters(rows.Counters(2**63, 1, np.zeros(1, dtype=np.int64)))
     with pytest.raises(RowError, match=r"^counter row of 19 bytes is damaged$"):
         rows.decode_counters(row)
+
+
+def test_a_counter_beyond_int64_is_damage() -> None:
+    """Read as int64 it would be negative."""
+    row = rows.encode_counters(Counters(1, 1, np.array([2**63 - 1])))
+    assert row.endswith(b"\xff" * 7 + b"\x7f")
+    expected = r"^counter row of 26 bytes is damaged: a counter is beyond 2\^63 - 1$"
+    with pytest.raises(RowError, match=expected):
+        rows.decode_counters(row[:-1] + b"\x80")
+
+
+@pytest.mark.parametrize("field", ["position", "watermark_ms", "closed_until_ms", "whole_from"])
+def test_progress_is_of_no_negative_offset_or_time(field: str) -> None:
+    row = rows.encode_progress(Progress(**{field: -1}))
+    with pytest.raises(RowError, match=rf"^progress must be in \[0, {2**63 - 1}\], got .*{field}=-1"):
+        rows.decode_progress(row)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "expected"),
+    [
+        (b'{"name":"\xe6"}', "row of terms is damaged: not UTF-8, or nested too deep"),
+        (b'{"a":' + b"[" * 100_000, "row of terms is damaged: not UTF-8, or nested too deep"),
+        (b"{}", "row of terms is damaged: Object missing required field `name`"),
+    ],
+    ids=["bytes", "deep", "empty"],
+)
+def test_damaged_terms_are_told(damaged: bytes, expected: str) -> None:
+    with pytest.raises(RowError, match=f"^{expected}$"):
+        rows.decode_terms(b"\x01" + damaged)
+
+
+def test_terms_have_windows() -> None:
+    row = rows.encode_terms(Terms("a", 1, 4, 1, 10, 0, (Span(0, 1, 1, 1),)))
+    with pytest.raises(RowError, match=r"window_seconds must be at least 1, got 0$"):
+        rows.decode_terms(row.replace(b'"window_seconds":10', b'"window_seconds":0'))
 
 
 def test_a_damaged_row_is_told_by_its_size() -> None:

@@ -167,19 +167,75 @@ def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:
             asyncio.run(Fixture().server.start(port))
 
 
-def test_another_refusal_of_the_system_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "HOST", "192.0.2.1")  # kept for documentation, no machine's own
-    with pytest.raises(OSError, match="assign requested address"):
-        asyncio.run(Fixture().server.start(0))
-
-
 def test_it_listens_on_loopback_alone() -> None:
     async def ask() -> list[object]:
         server = Fixture().server
         await server.start(0)
-        assert server._runner is not None
-        addresses = [address[0] for address in server._runner.addresses]
+        addresses = [address[0] for runner in server._runners for address in runner.addresses]
         await server.stop()
         return addresses
 
     assert asyncio.run(ask()) == ["127.0.0.1"]
+
+
+def test_what_is_no_http_is_answered_and_stands_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    """The library would log the bytes that were sent."""
+
+    async def answered() -> bytes:
+        served = Fixture()
+        async with served.serving():
+            port = served.server._runners[0].addresses[0][1]
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET / HTTP/1.1\r\nsecret of a sender\r\n\r\n")
+            line = await reader.readline()
+            writer.close()
+            await writer.wait_closed()
+            return line
+
+    assert asyncio.run(answered()) == b"HTTP/1.0 400 Bad Request\r\n"
+    assert not caplog.records
+
+
+OTHERS = ("/", "/page.js", "/api/collections", "/api/estimates/fruit", "/api/events", "/api/status")
+
+
+def test_probes_are_served_elsewhere_and_nothing_else() -> None:
+    """By any name, since a scrape asks for a pod's address; what readiness says is the worker's."""
+
+    async def ask() -> dict[str, tuple[int, str]]:
+        fixture = Fixture()
+        fixture.reasons.append("partition 0 has no open ledger")
+        port = await fixture.server.open_probes("0.0.0.0", 0)  # noqa: S104 - what is asked for here
+        answers = {}
+        try:
+            async with ClientSession(headers={"Host": "worker-0.example"}) as session:
+                for path in ("/metrics", "/healthz", "/readyz", *OTHERS):
+                    async with session.get(f"http://127.0.0.1:{port}{path}") as answer:
+                        answers[path] = answer.status, await answer.text()
+        finally:
+            await fixture.server.stop()
+        return answers
+
+    answers = asyncio.run(ask())
+    assert {path: answers[path][0] for path in OTHERS} == dict.fromkeys(OTHERS, 404)
+    assert answers["/metrics"][0] == 200
+    assert "deniable_" in answers["/metrics"][1]
+    assert answers["/healthz"] == (200, '{"healthy":true}')
+    assert answers["/readyz"][0] == 503
+    assert "partition 0 has no open ledger" in answers["/readyz"][1]
+
+
+def test_an_address_for_probes_that_is_not_of_this_machine_is_told() -> None:
+    said = (
+        r"^port 9100 of 192\.0\.2\.1 cannot be used: Cannot assign requested address; "
+        r"give another --metrics-listen$"
+    )
+    with pytest.raises(PortInUseError, match=said):
+        asyncio.run(Fixture().server.open_probes("192.0.2.1", 9100))
+
+
+def test_an_address_for_probes_that_is_taken_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(PortInUseError, match=rf"^port {port} is in use; give another --metrics-listen$"):
+            asyncio.run(Fixture().server.open_probes("127.0.0.1", port))

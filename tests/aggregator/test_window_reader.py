@@ -51,7 +51,7 @@ class Topic:
             self.log.append(TOPICS.windows, home, value, key, written)
 
     def join(self, collection: Collection = FRUIT, period: Period = MINUTE) -> Joined:
-        return asyncio.run(join_windows(DEPLOYMENT, collection, period))
+        return asyncio.run(join_windows(DEPLOYMENT.cluster, DEPLOYMENT.topics, collection, period))
 
 
 @pytest.fixture

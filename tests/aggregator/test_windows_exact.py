@@ -22,6 +22,7 @@ from aggregator.final_window import Page, decode_page
 from aggregator.row_keys import Window
 from deploy.collection_file import Configuration
 from deploy.topic_setup import create
+from producers.cluster import Cluster
 from tests.chaos import stored
 from tests.chaos.collection_setup import write
 from tests.chaos.packs import PackMaker
@@ -120,7 +121,7 @@ def run(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
     configuration = write(
         folder / "deniable.yaml", broker, f"test-{random.getrandbits(48):x}-", 1, COLLECTIONS
     )
-    create(broker, configuration.topics, 1)
+    create(Cluster(broker), configuration.topics, 1)
     workers = Workers(configuration, folder)
     try:
         workers.start()

@@ -24,6 +24,7 @@ from builders import (
 from structlog.testing import capture_logs
 
 from aggregator import owner as owner_module
+from aggregator import owners as owners_module
 from aggregator import rows, worker
 from aggregator.engine import ExactApp
 from aggregator.estimate_record import EstimateRecord
@@ -169,6 +170,30 @@ def test_a_ledger_of_a_newer_version_ends_the_worker() -> None:
     """No retry can mend that; what the ledger holds must not be overwritten."""
     with pytest.raises(rows.RowError, match="row version must be 1, got 2"):
         serve(Engine(), assigned=True)
+
+
+def test_a_last_checkpoint_that_takes_too_long_does_not_keep_the_worker_in_its_group(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Hanging(DamagedStore):
+        async def open(self) -> dict[bytes, bytes]:
+            return await asyncio.get_running_loop().create_future()
+
+    async def run() -> None:
+        owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        await owners.assign([0], cast(Flow, None))
+        await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            await owners.finish()
+            await owners.release()
+
+    monkeypatch.setattr(owner_module, "LedgerStore", Hanging)
+    monkeypatch.setattr(owners_module, "DRAIN_SECONDS", 0.01)
+    with capture_logs() as logged:
+        asyncio.run(run())
+    assert [each["event"] for each in logged] == [
+        "a last checkpoint took too long; the next owner counts again what it held"
+    ]
 
 
 def test_a_long_step_of_the_loop_is_seen() -> None:

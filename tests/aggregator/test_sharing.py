@@ -1,0 +1,19 @@
+"""How Faust shares partitions among workers that join one after the other, as docs/sizing.md tells it."""
+
+import pytest
+from faust.assignor.client_assignment import CopartitionedAssignment
+from faust.assignor.copartitioned_assignor import CopartitionedAssignor
+
+STANDBYS = 1  # Faust's default, with which its own assignor is used
+
+
+@pytest.mark.parametrize(
+    ("partitions", "owned"),
+    [(4, [2, 2]), (4, [2, 2, 0]), (8, [3, 3, 2]), (4, [1, 1, 1, 1]), (8, [2, 2, 2, 2])],
+)
+def test_workers_that_divide_the_partitions_share_them_evenly(partitions: int, owned: list[int]) -> None:
+    workers: dict[str, CopartitionedAssignment] = {}
+    for name in range(len(owned)):
+        workers[str(name)] = CopartitionedAssignment(topics={"reports"})
+        CopartitionedAssignor({"reports"}, workers, partitions, STANDBYS).get_assignment()
+    assert [len(worker.actives) for worker in workers.values()] == owned
