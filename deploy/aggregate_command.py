@@ -5,14 +5,17 @@ import logging
 import os
 import signal
 import threading
+from functools import partial
 from pathlib import Path
 
 import click
+from aiokafka.errors import GroupAuthorizationFailedError, TopicAuthorizationFailedError
 
 from aggregator.metrics import WorkerMetrics
-from aggregator.worker import run_worker
+from aggregator.worker import WorkerError, run_worker
+from deploy import topic_setup
 from deploy.collection_file import load
-from deploy.command_options import config_option, servers_option
+from deploy.command_options import config_option, metrics_listen_option, servers_option
 from deploy.deployment import deployment_of
 from deploy.log_watch import LogWatch
 from deploy.privacy_watch import PrivacyWatch
@@ -20,6 +23,7 @@ from deploy.signals import handle, leave_at_once
 
 DEFAULT_WEB_PORT = 8321
 STOP_SECONDS = 15.0
+NOT_ALLOWED = (GroupAuthorizationFailedError, TopicAuthorizationFailedError)
 
 
 @click.command()
@@ -30,9 +34,12 @@ STOP_SECONDS = 15.0
     show_default=True,
     help="Port of the page and of /metrics on loopback; 0: a free one, printed.",
 )
+@metrics_listen_option
 @config_option
 @servers_option
-def aggregate(web_port: int, config: Path, bootstrap_servers: str | None) -> None:
+def aggregate(
+    web_port: int, metrics_listen: tuple[str, int] | None, config: Path, bootstrap_servers: str | None
+) -> None:
     """Count reports and publish estimates, until Ctrl-C. Run as many as there are partitions.
 
     A second Ctrl-C ends it at once; what was not stored is counted again by the next worker.
@@ -46,7 +53,25 @@ def aggregate(web_port: int, config: Path, bootstrap_servers: str | None) -> Non
     watch.start()
     metrics = WorkerMetrics(deployment.collections)
     PrivacyWatch(loaded.allowances, metrics.privacy).start()
-    asyncio.run(run_worker(deployment, metrics, web_port, _announce, watch.check, _end_in_time))
+    deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
+    deadline.daemon = True
+    try:
+        asyncio.run(
+            run_worker(
+                deployment,
+                metrics,
+                web_port,
+                _announce,
+                watch.check,
+                partial(_end_in_time, deadline),
+                metrics_listen,
+            )
+        )
+    except WorkerError as error:
+        deadline.cancel()  # asyncio has ended in time, and Kafka is asked once more
+        if isinstance(error.__cause__, NOT_ALLOWED):
+            topic_setup.require(loaded.cluster, loaded.topics)  # raises what the next start would
+        raise
 
 
 def _announce(port: int) -> None:
@@ -60,14 +85,12 @@ def _tell_failure(failure: threading.ExceptHookArgs) -> None:
         threading.__excepthook__(failure)
 
 
-def _end_in_time() -> None:
+def _end_in_time(deadline: threading.Timer) -> None:
     """End the process even if its stop hangs, as Faust's does without a broker; ledgers bear a kill -9.
 
     What clients leave unfinished then would be told as errors of asyncio.
     """
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-    deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
-    deadline.daemon = True
     deadline.start()
     asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
     handle(signal.SIGINT, leave_at_once)

@@ -3,6 +3,7 @@
 import signal
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from deploy.broker_errors import BrokerError
 from deploy.broker_jars import fetch_jars, find_java
@@ -33,8 +34,11 @@ class Broker:
         self._port = port
         self._folder: HeldFolder | None = None
         self._child: Child | None = None
+        # A subclass with other settings says here how its folder is formatted and how it is asked.
+        self._format_arguments: list[str] = []
+        self._client_settings: dict[str, object] = {}
 
-    def __enter__(self) -> "Broker":
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -117,6 +121,9 @@ class Broker:
         if self._child is not None:
             signal_group(self._child, number)
 
+    def _configure(self, folder: Path, port: int) -> None:
+        write_settings(folder, port, controller_port=free_port(but=port))
+
     def _come_up(self, folder: Path, java: str, libs: Path) -> None:
         """Start on free ports; on others again when another process was quicker to take one."""
         said, log_file = "", folder / LOG_NAME
@@ -124,11 +131,11 @@ class Broker:
         for _attempt in range(PORT_ATTEMPTS):
             port = self._port or free_port()
             require_free(port)
-            write_settings(folder, port, controller_port=free_port(but=port))
-            format_once(folder, java, libs)
+            self._configure(folder, port)
+            format_once(folder, java, libs, self._format_arguments)
             log_start = log_file.stat().st_size
             self._child = run_broker(folder, java, libs, self._own_session)
-            if wait_until_it_answers(self._child, folder, port, START_SECONDS):
+            if wait_until_it_answers(self._child, folder, port, START_SECONDS, self._client_settings):
                 self._port = port
                 return
             said = last_lines(log_file, log_start)

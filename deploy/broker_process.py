@@ -5,9 +5,11 @@ import socket
 import subprocess
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from string import Template
+from types import MappingProxyType
 
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
@@ -27,8 +29,8 @@ def write_settings(folder: Path, port: int, controller_port: int) -> None:
     (folder / "tmp").mkdir(exist_ok=True)
 
 
-def format_once(folder: Path, java: str, libs: Path) -> None:
-    """Give the folder a cluster id, unless it has one.
+def format_once(folder: Path, java: str, libs: Path, more_arguments: Sequence[str] = ()) -> None:
+    """Give the folder a cluster id, unless it has one; `more_arguments` are the tool's, such as first users.
 
     Raises
     ------
@@ -39,6 +41,7 @@ def format_once(folder: Path, java: str, libs: Path) -> None:
         return
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     arguments = ["format", "--standalone", f"--cluster-id={cluster_id}", "--config=server.properties"]
+    arguments += more_arguments
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     child = _run(folder, java, libs, quick, "kafka.tools.StorageTool", arguments)
     try:
@@ -55,11 +58,13 @@ def run_broker(folder: Path, java: str, libs: Path, own_session: bool) -> Child:
     return _run(folder, java, libs, ["-Xmx768m"], "kafka.Kafka", ["server.properties"], own_session)
 
 
-def wait_until_it_answers(child: Child, folder: Path, port: int, seconds: float) -> bool:
+def wait_until_it_answers(
+    child: Child, folder: Path, port: int, seconds: float, client_settings: Mapping[str, object]
+) -> bool:
     """True when the broker answers a client, False when it has ended or `seconds` are over."""
     deadline = time.monotonic() + seconds
     while child.poll() is None and time.monotonic() < deadline:
-        if _cluster_id_at(port) == _cluster_id_of(folder):
+        if cluster_id_at(port, client_settings) == _cluster_id_of(folder):
             return True
         time.sleep(0.05)
     return False
@@ -86,11 +91,14 @@ def _cluster_id_of(folder: Path) -> str:
     return dict(line.split("=", 1) for line in lines if "=" in line)["cluster.id"]
 
 
-def _cluster_id_at(port: int) -> str | None:
-    """The id that the broker at this port tells; None without one. It may be another one's broker."""
+def cluster_id_at(port: int, client_settings: Mapping[str, object] = MappingProxyType({})) -> str | None:
+    """The id that the broker at this port of loopback tells; None without one. It may be another broker."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        with KafkaAdminClient(bootstrap_servers=f"127.0.0.1:{port}", bootstrap_timeout_ms=5000) as client:
+        address = f"127.0.0.1:{port}"
+        with KafkaAdminClient(
+            bootstrap_servers=address, bootstrap_timeout_ms=5000, **client_settings
+        ) as client:
             cluster = client.describe_cluster()
     except (OSError, KafkaError):
         return None

@@ -6,7 +6,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from deploy.produce import STOP_SECONDS, close, one_more_interrupt_ends, served
+from deploy.open_metrics import probes_at, served
+from deploy.produce import STOP_SECONDS, close, one_more_interrupt_ends
 from deploy.produce_view import WaitView, summary
 from estimators.canary import true_frequencies
 from estimators.collection import Collection
@@ -17,7 +18,13 @@ from producers.randomness import Keystream
 STEP_SECONDS = 0.1
 
 
-def run_canary(config: ProducerConfig, reports_per_window: int, *, metrics_port: int | None) -> None:
+def run_canary(
+    config: ProducerConfig,
+    reports_per_window: int,
+    *,
+    metrics_port: int | None,
+    metrics_listen: tuple[str, int] | None = None,
+) -> None:
     """Send until a signal ends it, then say on stderr what became of the reports.
 
     Parameters
@@ -25,6 +32,7 @@ def run_canary(config: ProducerConfig, reports_per_window: int, *, metrics_port:
     config : of a producer of one collection, a canary.
     reports_per_window : how many, at a steady rate.
     metrics_port : where to serve the producer's metrics on loopback, 0 for any; None for nowhere.
+    metrics_listen : address and port where they are served to others as well.
 
     Raises
     ------
@@ -33,7 +41,7 @@ def run_canary(config: ProducerConfig, reports_per_window: int, *, metrics_port:
     began, producer = time.monotonic(), Producer(config)
     (collection,) = (allowance.collection for allowance in config.allowances)
     try:
-        with served(metrics_port, producer.registry):
+        with served(metrics_port, producer), probes_at(metrics_listen, producer):
             canary = Canary(producer, collection, reports_per_window)
             while True:
                 canary.send_due()

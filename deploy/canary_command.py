@@ -6,7 +6,13 @@ import click
 
 from deploy.canary import run_canary
 from deploy.collection_file import load
-from deploy.command_options import Folder, config_option, metrics_port_option, servers_option
+from deploy.command_options import (
+    Folder,
+    config_option,
+    metrics_listen_option,
+    metrics_port_option,
+    servers_option,
+)
 from deploy.produce_checks import check_own_clients, check_topics
 from deploy.producer_setup import producer_config
 
@@ -28,6 +34,7 @@ REPORTS_PER_WINDOW = 100_000
     help="Folder of secret and outbox, which processes may share; wins over the collection file.",
 )
 @metrics_port_option
+@metrics_listen_option
 @config_option
 @servers_option
 def canary(
@@ -35,6 +42,7 @@ def canary(
     reports: int,
     data_dir: Path | None,
     metrics_port: int | None,
+    metrics_listen: tuple[str, int] | None,
     config: Path,
     bootstrap_servers: str | None,
 ) -> None:
@@ -54,4 +62,4 @@ def canary(
     settings = producer_config(loaded, [asked], data_dir=data_dir)
     check_own_clients(settings)
     check_topics(loaded, asked, settings.data_dir)
-    run_canary(settings, reports, metrics_port=metrics_port)
+    run_canary(settings, reports, metrics_port=metrics_port, metrics_listen=metrics_listen)

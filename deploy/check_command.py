@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from deploy.collection_file import load
+from deploy.collection_file import CollectionFileError, load
 from deploy.command_options import config_option
 from deploy.describe import describe
 
@@ -19,3 +19,7 @@ def check(config: Path) -> None:
     loaded = load(config)
     for allowance in loaded.allowances:
         click.echo(describe(allowance))
+    try:
+        _ = loaded.cluster
+    except CollectionFileError as error:  # the environment of those that connect may hold the rest
+        click.echo(f"as it is here, what connects refuses: {error}", err=True)

@@ -5,24 +5,25 @@ Rule: what takes long to import is imported after SIGINT is handled, so that Ctr
 
 import signal
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 
 from deploy import standard_streams
 from deploy.signals import end_in_good_order, handle, leave_at_once
 
+FAILED = 1
+REFUSED = 3
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 #: What a user or an operator can mend: one line on stderr, exit status 1, never a traceback.
 EXPECTED = (
-    ("aggregator.agreement", "TermsError"),
     ("aggregator.maintenance", "MaintenanceError"),
-    ("aggregator.opening", "LedgerRefused"),
     ("aggregator.replay", "ReplayError"),
-    ("aggregator.rows", "RowError"),
     ("aggregator.web", "PortInUseError"),
     ("aggregator.worker", "WorkerError"),
     ("aiokafka.errors", "KafkaError"),
-    ("deploy.addresses", "UnreachableError"),
+    ("deploy.acl_setup", "AclError"),
+    ("deploy.probe", "UnreachableError"),
     ("deploy.broker_errors", "BrokerError"),
     ("deploy.collection_file", "CollectionFileError"),
     ("deploy.demo_setup", "DemoError"),
@@ -33,7 +34,15 @@ EXPECTED = (
     ("kafka.errors", "KafkaError"),
     ("producers.connection", "DeliveryError"),
     ("producers.secret", "SecretError"),
+    ("producers.small_file", "SecurityError"),
     ("producers.store", "StoreError"),
+)
+
+#: What stored ledgers say no to: the same, but exit status 3, since starting again mends nothing.
+REFUSALS = (
+    ("aggregator.agreement", "TermsError"),
+    ("aggregator.opening", "LedgerRefused"),
+    ("aggregator.rows", "RowError"),
 )
 
 
@@ -66,20 +75,22 @@ def _run() -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except _expected() as error:
+    except _loaded(REFUSALS) as error:
+        return _refuse(str(error), REFUSED)
+    except _loaded(EXPECTED) as error:
         return _refuse(str(error))
     return status if isinstance(status, int) else 0
 
 
-def _expected() -> tuple[type[BaseException], ...]:
-    """Those of EXPECTED whose modules are loaded; no other can have been raised."""
-    return tuple(getattr(sys.modules[module], name) for module, name in EXPECTED if module in sys.modules)
+def _loaded(errors: Iterable[tuple[str, str]]) -> tuple[type[BaseException], ...]:
+    """Those whose modules are loaded; no other can have been raised."""
+    return tuple(getattr(sys.modules[module], name) for module, name in errors if module in sys.modules)
 
 
-def _refuse(said: str) -> int:
+def _refuse(said: str, status: int = FAILED) -> int:
     with suppress(OSError):  # stderr may be what is full
         print(f"Error: {said}", file=sys.stderr, flush=True)  # noqa: T201 - click may not be loaded
-    return 1
+    return status
 
 
 def _words(error: OSError) -> str:

@@ -13,21 +13,27 @@ from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from aggregator.topics import Topics
-from deploy.addresses import check_addresses
 from deploy.collection_entries import Entry, allowance_of
 from deploy.collection_fields import MOST_BYTES
-from deploy.collection_schema import File, KafkaSection, ProducerSection
+from deploy.collection_schema import File, KafkaSection, ProducerSection, SecuritySection
 from deploy.text_file import text_at
+from deploy.yaml_problems import parse
 from estimators.collection import Collection
+from producers.addresses import split_addresses
 from producers.budget import Allowance
+from producers.cluster import Cluster
+from producers.security import CredentialsError
 
 DEFAULT_FILE = Path("deniable.yaml")
-VARIABLE = re.compile(r"DENIABLE_(\w+?)__(\w+)")
-SECTIONS = {"kafka": KafkaSection, "producer": ProducerSection}
+PREFIX = "DENIABLE_"
+PASSWORD_VARIABLE = "DENIABLE_KAFKA__SECURITY__PASSWORD"  # noqa: S105 - a name
+SECTIONS: Mapping[tuple[str, ...], type[msgspec.Struct]] = {
+    ("kafka",): KafkaSection,
+    ("kafka", "security"): SecuritySection,
+    ("producer",): ProducerSection,
+}
 
 MECHANISMS = [entry.__struct_config__.tag for entry in get_args(Entry)]
 BUDGET_ADVICE = "budget: {epsilon: …, delta: …, period_seconds: …}, or budget: none, which enforces nothing"
@@ -42,19 +48,35 @@ ADVICE = (
 )
 
 
+SECRET_PLACES = ("kafka.security", "security")  # where what stands may be a password
+_REST_OF_NAME = re.compile(r"(unknown field `\w*)[^\w`].*", re.DOTALL)
+
+
 class CollectionFileError(ValueError):
     """The file cannot be used. The message names file, place, allowed range and value."""
 
 
+class _VariableError(ValueError):
+    """A variable of the environment, or an option, cannot be used."""
+
+
 @dataclass(frozen=True)
 class Configuration:
-    """What the file says, checked."""
+    """What the file says, checked; `connection` is text where credentials are missing: what to say of it."""
 
     path: Path
     revision: int
     kafka: KafkaSection
+    connection: Cluster | str
     producer: ProducerSection
     allowances: tuple[Allowance, ...]
+
+    @property
+    def cluster(self) -> Cluster:
+        """Where to connect and as whom; CollectionFileError when user name or password is missing."""
+        if isinstance(self.connection, str):
+            raise CollectionFileError(self.connection)
+        return self.connection
 
     @property
     def collections(self) -> tuple[Collection, ...]:
@@ -82,7 +104,7 @@ class Configuration:
 def load(
     path: Path, bootstrap_servers: str | None = None, environment: Mapping[str, str] | None = None
 ) -> Configuration:
-    """Read and check a collection file; nothing connects.
+    """Read and check a collection file; nothing connects, and credentials may be missing until it does.
 
     Parameters
     ----------
@@ -96,21 +118,24 @@ def load(
     """
     try:
         document = _read(path)
-        _override(document, os.environ if environment is None else environment)
+        _refuse_password(document)
+        variables = _override(document, os.environ if environment is None else environment)
         if bootstrap_servers is not None:
-            _set(document, "kafka", "bootstrap_servers", bootstrap_servers)
+            _check_option(bootstrap_servers)
+            _set(document, ("kafka",), "bootstrap_servers", bootstrap_servers)
+        _refuse_empty(document)
         file = _convert(document)
-        check_addresses(file.kafka.bootstrap_servers, allow_plaintext=file.kafka.allow_plaintext)
+        connection = _connection(file.kafka, path, variables)
         allowances = _allowances(file.collections, path.parent)
-    except (YAMLError, RecursionError) as error:
-        raise CollectionFileError(f"{path}: is not YAML: {_yaml_problem(error)}") from error
+    except _VariableError as error:  # nothing is wrong with the file
+        raise CollectionFileError(str(error)) from error
     except ValueError as error:
         raise CollectionFileError(f"{path}: {error}") from error
-    return Configuration(path, file.revision, file.kafka, file.producer, allowances)
+    return Configuration(path, file.revision, file.kafka, connection, file.producer, allowances)
 
 
 def _read(path: Path) -> dict[str, Any]:
-    document = YAML(typ="safe", pure=True).load(text_at(path, MOST_BYTES))
+    document = parse(text_at(path, MOST_BYTES))
     if not isinstance(document, dict):
         raise ValueError(
             f"must be a mapping with revision, collections, kafka and producer, got {type(document).__name__}"
@@ -118,33 +143,95 @@ def _read(path: Path) -> dict[str, Any]:
     return document
 
 
-def _yaml_problem(error: YAMLError | RecursionError) -> str:
-    if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
-        mark = error.problem_mark
-        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
-    return str(error)
-
-
-def _override(document: dict[str, Any], environment: Mapping[str, str]) -> None:
+def _override(document: dict[str, Any], environment: Mapping[str, str]) -> list[str]:
+    """Put what the environment says in place of what the file says; the variables of `kafka` that do."""
+    used = []
+    if any(variable.upper() == PASSWORD_VARIABLE for variable in environment):
+        _security(document).pop("password_file", None)  # the other way to say the same
     for variable, text in environment.items():
-        match = VARIABLE.fullmatch(variable)
-        if match is None:
+        *sections, field = variable.removeprefix(PREFIX).lower().split("__")
+        section = tuple(sections)
+        is_meant = section or field.startswith(("kafka", "producer"))
+        if not variable.startswith(PREFIX) or not is_meant:
             continue
-        section, field = match[1].lower(), match[2].lower()
         if section not in SECTIONS:
-            raise ValueError(f"variable {variable} must begin with DENIABLE_KAFKA__ or DENIABLE_PRODUCER__")
+            allowed = ", ".join("__".join((PREFIX + name[0], *name[1:], "")).upper() for name in SECTIONS)
+            raise _VariableError(f"variable {variable} must begin with one of {allowed} and name a field")
         given = {field: text}
         try:
             converted = msgspec.convert(given, SECTIONS[section], strict=False)
         except msgspec.ValidationError as error:
-            raise ValueError(f"variable {variable}: {_explain(error, given)}") from error
+            raise _VariableError(f"variable {variable}: {_explain(error, given)}") from error
         _set(document, section, field, getattr(converted, field))
+        if section[0] == "kafka":
+            used.append(variable)
+    return used
 
 
-def _set(document: dict[str, Any], section: str, field: str, value: object) -> None:
-    fields = document.setdefault(section, {})
-    if isinstance(fields, dict):  # what it is instead, is refused with its place
-        fields[field] = value
+def _set(document: dict[str, Any], section: tuple[str, ...], field: str, value: object) -> None:
+    fields = document
+    for name in section:
+        fields = fields.setdefault(name, {})
+        if not isinstance(fields, dict):  # what it is instead, is refused with its place
+            return
+    fields[field] = value
+
+
+def _check_option(bootstrap_servers: str) -> None:
+    try:
+        split_addresses(bootstrap_servers)
+    except ValueError as error:
+        raise _VariableError(f"--{error}".replace("_", "-", 1)) from error
+
+
+def _refuse_password(document: dict[str, Any]) -> None:
+    """A file is copied, committed and mailed; so only the environment may hold a password."""
+    if "password" in _security(document):
+        raise ValueError(
+            "kafka.security.password must not stand in the file: name a password_file, or set the variable "
+            f"{PASSWORD_VARIABLE}"
+        )
+
+
+def _refuse_empty(document: dict[str, Any]) -> None:
+    """A section whose lines were lost, or are comments, must not mean connections in clear."""
+    kafka = document.get("kafka")
+    if isinstance(kafka, dict) and kafka.get("security", {}) is None:
+        raise ValueError(
+            "kafka.security must not be empty: name its fields, or write {} for TLS with the authorities "
+            "that this system trusts; leave it out for connections in clear"
+        )
+
+
+def _security(document: dict[str, Any]) -> dict[str, Any]:
+    kafka = document.get("kafka")
+    security = kafka.get("security") if isinstance(kafka, dict) else None
+    return security if isinstance(security, dict) else {}
+
+
+def _connection(kafka: KafkaSection, path: Path, variables: Sequence[str]) -> Cluster | str:
+    try:
+        return _cluster(kafka, path.parent, variables)
+    except CredentialsError as error:
+        return f"{path}: {error}"
+
+
+def _cluster(kafka: KafkaSection, folder: Path, variables: Sequence[str]) -> Cluster:
+    blamed = f" (of kafka the environment sets {', '.join(variables)})" if variables else ""
+    try:
+        split_addresses(kafka.bootstrap_servers)  # which is wrong whoever we are
+    except ValueError as error:
+        raise ValueError(f"kafka.{error}{blamed}") from error
+    try:
+        security = None if kafka.security is None else kafka.security.within(folder)
+    except CredentialsError as error:
+        raise CredentialsError(f"kafka.security: {error}{blamed}") from error
+    except ValueError as error:
+        raise ValueError(f"kafka.security: {error}{blamed}") from error
+    try:
+        return Cluster(kafka.bootstrap_servers, security, kafka.allow_plaintext)
+    except ValueError as error:
+        raise ValueError(f"kafka.{error}{blamed}") from error
 
 
 def _convert(document: dict[str, Any]) -> File:
@@ -159,7 +246,11 @@ def _explain(error: msgspec.ValidationError, document: object) -> str:
     what, _, path = str(error).partition(" - at `$")
     place = path.rstrip("`").removeprefix(".")
     if path and what.startswith(("Expected", "Number out of range")):
-        what = f"{what.partition(', got ')[0]}, got {reprlib.repr(_value_at(document, place))}"
+        what = what.partition(", got ")[0]
+        if place != "kafka" and not place.startswith(SECRET_PLACES):
+            what += f", got {reprlib.repr(_value_at(document, place))}"
+    else:  # {password:hunter2} is one name
+        what = _REST_OF_NAME.sub(r"\1…`", what)
     remedies = [remedy for pattern, remedy in ADVICE if pattern.search(str(error))]
     return "; ".join([f"{place}: {what}" if place else what, *remedies])
 

@@ -1,5 +1,6 @@
 """The sections of the collection file and their fields with their ranges."""
 
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -7,8 +8,33 @@ from msgspec import Meta
 
 from deploy.collection_entries import Entry
 from deploy.collection_fields import check_range
+from producers.security import Security
 
 Prefix = Annotated[str, Meta(pattern="^[a-zA-Z0-9._-]{0,100}$")]
+
+
+class SecuritySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `kafka.security`; paths are relative to the file. `password` is of the environment alone."""
+
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    key_password_file: str | None = None
+    username: str | None = None
+    password: str | None = None
+    password_file: str | None = None
+
+    def within(self, folder: Path) -> Security:
+        """What clients are told; ValueError if fields are missing or contradict each other."""
+        given = msgspec.structs.asdict(self)
+        for field, value in given.items():
+            if value == "" and field != "password":
+                raise ValueError(f"{field} must not be empty: leave it out")
+        paths = {field: folder / path for field, path in given.items() if path and field.endswith("_file")}
+        return Security(**given | paths)
+
+    def __repr__(self) -> str:
+        return "SecuritySection(…)"
 
 
 class KafkaSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -19,6 +45,7 @@ class KafkaSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     partitions: int = 4
     replication_factor: int = 1
     allow_plaintext: bool = False
+    security: SecuritySection | None = None
 
     def __post_init__(self) -> None:
         check_range("partitions", self.partitions, 1, 1000)

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from deploy.collection_file import DEFAULT_FILE
+from deploy.listen_address import ListenAddress
 
 # Not `readable`: click would make a file that cannot be read a wrong usage, and one that is absent not.
 CONFIG_PATH = click.Path(path_type=Path, readable=False)
@@ -30,7 +31,14 @@ config_option = click.option(
 metrics_port_option = click.option(
     "--metrics-port",
     type=click.IntRange(0, 65535),
-    help="Serve the producer's metrics on this loopback port; 0: a free one, printed.",
+    help="Serve /metrics, /healthz and /readyz on this loopback port; 0: a free one, printed.",
+)
+metrics_listen_option = click.option(
+    "--metrics-listen",
+    type=ListenAddress(),
+    metavar="ADDRESS:PORT",
+    help="Serve /metrics, /healthz and /readyz here too, for scrapes and probes from other machines; whoever "
+    "reaches it sees all figures, estimates among them. Everything else stays on loopback.",
 )
 servers_option = click.option(
     "--bootstrap-servers", metavar="HOST:PORT", help="An existing Kafka; wins over the collection file."

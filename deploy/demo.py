@@ -17,7 +17,6 @@ from aggregator.replay import Comparison, replay
 from aggregator.row_reader import RowReader
 from aggregator.topics import Topics
 from deploy import topic_setup
-from deploy.addresses import probe
 from deploy.broker import Broker
 from deploy.children import Child, last_lines, stop
 from deploy.collection_file import Configuration
@@ -29,9 +28,11 @@ from deploy.demo_view import live_view, truth_table, verdict
 from deploy.deployment import deployment_of
 from deploy.flights import Flights, load_flights
 from deploy.held_folder import HeldFolder
-from deploy.produce import served
+from deploy.open_metrics import served
+from deploy.probe import probe
 from deploy.producer_setup import producer_config
 from estimators.krr import KRR
+from producers.cluster import Cluster
 from producers.producer import Producer
 
 WORKERS = 2
@@ -42,7 +43,7 @@ BLOCK_MILLISECONDS = 30_000.0  # the producer need not go on with anything else 
 PROGRESS_SECONDS = 5.0
 
 
-def run_demo(*, once: bool, bootstrap_servers: str | None) -> None:
+def run_demo(*, once: bool, cluster: Cluster | None) -> None:
     """Run the whole path on the flights; ends by itself when `once`, else with Ctrl-C.
 
     Raises
@@ -52,14 +53,13 @@ def run_demo(*, once: bool, bootstrap_servers: str | None) -> None:
     flights = load_flights()
     with ExitStack() as stack:
         folder = stack.enter_context(HeldFolder())
-        if bootstrap_servers is None:
+        if cluster is None:
             _tell("starting Kafka …")
-            bootstrap_servers = stack.enter_context(Broker()).bootstrap_servers
-        probe(bootstrap_servers)
-        configuration = configure(folder, bootstrap_servers, flights)
-        kafka = configuration.kafka
-        topic_setup.create(kafka.bootstrap_servers, configuration.topics, kafka.replication_factor)
-        _tell(f"Kafka is at {kafka.bootstrap_servers}; starting {WORKERS} workers …")
+            cluster = Cluster(stack.enter_context(Broker()).bootstrap_servers)
+        probe(cluster)
+        configuration = configure(folder, cluster, flights)
+        topic_setup.create(cluster, configuration.topics, configuration.kafka.replication_factor)
+        _tell(f"Kafka is at {cluster.bootstrap_servers}; starting {WORKERS} workers …")
         logs = [folder / f"worker-{number}.log" for number in range(WORKERS)]
         workers = [start_worker(configuration, log) for log in logs]
         stack.callback(stop, workers)
@@ -86,7 +86,7 @@ class Demo:
         producer = Producer(producer_config(self.configuration, block_milliseconds=BLOCK_MILLISECONDS))
         for page in self.pages:
             _tell(f"metrics: {page}metrics")
-        with served(0, producer.registry, err=True):
+        with served(0, producer, err=True):
             canary = self.configuration.collection("canary")
             await self._stream(Stream(producer, self.flights, canary, STREAM_SECONDS[once]))
             if not once:
@@ -150,7 +150,7 @@ class Demo:
 
     async def _settled(self) -> Comparison:
         """Recount once every window has its final estimate."""
-        deployment = deployment_of(self.configuration)
+        deployment = await asyncio.to_thread(deployment_of, self.configuration)
         deadline = time.monotonic() + VERDICT_SECONDS
         while True:
             comparison = await replay(deployment, VERDICT_SECONDS)
@@ -200,8 +200,7 @@ class Demo:
         return judged
 
     async def _follow(self, home: int) -> None:
-        kafka = self.configuration.kafka
-        async with RowReader(kafka.bootstrap_servers, self._topics.counts, home) as reader:
+        async with RowReader(self.configuration.cluster, self._topics.counts, home, follows=True) as reader:
             while True:
                 for record in await reader.poll():
                     self.merged.apply(record.key or b"", record.value)

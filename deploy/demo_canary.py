@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from deploy.demo_verdict import FALSE_ALARM_RATE
 from estimators.canary import chi_square
@@ -59,6 +59,6 @@ def judge_canary(
     windows : int64 arrays (k,), reports per value, each of at least `least_reports`.
     mechanism : k-RR.
     """
-    threshold = float(chi2.isf(FALSE_ALARM_RATE / max(1, len(windows)), mechanism.k - 1))
+    threshold = float(chdtri(mechanism.k - 1, FALSE_ALARM_RATE / max(1, len(windows))))
     largest = max((chi_square(counts, mechanism) for counts in windows), default=0.0)
     return CanaryVerdict(name, len(windows), largest, threshold)

@@ -8,6 +8,7 @@ import click
 from deploy.collection_file import load
 from deploy.command_options import CONFIG_PATH, servers_option
 from deploy.demo import run_demo
+from producers.cluster import Cluster
 
 
 @click.command()
@@ -22,6 +23,13 @@ def demo(once: bool, config: Path | None, bootstrap_servers: str | None) -> None
 
     Example: deniable demo --once
     """
+    run_demo(once=once or not sys.stdout.isatty(), cluster=_cluster(config, bootstrap_servers))
+
+
+def _cluster(config: Path | None, bootstrap_servers: str | None) -> Cluster | None:
     if config is not None:
-        bootstrap_servers = load(config, bootstrap_servers).kafka.bootstrap_servers
-    run_demo(once=once or not sys.stdout.isatty(), bootstrap_servers=bootstrap_servers)
+        return load(config, bootstrap_servers).cluster
+    try:
+        return None if bootstrap_servers is None else Cluster(bootstrap_servers)
+    except ValueError as error:
+        raise click.ClickException(f"{error}; --config takes a file that says so") from error

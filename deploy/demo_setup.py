@@ -1,22 +1,26 @@
 """What the demo runs on: a collection file of its own and two workers."""
 
+import json
 import os
 import shlex
 import sys
 import time
+from dataclasses import fields
 from pathlib import Path
 from uuid import uuid4
 
 from deploy.children import Child, last_lines, spawn
-from deploy.collection_file import Configuration, load
+from deploy.collection_file import PASSWORD_VARIABLE, Configuration, load
 from deploy.flights import Flights
+from producers.cluster import Cluster
 from producers.secret import NEW_SECRET_BYTES
 
 WORKER_START_SECONDS = 30.0
+SECRETS = (PASSWORD_VARIABLE,)
 
 COLLECTION_FILE = """\
 revision: 1
-kafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}", allow_plaintext: true}}
+kafka: {kafka}
 producer: {{pack_seconds: 0.5, secret_file: secret}}
 collections:
   - {{name: carrier, mechanism: k-rr, values: [{carriers}], other: false, epsilon: 1.0986122886681098,
@@ -35,7 +39,7 @@ class DemoError(RuntimeError):
     """The demo did not come out as promised; the message says what is wrong."""
 
 
-def configure(folder: Path, servers: str, flights: Flights) -> Configuration:
+def configure(folder: Path, cluster: Cluster, flights: Flights) -> Configuration:
     """Write the demo's collection file: under a prefix of its own, so that demos share a broker in peace."""
     secret = folder / "secret"  # goes with the folder, so that nobody need hear of it
     secret.touch(mode=0o600)
@@ -46,9 +50,19 @@ def configure(folder: Path, servers: str, flights: Flights) -> Configuration:
     carriers = ", ".join(f'"{carrier}"' for carrier in sorted(set(flights.carriers)))
     prefix = f"deniable-demo-{uuid4().hex[:8]}-"
     file.write_text(
-        COLLECTION_FILE.format(servers=servers, prefix=prefix, carriers=carriers), encoding="utf-8"
+        COLLECTION_FILE.format(kafka=json.dumps(_kafka(cluster, prefix)), carriers=carriers), encoding="utf-8"
     )
-    return load(file, environment={})
+    return load(file, environment={name: os.environ[name] for name in SECRETS if name in os.environ})
+
+
+def _kafka(cluster: Cluster, prefix: str) -> dict[str, object]:
+    """The section `kafka`; a password that came from the environment stays there, and workers inherit it."""
+    section: dict[str, object] = {"bootstrap_servers": cluster.bootstrap_servers, "topic_prefix": prefix}
+    if cluster.security is None:
+        return section | {"allow_plaintext": cluster.allow_plaintext}
+    given = {field.name: getattr(cluster.security, field.name) for field in fields(cluster.security)}
+    shown = {name: str(value) for name, value in given.items() if value is not None and name != "password"}
+    return section | {"security": shown}
 
 
 def start_worker(configuration: Configuration, log: Path) -> Child:

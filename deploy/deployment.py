@@ -19,10 +19,10 @@ def deployment_of(configuration: Configuration) -> Deployment:
     ------
     TopicError if the topics cannot be used.
     """
-    servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
-    log = topic_setup.require(servers, topics)
+    cluster, topics = configuration.cluster, configuration.topics
+    log = topic_setup.require(cluster, topics)
     limits = {allowance.collection.name: limits_of(allowance) for allowance in configuration.allowances}
-    return Deployment(servers, topics, log, configuration.by_fingerprint(), configuration.revision, limits)
+    return Deployment(cluster, topics, log, configuration.by_fingerprint(), configuration.revision, limits)
 
 
 def limits_of(allowance: Allowance) -> ClientLimits:

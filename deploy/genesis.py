@@ -8,26 +8,19 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetSpec, TopicPartition
-from kafka.errors import (
-    CoordinatorLoadInProgressError,
-    CoordinatorNotAvailableError,
-    KafkaTimeoutError,
-    NotCoordinatorError,
-    for_code,
-)
+from kafka.errors import KafkaTimeoutError, for_code
 
 from aggregator import row_keys, rows
 from aggregator.loss import RecordsLost
 from aggregator.opening import log_was_made_again, partitions_were_added, place_told
 from aggregator.rows import Genesis
 from aggregator.topics import Topics
+from deploy.coordinator import patiently
+from producers.cluster import Cluster
 
-COORDINATOR_SECONDS = 20.0
 SEND_SECONDS = 20.0
 READ_SECONDS = 60.0
 POLL_MILLISECONDS = 200
-#: Of a new broker, while it makes and loads its topic of offsets.
-STARTING_ERRORS = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
 KEY = row_keys.encode_key(row_keys.SingleKey.GENESIS)
 
 
@@ -39,7 +32,7 @@ def log_of(admin: KafkaAdminClient, topics: Topics) -> Genesis:
     return Genesis(UUID(described["topic_id"]).bytes, len(described["partitions"]))
 
 
-def begin(admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics, *, reports_made: bool) -> None:
+def begin(admin: KafkaAdminClient, cluster: Cluster, topics: Topics, *, reports_made: bool) -> None:
     """Note the log in every partition of `state` that has no such note.
 
     Not if workers have counted it, or if another partition notes another log: `findings` tells of both.
@@ -47,19 +40,19 @@ def begin(admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics, *, re
     Parameters
     ----------
     admin : connected.
-    bootstrap_servers : where to write.
+    cluster : where to write.
     topics : all there.
     reports_made : whether `reports` was made just now, so that nobody can have counted it.
     """
     log = log_of(admin, topics)
-    noted = notes(bootstrap_servers, topics, topics.partitions, log)
+    noted = notes(cluster, topics, topics.partitions, log)
     if log_findings(topics, log, noted):
         return
     missing = [partition for partition in range(topics.partitions) if partition not in noted]
     if not missing or (not reports_made and _committed(admin, topics)):
         return
     value = rows.encode_genesis(log)
-    producer = KafkaProducer(bootstrap_servers=bootstrap_servers, acks="all")
+    producer = KafkaProducer(**cluster.client_settings(), acks="all")
     try:
         sent = [producer.send(topics.state, value, key=KEY, partition=partition) for partition in missing]
         for future in sent:
@@ -68,10 +61,10 @@ def begin(admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics, *, re
         producer.close(timeout=SEND_SECONDS)
 
 
-def findings(admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics) -> list[str]:
+def findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) -> list[str]:
     """What is wrong with what the topics hold, which are all there and fit, with its remedy."""
     log = log_of(admin, topics)
-    found = notes(bootstrap_servers, topics, topics.partitions, log)
+    found = notes(cluster, topics, topics.partitions, log)
     if told := log_findings(topics, log, found):
         return told
     if len(found) == topics.partitions:
@@ -94,7 +87,7 @@ def log_findings(topics: Topics, log: Genesis, noted: Mapping[int, Genesis]) -> 
     return []
 
 
-def notes(bootstrap_servers: str, topics: Topics, partitions: int, log: Genesis | None) -> dict[int, Genesis]:
+def notes(cluster: Cluster, topics: Topics, partitions: int, log: Genesis | None) -> dict[int, Genesis]:
     """By partition of `state`, which log it counts; partitions that do not say so are left out.
 
     The note is among the first records, and is written anew for another log only: so little is read if it is
@@ -106,7 +99,7 @@ def notes(bootstrap_servers: str, topics: Topics, partitions: int, log: Genesis 
     """
     found: dict[int, Genesis] = {}
     consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap_servers,
+        **cluster.client_settings(),
         isolation_level="read_committed",
         enable_auto_commit=False,
         group_id=None,
@@ -157,15 +150,7 @@ def _lost(admin: KafkaAdminClient, topics: Topics) -> list[str]:
 
 def _committed(admin: KafkaAdminClient, topics: Topics) -> dict[int, int]:
     """Position of each partition of `reports` that the group has counted; Kafka forgets an idle group."""
-    deadline = time.monotonic() + COORDINATOR_SECONDS
-    while True:
-        try:
-            offsets = admin.list_group_offsets(topics.group)[topics.group]
-            break
-        except STARTING_ERRORS:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
+    offsets = patiently(lambda: admin.list_group_offsets(topics.group))[topics.group]
     return {
         source.partition: found.offset
         for source, found in offsets.items()

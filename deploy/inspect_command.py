@@ -57,7 +57,7 @@ def inspect(
         raise click.UsageError("give either --offset or --tail")
     loaded = load(config, bootstrap_servers)
     name = loaded.topics.prefix + topic
-    number = topic_setup.partitions_of(loaded.kafka.bootstrap_servers, loaded.topics, name)
+    number = topic_setup.partitions_of(loaded.cluster, loaded.topics, name)
     if partition is not None and partition >= number:
         raise click.UsageError(f"--partition must be in [0, {number - 1}], got {partition}")
     partitions = range(number) if partition is None else [partition]
@@ -83,7 +83,7 @@ def _printer(topic: str, inspection: Inspection, *, is_json: bool) -> Show:
 async def _read(loaded: Configuration, topic: str, partitions: Sequence[int], span: Span, show: Show) -> None:
     if not sys.stdout.isatty():
         end_with_the_reader()
-    servers, name = loaded.kafka.bootstrap_servers, loaded.topics.prefix + topic
+    cluster, name = loaded.cluster, loaded.topics.prefix + topic
     committed = topic != "reports"  # what aborted transactions wrote there counts
-    if not await read_topic(servers, name, partitions, span, committed=committed, show=show):
+    if not await read_topic(cluster, name, partitions, span, committed=committed, show=show):
         click.echo(f"topic {name} holds no records there", err=True)

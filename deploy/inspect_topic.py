@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from aggregator.row_reader import SILENCE_SECONDS, Record
+from producers.cluster import Cluster
 
 POLL_MILLISECONDS = 500
 RECORDS_PER_TURN = 500
@@ -33,13 +34,13 @@ class Span:
 
 
 async def read_topic(
-    bootstrap_servers: str, topic: str, partitions: Iterable[int], span: Span, *, committed: bool, show: Show
+    cluster: Cluster, topic: str, partitions: Iterable[int], span: Span, *, committed: bool, show: Show
 ) -> int:
     """Give records to `show`: those that are there by partition, then what comes.
 
     Parameters
     ----------
-    bootstrap_servers, topic, partitions : what to read.
+    cluster, topic, partitions : what to read.
     span : from where to where.
     committed : False to see what open and aborted transactions hold, too.
     show : called with partition and record.
@@ -54,14 +55,14 @@ async def read_topic(
     """
     reached, found = {}, 0
     for source in [TopicPartition(topic, partition) for partition in partitions]:
-        async with _consumer(bootstrap_servers, [source], committed=committed) as consumer:
+        async with _consumer(cluster, [source], committed=committed) as consumer:
             async for record in _present(consumer, source, span):
                 show(source.partition, record)
                 found += 1
             reached[source] = await consumer.position(source)
     if not span.follow:
         return found
-    async with _consumer(bootstrap_servers, list(reached), committed=committed) as consumer:
+    async with _consumer(cluster, list(reached), committed=committed) as consumer:
         for source, offset in reached.items():
             consumer.seek(source, offset)
         while True:
@@ -72,11 +73,11 @@ async def read_topic(
 
 @asynccontextmanager
 async def _consumer(
-    bootstrap_servers: str, sources: Sequence[TopicPartition], *, committed: bool
+    cluster: Cluster, sources: Sequence[TopicPartition], *, committed: bool
 ) -> AsyncIterator[AIOKafkaConsumer]:
     """A consumer of these partitions alone: assigned others, aiokafka may wait for ever to stop."""
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap_servers,
+        **cluster.client_settings(),
         isolation_level="read_committed" if committed else "read_uncommitted",
         enable_auto_commit=False,
         auto_offset_reset="earliest",

@@ -13,7 +13,7 @@ from aggregator.deployment import Deployment
 from aggregator.opening import log_was_made_again, partitions_were_added
 from aggregator.rows import Genesis
 from deploy import topic_setup
-from deploy.addresses import UnreachableError
+from deploy.probe import UnreachableError
 from deploy.topic_setup import TopicError
 
 WATCH_SECONDS = 15.0
@@ -61,7 +61,7 @@ class LogWatch(threading.Thread):
         while self._found is None:
             time.sleep(WATCH_SECONDS)
             with suppress(TopicError, UnreachableError, OSError):
-                found = topic_setup.standing(self.deployment.bootstrap_servers, self.deployment.topics)
+                found = topic_setup.standing(self.deployment.cluster, self.deployment.topics)
                 if found == before and found != right:
                     self._found = found
                 before = found

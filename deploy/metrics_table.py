@@ -1,4 +1,4 @@
-"""The metrics of all rooms as README's table: `python -m deploy.metrics_table README.md` writes it there."""
+"""The metrics of all rooms as a table: `python -m deploy.metrics_table docs/metrics.md` writes it there."""
 
 import sys
 from collections.abc import Iterable
@@ -34,5 +34,5 @@ def _row(metric: Metric) -> str:
 
 
 if __name__ == "__main__":
-    readme = Path(sys.argv[1])
-    readme.write_text(with_table(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    page = Path(sys.argv[1])
+    page.write_text(with_table(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -10,8 +10,8 @@ import msgspec
 from aggregator.moments import Period, iso, period_of
 from aggregator.roll_up import Coverage, coverage_of, record_of, roll_up
 from aggregator.window_reader import Joined, join_windows
+from deploy import topic_setup
 from deploy.collection_file import Configuration
-from deploy.deployment import deployment_of
 from deploy.estimate_table import roll_up_table
 from deploy.event_loop import run_until_told
 from estimators.collection import Collection
@@ -86,7 +86,7 @@ class Past:
 
     def tell(self) -> None:
         """Say on stderr which windows were joined, and which not."""
-        for line in _lines(self.collection, self.coverage):
+        for line in coverage_lines(self.collection, self.coverage):
             click.echo(line, err=True)
 
 
@@ -97,6 +97,15 @@ def past_of(configuration: Configuration, collection: Collection, start: str, en
     ------
     click.UsageError if these are no moments, or hold no window; TopicError, KafkaError, TimeoutError.
     """
+    period = period_asked(collection, start, end)
+    cluster, topics = configuration.cluster, configuration.topics
+    topic_setup.require_readable(cluster, topics, topics.windows)
+    joined = run_until_told(join_windows(cluster, topics, collection, period))
+    return Past(collection, coverage_of(collection, period, joined), joined)
+
+
+def period_asked(collection: Collection, start: str, end: str | None) -> Period:
+    """The span between two moments; click.UsageError if these are no moments, or hold no window."""
     try:
         period = period_of(start, end or iso(int(time.time())))
         if not period.windows(collection.window_seconds):
@@ -105,11 +114,11 @@ def past_of(configuration: Configuration, collection: Collection, start: str, en
             )
     except ValueError as error:
         raise click.UsageError(f"--{error}") from error
-    joined = run_until_told(join_windows(deployment_of(configuration), collection, period))
-    return Past(collection, coverage_of(collection, period, joined), joined)
+    return period
 
 
-def _lines(collection: Collection, coverage: Coverage) -> list[str]:
+def coverage_lines(collection: Collection, coverage: Coverage) -> list[str]:
+    """Which windows were joined, and which not, in sentences."""
     period = Period(coverage.start, coverage.end)
     lines = [
         f"{collection.name}: {coverage.windows} of {coverage.expected} windows of "

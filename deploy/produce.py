@@ -7,11 +7,11 @@ from contextlib import contextmanager, suppress
 
 import click
 import structlog
-from prometheus_client import CollectorRegistry, start_http_server
 
 from deploy.feed import Batch, Feed
 from deploy.input_errors import FeedError
 from deploy.inputs import Inputs
+from deploy.open_metrics import probes_at, served
 from deploy.produce_view import ProduceView, WaitView, number_of, summary
 from deploy.signals import handle, leave_at_once
 from producers.connection import DeliveryError
@@ -30,7 +30,13 @@ _log = structlog.get_logger(__name__)
 
 
 def run_produce(
-    config: ProducerConfig, inputs: Inputs, feed: Feed, *, metrics_port: int | None, tell_unknown: bool
+    config: ProducerConfig,
+    inputs: Inputs,
+    feed: Feed,
+    *,
+    metrics_port: int | None,
+    tell_unknown: bool,
+    metrics_listen: tuple[str, int] | None = None,
 ) -> None:
     """Send each line of the input as one report, and say on stderr what became of them.
 
@@ -42,6 +48,7 @@ def run_produce(
     config : of a producer of one collection.
     inputs, feed : what to read, and how.
     metrics_port : where to serve the producer's metrics on loopback, 0 for any; None for nowhere.
+    metrics_listen : address and port where they are served to others as well.
     tell_unknown : whether to log how many values the collection does not know: a true count.
 
     Raises
@@ -54,7 +61,7 @@ def run_produce(
     (collection,) = (allowance.collection.name for allowance in config.allowances)
     run = Run(producer, collection, feed, inputs, waits)
     try:
-        with served(metrics_port, producer.registry):
+        with served(metrics_port, producer), probes_at(metrics_listen, producer):
             run.send()
             patience = 0.0
             run.drain()
@@ -161,35 +168,3 @@ class Run:
     def _report(self, batch: Batch) -> Receipt:
         progress = None if batch.progress is None else (self._inputs.key, batch.progress)
         return self._producer.report(self._collection, batch.values, batch.clients, progress=progress)
-
-
-@contextmanager
-def served(port: int | None, registry: CollectorRegistry, *, err: bool = False) -> Iterator[None]:
-    """Serve metrics on loopback, 0 for a free port, and say where; None serves nothing.
-
-    Parameters
-    ----------
-    port : in [0, 65535], or None.
-    registry : what to serve.
-    err : say it on stderr instead of stdout.
-
-    Raises
-    ------
-    click.ClickException when the port cannot be used.
-    """
-    if port is None:
-        yield
-        return
-    try:
-        server, thread = start_http_server(port, "127.0.0.1", registry)
-    except OSError as error:
-        raise click.ClickException(
-            f"port {port} cannot be used: {error.strerror}; give another --metrics-port (0: a free one)"
-        ) from None
-    click.echo(f"metrics: http://127.0.0.1:{server.server_port}/metrics", err=err)
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

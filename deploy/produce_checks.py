@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from deploy import topic_setup
-from deploy.addresses import UnreachableError
 from deploy.collection_file import Configuration
+from deploy.probe import RefusedError, UnreachableError
 from estimators.collection import Collection
 from producers.producer_config import ProducerConfig
 
@@ -14,7 +14,9 @@ from producers.producer_config import ProducerConfig
 def check_topics(loaded: Configuration, collection: Collection, data_dir: Path) -> None:
     """Check the topic of reports if Kafka is there; if it is not, say what that means."""
     try:
-        topic_setup.require_reports(loaded.kafka.bootstrap_servers, loaded.topics)
+        topic_setup.require_reports(loaded.cluster, loaded.topics)
+    except RefusedError:
+        raise
     except UnreachableError as error:
         click.echo(
             f"{error}\nreports are kept in {data_dir} and sent once it answers; what comes later than "

@@ -6,7 +6,13 @@ from typing import BinaryIO
 import click
 
 from deploy.collection_file import load
-from deploy.command_options import Folder, config_option, metrics_port_option, servers_option
+from deploy.command_options import (
+    Folder,
+    config_option,
+    metrics_listen_option,
+    metrics_port_option,
+    servers_option,
+)
 from deploy.feed import BATCH_LINES, Feed
 from deploy.input_progress import InputProgress
 from deploy.input_values import takes_several, value_reader
@@ -50,6 +56,7 @@ from producers.wire import mechanism_number, report_bytes
     help="Folder of secret, budgets and outbox, which processes may share; wins over the collection file.",
 )
 @metrics_port_option
+@metrics_listen_option
 @config_option
 @servers_option
 @click.pass_context
@@ -65,6 +72,7 @@ def produce(
     strict: bool,
     data_dir: Path | None,
     metrics_port: int | None,
+    metrics_listen: tuple[str, int] | None,
     config: Path,
     bootstrap_servers: str | None,
 ) -> None:
@@ -103,6 +111,7 @@ def produce(
         Inputs(stream, progress, follow=follow),
         Feed(layout, field, clients, value_reader(asked, layout), strict, _batch_lines(settings, asked)),
         metrics_port=metrics_port,
+        metrics_listen=metrics_listen,
         tell_unknown=context.find_root().params["verbose"],
     )
 

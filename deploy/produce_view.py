@@ -99,7 +99,9 @@ def summary(counters: Counters, skipped: int, seconds: float) -> str:
         said.append(f"{expired} of those sent reached Kafka after the grace of their window: not counted")
     if unsendable := counters.unsendable:
         packs_are = number_of(unsendable, "pack")
-        said.append(f"{packs_are} kept that cannot be sent: damaged, or of a later version")
+        said.append(
+            f"{packs_are} kept that cannot be sent: damaged, too large for the broker, or of a later version"
+        )
     if (packs := counters.backlog.packs - unsendable) > 0:
         said.append(f"{number_of(packs, 'pack')} kept for the next deniable produce with this folder")
     return "; ".join(said)

@@ -6,6 +6,7 @@ from pathlib import Path
 from deploy.collection_file import Configuration
 from estimators.collection import Collection
 from producers.producer_config import ProducerConfig
+from producers.security import Security
 
 
 def producer_config(
@@ -14,6 +15,7 @@ def producer_config(
     *,
     data_dir: Path | None = None,
     block_milliseconds: float | None = None,
+    connects: bool = True,
 ) -> ProducerConfig:
     """What to tell a Producer; folder and secret lie beside the collection file.
 
@@ -22,12 +24,19 @@ def producer_config(
     configuration : of the file.
     collections : those to report to; all when None.
     data_dir, block_milliseconds : win over the file when given.
+    connects : False for what looks at the folder only, and needs no credentials.
+
+    Raises
+    ------
+    CollectionFileError when it connects and user name or password is missing.
     """
     home, settings = configuration.path.parent, configuration.producer
     wanted = configuration.collections if collections is None else collections
     return ProducerConfig(
         allowances=tuple(each for each in configuration.allowances if each.collection in wanted),
         bootstrap_servers=configuration.kafka.bootstrap_servers,
+        security=configuration.cluster.security if connects else Security(),
+        allow_plaintext=configuration.kafka.allow_plaintext,
         topic=configuration.topics.reports,
         partitions=configuration.kafka.partitions,
         data_dir=data_dir or home / settings.data_dir,

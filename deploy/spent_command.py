@@ -43,7 +43,7 @@ def spent(config: Path, data_dir: Path | None) -> None:
 
     Example: deniable spent --config deniable.yaml
     """
-    settings = producer_config(load(config), data_dir=data_dir)
+    settings = producer_config(load(config), data_dir=data_dir, connects=False)
     allowances = {each.collection.name: each for each in settings.allowances}
     with Statements(settings) as statements:
         for number, client in _clients(click.get_binary_stream("stdin")):

@@ -3,7 +3,7 @@
 Rule: no remedy deletes a topic that may hold ledgers, or the log that they count.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -11,7 +11,11 @@ from kafka.errors import KafkaError
 
 from aggregator.topics import Topics
 from deploy import genesis
+from deploy.permission_findings import topic_operations
+from deploy.setting_limits import limit_findings
 from deploy.topic_plan import TopicPlan, plan
+from estimators.collection import Collection
+from producers.cluster import Cluster
 
 # What changes counts; retention and segments are the operator's choice.
 REQUIRED = ("cleanup.policy", "message.timestamp.type")
@@ -23,17 +27,47 @@ def numbers_of(admin: KafkaAdminClient, topics: Topics) -> dict[str, int]:
     return {topic["name"]: len(topic["partitions"]) for topic in described if not topic["error_code"]}
 
 
-def topic_findings(admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics) -> list[str]:
-    """Topics that are absent, or unfit."""
+def topic_findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) -> list[str]:
+    """Topics that are absent, or unfit; KafkaError if the broker does not let us see all of it."""
     numbers = numbers_of(admin, topics)
-    absent = [absence(topic.name) for topic in plan(topics) if topic.name not in numbers]
-    fitting = [topic for topic in plan(topics) if numbers.get(topic.name) == topic.partitions]
-    unfit = number_findings(admin, bootstrap_servers, topics, numbers)
-    return unfit + absent + setting_findings(admin, fitting)
+    unfit = number_findings(admin, cluster, topics, numbers)
+    return unfit + visible_findings(admin, topics)
+
+
+def visible_findings(admin: KafkaAdminClient, topics: Topics) -> list[str]:
+    """Topics that are absent, or wrongly set, of those that we are allowed to see."""
+    numbers, allowed = numbers_of(admin, topics), operations_of(admin, topics)
+    absent = [absence(topic.name) for topic in plan(topics) if topic.name not in allowed]
+    fitting = [topic for topic in _told(admin, topics) if numbers.get(topic.name) == topic.partitions]
+    return absent + setting_findings(admin, fitting)
+
+
+def limits_exceeded(admin: KafkaAdminClient, topics: Topics, collections: Sequence[Collection]) -> list[str]:
+    """Settings that no count depends on now, and that end it some day."""
+    planned = _told(admin, topics)
+    described = admin.describe_topics([topic.name for topic in planned]) if planned else []
+    replicas = {
+        topic["name"]: min(len(each["replica_nodes"]) for each in topic["partitions"]) for topic in described
+    }
+    settings = settings_of(admin, replicas)
+    longest = max(collections, key=lambda each: each.window_seconds + each.grace_seconds, default=None)
+    kept = None if longest is None else (topics.reports, longest)
+    return limit_findings(planned, settings, replicas, kept, _change(admin))
+
+
+def operations_of(admin: KafkaAdminClient, topics: Topics) -> dict[str, set[str]]:
+    """What we may do with each topic that is there, or hidden from us."""
+    return topic_operations(admin, [topic.name for topic in plan(topics)])
+
+
+def _told(admin: KafkaAdminClient, topics: Topics) -> list[TopicPlan]:
+    """Topics of which the broker tells us the settings."""
+    allowed = operations_of(admin, topics)
+    return [topic for topic in plan(topics) if "DESCRIBE_CONFIGS" in allowed.get(topic.name, ())]
 
 
 def number_findings(
-    admin: KafkaAdminClient, bootstrap_servers: str, topics: Topics, numbers: Mapping[str, int]
+    admin: KafkaAdminClient, cluster: Cluster, topics: Topics, numbers: Mapping[str, int]
 ) -> list[str]:
     """Topics with another number of partitions than the deployment's.
 
@@ -45,7 +79,7 @@ def number_findings(
     if not unfit:
         return []
     log = genesis.log_of(admin, topics) if topics.reports in numbers else None
-    notes = genesis.notes(bootstrap_servers, topics, numbers.get(topics.state, 0), log)
+    notes = genesis.notes(cluster, topics, numbers.get(topics.state, 0), log)
     if log is not None and (told := genesis.log_findings(topics, log, notes)):
         return told
     kept = {topics.reports, topics.state} if notes else {topics.reports}
@@ -90,28 +124,49 @@ def reports_findings(admin: KafkaAdminClient, topics: Topics) -> list[str]:
             f"topic {reports.name} has {number} partitions, not {reports.partitions}, and their number never "
             f"changes: use {which}, or another kafka.topic_prefix"
         ]
-    return setting_findings(admin, [reports])
+    # A producer need not be told: workers look at it too.
+    return setting_findings(admin, [each for each in _told(admin, topics) if each == reports])
+
+
+def fit_findings(admin: KafkaAdminClient, topics: Topics, name: str) -> list[str]:
+    """What a reader of one topic must know: whether it is there, with all partitions that are read."""
+    numbers = numbers_of(admin, topics)
+    if name in numbers:
+        number = numbers[name]
+        remedy = _remedy({name: number}, is_kept=True)
+        wrong = f"topic {name} has {number} partitions, not {topics.partitions}: {remedy}"
+        return [] if number == topics.partitions else [wrong]
+    return [] if name in topic_operations(admin, [name]) else [absence(name)]
 
 
 def setting_findings(admin: KafkaAdminClient, planned: Sequence[TopicPlan]) -> list[str]:
     """Settings that change counts, of topics that are there; KafkaError if they are not told."""
     if not planned:
         return []
-    resources = [ConfigResource(ConfigResourceType.TOPIC, topic.name) for topic in planned]
+    told = settings_of(admin, [topic.name for topic in planned])
+    return [
+        f"topic {topic.name}: {key} must be {topic.settings[key]}, got {told[topic.name][key]}: "
+        f"{_change(admin)} --topic {topic.name} --add-config {key}={topic.settings[key]}"
+        for topic in planned
+        for key in REQUIRED
+        if told[topic.name][key] != topic.settings[key]
+    ]
+
+
+def settings_of(admin: KafkaAdminClient, names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Settings by topic; KafkaError if those of one are not told."""
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+    if not resources:
+        return {}
     told = admin.describe_configs(resources, config_filter="all").get("topic", {})
-    change = f"kafka-configs.sh --bootstrap-server {admin.config['bootstrap_servers']} --alter"
-    findings = []
-    for topic in planned:
-        found = told.get(topic.name)
-        if not found:  # kafka-python passes over the error that stands there instead
-            raise KafkaError(f"it does not tell the settings of topic {topic.name}")
-        findings += [
-            f"topic {topic.name}: {key} must be {topic.settings[key]}, got {found[key]['value']}: "
-            f"{change} --topic {topic.name} --add-config {key}={topic.settings[key]}"
-            for key in REQUIRED
-            if found[key]["value"] != topic.settings[key]
-        ]
-    return findings
+    for each in resources:
+        if not told.get(each.name):  # kafka-python passes over the error that stands there instead
+            raise KafkaError(f"it does not tell the settings of topic {each.name}")
+    return {name: {key: each["value"] for key, each in found.items()} for name, found in told.items()}
+
+
+def _change(admin: KafkaAdminClient) -> str:
+    return f"kafka-configs.sh --bootstrap-server {admin.config['bootstrap_servers']} --alter"
 
 
 def absence(name: str) -> str:

@@ -8,6 +8,7 @@ from aggregator.topics import Topics
 RECORD_BYTES = 1_048_588  # Kafka's own default; packs and rows stay below it
 DAY_MILLISECONDS = 86_400_000
 WEEK_MILLISECONDS = 7 * DAY_MILLISECONDS
+SAFE_REPLICAS = 3  # from which on one may be lost while two still hold what was acknowledged
 WINDOWS_MILLISECONDS = 90 * DAY_MILLISECONDS  # how far back roll-ups reach
 
 
@@ -49,3 +50,9 @@ def plan(topics: Topics) -> list[TopicPlan]:
             {**kept, **log_time, "retention.ms": str(WINDOWS_MILLISECONDS)},
         ),
     ]
+
+
+def settings_made(topic: TopicPlan, replication_factor: int) -> dict[str, str]:
+    """Settings that a new topic gets: with three replicas, two must have what is acknowledged."""
+    in_sync = {"min.insync.replicas": "2"} if replication_factor >= SAFE_REPLICAS else {}
+    return {**topic.settings, **in_sync}

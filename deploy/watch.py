@@ -73,8 +73,8 @@ async def _follow(
         if record.collection == collection.name:
             show(record)
 
-    kafka, topics = configuration.kafka, configuration.topics
-    await board.follow(kafka.bootstrap_servers, topics.estimates, topics.partitions, show_own)
+    cluster, topics = configuration.cluster, configuration.topics
+    await board.follow(cluster, topics.estimates, topics.partitions, show_own)
 
 
 def _print_line(record: EstimateRecord) -> None:

@@ -22,5 +22,5 @@ def watch(collection: str, config: Path, bootstrap_servers: str | None) -> None:
     """
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
-    topic_setup.require(loaded.kafka.bootstrap_servers, loaded.topics)
+    topic_setup.require_readable(loaded.cluster, loaded.topics, loaded.topics.estimates)
     run_until_told(watch_collection(loaded, asked))

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 from deploy.children import GUARD, Child, last_lines, spawn, stop
 from deploy.collection_file import load
 from deploy.topic_setup import create
+from producers.cluster import Cluster
 from tests.deploy.processes import wait_until
 
 COLLECTIONS = """\
@@ -42,7 +45,7 @@ class Deployment:
     def create_topics(self) -> None:
         """As `topics create` does, in this process."""
         loaded = load(self.folder / "deniable.yaml", environment={})
-        create(self.servers, loaded.topics, 1)
+        create(Cluster(self.servers), loaded.topics, 1)
 
     def run(self, *arguments: str, given: bytes = b"") -> "subprocess.CompletedProcess[str]":
         """Run a command to its end."""
@@ -81,6 +84,20 @@ class Deployment:
         """Where a worker's page is, once it says so."""
         assert wait_until(lambda: "page: " in self.said(log), 30), self.said(log)
         return next(line[6:] for line in self.said(log).splitlines() if line.startswith("page: "))
+
+    def wait_until_ready(self, log: str) -> None:
+        """Until a worker has partitions, and their ledgers are open."""
+        address = f"{self.address(log)}readyz"
+        assert wait_until(lambda: _answers(address), 40), self.said(log)
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urlopen(address, timeout=5):  # noqa: S310 - on loopback
+            return True
+    except HTTPError as error:
+        error.close()
+        return False
 
 
 def _command(arguments: tuple[str, ...]) -> list[str]:

@@ -19,7 +19,7 @@ import pytest
 import structlog
 
 from aggregator import estimate_schema
-from deploy.cli import EXPECTED, main
+from deploy.cli import EXPECTED, REFUSALS, main
 from deploy.commands import COMMANDS as LISTED
 from deploy.commands import deniable
 from tests.deploy.collection_texts import WHOLE
@@ -98,8 +98,8 @@ COMMANDS = dict(leaves(deniable, "deniable"))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     words = (
-        "demo broker topics aggregate produce canary spent watch inspect rollup decode replay retire check "
-        "estimate account plan"
+        "demo broker topics aggregate produce canary spent ready watch inspect rollup decode detect replay "
+        "retire check estimate account plan doctor"
     )
     assert set(LISTED) == set(words.split())
     assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)
@@ -144,7 +144,7 @@ def test_options_and_defaults_are_those_that_were_promised() -> None:
     ):
         assert {"--config", "--bootstrap-servers"} <= options[f"deniable {name}"]
     assert {"--data-dir", "--port"} <= options["deniable broker"]
-    assert "--web-port" in options["deniable aggregate"]
+    assert {"--web-port", "--metrics-listen"} <= options["deniable aggregate"]
     assert "--partitions" in options["deniable topics create"]
     assert {"--once", "--bootstrap-servers"} <= options["deniable demo"]
     assert {"--input", "--format", "--field", "--clients", "--no-clients"} <= options["deniable produce"]
@@ -282,10 +282,13 @@ def test_a_broker_that_is_not_there_is_named(line: str, run: Run) -> None:
     )
 
 
-@pytest.mark.parametrize(("module", "name"), EXPECTED)
+@pytest.mark.parametrize(
+    ("module", "name", "status"), [*((*each, 1) for each in EXPECTED), *((*each, 3) for each in REFUSALS)]
+)
 def test_what_a_user_can_mend_is_one_line(
-    module: str, name: str, run: Run, monkeypatch: pytest.MonkeyPatch
+    module: str, name: str, status: int, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """What ledgers refuse has a status of its own: who started the worker need not do so again."""
     kind = getattr(import_module(module), name)
 
     def fail(*_: object) -> None:
@@ -293,7 +296,7 @@ def test_what_a_user_can_mend_is_one_line(
 
     monkeypatch.setattr("deploy.check_command.load", fail)
     ended = run("check")
-    assert (ended.code, ended.out) == (1, "")
+    assert (ended.code, ended.out) == (status, "")
     assert re.fullmatch(r"Error: (\w+: )?do this\n", ended.err)
 
 
@@ -320,7 +323,7 @@ def test_output_that_is_lost_at_the_end_is_told(run: Run, monkeypatch: pytest.Mo
 
         def write(*_: object) -> SimpleNamespace:
             full.write("not flushed")
-            return SimpleNamespace(allowances=())
+            return SimpleNamespace(allowances=(), cluster=None)
 
         monkeypatch.setattr("deploy.check_command.load", write)
         monkeypatch.setattr("sys.stdout", full)

@@ -73,6 +73,7 @@ def test_a_second_create_changes_nothing(deployment: Deployment) -> None:
     assert again.stderr == "all topics were there already\n"
 
 
+@pytest.mark.contract
 def test_the_worker_says_where_it_is_and_gets_ready(deployment: Deployment) -> None:
     page = deployment.address("worker.log")
     assert f"metrics: {page}metrics" in deployment.said("worker.log")
@@ -87,6 +88,7 @@ def test_the_worker_says_where_it_is_and_gets_ready(deployment: Deployment) -> N
     assert wait_until(ready, SETTLE_SECONDS), deployment.said("worker.log")
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize(("collection", "reports"), [("carrier", FLIGHTS), ("place", VISITS)])
 def test_watch_prints_json_lines_until_every_report_is_in_a_final_estimate(
     deployment: Deployment, collection: str, reports: int

@@ -135,7 +135,7 @@ def file(tmp_path: Path) -> Path:
         ("revision: 1", "revision: 0", "revision must be in [1, 9223372036854775807], got 0"),
         ("revision: 1", "revision: .nan", "revision: Expected `int`, got nan"),
         ("revision: 1", "colections: 1", "Object contains unknown field `colections`"),
-        ("revision: 1", "revision: 1\nkafka:", "kafka: Expected `object`, got None"),
+        ("revision: 1", "revision: 1\nkafka:", "kafka: Expected `object`"),
         (
             "revision: 1",
             "revision: 1\nkafka: {partitions: 1001}",

@@ -12,9 +12,10 @@ from aggregator.opening import LedgerRefused
 from aggregator.rows import Genesis
 from aggregator.topics import Topics
 from deploy import genesis, log_watch, topic_setup
-from deploy.addresses import UnreachableError
 from deploy.log_watch import LogWatch
+from deploy.probe import UnreachableError
 from deploy.topic_setup import TopicError
+from producers.cluster import Cluster
 
 OURS = Genesis(bytes(range(16)), 4)
 OTHER = Genesis(bytes(range(1, 17)), 4)
@@ -41,7 +42,7 @@ def found_after(monkeypatch: pytest.MonkeyPatch, *answers: Answer) -> LogWatch:
 
     monkeypatch.setattr(log_watch, "WATCH_SECONDS", 0.0)
     monkeypatch.setattr(topic_setup, "standing", standing)
-    watch = LogWatch(Deployment("", TOPICS, OURS, {}, 1))
+    watch = LogWatch(Deployment(Cluster("127.0.0.1:9"), TOPICS, OURS, {}, 1))
     with suppress(KeyboardInterrupt):
         watch.run()
     assert told == []

@@ -50,7 +50,7 @@ def delete(deployment: Deployment, topic: str) -> None:
 def refusal(deployment: Deployment) -> str:
     """What a worker says that ends because it must not go on."""
     ended = deployment.run("aggregate", "--web-port", "0")
-    assert ended.returncode == 1, ended.stderr
+    assert ended.returncode == 3, ended.stderr
     assert "Traceback" not in ended.stderr
     return ended.stderr
 
@@ -93,7 +93,7 @@ def test_a_worker_that_loses_its_ledgers_says_so_and_what_it_wrote_since_is_not_
         delete(deployment, "state")
         assert deployment.run("topics", "create").returncode == 0
         send(deployment)
-        assert worker.wait(90) == 1
+        assert worker.wait(90) == 3
     assert "it was deleted. To count again" in (deployment.folder / "second.log").read_text()
     assert deployment.run("topics", "check").returncode == 1
     assert "records counted again" in compare(deployment, "--rebuild")
@@ -122,8 +122,16 @@ def test_a_log_that_was_made_again_under_a_running_worker_ends_it(deployment: De
         with KafkaProducer(bootstrap_servers=deployment.servers) as kafka:
             for number in range(200):
                 kafka.send(f"{deployment.prefix}reports", b"no pack", partition=number % 2)
-        assert worker.wait(90) == 1
+        assert worker.wait(90) == 3
     assert " made again" in (deployment.folder / "second.log").read_text()
+
+
+def test_rows_of_a_later_version_end_a_worker_before_it_counts(deployment: Deployment) -> None:
+    """As after a release was rolled back that had raised the version."""
+    with KafkaProducer(bootstrap_servers=deployment.servers) as kafka:
+        kafka.send(f"{deployment.prefix}state", key=b"P", value=b"\x02" + bytes(32), partition=0).get(10)
+    said = f"partition 0 of {deployment.prefix}state: row version must be 1, got 2: run the deniable that"
+    assert said in refusal(deployment)
 
 
 def test_a_collection_ends_by_command_alone(deployment: Deployment) -> None:

@@ -1,4 +1,4 @@
-"""The catalogues: names and units by rule, README's table, and that they are what is really told."""
+"""The catalogues: names and units by rule, the table of docs, and that they are what is really told."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ from producers.counters import Tally
 from producers.metric import CounterMetric, HistogramMetric, Metric, declared_in
 from producers.producer_metrics import ProducerMetrics
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 LABELS = {"collection", "partition", "reason", "result", "state", "value"}
 
 #: What Prometheus calls units must be base units; so no other word for one may stand in a name.
@@ -94,7 +94,7 @@ def test_what_is_told_is_the_catalogue(registry: CollectorRegistry, catalogue) -
 
 def test_the_table_of_readme_is_that_of_the_catalogues() -> None:
     """`make metrics` writes it."""
-    text = README.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     assert with_table(text) == text
 
 

@@ -36,7 +36,7 @@ class Past:
         self.asked: list[Period] = []
         self.excess = 0
 
-    async def join(self, _: object, collection: Collection, period: Period) -> Joined:
+    async def join(self, _: object, __: object, collection: Collection, period: Period) -> Joined:
         self.asked.append(period)
         starts = [START + 60 * i for i in range(10) if i not in (3, 4, 7)]
         expected = self._expected(collection) * len(starts) * self.reports
@@ -63,7 +63,7 @@ def past(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Past:
     monkeypatch.chdir(tmp_path)
     Path("deniable.yaml").write_text(WHOLE)
     Path("words.txt").write_text("\n".join(LINES))
-    monkeypatch.setattr(past_windows, "deployment_of", lambda _: None)
+    monkeypatch.setattr(past_windows.topic_setup, "require_readable", lambda *_: None)
     monkeypatch.setattr(past_windows, "join_windows", found.join)
     return found
 

@@ -1,21 +1,16 @@
-"""The parts of a run of `produce`: what it makes of receipts, when it ends, what it serves and reads."""
+"""The parts of a run of `produce`: what it makes of receipts, when it ends, what it reads."""
 
 import os
-import re
-from contextlib import closing
-from http.client import HTTPConnection
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import click
 import pytest
-from prometheus_client import CollectorRegistry
 
 from deploy import produce
 from deploy.feed import Batch
 from deploy.inputs import is_file
-from deploy.produce import Run, served
+from deploy.produce import Run
 from deploy.produce_view import WaitView
 from producers.connection import DeliveryError
 from producers.counters import Receipt
@@ -79,28 +74,6 @@ def test_the_end_is_waited_for_as_long_as_packs_go() -> None:
     with pytest.raises(DeliveryError, match=r"^not all$"):
         Run(stub, "carrier", stub, stub, WaitView()).drain()
     assert stub.flushes == 3
-
-
-def test_metrics_are_served_on_loopback(capsys: pytest.CaptureFixture[str]) -> None:
-    with served(0, CollectorRegistry()):
-        said = capsys.readouterr().out
-        assert re.fullmatch(r"metrics: http://127\.0\.0\.1:\d+/metrics\n", said)
-        port = int(said.split(":")[3].split("/")[0])
-        with closing(HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
-            connection.request("GET", "/metrics")
-            assert connection.getresponse().status == 200
-        with pytest.raises(click.ClickException) as caught, served(port, CollectorRegistry()):
-            pass
-        assert caught.value.message == (
-            f"port {port} cannot be used: Address already in use; give another --metrics-port (0: a free one)"
-        )
-
-
-def test_where_metrics_are_is_said_on_stderr_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    with served(0, CollectorRegistry(), err=True):
-        said = capsys.readouterr()
-    assert said.out == ""
-    assert re.fullmatch(r"metrics: http://127\.0\.0\.1:\d+/metrics\n", said.err)
 
 
 def test_stdin_is_never_taken_for_a_file(tmp_path: Path) -> None:

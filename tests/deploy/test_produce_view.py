@@ -49,7 +49,7 @@ def test_a_summary_tells_all_that_happened() -> None:
 def test_packs_that_cannot_be_sent_are_told_apart() -> None:
     said = counters(backlog=Backlog(packs=3), unsendable=1)
     assert summary(said, 0, 1.0).split("; ")[1:] == [
-        "1 pack kept that cannot be sent: damaged, or of a later version",
+        "1 pack kept that cannot be sent: damaged, too large for the broker, or of a later version",
         "2 packs kept for the next deniable produce with this folder",
     ]
     assert "for the next" not in summary(counters(backlog=Backlog(packs=1), unsendable=1), 0, 1.0)

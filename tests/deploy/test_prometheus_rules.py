@@ -17,6 +17,7 @@ from producers.metric import HistogramMetric
 
 REPOSITORY = Path(__file__).parents[2]
 RULES = REPOSITORY / "deploy" / "prometheus"
+RUNBOOK = REPOSITORY / "docs" / "runbook.md"
 UNIT_TESTS = sorted((Path(__file__).parent / "prometheus").glob("*.yml"))
 
 LABELS = {
@@ -104,11 +105,11 @@ def test_an_alert_tells_its_reader_what_is_wrong_and_where_to_go_on(name: str) -
     assert alert["labels"]["severity"] in {"critical", "warning"}
     assert "$value" in told["description"]
     assert told["summary"]
-    assert told["runbook"] == f"deploy/prometheus/RUNBOOK.md#{name.lower()}"
+    assert told["runbook"] == f"docs/runbook.md#{name.lower()}"
 
 
 def test_the_runbook_has_a_paragraph_for_each_alert_and_no_other() -> None:
-    _, *paragraphs = (RULES / "RUNBOOK.md").read_text(encoding="utf-8").split("\n## ")
+    _, *paragraphs = RUNBOOK.read_text(encoding="utf-8").split("\n## ")
     assert [paragraph.split("\n")[0] for paragraph in paragraphs] == list(ALERTS)
     for paragraph in paragraphs:
         assert re.findall(r"^\*\*(\w+)\.\*\*", paragraph, re.MULTILINE) == [
@@ -135,6 +136,6 @@ def test_a_recorded_series_is_named_after_the_labels_that_it_keeps(name: str) ->
 
 
 def test_the_runbook_names_metrics_and_commands_that_there_are() -> None:
-    text = (RULES / "RUNBOOK.md").read_text(encoding="utf-8")
+    text = RUNBOOK.read_text(encoding="utf-8")
     assert names_in(text) <= {*RECORDED, *LABELS, *(metric.exposed for metric in METRICS)}
     assert set(re.findall(r"`deniable (\w+)", text)) <= COMMANDS.keys()

@@ -69,6 +69,14 @@ def test_a_table_for_each_client() -> None:
     assert (ended.exit_code, ended.stdout, ended.stderr) == (0, TABLES, "")
 
 
+def test_no_credentials_are_needed(folder: Path) -> None:
+    """They are of the services' environment, and nothing connects."""
+    kafka = "kafka: {bootstrap_servers: 'kafka.example:9093', security: {password_file: p}}\n"
+    (folder / "deniable.yaml").write_text(kafka + TEXT)
+    ended = spent(b"anna\r\nbob\n")
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (0, TABLES, "")
+
+
 def test_a_collection_that_left_the_file_is_told(folder: Path) -> None:
     (folder / "deniable.yaml").write_text("".join(TEXT.splitlines(keepends=True)[:-1]))
     assert spent(b"anna\n").stdout.splitlines()[2:] == [

@@ -34,9 +34,10 @@ class Admin:
         return [
             {
                 "name": name,
-                "error_code": 0 if number else 29,
+                "error_code": 0 if number else 3,
                 "partitions": [{}] * number,
                 "topic_id": LOG.hex(),
+                "authorized_operations": ["DESCRIBE_CONFIGS"],
             }
             for name, number in found
         ]

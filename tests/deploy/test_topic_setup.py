@@ -13,9 +13,10 @@ from aggregator.topics import Topics
 from deploy import genesis
 from deploy.topic_plan import plan
 from deploy.topic_setup import TopicError, check, create, require, require_reports, standing
+from producers.cluster import Cluster
 from tests.deploy.processes import wait_until
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.contract]
 
 
 @pytest.fixture
@@ -40,12 +41,12 @@ def names(topics: Topics) -> list[str]:
 def test_topics_are_made_once_with_their_settings(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
-    assert check(broker, topics) == [
+    assert check(Cluster(broker), topics) == [
         f"topic {topic.name} is absent: run deniable topics create" for topic in plan(topics)
     ]
-    assert create(broker, topics, 1) == names(topics)
-    assert create(broker, topics, 1) == []
-    assert check(broker, topics) == []
+    assert create(Cluster(broker), topics, 1) == names(topics)
+    assert create(Cluster(broker), topics, 1) == []
+    assert check(Cluster(broker), topics) == []
     for topic in plan(topics):
         resource = ConfigResource(ConfigResourceType.TOPIC, topic.name)
         found = admin.describe_configs([resource], config_filter="all")["topic"][topic.name]
@@ -57,6 +58,23 @@ def test_topics_are_made_once_with_their_settings(
     assert {topic.settings["message.timestamp.type"] for topic in plan(topics)} == {"LogAppendTime"}
 
 
+def test_settings_beyond_a_limit_are_told_beside_what_is_unfit(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    create(Cluster(broker), topics, 1)
+    for name, wrong in (
+        (topics.state, {"min.compaction.lag.ms": "86400001"}),
+        (topics.counts, {"max.compaction.lag.ms": "1000", "cleanup.policy": "delete"}),
+    ):
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, wrong)])
+    found = check(Cluster(broker), topics)
+    assert [finding.partition(" must be ")[0] for finding in found] == [
+        f"topic {topics.counts}: cleanup.policy",
+        f"topic {topics.state}: min.compaction.lag.ms",
+        f"topic {topics.counts}: max.compaction.lag.ms",
+    ]
+
+
 def test_an_absent_one_among_others_is_made(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
     admin.create_topics({topics.estimates: {"num_partitions": 2, "replication_factor": 1}})
     assert set(create_refused(broker, topics).splitlines()) == {
@@ -64,14 +82,14 @@ def test_an_absent_one_among_others_is_made(broker: str, topics: Topics, admin: 
         f"kafka-configs.sh --bootstrap-server {broker} --alter --topic {topics.estimates} "
         "--add-config message.timestamp.type=LogAppendTime"
     }
-    assert [finding for finding in check(broker, topics) if "absent" in finding] == []
+    assert [finding for finding in check(Cluster(broker), topics) if "absent" in finding] == []
 
 
 def test_a_deployment_from_before_a_topic_was_added_needs_topics_create_alone(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
     """As after an update: what was counted goes on, and nothing is to be rebuilt."""
-    create(broker, topics, 1)
+    create(Cluster(broker), topics, 1)
     sources = [TopicPartition(topics.reports, partition) for partition in range(2)]
     with KafkaProducer(bootstrap_servers=broker) as kafka:
         for source in sources:
@@ -81,16 +99,16 @@ def test_a_deployment_from_before_a_topic_was_added_needs_topics_create_alone(
     admin.delete_topics([topics.windows])
     assert wait_until(lambda: topics.windows not in admin.list_topics(), 30)
     told = f"topic {topics.windows} is absent: run deniable topics create"
-    assert check(broker, topics) == [told]
+    assert check(Cluster(broker), topics) == [told]
     with pytest.raises(TopicError, match=f"^{told}$"):
-        require(broker, topics)
-    assert create(broker, topics, 1) == [topics.windows]
-    assert check(broker, topics) == []
+        require(Cluster(broker), topics)
+    assert create(Cluster(broker), topics, 1) == [topics.windows]
+    assert check(Cluster(broker), topics) == []
 
 
 def create_refused(broker: str, topics: Topics) -> str:
     with pytest.raises(TopicError) as caught:
-        create(broker, topics, 1)
+        create(Cluster(broker), topics, 1)
     return str(caught.value)
 
 
@@ -103,7 +121,7 @@ def test_another_number_of_partitions_is_refused_before_anything_is_made(
         f"topic {topics.reports} has 2 partitions, not 3, and their number never changes: "
         "use 2 (kafka.partitions), or another kafka.topic_prefix"
     )
-    assert sum("absent" in finding for finding in check(broker, topics)) == 5
+    assert sum("absent" in finding for finding in check(Cluster(broker), topics)) == 5
 
 
 def test_one_that_differs_from_the_others_is_not_the_measure(
@@ -125,14 +143,14 @@ def test_what_the_broker_refuses_is_told(broker: str, topics: Topics, admin: Kaf
     with pytest.raises(
         TopicError, match=r"^topic \S+ cannot be made: kafka.replication_factor must be at most"
     ) as caught:
-        create(broker, topics, 3)
+        create(Cluster(broker), topics, 3)
     assert "the number of brokers, got 3 (" in str(caught.value)
 
 
 def test_partitions_that_were_added_have_one_remedy_whatever_the_file_says(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
-    create(broker, topics, 1)
+    create(Cluster(broker), topics, 1)
     admin.create_partitions({topics.reports: 3})
     grown = Topics(topics.prefix, 3)
     assert wait_until(lambda: len(admin.describe_topics([topics.reports])[0]["partitions"]) == 3, 30)
@@ -142,62 +160,65 @@ def test_partitions_that_were_added_have_one_remedy_whatever_the_file_says(
         "workers, and run deniable topics create; what was published under this one stays"
     )
     for file in (topics, grown):
-        assert check(broker, file) == [told]
+        assert check(Cluster(broker), file) == [told]
         assert create_refused(broker, file) == told
         with pytest.raises(TopicError, match="^" + re.escape(told) + "$"):
-            require(broker, file)
+            require(Cluster(broker), file)
         with pytest.raises(TopicError, match=r"has 3 partitions, and no other topic .*topic_prefix"):
-            require_reports(broker, file)
+            require_reports(Cluster(broker), file)
     admin.create_partitions({topic.name: 3 for topic in plan(topics) if topic.name != topics.reports})
     assert wait_until(
         lambda: all(len(t["partitions"]) == 3 for t in admin.describe_topics(names(topics))), 30
     )
-    assert create(broker, grown, 1) == []
+    assert create(Cluster(broker), grown, 1) == []
     for file in (topics, grown):
-        assert check(broker, file) == [told]
+        assert check(Cluster(broker), file) == [told]
     log = genesis.log_of(admin, grown)
-    assert sorted(genesis.notes(broker, grown, 3, log)) == [0, 1]  # no note of three beside those of two
+    assert sorted(genesis.notes(Cluster(broker), grown, 3, log)) == [
+        0,
+        1,
+    ]  # no note of three beside those of two
 
 
 def test_what_no_count_depends_on_ends_no_worker(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
-    create(broker, topics, 1)
+    create(Cluster(broker), topics, 1)
     for name in (topics.estimates, topics.reports):
         wrong = {"message.timestamp.type": "CreateTime"}
         admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, configs=wrong)])
-    (finding,) = standing(broker, topics)[1]
+    (finding,) = standing(Cluster(broker), topics)[1]
     assert finding.startswith(f"topic {topics.reports}: message.timestamp.type must be LogAppendTime")
 
 
 def test_a_log_that_was_made_again_is_a_finding(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
-    create(broker, topics, 1)
+    create(Cluster(broker), topics, 1)
     admin.delete_topics([topics.reports])
     assert wait_until(lambda: topics.reports not in admin.list_topics(), 30)
-    assert create(broker, topics, 1) == [topics.reports]
-    (finding,) = check(broker, topics)
+    assert create(Cluster(broker), topics, 1) == [topics.reports]
+    (finding,) = check(Cluster(broker), topics)
     assert finding.startswith(f"{topics.reports} was deleted and made again since {topics.state} was begun")
     with KafkaProducer(bootstrap_servers=broker) as kafka:  # as `replay --rebuild` does, where nobody counted
         for partition in range(topics.partitions):
-            note = rows.encode_genesis(standing(broker, topics)[0])
+            note = rows.encode_genesis(standing(Cluster(broker), topics)[0])
             kafka.send(topics.state, note, key=genesis.KEY, partition=partition)
-    assert check(broker, topics) == []
+    assert check(Cluster(broker), topics) == []
 
 
 def test_records_that_were_deleted_uncounted_are_a_finding(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
-    create(broker, topics, 1)
+    create(Cluster(broker), topics, 1)
     sources = [TopicPartition(topics.reports, partition) for partition in range(2)]
     with KafkaProducer(bootstrap_servers=broker) as kafka:
         for _ in range(5):
             for source in sources:
                 kafka.send(source.topic, b"no pack", partition=source.partition)
     admin.delete_records({sources[0]: 5, sources[1]: 3})
-    assert check(broker, topics) == []  # nobody has counted anything
+    assert check(Cluster(broker), topics) == []  # nobody has counted anything
     with closing(KafkaConsumer(bootstrap_servers=broker, group_id=topics.group)) as consumer:
         consumer.commit({source: OffsetAndMetadata(3, "", -1) for source in sources})
-    assert check(broker, topics) == [
+    assert check(Cluster(broker), topics) == [
         "partition 0 of the reports topic now starts at offset 5, but 3 is the next to count: 2 offsets were "
         "deleted uncounted; raise the topic's retention; to go on without them, run deniable replay "
         "--accept-loss"
@@ -207,14 +228,14 @@ def test_records_that_were_deleted_uncounted_are_a_finding(
 def test_what_a_worker_watches_is_the_log_and_the_settings(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
-    create(broker, topics, 1)
-    log, findings = standing(broker, topics)
+    create(Cluster(broker), topics, 1)
+    log, findings = standing(Cluster(broker), topics)
     assert (log.partitions, findings) == (2, [])
     resource = ConfigResource(ConfigResourceType.TOPIC, topics.state, {"cleanup.policy": "delete"})
     admin.alter_configs([resource])
     admin.delete_topics([topics.estimates])
     assert wait_until(lambda: topics.estimates not in admin.list_topics(), 30)
-    assert standing(broker, topics) == (
+    assert standing(Cluster(broker), topics) == (
         log,
         [
             f"topic {topics.state}: cleanup.policy must be compact, got delete: kafka-configs.sh "

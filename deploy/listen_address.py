@@ -1,0 +1,30 @@
+"""An option's address to listen on. It loads nothing else: what asks for readiness all the time takes it."""
+
+from ipaddress import ip_address
+from typing import Any
+
+import click
+
+
+class ListenAddress(click.ParamType):
+    """An IP address of this machine and a port: ADDRESS:PORT, [ADDRESS]:PORT for one of IPv6."""
+
+    name = "address"
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> tuple[str, int]:
+        """Address and port."""
+        host, _colon, port = str(value).rpartition(":")
+        try:
+            address = ip_address(host[1:-1] if host.startswith("[") and host.endswith("]") else host)
+            if not (port.isascii() and port.isdecimal() and 0 < int(port) <= 65535):
+                raise ValueError(port)
+        except ValueError:
+            self.fail(
+                f"must be an IP address of this machine and a port in [1, 65535], such as 0.0.0.0:9100 or "
+                f"[::]:9100, got {value!r}",
+                parameter,
+                context,
+            )
+        return str(address), int(port)

@@ -1,0 +1,96 @@
+"""What each role may do on a secured cluster, and nothing else.
+
+Rule: Read and Write bring Describe with them, and a transaction or an idempotent producer needs Write on what
+it writes alone. Whatever stands here without need is found by a test, which takes away one after the other.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from kafka.admin import ACLOperation, ACLResourcePatternType, ResourcePattern, ResourceType
+
+from aggregator.topics import Topics
+
+_KINDS = {
+    ResourceType.TOPIC: "topic",
+    ResourceType.GROUP: "group",
+    ResourceType.TRANSACTIONAL_ID: "transactional id",
+}
+
+
+class Role(StrEnum):
+    """What a principal is there for."""
+
+    PRODUCER = "producer"
+    AGGREGATOR = "aggregator"
+    READER = "reader"
+
+
+class Permission(NamedTuple):
+    """One operation on one resource.
+
+    Parameters
+    ----------
+    kind : of the resource: topic, group or transactional id.
+    name : of the resource.
+    operation : that is allowed.
+    is_prefix : whether all resources are meant whose names begin so.
+    """
+
+    kind: ResourceType
+    name: str
+    operation: ACLOperation
+    is_prefix: bool = False
+
+    @property
+    def pattern(self) -> ResourcePattern:
+        """The resource, as Kafka's clients name it."""
+        kinds = ACLResourcePatternType
+        return ResourcePattern(self.kind, self.name, kinds.PREFIXED if self.is_prefix else kinds.LITERAL)
+
+    def __str__(self) -> str:
+        kind = f"{_KINDS[self.kind]}{'s' if self.is_prefix else ''}"
+        return f"{words(self.operation)} {kind} {self.name}{'*' if self.is_prefix else ''}"
+
+
+def permissions_of(role: Role, topics: Topics) -> list[Permission]:
+    """All that a role needs."""
+    match role:
+        case Role.PRODUCER:
+            return [topic_permission(topics.reports, ACLOperation.WRITE)]
+        case Role.AGGREGATOR:
+            return _of_aggregator(topics)
+        case Role.READER:
+            return [
+                topic_permission(topics.estimates, ACLOperation.READ),
+                topic_permission(topics.windows, ACLOperation.READ),
+                Permission(ResourceType.GROUP, topics.reader_groups, ACLOperation.READ, is_prefix=True),
+            ]
+
+
+def _of_aggregator(topics: Topics) -> list[Permission]:
+    read = (topics.reports, topics.state, topics.counts, topics.estimates, topics.windows)
+    written = (topics.state, topics.counts, topics.rejected, topics.estimates, topics.windows)
+    return [
+        *(topic_permission(name, ACLOperation.READ) for name in read),
+        *(topic_permission(name, ACLOperation.WRITE) for name in written),
+        # Settings that change counts are looked at before a worker starts, and while it runs.
+        *(
+            topic_permission(name, ACLOperation.DESCRIBE_CONFIGS)
+            for name in dict.fromkeys((topics.reports, *written))
+        ),
+        Permission(ResourceType.GROUP, topics.group, ACLOperation.READ),
+        Permission(
+            ResourceType.TRANSACTIONAL_ID, topics.transactional_ids, ACLOperation.WRITE, is_prefix=True
+        ),
+    ]
+
+
+def topic_permission(name: str, operation: ACLOperation) -> Permission:
+    """One operation on one topic."""
+    return Permission(ResourceType.TOPIC, name, operation)
+
+
+def words(operation: ACLOperation) -> str:
+    """An operation as kafka-acls.sh writes it: DescribeConfigs."""
+    return "".join(part.capitalize() for part in operation.name.split("_"))

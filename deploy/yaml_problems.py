@@ -1,0 +1,42 @@
+"""What is wrong with YAML, without the text of the file: a password may stand where it does not belong."""
+
+import re
+import warnings
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
+from ruamel.yaml.parser import ParserError
+
+_QUOTED = re.compile(r"\s*['\"].*['\"]\)?", re.DOTALL)  # from the first to the last: a value may hold quotes
+
+
+def parse(text: str) -> object:
+    """Read YAML 1.2; ValueError that says line, column and the kind of problem, never what stands there."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", YAMLWarning)  # it would show the line
+            return YAML(typ="safe", pure=True).load(text)
+    except YAMLWarning:
+        raise ValueError(
+            "is not YAML: an anchor (&…) stands twice, or the like; quote values that begin with &"
+        ) from None
+    except TypeError:  # this one, and the last, ruamel.yaml lets through
+        raise ValueError("names of fields must be text, got a list or a mapping for one") from None
+    except (YAMLError, RecursionError) as error:
+        raise ValueError(f"is not YAML: {_problem(error)}") from None
+    except (ValueError, LookupError):
+        raise ValueError(
+            "is not YAML: a value is no date, or not what its tag (!!int, !!bool, …) says; quote it: "
+            '"…", without a tag'
+        ) from None
+
+
+def _problem(error: YAMLError | RecursionError) -> str:
+    if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
+        return str(error)
+    problem = str(error.problem)
+    # What the parser expected and got are names of tokens; all else in quotes is text of the file.
+    if not (isinstance(error, ParserError) and problem.startswith("expected")):
+        problem = _QUOTED.sub(" …", problem)
+    mark = error.problem_mark
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"

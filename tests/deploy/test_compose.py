@@ -1,0 +1,103 @@
+"""Compose, what it mounts and starts: checked by the programs that read it, where they are there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from needed import tool
+from ruamel.yaml import YAML
+
+from deploy.collection_file import load
+from deploy.commands import deniable
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+FOLDER = DEPLOY / "compose"
+PROMETHEUS_FOLDER = "/etc/prometheus/deniable"
+NAMES = ("aggregator-1", "aggregator-2", "producer")
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, dict[str, Any]]:
+    """As compose-go, which Docker Compose itself reads with, understands the file, checked by its schema."""
+    program = tool("compose-go", "go install github.com/compose-spec/compose-go/v2/cmd", "NO_COMPOSE_GO")
+    read = subprocess.run([program, "compose.yaml"], cwd=FOLDER, capture_output=True, text=True)
+    assert read.returncode == 0, read.stderr
+    found: dict[str, dict[str, Any]] = YAML(typ="safe").load(read.stdout)["services"]
+    return found
+
+
+def test_a_slip_is_found(tmp_path: Path) -> None:
+    program = tool("compose-go", "go install github.com/compose-spec/compose-go/v2/cmd", "NO_COMPOSE_GO")
+    (tmp_path / "compose.yaml").write_text("services: {a: {image: b, red_only: true}}\n")
+    read = subprocess.run([program, "compose.yaml"], cwd=tmp_path, capture_output=True, text=True)
+    assert read.returncode != 0
+    assert "red_only" in read.stderr
+
+
+def test_the_services_are_those_that_were_promised(services: dict[str, dict[str, Any]]) -> None:
+    assert set(services) == {*NAMES, "kafka", "topics", "prometheus", "alertmanager", "grafana"}
+    for name in (*NAMES, "topics"):
+        service = services[name]
+        assert (service["user"], service["read_only"], service["cap_drop"]) == ("10001:10001", True, ["ALL"])
+    for service in services.values():
+        for port in service.get("ports", []):
+            assert port["host_ip"] == "127.0.0.1"
+
+
+def test_every_command_is_one_of_deniable(services: dict[str, dict[str, Any]]) -> None:
+    for name in (*NAMES, "topics"):
+        asked = CliRunner().invoke(deniable, [*services[name]["command"], "--help"])
+        assert asked.exit_code == 0, asked.output
+
+
+def test_the_collection_file_is_that_of_the_commands(services: dict[str, dict[str, Any]]) -> None:
+    configuration = load(FOLDER / "deniable.yaml", environment={})
+    assert services["producer"]["command"][:2] == ["canary", configuration.collections[0].name]
+    assert configuration.kafka.bootstrap_servers == "kafka:9092"
+    advertised = services["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"]
+    assert advertised == f"PLAINTEXT://{configuration.kafka.bootstrap_servers}"
+
+
+def test_prometheus_takes_its_file_and_scrapes_every_process(tmp_path: Path) -> None:
+    promtool = tool("promtool", "it is in Debian's package prometheus", "NO_PROMTOOL")
+    text = (FOLDER / "prometheus.yml").read_text()
+    there = tmp_path / "prometheus.yml"
+    there.write_text(text.replace(PROMETHEUS_FOLDER, str(DEPLOY / "prometheus")))
+    checked = subprocess.run([promtool, "check", "config", there], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert len(re.findall(r"\d+ rules found", checked.stdout)) == 2
+    (job,) = YAML(typ="safe").load(text)["scrape_configs"]
+    assert job["static_configs"][0]["targets"] == [f"{name}:9100" for name in NAMES]
+
+
+def test_alertmanager_takes_its_file() -> None:
+    amtool = tool("amtool", "it is in Debian's package prometheus-alertmanager", "NO_AMTOOL")
+    checked = subprocess.run(
+        [amtool, "check-config", FOLDER / "alertmanager.yml"], capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_grafana_finds_the_dashboards_and_one_data_source(services: dict[str, dict[str, Any]]) -> None:
+    (provider,) = YAML(typ="safe").load(FOLDER / "grafana" / "dashboards.yaml")["providers"]
+    (mounted,) = services["grafana"]["volumes"]
+    assert provider["options"]["path"] == mounted["target"]
+    assert mounted["source"].endswith("/grafana")
+    (source,) = YAML(typ="safe").load(FOLDER / "grafana" / "datasource.yaml")["datasources"]
+    assert (source["type"], source["isDefault"]) == ("prometheus", True)
+    assert "prometheus" in services
+
+
+def test_yaml_is_well_kept() -> None:
+    """All files of deploy and CI's, by yamllint; rules are in `.yamllint.yaml`."""
+    checked = subprocess.run(
+        [sys.executable, "-m", "yamllint", "--strict", "deploy"],
+        cwd=DEPLOY.parent,
+        capture_output=True,
+        text=True,
+    )
+    assert (checked.returncode, checked.stdout) == (0, "")

@@ -1,0 +1,224 @@
+"""The overlays, rendered: valid, and agreeing with each other, the collection file and `topics create`."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+from jsonschema import ValidationError, validate
+from kafka.admin import ResourceType
+
+from aggregator.engine import SESSION_SECONDS
+from deploy.aggregate_command import STOP_SECONDS
+from deploy.permissions import Role, permissions_of, words
+from deploy.quota_setup import DEFAULT_BYTES_PER_SECOND
+from deploy.topic_plan import plan, settings_made
+from tests.deploy.custom_resources import SPECS
+from tests.deploy.overlays import FOLDER, WORKLOADS, Overlay
+
+KINDS = {
+    ResourceType.TOPIC: "topic",
+    ResourceType.GROUP: "group",
+    ResourceType.TRANSACTIONAL_ID: "transactionalId",
+}
+SECRETS = {"kafka-cluster-ca-cert": "ca.crt"}  # made by Strimzi, beside one of each user
+
+
+@pytest.fixture(scope="module", params=["small", "large"])
+def overlay(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Overlay:
+    return Overlay(request.param, tmp_path_factory.mktemp(request.param))
+
+
+def check(document: Mapping[str, Any]) -> None:
+    """ValidationError if Kubernetes, or for a custom resource our list of fields, would refuse it."""
+    key = document["apiVersion"], document["kind"]
+    if key in SPECS:
+        validate(document["spec"], SPECS[key])
+    else:
+        kubernetes_validate.validate(document, "1.37.0", strict=True)
+
+
+def test_every_document_is_valid(overlay: Overlay) -> None:
+    for document in overlay.all:
+        check(document)
+    kinds = {document["kind"] for document in overlay.all}
+    assert {"PodDisruptionBudget", "NetworkPolicy", "Service"} <= kinds
+    assert {kind for _, kind in SPECS} <= kinds
+
+
+def test_slips_are_found(overlay: Overlay) -> None:
+    """The validators know both sorts of documents: a wrong field is refused in each."""
+    for kind in ("Deployment", "PodDisruptionBudget", "NetworkPolicy", *(kind for _, kind in SPECS)):
+        document = overlay.of(kind)[0]
+        slipped = {**document, "spec": {**document["spec"], "slip": 1}}
+        with pytest.raises((ValidationError, kubernetes_validate.ValidationError), match="slip"):
+            check(slipped)
+
+
+def test_a_step_holds_nothing_that_belongs_to_another(overlay: Overlay) -> None:
+    """So an update takes workers before producers, and meets no Job, whose template cannot be changed."""
+    alone = {"Job": "topics", "KafkaTopic": "topics", "KafkaUser": "topics", "NetworkPolicy": "topics"}
+    alone |= {"Deployment": "aggregator", "ScaledObject": "aggregator", "StatefulSet": "producer"}
+    for step, documents in overlay.steps.items():
+        kinds = {each["kind"] for each in documents}
+        assert kinds & set(alone) == {kind for kind, where in alone.items() if where == step}
+        assert overlay.config_map in {each["metadata"]["name"] for each in documents}
+
+
+def test_the_commands_of_the_docs_follow_the_order(overlay: Overlay) -> None:
+    """Each step is waited for before the next one begins, by a workload that is there."""
+    text = (FOLDER.parents[1] / "docs" / "containers.md").read_text()
+    (block,) = (each for each in re.findall(r"(?:^    .*\n)+", text, re.MULTILINE) if "apply -k" in each)
+    found = [
+        step or name for step, name in re.findall(r"small/(\w+)$| (\w+/deniable-\w+)", block, re.MULTILINE)
+    ]
+    assert found == [
+        "job/deniable-topics",
+        "topics",
+        "job/deniable-topics",
+        "aggregator",
+        "deployment/deniable-aggregator",
+        "producer",
+        "statefulset/deniable-producer",
+    ]
+    for kind, name in (each.split("/") for each in found if "/" in each):
+        assert name in {each["metadata"]["name"] for each in overlay.all if each["kind"].lower() == kind}
+
+
+def test_topics_are_those_that_topics_create_makes(overlay: Overlay) -> None:
+    configuration = overlay.configuration
+    made = {each["spec"]["topicName"]: each["spec"] for each in overlay.of("KafkaTopic")}
+    assert made == {
+        topic.name: {
+            "topicName": topic.name,
+            "partitions": topic.partitions,
+            "replicas": configuration.kafka.replication_factor,
+            "config": settings_made(topic, configuration.kafka.replication_factor),
+        }
+        for topic in plan(configuration.topics)
+    }
+
+
+def test_users_are_those_of_topics_create_with_its_permissions_and_quotas(overlay: Overlay) -> None:
+    topics = overlay.configuration.topics
+    allowed = {}
+    for user in overlay.of("KafkaUser"):
+        rows = {}
+        for acl in user["spec"]["authorization"]["acls"]:
+            where = acl["resource"]
+            rows[where["type"], where["name"], where["patternType"]] = set(acl["operations"])
+        allowed[user["metadata"]["name"].removeprefix("deniable-")] = rows
+    for role in Role:
+        needed: dict[tuple[str, str, str], set[str]] = {}
+        for each in permissions_of(role, topics):
+            where = (KINDS[each.kind], each.name, "prefix" if each.is_prefix else "literal")
+            needed.setdefault(where, set()).add(words(each.operation))
+        assert allowed[role] == needed
+        assert overlay.one("KafkaUser", f"deniable-{role}")
+    quotas = {each["metadata"]["name"]: each["spec"].get("quotas") for each in overlay.of("KafkaUser")}
+    limited = {"producerByteRate": DEFAULT_BYTES_PER_SECOND}
+    assert quotas == {name: limited if name == "deniable-producer" else None for name in quotas}
+    assert set(allowed) == {"producer", "aggregator", "reader", "topics", "scaling"}
+
+
+def test_workers_scale_on_the_lag_of_their_group_up_to_the_partitions(overlay: Overlay) -> None:
+    configuration = overlay.configuration
+    scaled = overlay.one("ScaledObject", "deniable-aggregator")["spec"]
+    assert scaled["minReplicaCount"] <= scaled["maxReplicaCount"] == configuration.kafka.partitions
+    assert "replicas" not in overlay.one("Deployment", scaled["scaleTargetRef"]["name"])["spec"]
+    (trigger,) = scaled["triggers"]
+    metadata = trigger["metadata"]
+    assert metadata["bootstrapServers"] == configuration.kafka.bootstrap_servers
+    assert metadata["consumerGroup"] == configuration.topics.group
+    assert metadata["topic"] == configuration.topics.reports
+    authentication = overlay.one("TriggerAuthentication", trigger["authenticationRef"]["name"])["spec"]
+    (username,) = authentication["configMapTargetRef"]
+    user = overlay.one("ConfigMap", username["name"])["data"][username["key"]]
+    secrets = {each["name"]: each["key"] for each in authentication["secretTargetRef"]}
+    assert secrets == {**SECRETS, overlay.one("KafkaUser", user)["metadata"]["name"]: "password"}
+
+
+def test_every_pod_runs_without_rights(overlay: Overlay) -> None:
+    for name, pod, container in overlay.pods():
+        assert pod["automountServiceAccountToken"] is False, name
+        rights = pod["securityContext"]
+        assert (rights["runAsNonRoot"], rights["runAsUser"]) == (True, 10001), name
+        # With `Always`, each mount makes all files group-writable: a producer refuses its secret then.
+        assert (rights["fsGroup"], rights["fsGroupChangePolicy"]) == (10001, "OnRootMismatch"), name
+        assert rights["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }, name
+        assert "memory" in container["resources"]["limits"], name
+
+
+def test_every_pod_connects_as_a_user_of_its_own_by_references_alone(overlay: Overlay) -> None:
+    """No value of a secret is in any document, and what is mounted is where the collection file looks."""
+    assert overlay.of("Secret") == []
+    security = overlay.configuration.kafka.security
+    assert security is not None
+    for name, pod, container in overlay.pods():
+        assert container["env"] == [{"name": "DENIABLE_KAFKA__SECURITY__USERNAME", "value": name}]
+        assert overlay.one("KafkaUser", name)
+        volumes = {each["name"]: each for each in pod["volumes"]}
+        mounted = {
+            each["mountPath"]: volumes[each["name"]]
+            for each in container["volumeMounts"]
+            if each["name"] in volumes
+        }
+        assert mounted["/etc/deniable"]["configMap"]["name"] == overlay.config_map
+        password, authority = Path(str(security.password_file)), Path(str(security.ca_file))
+        secret = mounted[str(password.parent)]["secret"]
+        assert (secret["secretName"], secret["items"][0]["path"]) == (name, password.name)
+        secret = mounted[str(authority.parent)]["secret"]
+        assert (secret["secretName"], secret["items"][0]["path"]) == ("kafka-cluster-ca-cert", authority.name)
+
+
+def test_a_worker_has_time_to_end_and_tells_how_it_is(overlay: Overlay) -> None:
+    for kind, name in (("Deployment", "deniable-aggregator"), ("StatefulSet", "deniable-producer")):
+        pod = overlay.one(kind, name)["spec"]["template"]["spec"]
+        assert pod["terminationGracePeriodSeconds"] > SESSION_SECONDS + STOP_SECONDS
+        (container,) = pod["containers"]
+        (port,) = container["ports"]
+        listens = container["args"][container["args"].index("--metrics-listen") + 1]
+        assert listens == f"0.0.0.0:{port['containerPort']}"
+        for probe, path in (("startup", "/healthz"), ("liveness", "/healthz"), ("readiness", "/readyz")):
+            assert container[f"{probe}Probe"]["httpGet"] == {"path": path, "port": port["name"]}
+
+
+def test_only_prometheus_gets_in_and_it_finds_every_pod(overlay: Overlay) -> None:
+    (policy,) = overlay.of("NetworkPolicy")
+    (rule,) = policy["spec"]["ingress"]
+    (service,) = overlay.of("Service")
+    (monitor,) = overlay.of("ServiceMonitor")
+    (port,) = service["spec"]["ports"]
+    assert rule["ports"] == [{"protocol": "TCP", "port": port["port"]}]
+    assert monitor["spec"]["endpoints"][0]["port"] == port["name"]
+    labels = monitor["spec"]["selector"]["matchLabels"]
+    assert labels.items() <= service["metadata"]["labels"].items()
+    assert monitor["spec"]["jobLabel"] in service["metadata"]["labels"]
+    for selector in (policy["spec"]["podSelector"]["matchLabels"], service["spec"]["selector"]):
+        for kind in WORKLOADS:
+            for each in overlay.of(kind):
+                assert selector.items() <= each["spec"]["template"]["metadata"]["labels"].items()
+
+
+def test_pods_get_out_to_dns_and_to_kafka_alone(overlay: Overlay) -> None:
+    (policy,) = overlay.of("NetworkPolicy")
+    assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    names, kafka = policy["spec"]["egress"]
+    (to,) = names["to"]
+    assert to == {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
+    assert {(each["protocol"], each["port"]) for each in names["ports"]} == {("UDP", 53), ("TCP", 53)}
+    host, port = overlay.configuration.kafka.bootstrap_servers.split(":")
+    (to,) = kafka["to"]
+    cluster = to["podSelector"]["matchLabels"]["strimzi.io/cluster"]
+    assert to == {"podSelector": {"matchLabels": {"strimzi.io/cluster": cluster}}}
+    assert host == f"{cluster}-kafka-bootstrap"
+    assert kafka["ports"] == [{"protocol": "TCP", "port": int(port)}]
+    for kind in ("KafkaTopic", "KafkaUser"):
+        assert {each["metadata"]["labels"]["strimzi.io/cluster"] for each in overlay.of(kind)} == {cluster}

@@ -1,0 +1,177 @@
+"""Metrics and health for other machines: served on request, nothing beside them; `ready` asks for them."""
+
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
+import click
+import pytest
+from click.testing import CliRunner
+from prometheus_client import CollectorRegistry, Counter
+
+from deploy.aggregate_command import aggregate
+from deploy.open_metrics import probes_at, served
+from deploy.ports import free_port
+from deploy.ready_command import ready
+
+
+@dataclass
+class Told:
+    """Stands in for a producer."""
+
+    reasons: list[str]
+    registry: CollectorRegistry
+
+    def not_ready(self) -> list[str]:
+        return self.reasons
+
+
+def source(*reasons: str) -> Told:
+    made = Told(list(reasons), CollectorRegistry())
+    Counter("packs", "Packs.", registry=made.registry).inc(3)
+    return made
+
+
+def get(host: str, port: int, path: str) -> tuple[int, str]:
+    connection = HTTPConnection(host, port, timeout=10)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_producer_serves_three_paths_and_no_other(host: str) -> None:
+    with probes_at((host, port := free_port()), source()):
+        assert "packs_total 3.0" in get(host, port, "/metrics")[1]
+        assert get(host, port, "/healthz") == (200, '{"healthy": true}')
+        assert get(host, port, "/readyz") == (200, '{"ready": true, "reasons": []}')
+        for path in ("/", "/metrics/", "/api/estimates/carrier", "/readyz/x"):
+            assert get(host, port, path)[0] == 404
+    with pytest.raises(ConnectionRefusedError):
+        get(host, port, "/healthz")
+
+
+def test_the_port_on_loopback_serves_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(0, source("packs wait")):
+        port = int(capsys.readouterr().out.split(":")[3].split("/")[0])
+        assert "packs_total 3.0" in get("127.0.0.1", port, "/metrics")[1]
+        assert get("127.0.0.1", port, "/healthz")[0] == 200
+        assert get("127.0.0.1", port, "/readyz") == (503, '{"ready": false, "reasons": ["packs wait"]}')
+        assert get("127.0.0.1", port, "/nonsense")[0] == 404
+        ended = CliRunner().invoke(ready, ["--address", f"127.0.0.1:{port}"])
+        with pytest.raises(click.ClickException) as caught, served(port, source()):
+            pass
+    assert (ended.exit_code, ended.output) == (1, f"Error: 127.0.0.1:{port} is not ready: packs wait\n")
+    assert caught.value.message == (
+        f"port {port} cannot be used: Address already in use; give another --metrics-port (0: a free one)"
+    )
+
+
+def test_a_port_can_be_had_again_at_once() -> None:
+    """A service that is started again must not wait for a minute."""
+    port = free_port()
+    for _ in range(2):
+        with served(port, source()):
+            assert get("127.0.0.1", port, "/healthz")[0] == 200
+
+
+def test_where_metrics_are_is_said_on_stderr_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(0, source(), err=True):
+        said = capsys.readouterr()
+    assert said.out == ""
+    assert re.fullmatch(r"metrics: http://127\.0\.0\.1:\d+/metrics\n", said.err)
+
+
+def test_nothing_is_served_unless_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    with probes_at(None, source()), served(None, source()):
+        assert not capsys.readouterr().out
+
+
+def test_an_address_that_cannot_be_used_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(click.ClickException) as caught, probes_at(("127.0.0.1", port), source()):
+            pass
+    assert caught.value.message == (
+        f"port {port} of 127.0.0.1 cannot be used: Address already in use; give another --metrics-listen"
+    )
+
+
+@pytest.mark.parametrize(
+    "given", ["9100", ":9100", "localhost:9100", "0.0.0.0:0", "0.0.0.0:65536", "::1", "[::1]"]
+)
+def test_what_is_no_address_is_told(given: str) -> None:
+    ended = CliRunner().invoke(aggregate, ["--metrics-listen", given])
+    assert ended.exit_code == 2
+    assert f"such as 0.0.0.0:9100 or [::]:9100, got '{given}'" in ended.output
+
+
+def test_ready_says_yes() -> None:
+    with probes_at(("::1", port := free_port()), source()):
+        ended = CliRunner().invoke(ready, ["--address", f"[::1]:{port}"])
+    assert (ended.exit_code, ended.output) == (0, "ready\n")
+
+
+@contextmanager
+def answering(status: int, body: bytes) -> Iterator[int]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"ready": false, "reasons": ["a", "b"]}', "is not ready: a; b"),
+        (b"nonsense", "is not ready: it answered with status 503, as no deniable does"),
+        (b"[]", "is not ready: it answered with status 503, as no deniable does"),
+    ],
+)
+def test_ready_says_why_not(body: bytes, said: str) -> None:
+    with answering(503, body) as port:
+        ended = CliRunner().invoke(ready, ["--address", f"127.0.0.1:{port}"])
+    assert (ended.exit_code, ended.output) == (1, f"Error: 127.0.0.1:{port} {said}\n")
+
+
+@pytest.mark.parametrize("body", [b"# HELP packs Packs.", b"[]", b'{"ready": "yes"}', b"\xff"])
+def test_ready_takes_nothing_else_for_yes(body: bytes) -> None:
+    with answering(200, body) as port:
+        ended = CliRunner().invoke(ready, ["--address", f"127.0.0.1:{port}"])
+    said = f"Error: what answers at 127.0.0.1:{port} is no deniable, or serves no /readyz\n"
+    assert (ended.exit_code, ended.output) == (1, said)
+
+
+def test_ready_says_when_nothing_answers() -> None:
+    port = free_port()
+    ended = CliRunner().invoke(ready, ["--address", f"127.0.0.1:{port}"])
+    assert ended.exit_code == 1
+    assert ended.output.startswith(f"Error: nothing answers at 127.0.0.1:{port}: ")
+
+
+def test_ready_loads_little() -> None:
+    """A health check runs it every ten seconds: without numpy, scipy and clients of Kafka."""
+    code = "import sys, deploy.ready_command; print(*sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {"numpy", "scipy", "kafka", "faust", "aiohttp"} & set(said.split())

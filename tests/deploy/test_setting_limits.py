@@ -1,0 +1,78 @@
+"""Settings that no count depends on today: the first value beyond a limit is told, the last within is not."""
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from aggregator.topics import Topics
+from deploy.setting_limits import limit_findings
+from deploy.topic_plan import DAY_MILLISECONDS, RECORD_BYTES, plan
+from estimators.collection import Collection
+
+TOPICS = Topics("d-", 2)
+LONGEST = cast(Collection, SimpleNamespace(name="slow", window_seconds=3600, grace_seconds=300))
+NEVER = 2**63 - 1
+GOOD = {
+    "max.message.bytes": RECORD_BYTES,
+    "min.compaction.lag.ms": 0,
+    "max.compaction.lag.ms": NEVER,
+    "delete.retention.ms": DAY_MILLISECONDS,
+    "min.insync.replicas": 1,
+    "retention.ms": 3_900_000,
+}
+
+
+def told(name: str, replicas: int = 1, **changed: int) -> list[str]:
+    settings = {key: str(changed.get(key.replace(".", "_"), value)) for key, value in GOOD.items()}
+    (topic,) = [each for each in plan(TOPICS) if each.name == f"d-{name}"]
+    return limit_findings(
+        [topic], {topic.name: settings}, {topic.name: replicas}, (TOPICS.reports, LONGEST), "change"
+    )
+
+
+@pytest.mark.parametrize("name", ["reports", "state", "counts", "rejected", "estimates", "windows"])
+def test_what_is_within_is_not_told(name: str) -> None:
+    assert told(name) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "beyond", "within"),
+    [
+        ("max.message.bytes", RECORD_BYTES - 1, RECORD_BYTES),
+        ("min.compaction.lag.ms", DAY_MILLISECONDS + 1, DAY_MILLISECONDS),
+        ("max.compaction.lag.ms", 59_999, 60_000),
+        ("delete.retention.ms", DAY_MILLISECONDS - 1, DAY_MILLISECONDS),
+    ],
+)
+def test_a_ledger_s_topic_has_limits(key: str, beyond: int, within: int) -> None:
+    (finding,) = told("state", **{key.replace(".", "_"): beyond})
+    assert finding.startswith(f"topic d-state: {key} must be at ")
+    assert f"{within}, got {beyond} (" in finding
+    assert finding.endswith(f"): change --topic d-state --add-config {key}={within}")
+    assert told("state", **{key.replace(".", "_"): within}) == []
+
+
+def test_reports_are_kept_until_their_window_is_over() -> None:
+    (finding,) = told("reports", retention_ms=3_899_999)
+    assert "retention.ms must be at least 3900000, got 3899999 (window_seconds and grace_seconds of slow" in (
+        finding
+    )
+    assert told("reports", retention_ms=-1) == told("estimates", retention_ms=1) == []
+
+
+@pytest.mark.parametrize(("replicas", "in_sync"), [(1, 1), (2, 1), (2, 2), (3, 2), (5, 3)])
+def test_replicas_that_bear_a_failure_are_not_told(replicas: int, in_sync: int) -> None:
+    assert told("counts", replicas, min_insync_replicas=in_sync) == []
+
+
+@pytest.mark.parametrize(
+    ("replicas", "in_sync", "said", "remedy"),
+    [(1, 2, "must be at most 1, got 2", 1), (3, 1, "must be at least 2, got 1", 2)],
+)
+def test_replicas_that_stop_writes_or_lose_records_are_told(
+    replicas: int, in_sync: int, said: str, remedy: int
+) -> None:
+    (finding,) = told("counts", replicas, min_insync_replicas=in_sync)
+    assert f"min.insync.replicas {said} (" in finding
+    assert finding.endswith(f" min.insync.replicas={remedy}")

@@ -1,0 +1,141 @@
+"""The units for systemd: what systemd itself says of them, and that they start what there is."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click import Context
+from msgspec import structs
+from needed import missing
+
+from deploy.aggregate_command import STOP_SECONDS
+from deploy.cli import REFUSED
+from deploy.commands import deniable
+from deploy.permissions import Role
+from tests.deploy.collection_texts import WHOLE, read
+
+UNITS = Path(__file__).parents[2] / "deploy" / "systemd"
+INSTANCES = {"deniable-aggregator@.service": "8321", "deniable-producer@.service": "carrier"}
+DROP_INS = ("kafka-password.conf", "kafka-certificates.conf")
+COMMAND = "/opt/deniable/bin/deniable"
+MOST_EXPOSURE = 20  # 2.0 of systemd's 10; it calls up to 4.9 "OK"
+
+each_unit = pytest.mark.parametrize("unit", INSTANCES)
+
+
+def analyze(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    if shutil.which("systemd-analyze") is None:
+        missing("systemd-analyze is missing: it is in Debian's package systemd")
+    command = ["systemd-analyze", "--no-pager", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+
+
+def installed(folder: Path, unit: str) -> str:
+    """Put an instance of a unit, its drop-ins and its command into a folder; the instance's name."""
+    command = folder / "deniable"
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o755)
+    text = (UNITS / unit).read_text(encoding="utf-8")
+    assert COMMAND in text
+    (folder / unit).write_text(text.replace(COMMAND, str(command)), encoding="utf-8")
+    beside = folder / f"{unit}.d"
+    beside.mkdir()
+    for name in DROP_INS:
+        shutil.copy(UNITS / name, beside)
+    return unit.replace("@", f"@{INSTANCES[unit]}")
+
+
+def setting(unit: str, name: str) -> str:
+    found = re.search(rf"^{name}=(.*)$", (UNITS / unit).read_text(encoding="utf-8"), re.MULTILINE)
+    assert found is not None, name
+    return found[1]
+
+
+@each_unit
+def test_systemd_finds_nothing_wrong(unit: str, tmp_path: Path) -> None:
+    instance = installed(tmp_path, unit)
+    verified = analyze("verify", "--man=no", f"./{instance}", folder=tmp_path)
+    assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
+    for name in DROP_INS:
+        with (tmp_path / f"{unit}.d" / name).open("a") as drop_in:
+            drop_in.write(f"Mistyped-{name}=yes\n")
+    verified = analyze("verify", "--man=no", f"./{instance}", folder=tmp_path)
+    assert all(f"Mistyped-{name}" in verified.stderr for name in DROP_INS)
+
+
+@each_unit
+def test_a_service_is_exposed_to_little(unit: str, tmp_path: Path) -> None:
+    instance = installed(tmp_path, unit)
+    judge = ("security", "--offline=true", f"--threshold={MOST_EXPOSURE}", f"./{instance}")
+    judged = analyze(*judge, folder=tmp_path)
+    assert judged.returncode == 0, judged.stdout
+    file = tmp_path / unit
+    file.write_text(file.read_text(encoding="utf-8").replace("SystemCallFilter=", "#"), encoding="utf-8")
+    assert analyze(*judge, folder=tmp_path).returncode != 0
+
+
+@each_unit
+def test_a_unit_starts_a_command_that_there_is(unit: str) -> None:
+    command, *arguments = setting(unit, "ExecStart").replace("%i", INSTANCES[unit]).split()
+    name, *options = [each for each in arguments if each != "$ARGS"]
+    options += ["--field", "carrier", "--no-clients"] if name == "produce" else []
+    with Context(deniable) as context:
+        found = deniable.get_command(context, name)
+        assert (command, found is not None) == (COMMAND, True)
+        assert found is not None
+        found.parse_args(Context(found, parent=context), options)
+
+
+@each_unit
+def test_systemd_waits_until_a_service_has_ended_by_itself(unit: str) -> None:
+    assert int(setting(unit, "TimeoutStopSec")) > STOP_SECONDS
+    assert str(REFUSED) in setting(unit, "RestartPreventExitStatus").split()
+
+
+def test_drop_ins_set_what_the_collection_file_knows(tmp_path: Path) -> None:
+    """Each service comes as the principal of its role, with a password and a key of its own."""
+    said = "".join((UNITS / name).read_text(encoding="utf-8") for name in DROP_INS)
+    credentials = dict(re.findall(r"^LoadCredential=([a-z-]+):/etc/deniable/(.+)$", said, re.MULTILINE))
+    variables = dict(re.findall(r"^Environment=(\w+)=(.+)$", said, re.MULTILINE))
+    handed = {variable: text for variable, text in variables.items() if text.startswith("%d/")}
+    assert {text.removeprefix("%d/") for text in handed.values()} == credentials.keys()
+    secured = WHOLE.replace("revision: 1\n", "revision: 1\nkafka: {security: {ca_file: /ca}}\n")
+    for unit in INSTANCES:
+        service = unit.partition("@")[0]  # %p
+        environment = {
+            name: text.replace("%p", service).replace("%d", "/x") for name, text in variables.items()
+        }
+        loaded = read(tmp_path / "deniable.yaml", secured, **environment)
+        assert loaded.kafka.security is not None
+        assert set(structs.asdict(loaded.kafka.security).values()) == {
+            service,
+            "/ca",
+            None,
+            *(f"/x/{credential}" for credential in credentials),
+        }
+        security = loaded.cluster.security  # which nothing is missing in
+        assert security is not None
+        assert security.username in {f"deniable-{role}" for role in Role}
+    assert all(file.startswith("%p.") for file in credentials.values())
+
+
+def test_systemd_knows_the_specifiers_of_the_drop_ins(tmp_path: Path) -> None:
+    """A file's name with a specifier that there is not would be ignored at the start of the service."""
+    unit = next(iter(INSTANCES))
+    instance = installed(tmp_path, unit)
+    drop_in = tmp_path / f"{unit}.d" / DROP_INS[0]
+    drop_in.write_text(drop_in.read_text(encoding="utf-8").replace("%p", "%Z"), encoding="utf-8")
+    verified = analyze("verify", "--man=no", f"./{instance}", folder=tmp_path)
+    assert verified.stderr.count("Failed to resolve") == 2, verified.stderr
+
+
+def test_what_keeps_a_secret_belongs_to_its_service_alone() -> None:
+    producer = "deniable-producer@.service"
+    assert (setting(producer, "StateDirectory"), setting(producer, "StateDirectoryMode")) == (
+        "deniable",
+        "0700",
+    )
+    users = (UNITS / "deniable.sysusers.conf").read_text(encoding="utf-8")
+    assert f"\nu {setting(producer, 'User')} " in users
