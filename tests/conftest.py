@@ -3,6 +3,7 @@
 import signal
 import uuid
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -10,6 +11,10 @@ from needed import missing
 
 from deploy.broker_errors import ToolMissingError
 from deploy.broker_jars import fetch_jars, find_java
+from tests.brokers.choice import Choice, choose, images, started
+
+if TYPE_CHECKING:
+    from tests.secured.broker import SecuredBroker
 
 # A time for each example fails tests on a busy machine, and shows nothing on any other.
 settings.register_profile("deniable", deadline=None)
@@ -18,6 +23,8 @@ settings.load_profile("deniable")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bootstrap-servers", metavar="HOST:PORT", help="use this broker, start none")
+    parser.addoption("--broker", choices=["docker", "jars"], help="start this one; else what is there")
+    parser.addoption("--kafka-image", metavar="NAME", help="an image of Apache's or Confluent's Kafka")
 
 
 def pytest_configure() -> None:
@@ -35,18 +42,38 @@ def kafka_jars() -> None:
         missing(str(error))
 
 
+def _choice(config: pytest.Config) -> Choice:
+    return choose(*map(config.getoption, ("--bootstrap-servers", "--broker", "--kafka-image")))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say which broker tests run on that need one."""
+    return f"broker: {_choice(config)}"
+
+
 @pytest.fixture(scope="session")
 def broker(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Bootstrap servers of one broker for the whole run: that of the option, else one started here."""
-    given = request.config.getoption("--bootstrap-servers")
-    if given:
-        yield given
-        return
-    request.getfixturevalue("kafka_jars")
-    from deploy.broker import Broker  # here, so that fast tests do not load a Kafka client
+    """Bootstrap servers of one broker for the whole run; options and what is there decide which."""
+    choice = _choice(request.config)
+    if choice.kind == "jars":
+        request.getfixturevalue("kafka_jars")
+    elif choice.kind == "docker" and images() is None:
+        missing(str(choice))
+    with started(choice) as servers:
+        yield servers
 
-    with Broker() as embedded:
-        yield embedded.bootstrap_servers
+
+@pytest.fixture(scope="session")
+def secured_broker(kafka_jars: None) -> Iterator["SecuredBroker"]:
+    """One broker for the whole run with TLS, SCRAM, client certificates, and nothing allowed.
+
+    It is up in 6 s on a quiet machine. Whoever changes the certificate that it shows, or ends it, sets
+    that right again; names of users and topics begin with `topic_prefix`.
+    """
+    from tests.secured.broker import SecuredBroker  # here, so that fast tests do not load a Kafka client
+
+    with SecuredBroker() as secured:
+        yield secured
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """What tests need beside Python: where it is missing they skip, but in CI, which has it, they fail."""
 
 import os
+import shutil
 from typing import NoReturn
 
 import pytest
@@ -11,3 +12,20 @@ def missing(reason: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def tool(name: str, where: str, excused_by: str) -> str:
+    """Path of a program; without it the test skips, in CI only for the reason that a variable gives.
+
+    Parameters
+    ----------
+    name : of the program.
+    where : it comes from.
+    excused_by : the variable, such as NO_KUSTOMIZE.
+    """
+    found = shutil.which(name)
+    if found is None:
+        if reason := os.environ.get(excused_by):
+            pytest.skip(f"no {name}: {reason}")
+        missing(f"{name} is missing: {where}; or give {excused_by} a reason")
+    return found

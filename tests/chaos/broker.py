@@ -1,8 +1,6 @@
 """A broker of the suite's own: its cleaner never rests, and permissions can be withdrawn."""
 
 from pathlib import Path
-from typing import Self
-from unittest import mock
 
 from kafka import KafkaAdminClient
 from kafka.admin import (
@@ -17,7 +15,6 @@ from kafka.admin import (
 )
 
 from deploy.broker import Broker
-from deploy.broker_process import write_settings
 
 #: Whoever is named by no rule may do all; a rule on one topic takes its permission from everyone else there.
 SETTINGS = """
@@ -31,13 +28,10 @@ ANYBODY = "User:*"
 class ChaosBroker(Broker):
     """The embedded broker with more settings; kill, pause and resume as there."""
 
-    def __enter__(self) -> Self:
-        super().__enter__()
-        return self
-
-    def _come_up(self, folder: Path, java: str, libs: Path) -> None:
-        with mock.patch("deploy.broker.write_settings", _write_settings):
-            super()._come_up(folder, java, libs)
+    def _configure(self, folder: Path, port: int) -> None:
+        super()._configure(folder, port)
+        with (folder / "server.properties").open("a") as settings:
+            settings.write(SETTINGS)
 
     def forbid_writing(self, topic: str) -> None:
         """Withdraw the permission to write to a topic; to read it stays allowed."""
@@ -69,9 +63,3 @@ class ChaosBroker(Broker):
 
 def _rule(topic: str, operation: ACLOperation, permission: ACLPermissionType) -> ACL:
     return ACL(ANYBODY, "*", operation, permission, ResourcePattern(ResourceType.TOPIC, topic))
-
-
-def _write_settings(folder: Path, port: int, controller_port: int) -> None:
-    write_settings(folder, port, controller_port)
-    with (folder / "server.properties").open("a") as settings:
-        settings.write(SETTINGS)

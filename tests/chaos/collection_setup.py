@@ -13,6 +13,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from aggregator.topics import Topics
 from deploy.collection_file import Configuration, load
 from deploy.topic_setup import create
+from producers.cluster import Cluster
 
 HEAD = """\
 revision: {revision}
@@ -23,8 +24,9 @@ collections:
   - {{name: place, mechanism: rappor, bits: 64, hashes: 2, cohorts: 3, f: 0.25, p: 0.35, q: 0.65,
      candidates: [A, B, C], window_seconds: 3600, grace_seconds: 3600, budget: none}}
   - {{name: flash, mechanism: k-rr, size: 40, other: false, epsilon: 1.0, window_seconds: 5,
-     grace_seconds: 4, retention_seconds: 60, window_packs: 700, budget: none}}
+     grace_seconds: {grace_seconds}, retention_seconds: 60, window_packs: 700, budget: none}}
 """
+FLASH_GRACE_SECONDS = 4
 ONE_MORE = """\
   - {{name: extra, mechanism: k-rr, size: 70000, other: false, epsilon: 3.0, window_seconds: 3600,
      grace_seconds: 3600, budget: none}}
@@ -39,10 +41,12 @@ COMPACTED_ALL_THE_TIME = {
 }
 
 
-def configure(folder: Path, servers: str, prefix: str) -> Configuration:
-    """Write the collection file and make its topics."""
-    configuration = write(folder / "deniable.yaml", servers, prefix, 1, HEAD)
-    create(servers, configuration.topics, 1)
+def configure(
+    folder: Path, servers: str, prefix: str, grace_seconds: int = FLASH_GRACE_SECONDS
+) -> Configuration:
+    """Write the collection file and make its topics; `grace_seconds` of `flash`."""
+    configuration = write(folder / "deniable.yaml", servers, prefix, 1, HEAD, grace_seconds)
+    create(Cluster(servers), configuration.topics, 1)
     return configuration
 
 
@@ -53,8 +57,23 @@ def with_one_more(configuration: Configuration) -> Configuration:
     return write(file, kafka.bootstrap_servers, kafka.topic_prefix, 2, HEAD + ONE_MORE)
 
 
-def write(file: Path, servers: str, prefix: str, revision: int, text: str) -> Configuration:
-    file.write_text(text.format(servers=servers, prefix=prefix, revision=revision), encoding="utf-8")
+def without_it(configuration: Configuration) -> Configuration:
+    """The revision after that, without the collection."""
+    kafka = configuration.kafka
+    file = configuration.path.with_name("deniable-3.yaml")
+    return write(file, kafka.bootstrap_servers, kafka.topic_prefix, 3, HEAD)
+
+
+def write(
+    file: Path,
+    servers: str,
+    prefix: str,
+    revision: int,
+    text: str,
+    grace_seconds: int = FLASH_GRACE_SECONDS,
+) -> Configuration:
+    said = text.format(servers=servers, prefix=prefix, revision=revision, grace_seconds=grace_seconds)
+    file.write_text(said, encoding="utf-8")
     return load(file, environment={})
 
 

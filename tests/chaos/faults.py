@@ -1,12 +1,13 @@
 """The faults by name. Each goes on until the load ends; one seed decides moments, order and victims."""
 
+import math
 import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tests.chaos import network, turns
-from tests.chaos.collection_setup import with_one_more
+from tests.chaos.collection_setup import FLASH_GRACE_SECONDS, with_one_more, without_it
 from tests.chaos.fault_points import POINTS
 from tests.chaos.stage import MOST_PAUSE_SECONDS, Stage
 from tests.deploy.processes import wait_until
@@ -14,6 +15,7 @@ from tests.deploy.processes import wait_until
 Act = Callable[[Stage], None]
 
 AWAY_SECONDS = 300.0
+ROLL_SECONDS = 20.0  # in which three workers are replaced
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,9 @@ class Fault:
     packs_per_second : of the load.
     seeds : how many seeds it has.
     own_network : whether it needs a network that nobody else uses.
+    grace_seconds : of `flash`, the collection whose windows are over before the run is.
+    overdue_seconds : within which after the end of its grace each window's final estimate must come; inf: at
+        all; None: not judged.
     """
 
     act: Act
@@ -39,6 +44,8 @@ class Fault:
     packs_per_second: int = 2000
     seeds: int = 5
     own_network: bool = False
+    grace_seconds: int = FLASH_GRACE_SECONDS
+    overdue_seconds: float | None = None
 
 
 def repeated(turn: Act, least: float, most: float, enough: float = 6.0) -> Act:
@@ -84,6 +91,22 @@ def take_new_file(stage: Stage, *how: signal.Signals) -> None:
     stage.load.add(next(c for c in later.collections if c.name == "extra"))
 
 
+def come_and_go(stage: Stage) -> None:
+    """A collection is added and retired under load, each time by workers replaced one after the other.
+
+    Its packs are still sent again when it is retired already.
+    """
+    stage.workers.configuration = later = with_one_more(stage.workers.configuration)
+    stage.rest(2, 4)
+    turns.roll(stage)
+    extra = next(each for each in later.collections if each.name == "extra")
+    stage.load.add(extra)
+    stage.rest(4, 6)
+    stage.load.remove(extra)
+    stage.workers.retire(extra, without_it(later))
+    turns.roll(stage)
+
+
 def all_at_once(stage: Stage) -> None:
     """Whatever can happen, in any order, some of it twice; every turn ends with two workers or more."""
     take_new_file(stage, signal.SIGTERM, signal.SIGKILL)
@@ -124,6 +147,7 @@ def mixed(stage: Stage) -> None:
 
 
 RESTARTS = repeated(turns.end, 8, 14)
+ROLLS = repeated(turns.roll, 2, 4, enough=ROLL_SECONDS)
 TELLING = [
     turns.kill,
     turns.pause,
@@ -145,6 +169,7 @@ ALL = [
 FAULTS: Mapping[str, Fault] = {
     "kill-9": Fault(repeated(turns.kill, 6, 14)),
     "sigterm": Fault(repeated(turns.terminate, 2, 6)),
+    "rolling-restart": Fault(ROLLS, workers=3, grace_seconds=10, overdue_seconds=10, seeds=3),
     "zombie": Fault(repeated(turns.pause, 2, 5, enough=MOST_PAUSE_SECONDS), workers=3),
     "scale-1-3-1": Fault(repeated(turns.scale, 0, 1), workers=1),
     "broker-kill-9": Fault(repeated(turns.kill_broker, 5, 15, enough=12)),
@@ -165,6 +190,7 @@ FAULTS: Mapping[str, Fault] = {
     "permission": Fault(repeated(turns.withdraw_permission, 3, 6)),
     "data-folder": Fault(repeated(turns.delete_data, 2, 6)),
     "one-more-collection": Fault(roll_out),
+    "collection-retired": Fault(come_and_go, overdue_seconds=math.inf, seeds=3),
     "dying-windows": Fault(repeated(turns.fail_or_end, 1, 4), seconds=150.0),
     "clock": Fault(repeated(turns.shift_clock, 2, 4)),
     "all-at-once": Fault(all_at_once, workers=3, malformed=0.05, stranger=True),

@@ -27,10 +27,24 @@ Cell = tuple[int, int, int]  # fingerprint, window start, cohort
 
 
 class Judge:
-    """One partition, record after record in offset order."""
+    """One partition, record after record in offset order.
 
-    def __init__(self, collections: Mapping[int, Collection], partition: int, partitions: int) -> None:
+    Parameters
+    ----------
+    collections : by fingerprint, those that are retired later included.
+    partition, partitions : of the log.
+    retired : by fingerprint, the offset from which on packs are turned away.
+    """
+
+    def __init__(
+        self,
+        collections: Mapping[int, Collection],
+        partition: int,
+        partitions: int,
+        retired: Mapping[int, int] | None = None,
+    ) -> None:
         self.collections = collections
+        self.retired = retired or {}
         self.partition = partition
         self.partitions = partitions
         self.payloads: defaultdict[Cell, list[bytes]] = defaultdict(list)
@@ -40,7 +54,7 @@ class Judge:
         self._packs: Counter[tuple[int, int]] = Counter()  # by fingerprint and window start
         self._newest_ms = 0
 
-    def take(self, append_ms: int, value: bytes | None) -> None:
+    def take(self, append_ms: int, value: bytes | None, offset: int = 0) -> None:
         """Judge the next record; `append_ms` is its append time, unix milliseconds."""
         self.records += 1
         self._newest_ms = max(self._newest_ms, append_ms)
@@ -48,7 +62,7 @@ class Judge:
         if value is None or reason:
             self.refused[0, 0, reason] += 1
             return
-        reason = self._fault_of_pack(append_ms, value)
+        reason = self._fault_of_pack(append_ms, value, offset)
         if reason:
             window = HEADER.unpack_from(value)[4:6] if reason in OF_WINDOWS else (0, 0)
             self.refused[*window, reason] += 1
@@ -83,10 +97,10 @@ class Judge:
         whole = size and reports and len(payload) == reports * size and window <= LAST_SECOND
         return "" if whole else "malformed"
 
-    def _fault_of_pack(self, append_ms: int, value: bytes) -> str:
+    def _fault_of_pack(self, append_ms: int, value: bytes, offset: int) -> str:
         _, _, mechanism, cohort, fingerprint, window, _, width, pack_id, _ = HEADER.unpack_from(value)
         collection = self.collections.get(fingerprint)
-        if collection is None:
+        if collection is None or offset >= self.retired.get(fingerprint, offset + 1):
             return "unknown_collection"
         krr = isinstance(collection.mechanism, KRR)
         if (mechanism == 1) != krr or mechanism == 3 or width != collection.width:

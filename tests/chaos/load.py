@@ -53,6 +53,10 @@ class Load(threading.Thread):
         """Send packs of one more collection from now on."""
         self.makers = [*self.makers, PackMaker(collection, self.chance)]
 
+    def remove(self, collection: Collection) -> None:
+        """Send no new packs of a collection; what was to be sent again still comes."""
+        self.makers = [maker for maker in self.makers if maker.collection is not collection]
+
     def run(self) -> None:
         try:
             kafka = KafkaProducer(

@@ -57,14 +57,21 @@ class Recount(Tallied):
     kept: Tallied = field(default_factory=Tallied)
 
 
-def recount(servers: str, topic: str, partitions: int, collections: Mapping[int, Collection]) -> Recount:
-    """Read the log to its end, uncommitted records included, and count it.
+def recount(
+    servers: str,
+    topic: str,
+    partitions: int,
+    collections: Mapping[int, Collection],
+    retired: Mapping[int, Mapping[int, int]] | None = None,
+) -> Recount:
+    """Read the log to its end, uncommitted records included, and count it; `retired` by partition.
 
     Raises
     ------
     RuntimeError when the end does not come, or the log no longer begins at offset 0.
     """
-    judges = [Judge(collections, partition, partitions) for partition in range(partitions)]
+    ended = retired or {}
+    judges = [Judge(collections, each, partitions, ended.get(each)) for each in range(partitions)]
     sources = [TopicPartition(topic, partition) for partition in range(partitions)]
     consumer = KafkaConsumer(
         bootstrap_servers=servers,
@@ -85,7 +92,7 @@ def recount(servers: str, topic: str, partitions: int, collections: Mapping[int,
                 raise RuntimeError(f"{topic} cannot be read to its end")
             for source, batch in batches.items():
                 for record in batch:
-                    judges[source.partition].take(record.timestamp, record.value)
+                    judges[source.partition].take(record.timestamp, record.value, record.offset)
     finally:
         consumer.close()
     return add_up(judges, collections)

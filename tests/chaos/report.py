@@ -20,6 +20,7 @@ COLUMNS = (
     "finals",
     "longest gap",
     "of a partition",
+    "latest final",
 )
 
 Row = dict[str, Any]
@@ -79,7 +80,14 @@ def _cells(fault: str, runs: list[Row]) -> list[str]:
             f"{max((row[name] for row in judged), default=0):.1f} s"
             for name in ("longest_gap", "partition_gap")
         ),
+        _latest(judged),
     ]
+
+
+def _latest(judged: list[Row]) -> str:
+    """Runs of before it was looked at do not tell."""
+    told = [row["latest_final"] for row in judged if "latest_final" in row]
+    return f"{max(told):.1f} s" if told else ""
 
 
 def _name(order: Order) -> Row:

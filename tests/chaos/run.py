@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from deploy.broker_errors import BrokerError
@@ -21,6 +20,7 @@ from tests.chaos.broker import ChaosBroker
 from tests.chaos.collection_setup import compact_all_the_time, configure, delete_topics
 from tests.chaos.faults import FAULTS, Fault
 from tests.chaos.load import Load
+from tests.chaos.positions import log_ends
 from tests.chaos.recount import recount
 from tests.chaos.service import Service, longest_gap, longest_partition_gap, steps_back
 from tests.chaos.stage import Stage
@@ -87,7 +87,8 @@ def run(order: Order, broker: ChaosBroker, folder: Path, act: Fault | None = Non
     RunError when something else than the counts went wrong; with the workers' last lines.
     """
     fault = act or FAULTS[order.fault]
-    configuration = configure(folder, broker.bootstrap_servers, f"chaos-{uuid.uuid4().hex[:10]}-")
+    prefix = f"chaos-{uuid.uuid4().hex[:10]}-"
+    configuration = configure(folder, broker.bootstrap_servers, prefix, fault.grace_seconds)
     compact_all_the_time(broker.bootstrap_servers, configuration.topics)
     workers = Workers(configuration, folder, order.options)
     try:
@@ -129,7 +130,7 @@ def _judged(order: Order, fault: Fault, broker: ChaosBroker, workers: Workers) -
         thread.join()
     if load.error or service.error:
         raise RunError(f"load or sampler failed: {load.error!r}, {service.error!r}")
-    return _verdict(order, workers, died, load, service)
+    return _verdict(order, workers, died, load, service, fault.overdue_seconds)
 
 
 def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Service) -> int:
@@ -157,11 +158,15 @@ def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Ser
     return died
 
 
-def _verdict(order: Order, workers: Workers, died: int, load: Load, service: Service) -> Verdict:
+def _verdict(
+    order: Order, workers: Workers, died: int, load: Load, service: Service, overdue: float | None
+) -> Verdict:
     configuration = workers.configuration
     servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
-    literal = recount(servers, topics.reports, topics.partitions, configuration.by_fingerprint())
+    collections = workers.known
+    literal = recount(servers, topics.reports, topics.partitions, collections, workers.retired)
     ledgers, finals = stores.ledgers(servers, topics), stores.finals(servers, topics)
+    seconds_late = verdicts.lateness(finals, collections)
     return Verdict(
         difference=verdicts.difference(literal.kept, ledgers),
         published=verdicts.difference(literal.kept, stores.counts(servers, topics)),
@@ -182,14 +187,9 @@ def _verdict(order: Order, workers: Workers, died: int, load: Load, service: Ser
         partition_gap=round(longest_partition_gap(service.samples, topics.partitions), 1),
         packs_per_second=round(load.sent / max(load.seconds, 1.0)),
         compacted=round(1 - ledgers.records / max(ledgers.offsets, 1), 3),
+        latest_final=round(max(seconds_late.values(), default=0.0), 1),
+        late=0 if overdue is None else verdicts.late(literal, seconds_late, collections, overdue),
     )
-
-
-def log_ends(configuration: Configuration) -> dict[int, int]:
-    """End of each partition of the reports topic."""
-    sources = [TopicPartition(configuration.topics.reports, p) for p in range(configuration.kafka.partitions)]
-    with KafkaConsumer(bootstrap_servers=configuration.kafka.bootstrap_servers) as consumer:
-        return {source.partition: end for source, end in consumer.end_offsets(sources).items()}
 
 
 def replayed(configuration: Configuration) -> int:

@@ -41,12 +41,16 @@ class Stored:
 
 @dataclass(frozen=True)
 class Final:
-    """A window's newest final estimate: how many reports and packs it says it is made from."""
+    """A window's newest final estimate: how many reports and packs it says it is made from.
+
+    `appended_ms` is when the window's first one was published, unix milliseconds.
+    """
 
     fingerprint: int
     window_start: int
     reports: int
     packs: int
+    appended_ms: int
 
 
 def ledgers(servers: str, topics: Topics) -> Stored:
@@ -64,10 +68,13 @@ def counts(servers: str, topics: Topics) -> Stored:
 def finals(servers: str, topics: Topics) -> list[Final]:
     """Final estimates of all windows; of several the one with the highest revision."""
     newest: dict[tuple[int, int], tuple[int, bool, Final]] = {}
+    first_ms: dict[tuple[int, int], int] = {}
     for record in _records(servers, topics.estimates, topics.partitions, Stored()):
         said = json.loads(record.value)
         window = (int(said["fingerprint"], 16), said["window_start"])
-        final = Final(*window, said["reports"], said["packs"])
+        if said["final"]:
+            first_ms.setdefault(window, record.timestamp)
+        final = Final(*window, said["reports"], said["packs"], first_ms.get(window, 0))
         rank = (said["revision"], said["final"], final)
         if window not in newest or rank[:2] >= newest[window][:2]:
             newest[window] = rank

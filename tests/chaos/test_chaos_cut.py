@@ -14,7 +14,7 @@ import pytest
 
 from tests.chaos import turns
 from tests.chaos.broker import ChaosBroker
-from tests.chaos.faults import Fault, repeated
+from tests.chaos.faults import ROLLS, Fault, repeated
 from tests.chaos.report import Report
 from tests.chaos.run import Order, run
 from tests.chaos.stage import Stage
@@ -26,6 +26,9 @@ pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 DEFECT_SECONDS = 15.0
 BEHIND_SECONDS = 10.0
 CUT_SECONDS = 400.0
+ROLL_SECONDS = 25.0
+ROLL_GRACE_SECONDS = 15
+RETIRE_SECONDS = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +102,23 @@ def test_a_worker_that_is_behind_counts_exactly_with_the_gate(
     order = Order("mixed", 1, BEHIND_SECONDS, options=BEHIND, replay=False)
     verdict, story = run(order, chaos_broker, tmp_path, Fault(failures))
     assert verdict.exact, f"{verdict.tell()}\n{story}"
+
+
+def test_a_rolling_restart_is_exact_and_estimates_come_in_time(
+    chaos_broker: ChaosBroker, tmp_path: Path
+) -> None:
+    """Three workers, each in turn ended and replaced, the next one when the new one says that it is ready."""
+    order = Order("rolling-restart", 1, ROLL_SECONDS, 1000, replay=False)
+    act = Fault(ROLLS, workers=3, grace_seconds=ROLL_GRACE_SECONDS, overdue_seconds=ROLL_GRACE_SECONDS)
+    verdict, story = run(order, chaos_broker, tmp_path, act)
+    assert verdict.exact, f"{verdict.tell()}\n{story}"
+    assert verdict.finals >= 1
+    assert verdict.latest_final > 0
+
+
+def test_a_collection_comes_and_goes_while_others_run(chaos_broker: ChaosBroker, tmp_path: Path) -> None:
+    """Two workers, replaced one by one for the new file, and again for the one without it."""
+    order = Order("collection-retired", 1, RETIRE_SECONDS, 1000)
+    verdict, story = run(order, chaos_broker, tmp_path)
+    assert verdict.exact, f"{verdict.tell()}\n{story}"
+    assert verdict.finals >= 2

@@ -1,5 +1,6 @@
 """The recount of the fault suite against packs counted by hand, and the figures of a verdict."""
 
+import math
 import random
 from collections import Counter
 from dataclasses import replace
@@ -16,7 +17,7 @@ from tests.chaos.packs import SPOILED, Draft, PackMaker, oversized
 from tests.chaos.recount import Counted, Recount, Tallied, add_up
 from tests.chaos.service import Sample, longest_gap, longest_partition_gap, steps_back
 from tests.chaos.stored import Final, Stored
-from tests.chaos.verdict import difference, doubled, finals_off, uncounted
+from tests.chaos.verdict import difference, doubled, finals_off, late, lateness, uncounted
 
 PARTITIONS = 4
 T0 = 1_767_225_600  # a window start of every collection, unix seconds
@@ -149,9 +150,28 @@ def test_what_else_a_verdict_holds() -> None:
     cells = {(1, T0, 0): Counted(np.array([3]), 3, 2)}
     counted = Recount(cells, kept=Tallied(cells))
     assert doubled(counted, Stored(cells={(1, T0, 0): Counted(np.array([4]), 4, 3)})) == 1
-    assert finals_off(counted, [Final(1, T0, 3, 2)]) == 0
-    assert finals_off(counted, [Final(1, T0, 2, 1)]) == 2
+    assert finals_off(counted, [Final(1, T0, 3, 2, 0)]) == 0
+    assert finals_off(counted, [Final(1, T0, 2, 1, 0)]) == 2
     assert uncounted({0: 5, 1: 7}, Stored(positions={0: 5, 1: 4})) == 3
+
+
+def test_final_estimates_that_are_overdue_or_missing_are_late(configuration: Configuration) -> None:
+    asked = {1: replace(named(configuration, "flash"), minimum_reports=2)}
+    cells = {(1, T0 + n, 0): Counted(np.array([3]), reports, 1) for n, reports in ((0, 3), (5, 3), (10, 1))}
+    cells[1, T0 + 20, 0] = Counted(np.array([3]), 3, 1)
+    seconds = lateness([Final(1, T0 + n, 3, 1, (T0 + n + 9) * 1000 + 2500) for n in (0, 15)], asked)
+    assert seconds == {(1, T0): 2.5, (1, T0 + 15): 2.5}
+    # The second one: of the others without an estimate one is small, one still open.
+    assert late(Recount(cells), seconds, asked, math.inf) == 1
+    assert late(Recount(cells), seconds, asked, 2.0) == 2
+
+
+def test_a_retired_collection_counts_no_more_from_its_offset_on(configuration: Configuration) -> None:
+    fruit = named(configuration, "fruit")
+    judge = Judge(configuration.by_fingerprint(), 0, PARTITIONS, {fruit.fingerprint: 7})
+    for offset in (6, 7):
+        judge.take(T0 * 1000, draft_of(fruit, offset).encode(), offset)
+    assert (judge.ids, judge.rejected) == ({draft_of(fruit, 6).pack_id}, {"unknown_collection": 1})
 
 
 def test_a_gap_is_counted_only_while_there_is_something_to_count() -> None:

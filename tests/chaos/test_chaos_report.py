@@ -26,21 +26,23 @@ def test_the_table_adds_up_the_runs_of_a_fault(tmp_path: Path) -> None:
     report = Report(tmp_path / "chaos.json")
     report.add(Order("zombie", 1), EXACT)
     report.add(Order("zombie", 2), replace(EXACT, difference=7, missing=2, longest_gap=12.5))
-    report.add(Order("zombie", 2), replace(EXACT, difference=5, published=1, longest_gap=11.25))
+    report.add(
+        Order("zombie", 2), replace(EXACT, difference=5, published=1, longest_gap=11.25, latest_final=8.5)
+    )
     report.add(Order("kill-9", 1), None, "no broker")
     lines = (tmp_path / "chaos.md").read_text().splitlines()
     assert lines == table(report.rows).splitlines()
     assert lines[0] == (
         "| fault | runs | exact | difference | records | missing | doubled | finals | longest gap"
-        " | of a partition |"
+        " | of a partition | latest final |"
     )
-    assert lines[2] == "| zombie | 2 | 1 | 6 | 240,000 | 0 | 0 | 6 | 11.2 s | 9.5 s |"
-    assert lines[3] == "| kill-9 | 1 | 0 | 0, 1 not judged | 0 | 0 | 0 | 0 | 0.0 s | 0.0 s |"
+    assert lines[2] == "| zombie | 2 | 1 | 6 | 240,000 | 0 | 0 | 6 | 11.2 s | 9.5 s | 8.5 s |"
+    assert lines[3] == "| kill-9 | 1 | 0 | 0, 1 not judged | 0 | 0 | 0 | 0 | 0.0 s | 0.0 s |  |"
 
 
 def test_each_figure_that_must_be_nought_makes_a_run_inexact() -> None:
     names = ("difference", "published", "finals_off", "replayed", "missing", "doubled", "steps_back")
     assert EXACT.exact
-    for name in (*names, "uncounted", "died"):
+    for name in (*names, "uncounted", "died", "late"):
         assert not replace(EXACT, **{name: 1}).exact
     assert "longest_gap 4.2" in EXACT.tell()

@@ -5,8 +5,11 @@ import time
 
 from tests.chaos.fault_points import CHECKPOINT_POINTS, POINTS
 from tests.chaos.stage import Stage
+from tests.deploy.processes import wait_until
 
 BROKER_PAUSE_SECONDS = 20.0
+STOP_SECONDS = 10.0  # in which a worker that is told to end has ended
+READY_SECONDS = 60.0
 RECORD_BYTES = 1_048_588
 HOUR = 3600.0
 
@@ -17,6 +20,15 @@ def kill(stage: Stage) -> None:
 
 def terminate(stage: Stage) -> None:
     stage.replace(stage.victim(), signal.SIGTERM)
+
+
+def roll(stage: Stage) -> None:
+    """Each worker in turn ends and another one takes its place; the next turn waits until that is ready."""
+    for worker in list(stage.workers.alive):
+        stage.workers.drain(worker, STOP_SECONDS)
+        successor = stage.workers.start()
+        if not wait_until(lambda new=successor: new.ready, READY_SECONDS):
+            stage.workers.missed.append(successor)
 
 
 def end(stage: Stage) -> None:

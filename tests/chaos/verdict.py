@@ -6,9 +6,11 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from estimators.collection import Collection
 from tests.chaos.recount import Counted, Recount, Tallied
 from tests.chaos.stored import Final, Stored
 
+Window = tuple[int, int]  # fingerprint, window start
 NOTHING = Counted(np.zeros(1, dtype=np.int64), 0, 0)
 
 
@@ -34,6 +36,8 @@ class Verdict:
     partition_gap : the same of the partition that stood still longest.
     packs_per_second : what the load reached.
     compacted : share of `state` that compaction has removed, in [0, 1].
+    latest_final : seconds after the end of its grace at which the latest final estimate came.
+    late : windows whose final estimate came later after that than the fault allows, or not at all.
     """
 
     difference: int
@@ -54,6 +58,8 @@ class Verdict:
     partition_gap: float
     packs_per_second: float
     compacted: float
+    latest_final: float = 0.0
+    late: int = 0
 
     @property
     def exact(self) -> bool:
@@ -70,6 +76,7 @@ class Verdict:
                 self.steps_back,
                 self.uncounted,
                 self.died,
+                self.late,
             )
         )
 
@@ -107,6 +114,38 @@ def finals_off(recount: Recount, finals: Iterable[Final]) -> int:
         + abs(packs[final.fingerprint, final.window_start] - final.packs)
         for final in finals
     )
+
+
+def lateness(finals: Iterable[Final], collections: Mapping[int, Collection]) -> dict[Window, float]:
+    """Seconds from the end of each window's grace to its first final estimate."""
+    return {
+        (final.fingerprint, final.window_start): final.appended_ms / 1000
+        - _closes(collections[final.fingerprint], final.window_start)
+        for final in finals
+    }
+
+
+def late(
+    recount: Recount,
+    seconds_late: Mapping[Window, float],
+    collections: Mapping[int, Collection],
+    overdue_seconds: float,
+) -> int:
+    """Windows whose final estimate was overdue by more than that, or did not come before a later one's."""
+    reports = Counter[Window]()
+    for cell, counted in recount.cells.items():
+        reports[cell[:2]] += counted.reports
+    newest = {each: max((w for name, w in seconds_late if name == each), default=0) for each in collections}
+    due = [
+        window
+        for window, number in reports.items()
+        if number >= collections[window[0]].minimum_reports and window[1] <= newest[window[0]]
+    ]
+    return sum(window not in seconds_late or seconds_late[window] > overdue_seconds for window in due)
+
+
+def _closes(collection: Collection, window_start: int) -> int:
+    return window_start + collection.window_seconds + collection.grace_seconds
 
 
 def uncounted(ends: Mapping[int, int], stored: Stored) -> int:

@@ -1,19 +1,27 @@
 """Worker processes that are killed, paused, armed with faults of their own, and started again."""
 
+import http.client
 import os
+import re
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deploy.broker_errors import BrokerError
 from deploy.children import Child, last_lines, signal_group, spawn, stop
 from deploy.collection_file import Configuration
+from estimators.collection import Collection
+from tests.chaos.positions import committed, log_ends
 from tests.deploy.processes import wait_until
 
 ROOT = Path(__file__).parents[2]
 READY_SECONDS = 90.0
+RETIRE_SECONDS = 120.0
 OLD_FILE = "Error: revision of the collection file must be"
 
 
@@ -44,6 +52,19 @@ class Worker:
     def withdraw_order(self) -> None:
         (self.folder / "order").unlink(missing_ok=True)
 
+    @property
+    def ready(self) -> bool:
+        """Whether it says so to an orchestrator."""
+        port = re.search(r"page: http://127\.0\.0\.1:(\d+)/", self.log.read_text(errors="replace"))
+        if port is None:
+            return False
+        with closing(http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=5)) as connection:
+            try:
+                connection.request("GET", "/readyz")
+                return connection.getresponse().status == 200
+            except OSError:
+                return False
+
     def says(self, text: str) -> int:
         """How often a text stands in its log."""
         return self.log.read_text(errors="replace").count(text)
@@ -58,6 +79,8 @@ class Workers:
     configuration : what they work on; another file from some moment on is a rolling restart.
     folder : for logs and working folders.
     options : of each worker's runner, such as a defect to test the suite with.
+    known : collections that any of them counted, by fingerprint.
+    retired : by partition and fingerprint, the offset from which on packs are turned away.
     """
 
     configuration: Configuration
@@ -66,6 +89,8 @@ class Workers:
     alive: list[Worker] = field(default_factory=list)
     ended: list[Worker] = field(default_factory=list)
     missed: list[Worker] = field(default_factory=list)
+    known: dict[int, Collection] = field(default_factory=dict)
+    retired: dict[int, dict[int, int]] = field(default_factory=dict)
 
     @property
     def died(self) -> list[Worker]:
@@ -83,6 +108,7 @@ class Workers:
 
     def start(self, *options: str) -> Worker:
         """Start one more."""
+        self.known |= self.configuration.by_fingerprint()
         name = f"worker-{len(self.all)}"
         home = self.folder / name
         home.mkdir()
@@ -102,6 +128,39 @@ class Workers:
         if worker.child.poll() not in (None, -signal.SIGKILL):
             self.missed.append(worker)
         worker.signal(number)
+
+    def drain(self, worker: Worker, seconds: float) -> None:
+        """Ask one to end, as an orchestrator does; it has died if that takes longer, or it fails."""
+        self.end(worker, signal.SIGTERM)
+        try:
+            in_order = worker.child.wait(seconds) == 0
+        except subprocess.TimeoutExpired:
+            in_order = False
+        if not in_order and worker not in self.missed:
+            self.missed.append(worker)
+
+    def retire(self, collection: Collection, later: Configuration) -> None:
+        """End a collection by command, with a newer file, when its last packs are counted."""
+        ends = log_ends(self.configuration)
+
+        def counted() -> bool:
+            stored = committed(self.configuration)
+            return all(stored[partition] >= end for partition, end in ends.items())
+
+        if not wait_until(counted, READY_SECONDS):
+            raise BrokerError("what came before a retirement was not counted")
+        command = [sys.executable, "-m", "deploy", "retire", collection.name, "--config", str(later.path)]
+        said = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=RETIRE_SECONDS, check=False
+        )
+        offsets = re.findall(
+            r"^partition (\d+): .* is retired from offset (\d+) on$", said.stdout, re.MULTILINE
+        )
+        if len(offsets) != self.configuration.kafka.partitions:
+            raise BrokerError(f"retire said: {said.stdout}{said.stderr}")
+        for partition, offset in offsets:
+            self.retired.setdefault(int(partition), {})[collection.fingerprint] = int(offset)
+        self.configuration = later
 
     def keep_running(self, least: int) -> None:
         """Start workers until so many run."""

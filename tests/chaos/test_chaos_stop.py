@@ -1,0 +1,65 @@
+"""SIGTERM under load: the worker drains, leaves the group and ends, and another one takes over at once."""
+
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient
+
+from deploy.collection_file import Configuration
+from tests.chaos.collection_setup import configure
+from tests.chaos.load import Load
+from tests.chaos.positions import committed, log_ends
+from tests.chaos.run import replayed
+from tests.chaos.workers import Worker, Workers
+from tests.deploy.processes import wait_until
+
+pytestmark = pytest.mark.broker
+
+STOP_SECONDS = 10.0
+AT_ONCE_SECONDS = 5.0  # half of the session after which the group takes a silent worker for dead
+BEHIND_SECONDS = 0.3  # of counting, on a busy machine; without a last checkpoint 0.5 s more
+
+
+def members(configuration: Configuration) -> int:
+    """Workers that the group knows."""
+    with KafkaAdminClient(bootstrap_servers=configuration.kafka.bootstrap_servers) as admin:
+        return len(admin.describe_groups([configuration.topics.group])[configuration.topics.group]["members"])
+
+
+def owned(worker: Worker) -> set[int]:
+    """Partitions whose ledgers it opened since the last rebalance, of which it has as many as any other."""
+    opened = re.findall(r"ledger open .*partition=.*?(\d)", worker.log.read_text())
+    return {int(partition) for partition in opened[-2:]}
+
+
+def test_a_worker_that_is_told_to_end_has_stored_all_and_has_left_when_it_ends(
+    broker: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    configuration = configure(tmp_path, broker, topic_prefix)
+    workers, load = Workers(configuration, tmp_path), Load(configuration, 1000, 0.0, 1)
+    try:
+        told, other = workers.start(), workers.start()
+        assert wait_until(lambda: min(told.says("ledger open"), other.says("ledger open")) >= 2, 60)
+        load.start()
+        time.sleep(2)
+        partitions, opened, ends = owned(told), other.says("ledger open"), log_ends(configuration)
+        time.sleep(BEHIND_SECONDS)
+        began = time.monotonic()
+        told.signal(signal.SIGTERM)
+        status = told.child.wait(STOP_SECONDS)
+        assert (status, members(configuration)) == (0, 1), workers.tell()
+        assert len(partitions) == 2
+        stored = committed(configuration)
+        assert all(stored[each] >= ends[each] for each in partitions)
+        assert wait_until(lambda: other.says("ledger open") >= opened + 4, AT_ONCE_SECONDS), workers.tell()
+        assert time.monotonic() - began < STOP_SECONDS
+        assert told.says("Traceback") == told.says("error") == 0, workers.tell()
+        load.stopped.set()
+        load.join()
+        assert replayed(configuration) == 0
+    finally:
+        load.stopped.set()
+        workers.stop()

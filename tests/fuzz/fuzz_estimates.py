@@ -1,0 +1,61 @@
+"""Estimates: what another program that can write to `estimates` shows to pages, `watch` and `inspect`."""
+
+from contextlib import suppress
+from types import SimpleNamespace
+
+import msgspec
+from prometheus_client import generate_latest
+from rich.console import Console
+
+from aggregator import estimate_record
+from aggregator.board import Board
+from aggregator.history import History, point_of
+from aggregator.look_back import LookBack
+from aggregator.metrics import WorkerMetrics
+from aggregator.page_feed import PageFeed
+from deploy.inspect_records import fields_of, line_of
+from deploy.inspect_rows import Inspection
+from deploy.watch import EveryEstimate, table_of
+from tests.aggregator.builders import COLLECTIONS, FRUIT, PLACE, T0, changed, estimate_of
+
+INSPECTIONS = [Inspection(COLLECTIONS, payload=payload) for payload in (False, True)]
+CONSOLE = Console(width=80, file=open("/dev/null", "w"))  # noqa: SIM115 - for the whole run
+METRICS = WorkerMetrics(COLLECTIONS)
+SEEDS = [
+    *(estimate_record.encode(estimate_of(collection)) for collection in (FRUIT, PLACE)),
+    estimate_record.encode(changed(estimate_of(), final=True, part=2, parts=2, revision=7)),
+    b'{"version":1}',
+    b"null",
+]
+
+
+def check(data: bytes) -> None:
+    """DecodeError is all that comes of a record; what decodes can be shown everywhere."""
+    history = History(COLLECTIONS.values())
+    page = PageFeed(list(COLLECTIONS.values()), history, {}, dict)
+    boards = (history, Board(), EveryEstimate())
+    for board in boards:
+        with suppress(msgspec.DecodeError):
+            taken = board.take(data)
+            if taken is not None:
+                _show(taken)
+                if board is history:
+                    page.show(taken)
+        board.stale(COLLECTIONS.values(), T0)
+    for collection in COLLECTIONS.values():
+        history.record(collection)
+    for record in history.newest.values():
+        METRICS.estimates.show(record)
+        generate_latest(METRICS.registry)
+    for inspection in INSPECTIONS:
+        record = SimpleNamespace(offset=0, timestamp=T0 * 1000, key=data[:20], value=data)
+        line_of(fields_of("estimates", inspection, 0, record))
+    LookBack(Board(), ("fruit",), lambda _: None)._wants(SimpleNamespace(key=data))
+
+
+def _show(record: estimate_record.EstimateRecord) -> None:
+    again = estimate_record.decode(estimate_record.encode(record))
+    assert again == record
+    point_of(record)
+    for since in (None, T0):
+        CONSOLE.print(table_of(record, 3, since))

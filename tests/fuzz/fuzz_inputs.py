@@ -1,0 +1,82 @@
+"""CSV and JSON lines, whatever a user's file holds.
+
+The first byte of an input says which layout and collection, the second how long the pieces are in which it is
+read. Lines may be of LONGEST_LINE bytes: here of few, so that longer ones are seen.
+"""
+
+from collections.abc import Iterator
+
+from deploy import feed, input_csv, input_lines
+from deploy.feed import Feed
+from deploy.input_errors import FeedError
+from deploy.input_progress import Place
+from deploy.input_values import value_reader
+from estimators.collection import Collection
+from estimators.krr import KRR
+from estimators.rappor import Rappor
+from estimators.rappor_hot import HotRappor
+
+LONGEST_LINE = 64
+COLLECTIONS = [
+    Collection("text", KRR.from_epsilon(3, 2.0), ("a", "b", "c")),
+    Collection("number", KRR.from_epsilon(3, 2.0)),
+    Collection("several", HotRappor.from_probabilities(8, 2, 0.25, 0.35, 0.65), tuple("abcdefgh")),
+    Collection("word", Rappor.from_probabilities(64, 2, 3, 0.25, 0.35, 0.65)),
+]
+CSV = b'v,c\na,"x"\n"b\nc",y\n,z\n12,"q""r"\n\xef\xbb\xbf"a,\nb,c\nc,d\n\nd,' + b"e" * 80 + b"\nf,g"
+JSON_LINES = (
+    b'{"v":"a","c":"x"}\n{"v":12,"c":"y"}\n{"v":["a","b"],"c":"z"}\n{"v":1e999,"c":"x"}\n\n[]\n'
+    b'{"v":"\\ud800","c":"x"}\n{"v":{"v":[null,true]},"c":"x"}\n{"v":-1.5,"c":""}\n{"c":"x"'
+)
+SEEDS = [bytes([choice, 7]) + text for text in (CSV, JSON_LINES) for choice in range(16)]
+
+
+class Pieces:
+    """As a Source: pieces, now and then none yet."""
+
+    def __init__(self, data: bytes, size: int, *, waits: bool) -> None:
+        self._pieces = self._cut(data, size, waits=waits)
+
+    def read(self) -> bytes | None:
+        return next(self._pieces, b"")
+
+    def _cut(self, data: bytes, size: int, *, waits: bool) -> Iterator[bytes | None]:
+        for first in range(0, len(data), size):
+            if waits:
+                yield None
+            yield data[first : first + size]
+
+
+def check(data: bytes) -> None:
+    """FeedError is all that comes of an input; all of it is taken; values do not depend on the pieces."""
+    choice, size = (data[0], data[1] + 1) if len(data) > 1 else (0, 1)
+    longest, told = input_lines.LONGEST_LINE, feed.TOLD_LINES
+    input_lines.LONGEST_LINE = input_csv.LONGEST_LINE = LONGEST_LINE
+    feed.TOLD_LINES = 0
+    try:
+        whole = _read(data[2:], choice, 1 << 16, waits=False)
+        assert _read(data[2:], choice, size, waits=bool(choice & 16)) == whole
+    finally:
+        input_lines.LONGEST_LINE = input_csv.LONGEST_LINE = longest
+        feed.TOLD_LINES = told
+
+
+def _read(data: bytes, choice: int, size: int, *, waits: bool) -> object:
+    layout = "jsonl" if choice & 1 else "csv"
+    collection = COLLECTIONS[choice >> 1 & 3]
+    if layout == "csv" and collection.name == "several":
+        return None  # refused before anything is read
+    client = "c" if choice & 8 else None
+    reading = Feed(layout, "v", client, value_reader(collection, layout))
+    place = Place()
+    values, clients = [], []
+    try:
+        for batch in reading.batches(Pieces(data, size, waits=waits), place):
+            assert batch.clients is None or len(batch.clients) == len(batch.values)
+            values += batch.values
+            clients += batch.clients or []
+    except FeedError as error:
+        return str(error)
+    assert place.bytes_done == len(data)
+    assert len(values) == reading.used
+    return values, clients, reading.used, reading.skipped, place.lines
