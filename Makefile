@@ -3,7 +3,7 @@
 # Where setpriv is (Linux), the kernel ends what make has started when make itself is killed.
 GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 
-.PHONY: help install java check test chaos demo pictures metrics dashboards bench-estimators bench-aggregator lock
+.PHONY: help install java check test fuzz chaos demo pictures metrics dashboards bench-estimators bench-aggregator bench-poisoning lock
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -21,8 +21,14 @@ check: .venv/installed ## ruff and mypy
 	@$(GUARD) .venv/bin/ruff format --check .
 	@$(GUARD) .venv/bin/mypy --strict
 
-test: .venv/installed java ## all tests, those with a real broker included
-	@$(GUARD) .venv/bin/pytest $(ARGS)
+# Two processes, each with a broker of its own, whose files are whole: what a file shares is made once.
+TWO = --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+test: .venv/installed java ## all tests, those with a real broker included; ARGS replaces the two processes
+	@$(GUARD) .venv/bin/pytest $(or $(ARGS),$(TWO))
+
+fuzz: .venv/installed ## every decoder under atheris, so many seconds each: make fuzz ARGS=600
+	@$(GUARD) .venv/bin/python -m tests.fuzz $(ARGS)
 
 chaos: .venv/installed java ## workers under every fault, 5 seeds each: hours; goes on where it was ended
 	@$(GUARD) .venv/bin/python -m tests.chaos $(ARGS)
@@ -34,8 +40,8 @@ pictures: .venv/installed java ## README's pictures anew, in docs; needs Chromiu
 	@CI=true $(GUARD) .venv/bin/pytest --quiet -m '' tests/aggregator/test_page_pictures.py tests/deploy/test_demo_terminal.py
 	@.venv/bin/python -m tests.pictures
 
-metrics: .venv/installed ## README's table of metrics anew
-	@.venv/bin/python -m deploy.metrics_table README.md
+metrics: .venv/installed ## the table of docs/metrics.md anew
+	@.venv/bin/python -m deploy.metrics_table docs/metrics.md
 
 dashboards: .venv/installed ## Grafana's dashboards anew, in deploy/grafana
 	@.venv/bin/python -m deploy.dashboards
@@ -44,12 +50,20 @@ bench-estimators: .venv/installed ## coverage of the intervals, and the comparis
 	@$(GUARD) .venv/bin/python -m bench.coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators_poster
 
-bench-aggregator: .venv/installed java ## reports a second of one worker, opening of large ledgers, memory over many windows
+bench-aggregator: .venv/installed java ## reports a second of one worker, opening of large ledgers, memory, candidates; docs/sizing.md
 	@$(GUARD) .venv/bin/python -m bench.aggregation
+	@$(GUARD) .venv/bin/python -m bench.memory
 	@$(GUARD) .venv/bin/python -m bench.opening
+	@$(GUARD) .venv/bin/python -m bench.candidates
 	@$(GUARD) .venv/bin/python -m bench.large_domain
 	@$(GUARD) .venv/bin/python -m bench.windows
+	@.venv/bin/python -m bench.sizing docs/sizing.md
+
+bench-poisoning: .venv/installed ## what forged reports do to estimates, and which detectors see them: minutes
+	@$(GUARD) .venv/bin/python -m bench.poisoning
 
 lock: ## requirements.lock anew from pyproject.toml, with uv
 	uv pip compile --quiet --generate-hashes --universal --extra dev --extra demo --extra bench \
 		--custom-compile-command "make lock" pyproject.toml -o requirements.lock
+	uv pip compile --quiet --generate-hashes --universal --constraints requirements.lock \
+		--custom-compile-command "make lock" pyproject.toml -o deploy/image/requirements.lock

@@ -2,10 +2,11 @@
 
     python -m bench.aggregation
 
-Packs of RAPPOR reports of 128 bits lie in the log; a worker starts, and its metrics are read until all is
-stored. Broker, worker and this process share the machine.
+Packs lie in the log; a worker starts, and its metrics are read until all is stored. Broker, worker and this
+process share the machine.
 """
 
+import os
 import re
 import sys
 import tempfile
@@ -17,7 +18,8 @@ from typing import NamedTuple
 
 import click
 
-from bench.deployments import configure, fill
+from bench.aggregator_results import Row, keep
+from bench.deployments import RAPPOR_128, bytes_on_disk, configure, fill
 from deploy.broker import Broker
 from deploy.children import Child, spawn, stop
 from deploy.collection_file import Configuration
@@ -27,21 +29,47 @@ COUNTED = 'deniable_packs_total{result="counted"}'
 DELAY = re.compile(r'deniable_loop_delay_seconds_bucket\{le="([^"]+)"\} ([0-9.]+)')
 
 
+KRR = (
+    "  - {{{{name: c{{number}}, mechanism: k-rr, size: {size}, other: false, epsilon: 2.0,\n"
+    "     window_seconds: 86400, grace_seconds: 86400, budget: none}}}}\n"
+)
+ONE_HOT = (
+    "  - {{{{name: c{{number}}, mechanism: rappor-one-hot, values: [{values}], f: 0.25, p: 0.35, q: 0.65,\n"
+    "     window_seconds: 86400, grace_seconds: 86400, budget: none}}}}\n"
+)
+
+
 class Case(NamedTuple):
     """So many packs of so many reports of so many collections."""
 
+    name: str
+    entry: str
     packs: int
     reports: int
-    collections: int
+    collections: int = 1
 
 
-CASES = (Case(60_000, 1000, 1), Case(8000, 10_000, 1), Case(100_000, 1, 1), Case(12_800, 1000, 100))
+KRR_16, KRR_1000 = KRR.format(size=16), KRR.format(size=1000)
+ONE_HOT_1000 = ONE_HOT.format(values=", ".join(f"v{number}" for number in range(1000)))
+CASES = (
+    Case("RAPPOR, 128 bits", RAPPOR_128, 30_000, 1),
+    Case("RAPPOR, 128 bits", RAPPOR_128, 30_000, 10),
+    Case("RAPPOR, 128 bits", RAPPOR_128, 30_000, 100),
+    Case("RAPPOR, 128 bits", RAPPOR_128, 20_000, 1000),
+    Case("RAPPOR, 128 bits", RAPPOR_128, 3000, 10_000),
+    Case("RAPPOR, 128 bits", RAPPOR_128, 12_800, 1000, 100),
+    Case("one-hot, 1000 values", ONE_HOT_1000, 3000, 1000),
+    Case("k-RR, 16 values", KRR_16, 30_000, 1000),
+    Case("k-RR, 16 values", KRR_16, 10_000, 10_000),
+    Case("k-RR, 1000 values", KRR_1000, 30_000, 1000),
+)
 
 
 class Run(NamedTuple):
     """What a worker did with a full log."""
 
     packs_per_second: float
+    packs_per_cpu_second: float  # of the worker: what else the machine does changes it little
     memory_mib: float
     longest_delay: str  # of the event loop: at most so many seconds
 
@@ -52,16 +80,21 @@ def measure(configuration: Configuration, folder: Path, packs: int) -> Run:
     file = str(configuration.path)
     worker = spawn([sys.executable, "-m", "deploy", "aggregate", "--config", file, "--web-port", "0"], log)
     try:
-        stored: list[tuple[float, float]] = []
+        stored: list[tuple[float, float, float]] = []
         text = ""
         for moment, text in metrics_of(log):
             counted = value_of(text, COUNTED)
             if counted and (not stored or counted > stored[-1][1]):
-                stored.append((moment, counted))
+                stored.append((moment, counted, cpu_seconds(worker)))
             if counted >= packs:
                 break
-        (began, first), (ended, last) = stored[0], stored[-1]
-        return Run((last - first) / max(ended - began, 0.5), memory_mib(worker, "VmHWM"), longest_delay(text))
+        (began, first, cpu_before), (ended, last, cpu_after) = stored[0], stored[-1]
+        return Run(
+            (last - first) / max(ended - began, 0.5),
+            (last - first) / max(cpu_after - cpu_before, 0.1),
+            memory_mib(worker, "VmHWM"),
+            longest_delay(text),
+        )
     finally:
         stop([worker])
 
@@ -104,21 +137,38 @@ def memory_mib(worker: Child, field: str) -> float:
     return int(found[1]) / 1024 if found else 0.0
 
 
+def cpu_seconds(worker: Child) -> float:
+    """Processor time of a worker so far, all its threads."""
+    fields = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @click.command()
 def main() -> None:
-    """Measure all cases and print a table."""
-    click.echo("packs | reports a pack | collections | packs/s | reports/s | memory MiB | loop delay up to s")
+    """Measure all cases and keep the table."""
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
         for number, case in enumerate(CASES):
             prefix = f"bench-{number}-"
-            configuration = configure(Path(name), broker.bootstrap_servers, prefix, case.collections)
+            servers = broker.bootstrap_servers
+            configuration = configure(Path(name), servers, prefix, case.collections, case.entry)
             fill(configuration, case.packs, case.reports)
             run = measure(configuration, Path(name), case.packs)
-            rate = run.packs_per_second
-            click.echo(
-                f"{case.packs} | {case.reports} | {case.collections} | {rate:,.0f}"
-                f" | {rate * case.reports:,.0f} | {run.memory_mib:.0f} | {run.longest_delay}"
+            stored = bytes_on_disk(servers, configuration.topics.reports)
+            rows.append(
+                {
+                    "mechanism": case.name,
+                    "reports a pack": case.reports,
+                    "collections": case.collections,
+                    "packs/s": round(run.packs_per_second),
+                    "reports/s": round(run.packs_per_second * case.reports),
+                    "reports a CPU second": round(run.packs_per_cpu_second * case.reports),
+                    "bytes a report in the log": round(stored / case.packs / case.reports, 2),
+                    "worker at most, MiB": round(run.memory_mib),
+                    "loop delay up to, s": run.longest_delay,
+                }
             )
+    keep("counting", rows)
 
 
 if __name__ == "__main__":

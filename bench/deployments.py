@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from kafka import KafkaProducer
+from kafka import KafkaAdminClient, KafkaProducer
 
 from deploy.collection_file import Configuration, load
 from deploy.topic_setup import create
@@ -30,7 +30,7 @@ def configure(
     file = folder / f"{prefix}.yaml"
     file.write_text(text, encoding="utf-8")
     configuration = load(file, environment={})
-    create(servers, configuration.topics, 1)
+    create(configuration.cluster, configuration.topics, 1)
     return configuration
 
 
@@ -50,10 +50,14 @@ def send(
     reports: int,
     *,
     cohort: int = 0,
+    home: int | None = None,
     window_start: int | None = None,
 ) -> None:
-    """Send a pack for a window, that of now when none is given."""
+    """Send a pack for a window, that of now when none is given; `home` is its partition, any when None."""
+    partitions = configuration.kafka.partitions
     pack_id = os.urandom(wire.PACK_ID_BYTES)
+    while home is not None and wire.partition_of(pack_id, partitions) != home:
+        pack_id = os.urandom(wire.PACK_ID_BYTES)
     pack = wire.Pack(
         mechanism=wire.mechanism_number(collection.mechanism),
         cohort=cohort,
@@ -64,7 +68,7 @@ def send(
         pack_id=pack_id,
         payload=payload,
     )
-    partition = wire.partition_of(pack_id, configuration.kafka.partitions)
+    partition = wire.partition_of(pack_id, partitions)
     kafka.send(configuration.topics.reports, wire.encode(pack), partition=partition)
 
 
@@ -78,3 +82,11 @@ def fill(configuration: Configuration, packs: int, reports: int) -> None:
             cohort = number // len(collections) % collection.cohorts
             send(kafka, configuration, collection, payload, reports, cohort=cohort)
         kafka.flush(timeout=SEND_SECONDS)
+
+
+def bytes_on_disk(servers: str, topic: str) -> int:
+    """Bytes of a topic's segments, all partitions together."""
+    with KafkaAdminClient(bootstrap_servers=servers) as admin:
+        (found,) = admin.describe_log_dirs([topic])
+    described = [one for folder in found["log_dirs"] for one in folder["topics"]]
+    return sum(partition["partition_size"] for one in described for partition in one["partitions"])

@@ -13,6 +13,7 @@ import click
 from kafka import KafkaProducer
 
 from bench.aggregation import COUNTED, longest_delay, memory_mib, metrics_of, value_of
+from bench.aggregator_results import Row, keep
 from bench.deployments import configure, payload_of, send
 from deploy.broker import Broker
 from deploy.children import spawn, stop
@@ -37,7 +38,7 @@ def feed(configuration: Configuration, stopped: threading.Event) -> None:
 
 @click.command()
 def main() -> None:
-    """Let a worker count and estimate for a while, and print what it took."""
+    """Let a worker count and estimate for a while, and keep what it took."""
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
         configuration = configure(Path(name), broker.bootstrap_servers, "bench-", 1, ENTRY)
         log, stopped = Path(name, "worker.log"), threading.Event()
@@ -50,16 +51,24 @@ def main() -> None:
             feeder.start()
             until = time.monotonic() + SECONDS
             text = next(text for moment, text in metrics_of(log) if moment > until)
-            for metric in ("estimate", "checkpoint"):
-                done = value_of(text, f"deniable_{metric}_seconds_count")
-                seconds = value_of(text, f"deniable_{metric}_seconds_sum") / max(done, 1)
-                click.echo(f"{done:.0f} {metric}s, {seconds:.2f} s each")
-            click.echo(f"{value_of(text, COUNTED):,.0f} packs counted")
-            click.echo(f"loop delay up to {longest_delay(text)} s, {memory_mib(worker, 'VmHWM'):.0f} MiB")
+            took: Row = {
+                "packs counted": value_of(text, COUNTED),
+                "an estimate, s": seconds_each(text, "estimate"),
+                "a checkpoint, s": seconds_each(text, "checkpoint"),
+                "loop delay up to, s": longest_delay(text),
+                "worker at most, MiB": round(memory_mib(worker, "VmHWM")),
+            }
         finally:
             stopped.set()
             feeder.join()
             stop([worker])
+    keep("large domain", [took])
+
+
+def seconds_each(metrics: str, name: str) -> float:
+    """Mean of a histogram of seconds."""
+    done = value_of(metrics, f"deniable_{name}_seconds_count")
+    return round(value_of(metrics, f"deniable_{name}_seconds_sum") / max(done, 1), 3)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 from kafka import KafkaAdminClient, KafkaProducer
@@ -20,7 +19,8 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from aggregator.row_reader import read_rows
 from bench.aggregation import memory_mib
-from bench.deployments import configure, payload_of, send
+from bench.aggregator_results import Row, keep
+from bench.deployments import bytes_on_disk, configure, payload_of, send
 from deploy.broker import Broker
 from deploy.children import Child, spawn, stop
 from deploy.collection_file import Configuration
@@ -39,15 +39,6 @@ COMPACTED = {
 SECONDS = 480
 SAMPLE_SECONDS = 30
 REPORTS = 20
-
-
-class Sample(NamedTuple):
-    """What there is after so many windows."""
-
-    windows: int
-    memory_mib: float
-    rows: int
-    bytes_on_disk: int
 
 
 class Sender(threading.Thread):
@@ -76,21 +67,24 @@ class Sender(threading.Thread):
             self.windows += 1
 
 
-def sample(configuration: Configuration, sender: Sender, worker: Child) -> Sample:
+def sample(configuration: Configuration, sender: Sender, worker: Child) -> Row:
     """Look at the worker and at `state`."""
     servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
-    rows = sum(len(asyncio.run(read_rows(servers, topics.state, p))) for p in range(topics.partitions))
-    with KafkaAdminClient(bootstrap_servers=servers) as admin:
-        (found,) = admin.describe_log_dirs([topics.state])
-    folders = [topic for folder in found["log_dirs"] for topic in folder["topics"]]
-    size = sum(partition["partition_size"] for topic in folders for partition in topic["partitions"])
-    return Sample(sender.windows, memory_mib(worker, "VmRSS"), rows, size)
+    rows = sum(
+        len(asyncio.run(read_rows(configuration.cluster, topics.state, p))) for p in range(topics.partitions)
+    )
+    return {
+        "windows begun": sender.windows,
+        "worker, MiB": round(memory_mib(worker, "VmRSS")),
+        "live rows of state": rows,
+        "state on disk, MiB": round(bytes_on_disk(servers, topics.state) / 2**20, 1),
+    }
 
 
 @click.command()
 def main() -> None:
-    """Follow a worker through some 48,000 windows, and print a table."""
-    click.echo("windows begun | worker MiB | live rows of state | state on disk, MiB")
+    """Follow a worker through some 48,000 windows, and keep the table."""
+    found: list[Row] = []
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
         configuration = configure(Path(name), broker.bootstrap_servers, "bench-", COLLECTIONS, ENTRY)
         with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
@@ -103,13 +97,12 @@ def main() -> None:
             sender.start()
             for _ in range(SECONDS // SAMPLE_SECONDS):
                 time.sleep(SAMPLE_SECONDS)
-                found = sample(configuration, sender, worker)
-                size = found.bytes_on_disk / 2**20
-                click.echo(f"{found.windows:,} | {found.memory_mib:.0f} | {found.rows:,} | {size:.1f}")
+                found.append(sample(configuration, sender, worker))
         finally:
             sender.stopped.set()
             sender.join()
             stop([worker])
+    keep("windows", found)
 
 
 if __name__ == "__main__":

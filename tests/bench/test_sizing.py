@@ -1,0 +1,81 @@
+"""The tables of docs/sizing.md are those of what was measured, and what follows from it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bench import aggregator_results
+from bench.aggregator_results import PARTS, keep, table
+from bench.sizing import DERIVED, example, gaps, measured, with_tables, workers_for
+from tests.chaos.report import table as chaos_table
+
+PAGE = (Path(__file__).parents[2] / "docs" / "sizing.md").read_text(encoding="utf-8")
+
+COUNTING = {
+    "mechanism": "RAPPOR, 128 bits",
+    "reports a pack": 100,
+    "collections": 1,
+    "reports a CPU second": 100_000,
+    "bytes a report in the log": 20,
+}
+MEMORY = {"collection": "RAPPOR, 8 cohorts of 128 bits", "KiB a collection and window": 100}
+FOUND = {"counting": [COUNTING], "memory": [MEMORY], "ids": [{"bytes an id": 16}]}
+
+
+def test_the_page_has_every_table_as_it_was_measured() -> None:
+    assert sorted(re.findall(r"<!-- table: ([\w ]+) -->", PAGE)) == sorted([*PARTS, *DERIVED])
+    assert with_tables(PAGE, measured()) == PAGE
+
+
+def test_a_figure_that_drifts_is_seen() -> None:
+    drifted = PAGE.replace("| workers | ", "| workers | 9")
+    assert drifted != PAGE
+    assert with_tables(drifted, measured()) == PAGE
+
+
+@pytest.mark.parametrize(("rate", "expected"), [(1, 1), (50_000, 1), (50_001, 2), (1_000_000, 20)])
+def test_workers_are_half_used(rate: float, expected: int) -> None:
+    assert workers_for(rate, 100_000) == expected
+
+
+def test_the_example_is_worked_out() -> None:
+    """83,333 reports/s are 5/3 of what one may take; 62 windows of 100 KiB; 2 of 50,000 ids; 134 GiB."""
+    assert {row["quantity"]: row["figure"] for row in example(FOUND)} == {
+        "reports/s": "83,333",
+        "packs/s": "833",
+        "workers": "2",
+        "partitions": "4 to 8",
+        "windows kept": "62",
+        "counts, MiB in all": "6",
+        "ids, MiB in all": "1.5",
+        "log a day, GiB": "134",
+        "log of 7 days, 3 replicas, GiB": "2,816",
+    }
+
+
+def test_gaps_are_those_of_the_table_of_faults() -> None:
+    told = (Path(__file__).parents[2] / "bench" / "results" / "chaos.md").read_text(encoding="utf-8")
+    assert chaos_table([]) == "".join(told.splitlines(keepends=True)[:2])
+    lines = {line.split(" | ")[0].strip("| "): line.strip("| \n").split(" | ") for line in told.splitlines()}
+    for row in gaps({}):
+        line = lines[str(row["fault"])]
+        assert line[-2:] == [f"{row['nothing counted, s']} s", f"{row['of one partition, s']} s"]
+
+
+def test_a_part_takes_the_place_of_what_was_measured_before(tmp_path: Path) -> None:
+    file = tmp_path / "results" / "figures.json"
+    keep("ids", [{"ids": 1}], file)
+    keep("counting", [{"packs/s": 2_000}], file)
+    keep("ids", [{"ids": 3, "bytes an id": 16.25}], file)
+    text = file.with_suffix(".md").read_text(encoding="utf-8")
+    assert re.findall("^## (.*)$", text, re.MULTILINE) == ["counting", "ids"]
+    assert text.count(f"On {aggregator_results.machine().partition(', load')[0]}, load ") == 2
+    assert "| ids | bytes an id |\n| --- | --- |\n| 3 | 16.2 |\n" in text
+    assert measured(file)["ids"] == [{"ids": 3, "bytes an id": 16.25}]
+
+
+def test_figures_are_shown_as_people_read_them() -> None:
+    assert table([{"a": 1234567.8, "b": 0.01234, "c": "up to 0.5", "d": 0}]).splitlines()[2] == (
+        "| 1,234,568 | 0.0123 | up to 0.5 | 0 |"
+    )
