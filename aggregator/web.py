@@ -34,8 +34,12 @@ STOP_SECONDS = 2.0  # for answers that are on their way
 
 
 def _is_error(record: logging.LogRecord) -> bool:
-    """False for a request that is no HTTP: it is answered 400, and what was sent must not stand in a log."""
-    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+    """False for a request that is no HTTP: what was sent must not stand in a log.
+
+    It is answered 400; where its Expect is no UTF-8, 500, as aiohttp's own refusal repeats that header.
+    """
+    refused = (HttpProcessingError, UnicodeEncodeError)
+    return not (record.exc_info and isinstance(record.exc_info[1], refused))
 
 
 log = logging.getLogger(__name__)
