@@ -3,7 +3,7 @@
 # Where setpriv is (Linux), the kernel ends what make has started when make itself is killed.
 GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 
-.PHONY: help install java check test fuzz chaos demo pictures metrics dashboards bench-estimators bench-aggregator bench-poisoning lock
+.PHONY: help install java check test fuzz chaos demo pictures metrics dashboards bench bench-quick bench-estimators bench-aggregator bench-poisoning lock
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -46,6 +46,12 @@ metrics: .venv/installed ## the table of docs/metrics.md anew
 dashboards: .venv/installed ## Grafana's dashboards anew, in deploy/grafana
 	@.venv/bin/python -m deploy.dashboards
 
+bench: .venv/installed java ## beside its peers, which go to .peers: bench/results.md, .json and .png
+	@$(GUARD) .venv/bin/python -m bench.contest $(ARGS)
+
+bench-quick: .venv/installed java ## the same at smaller sizes, in less than two minutes
+	@$(GUARD) .venv/bin/python -m bench.contest --quick $(ARGS)
+
 bench-estimators: .venv/installed ## coverage of the intervals, and the comparison of the MLE* poster
 	@$(GUARD) .venv/bin/python -m bench.coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators_poster
@@ -62,8 +68,10 @@ bench-aggregator: .venv/installed java ## reports a second of one worker, openin
 bench-poisoning: .venv/installed ## what forged reports do to estimates, and which detectors see them: minutes
 	@$(GUARD) .venv/bin/python -m bench.poisoning
 
-lock: ## requirements.lock anew from pyproject.toml, with uv
+lock: ## requirements.lock and its like anew from pyproject.toml, with uv
 	uv pip compile --quiet --generate-hashes --universal --extra dev --extra demo --extra bench \
 		--custom-compile-command "make lock" pyproject.toml -o requirements.lock
 	uv pip compile --quiet --generate-hashes --universal --constraints requirements.lock \
 		--custom-compile-command "make lock" pyproject.toml -o deploy/image/requirements.lock
+	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
+		--custom-compile-command "make lock" bench/peers.in -o bench/peers.lock

@@ -1,0 +1,41 @@
+"""Measure all parts, or some, and write the results: python -m bench.contest [--quick] [--only PART]."""
+
+import time
+
+import click
+
+from bench.contest import results
+from bench.contest.environment import install
+from bench.contest.figure import Part
+from bench.contest.parts import client, counting
+from bench.contest.rounds import FULL, QUICK
+
+#: In the order of the results. Each has `measure(scale)`.
+PARTS = {
+    "client": client,
+    "counting": counting,
+}
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Smaller sizes: every goal within two minutes.")
+@click.option(
+    "--only", type=click.Choice(list(PARTS)), multiple=True, help="These parts; nothing is written."
+)
+def main(quick: bool, only: tuple[str, ...]) -> None:
+    """Measure this project and its peers, and write bench/results.md, .json and .png."""
+    failed = install()
+    scale = QUICK if quick else FULL
+    parts: list[Part] = []
+    for name in only or PARTS:
+        began = time.monotonic()
+        parts.append(PARTS[name].measure(scale))
+        click.echo(f"{name}: {time.monotonic() - began:.0f} s", err=True)
+    if only:
+        click.echo(results.markdown(parts, failed, scale))
+    else:
+        results.write(parts, failed, scale)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""A library in a child of its own, which does what it is told on one core."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryFile
+from types import TracebackType
+from typing import IO, NamedTuple, Self, cast
+
+ROOT = Path(__file__).parents[2]
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
+
+
+class ContestantError(RuntimeError):
+    """A library could not be loaded, or failed at a job."""
+
+
+class Timing(NamedTuple):
+    """How long a job took, seconds, and what came out of it."""
+
+    cpu_seconds: float
+    seconds: float
+    result: object
+
+
+class Contestant:
+    """A child with one runner. A context manager: it ends the child.
+
+    Parameters
+    ----------
+    runner : name of a module of `runners`.
+    python : interpreter of the environment that has the library.
+
+    Raises
+    ------
+    ContestantError if the library cannot be loaded.
+    """
+
+    def __init__(self, runner: str, python: str = sys.executable) -> None:
+        self.runner = runner
+        self._told = TemporaryFile("w+")  # noqa: SIM115 - closed by `close`
+        command = [python, "-m", "bench.contest.runners.serve", runner]
+        self._child = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, **ONE_THREAD},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._told,
+            text=True,
+        )
+        try:
+            told = self._answer()
+        except ContestantError:
+            self.close()
+            raise
+        self.library, self.version = str(told["library"]), str(told["version"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def prepare(self, job: str, count: int, **parameters: object) -> None:
+        """Get ready to do a job so many times; ContestantError if the library fails."""
+        self._ask({"job": job, "count": count, "parameters": parameters})
+
+    def run(self) -> Timing:
+        """Do what was prepared; ContestantError if the library fails."""
+        answer = self._ask({})
+        return Timing(float(str(answer["cpu_seconds"])), float(str(answer["seconds"])), answer["result"])
+
+    def close(self) -> None:
+        """End the child."""
+        self._child.kill()
+        self._child.communicate()
+        self._told.close()
+
+    def _ask(self, order: dict[str, object]) -> dict[str, object]:
+        pipe = cast("IO[str]", self._child.stdin)
+        pipe.write(json.dumps(order) + "\n")
+        pipe.flush()
+        answer = self._answer()
+        if "error" in answer:
+            raise ContestantError(f"{self.runner}: {answer['error']}")
+        return answer
+
+    def _answer(self) -> dict[str, object]:
+        line = cast("IO[str]", self._child.stdout).readline()
+        if not line:
+            self._told.seek(0)
+            told = self._told.read().strip().rpartition("\n")[2]
+            raise ContestantError(f"{self.runner}: {told or 'its process ended'}")
+        answer: dict[str, object] = json.loads(line)
+        return answer

@@ -1,0 +1,93 @@
+"""Our own jobs: from values to encoded packs, and from encoded packs to counts."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from aggregator.counting import add_pack, is_countable
+from estimators.collection import Collection
+from estimators.krr import KRR
+from estimators.rappor import Rappor
+from producers import wire
+from producers.packer import Packer
+from producers.randomness import Keystream
+from producers.responder import responder_of
+from producers.secret import NEW_SECRET_BYTES, Secret
+
+LIBRARY = "deniable"
+PART_REPORTS = 65_536  # what the producer randomizes at once
+PACK_REPORTS = 10_000
+
+
+def krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
+    """Randomize so many integers, and pack the reports."""
+    collection = Collection("values", KRR.from_epsilon(k, epsilon))
+    return _packing(collection, np.random.default_rng(1).integers(k, size=count), None)
+
+
+def rappor(
+    count: int, bits: int, hashes: int, cohorts: int, words: int, f: float, p: float, q: float, memoize: bool
+) -> Callable[[], object]:
+    """Bloom filters of so many texts, both steps, and pack the reports; each is of another client."""
+    mechanism = Rappor.from_probabilities(bits, hashes, cohorts, f, p, q)
+    collection = Collection("values", mechanism, memoize=memoize)
+    chosen = np.random.default_rng(1).integers(words, size=count)
+    clients = [f"client-{number}" for number in range(count)] if memoize else None
+    return _packing(collection, [f"word {number}" for number in chosen], clients)
+
+
+def _packing(collection: Collection, values: object, clients: list[str] | None) -> Callable[[], object]:
+    keystream = Keystream()
+    responder = responder_of(collection, Secret(bytes(NEW_SECRET_BYTES)), keystream)
+
+    def run() -> int:
+        packer = Packer([collection], PACK_REPORTS, 1.0, keystream)
+        batch = responder.prepare(values, clients)
+        size = 0
+        for start in range(0, batch.count, PART_REPORTS):
+            cohorts, rows = batch.respond(slice(start, start + PART_REPORTS))
+            windows = np.zeros(len(rows), np.int64)
+            for pack in packer.add(collection.fingerprint, windows, cohorts, rows, 0.0):
+                size += len(wire.encode(pack))
+        return size + sum(len(wire.encode(pack)) for pack in packer.flush())
+
+    return run
+
+
+def count_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
+    """Decode packs and count their reports."""
+    collection = Collection("values", KRR.from_epsilon(k, epsilon))
+    payload = np.random.default_rng(1).integers(k, size=count).astype(wire.bucket_dtype(k))
+    return _counting(collection, payload.view(np.uint8).reshape(count, -1), k)
+
+
+def count_rappor(
+    count: int, bits: int, hashes: int, cohorts: int, f: float, p: float, q: float, **_: float
+) -> Callable[[], object]:
+    """Decode packs and count their bits, for each cohort."""
+    collection = Collection("values", Rappor.from_probabilities(bits, hashes, cohorts, f, p, q))
+    rows = np.random.default_rng(1).integers(256, size=(count, bits // 8), dtype=np.uint8)
+    return _counting(collection, rows, bits)
+
+
+def _counting(
+    collection: Collection, rows: "np.typing.NDArray[np.uint8]", width: int
+) -> Callable[[], object]:
+    numbers = np.arange(len(rows)) // PACK_REPORTS % collection.cohorts
+    packer = Packer([collection], PACK_REPORTS, 1.0, Keystream())
+    cohorts = numbers.astype(np.uint16)
+    packs = packer.add(collection.fingerprint, np.zeros(len(rows), np.int64), cohorts, rows, 0.0)
+    records = [wire.encode(pack) for pack in [*packs, *packer.flush()]]
+
+    def run() -> int:
+        counts = np.zeros((collection.cohorts, width), np.int64)
+        for record in records:
+            pack = wire.decode(record)
+            if is_countable(pack):
+                add_pack(counts[pack.cohort], pack)
+        return int(counts.sum())
+
+    return run
+
+
+JOBS = {"k-RR": krr, "RAPPOR": rappor, "count k-RR": count_krr, "count RAPPOR": count_rappor}

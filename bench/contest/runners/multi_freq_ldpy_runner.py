@@ -1,0 +1,79 @@
+"""multi-freq-ldpy: GRR (k-RR) and unary encoding (one-hot RAPPOR), compiled, one call for each report.
+
+It has no Bloom filters: reports have one true bit, of as many bits as the filter's. Its clients take
+epsilons; those of f, p and q for one bit are given.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from multi_freq_ldpy.long_freq_est.L_SUE import L_SUE_Client
+from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI, GRR_Client
+from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client
+
+LIBRARY = "multi-freq-ldpy"
+
+
+def krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
+    """Randomize so many values."""
+    values = np.random.default_rng(1).integers(k, size=count).tolist()
+
+    def run() -> None:
+        _ = [GRR_Client(value, k, epsilon) for value in values]
+
+    return run
+
+
+def longitudinal(count: int, bits: int, f: float, p: float, q: float, **_: float) -> Callable[[], object]:
+    """Both steps, neither memoized. Its instantaneous step is symmetric, so epsilon stands for p and q."""
+    permanent = 2 * math.log((1 - f / 2) / (f / 2))
+    high, low = q * (1 - f / 2) + p * f / 2, p * (1 - f / 2) + q * f / 2
+    one = math.log(high * (1 - low) / (low * (1 - high)))
+    values = np.random.default_rng(1).integers(bits, size=count).tolist()
+
+    def run() -> None:
+        _ = [L_SUE_Client(value, bits, permanent, one) for value in values]
+
+    return run
+
+
+def one_step(count: int, bits: int, f: float, **_: float) -> Callable[[], object]:
+    """The permanent step alone."""
+    permanent = 2 * math.log((1 - f / 2) / (f / 2))
+    values = np.random.default_rng(1).integers(bits, size=count).tolist()
+
+    def run() -> None:
+        _ = [UE_Client(value, bits, permanent, False) for value in values]
+
+    return run
+
+
+def count_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
+    """Count reports that are decoded already, a list as its client makes it, and estimate: it is one call."""
+    reports = np.random.default_rng(1).integers(k, size=count).tolist()
+
+    def run() -> None:
+        GRR_Aggregator_MI(reports, k, epsilon)
+
+    return run
+
+
+def count_rappor(count: int, bits: int, **_: float) -> Callable[[], object]:
+    """Count reports that are decoded already, a list of arrays as its client makes it, and estimate."""
+    rows = np.random.default_rng(1).integers(2, size=(min(count, 1000), bits)).astype(np.float64)
+    reports = [rows[number % len(rows)] for number in range(count)]
+
+    def run() -> None:
+        UE_Aggregator_MI(reports, 1.0, False)
+
+    return run
+
+
+JOBS = {
+    "k-RR": krr,
+    "RAPPOR": longitudinal,
+    "one step": one_step,
+    "count k-RR": count_krr,
+    "count RAPPOR": count_rappor,
+}

@@ -1,0 +1,67 @@
+"""pure-ldp: clients and servers of direct encoding (k-RR) and RAPPOR, one call for each report."""
+
+from collections.abc import Callable
+
+import numpy as np
+from pure_ldp.frequency_oracles.direct_encoding import DEClient, DEServer
+from pure_ldp.frequency_oracles.rappor import RAPPORClient, RAPPORServer
+
+LIBRARY = "pure-ldp"
+
+
+def _same(index: int) -> int:
+    return index
+
+
+def krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
+    """Randomize so many values."""
+    client = DEClient(epsilon, k, index_mapper=_same)
+    values = np.random.default_rng(1).integers(k, size=count).tolist()
+
+    def run() -> None:
+        _ = [client.privatise(value) for value in values]
+
+    return run
+
+
+def rappor(
+    count: int, bits: int, hashes: int, cohorts: int, words: int, f: float, **_: float
+) -> Callable[[], object]:
+    """Bloom filters of so many values, and the permanent step: there is no instantaneous one."""
+    hashed = RAPPORServer(f, bits, hashes, words, num_of_cohorts=cohorts).get_hash_funcs()
+    client = RAPPORClient(f, bits, hashed, cohorts, index_mapper=_same)
+    values = np.random.default_rng(1).integers(words, size=count).tolist()
+
+    def run() -> None:
+        _ = [client.privatise(value) for value in values]
+
+    return run
+
+
+def count_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
+    """Count reports that are decoded already."""
+    reports = np.random.default_rng(1).integers(k, size=count).tolist()
+
+    def run() -> None:
+        DEServer(epsilon, k, index_mapper=_same).aggregate_all(reports)
+
+    return run
+
+
+def count_rappor(
+    count: int, bits: int, hashes: int, cohorts: int, f: float, **_: float
+) -> Callable[[], object]:
+    """Count reports that are decoded already, lists of bits as its client makes them, with their cohorts."""
+    generator = np.random.default_rng(1)
+    rows = generator.integers(2, size=(min(count, 1000), bits)).tolist()
+    numbers = generator.integers(cohorts, size=count).tolist()
+    reports = [(rows[number % len(rows)], cohort) for number, cohort in enumerate(numbers)]
+    server = RAPPORServer(f, bits, hashes, 2, num_of_cohorts=cohorts)
+
+    def run() -> None:
+        server.aggregate_all(reports)
+
+    return run
+
+
+JOBS = {"k-RR": krr, "RAPPOR": rappor, "count k-RR": count_krr, "count RAPPOR": count_rappor}
