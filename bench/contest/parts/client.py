@@ -92,10 +92,10 @@ def measure(scale: Scale) -> Part:
         [figure for figure, _ in contests],
         [Table("All clients", [row for _, rows in contests for row in rows])],
         [
-            "No peer remembers permanent responses: a client that reports one value again and again gives it "
-            "away to whoever averages. The rows `remembered` compare ours, which derives the response of each "
-            "of as many clients as reports from a secret, with the same peers.",
-            "multi-freq-ldpy's `UE_Client` draws half of what RAPPOR draws; it stands in the table, beside its "
-            "`L_SUE_Client`, which has both steps and is compared.",
+            "No peer remembers permanent responses: a client that reports one value again and again gives "
+            "it away to whoever averages. `remembered`: ours derives the response of each client, of whom "
+            "there are as many as reports, from a secret; peers do the same as before.",
+            "multi-freq-ldpy's `UE_Client` draws half of what RAPPOR draws: it is in the table, beside "
+            "its `L_SUE_Client`, which has both steps and is compared.",
         ],
     )
