@@ -1,0 +1,68 @@
+"""A log of random packs that lies in Kafka before anybody reads it, and may be counted again and again."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from kafka import KafkaAdminClient, KafkaProducer
+
+from bench.deployments import SEND_SECONDS, configure, payload_of, send
+from deploy.collection_file import Configuration
+from deploy.topic_plan import plan
+from deploy.topic_setup import create
+from producers.connection import BATCH_BYTES
+
+
+@dataclass(frozen=True)
+class FullLog:
+    """So many packs of so many reports of RAPPOR of 128 bits, in 4 partitions and 64 cohorts.
+
+    Parameters
+    ----------
+    configuration : of the deployment whose `reports` it is.
+    packs : in all partitions together.
+    reports : of each pack.
+    payload : of every pack.
+    """
+
+    configuration: Configuration
+    packs: int
+    reports: int
+    payload: bytes
+
+    def counts(self) -> dict[int, list[int]]:
+        """What must be counted: reports with each bit set, lowest bit first, by cohort."""
+        (collection,) = self.configuration.collections
+        rows = np.frombuffer(self.payload, np.uint8).reshape(self.reports, -1)
+        of_a_pack = np.unpackbits(rows, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+        packs = np.bincount(np.arange(self.packs) % collection.cohorts)
+        return {cohort: (of_a_pack * number).tolist() for cohort, number in enumerate(packs.tolist())}
+
+
+def fill(folder: Path, servers: str, name: str, packs: int, reports: int) -> FullLog:
+    """Make a deployment, and send packs as our producers do: acks=all, batches of their size."""
+    configuration = configure(folder, servers, name, 1)
+    (collection,) = configuration.collections
+    payload = payload_of(collection, reports)
+    with KafkaProducer(bootstrap_servers=servers, acks="all", linger_ms=20, batch_size=BATCH_BYTES) as kafka:
+        for number in range(packs):
+            cohort = number % collection.cohorts
+            send(kafka, configuration, collection, payload, reports, cohort=cohort)
+        kafka.flush(timeout=SEND_SECONDS)
+    return FullLog(configuration, packs, reports, payload)
+
+
+def forget_counts(log: FullLog) -> None:
+    """Make the deployment as new, but for the log: topics of what was counted, and the group's positions."""
+    configuration = log.configuration
+    topics = configuration.topics
+    with KafkaAdminClient(bootstrap_servers=configuration.kafka.bootstrap_servers) as admin:
+        admin.delete_topics([each.name for each in plan(topics) if each.name != topics.reports])
+        admin.delete_groups([topics.group])
+    create(configuration.cluster, topics, 1)
+
+
+def drop(log: FullLog) -> None:
+    """Delete its topics, so that the next log finds room on the disk."""
+    with KafkaAdminClient(bootstrap_servers=log.configuration.kafka.bootstrap_servers) as admin:
+        admin.delete_topics([each.name for each in plan(log.configuration.topics)])

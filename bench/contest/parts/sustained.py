@@ -1,0 +1,139 @@
+"""How many reports a second are counted end to end, beside a consumer that only reads them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from bench.aggregator_results import Row
+from bench.contest.figure import Figure, absolute
+from bench.contest.parts.full_log import FullLog, fill, forget_counts
+from bench.contest.parts.readers import ReaderError, read
+from bench.contest.parts.workers import WorkerError, count
+from deploy.broker import Broker
+from deploy.children import Child
+
+READING = "aiokafka, reading alone"
+
+
+class Size(NamedTuple):
+    """A log of packs of so many reports; `goal` in reports/s of one worker, None where none is stated."""
+
+    reports: int
+    packs: int
+    runs: int
+    goal: float | None = None
+
+
+FULL = (
+    Size(1, 80_000, 1),
+    Size(100, 80_000, 1),
+    Size(1000, 40_000, 3, goal=6_000_000),
+    Size(10_000, 8000, 3, goal=12_000_000),
+)
+QUICK = (
+    Size(1000, 16_000, 1, goal=6_000_000),
+    Size(10_000, 2500, 1, goal=12_000_000),
+)
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What some reader did with a log, all its runs.
+
+    Parameters
+    ----------
+    reader : who.
+    reports : of a pack.
+    runs : reports/s of each run.
+    a_cpu_second : reports for a second of the reader's processor time, median; 0 where nothing was measured.
+    broker_cpu : cores that the broker took meanwhile, median; None where it was not watched.
+    says : what it does otherwise, or why there is nothing.
+    """
+
+    reader: str
+    reports: int
+    runs: Sequence[float]
+    a_cpu_second: float = 0.0
+    broker_cpu: float | None = None
+    says: str = ""
+
+    @property
+    def median(self) -> float:
+        """Reports/s of the run in the middle; 0 where nothing was measured."""
+        return median(self.runs) if self.runs else 0.0
+
+    def row(self) -> Row:
+        """As it stands in the table."""
+        return {
+            "reports a pack": self.reports,
+            "reader": self.reader,
+            "reports/s": self.median,
+            "best run": max(self.runs, default=0.0),
+            "reports a CPU second": self.a_cpu_second,
+            "broker's cores": "" if self.broker_cpu is None else f"{self.broker_cpu:.2f}",
+            "what else": self.says,
+        }
+
+
+def child_of(broker: Broker) -> Child:
+    """The process of a broker that runs."""
+    if broker.child is None:
+        raise RuntimeError("the broker does not run")
+    return broker.child
+
+
+def ours(log: FullLog, folder: Path, broker: Broker, workers: int, runs: int) -> Speed:
+    """So many workers count the log so many times, each time as a new deployment."""
+    name = "ours, 1 worker" if workers == 1 else f"ours, {workers} workers"
+    speeds, cpu, broker_cpu = [], [], []
+    try:
+        for _ in range(runs):
+            stretch = count(log, folder, child_of(broker), workers)
+            reports = stretch.packs * log.reports
+            speeds.append(reports / stretch.seconds)
+            cpu.append(reports / max(stretch.worker_cpu, 0.01))
+            broker_cpu.append(stretch.broker_cpu / stretch.seconds)
+            forget_counts(log)
+    except WorkerError as error:
+        return Speed(name, log.reports, [], says=f"failed: {error}")
+    return Speed(name, log.reports, speeds, median(cpu), median(broker_cpu))
+
+
+def peer(log: FullLog, folder: Path, program: str, name: str, says: str = "", runs: int = 1) -> Speed:
+    """A program of `runners` reads the log so many times."""
+    try:
+        readings = [read(program, log, folder) for _ in range(runs)]
+    except ReaderError as error:
+        return Speed(name, log.reports, [], says=f"failed: {error}")
+    speeds = [reading.packs * log.reports / reading.seconds for reading in readings]
+    cpu = [reading.packs * log.reports / max(reading.cpu_seconds, 0.01) for reading in readings]
+    return Speed(name, log.reports, speeds, median(cpu), says=says)
+
+
+def sustained(
+    size: Size, folder: Path, broker: Broker, others: Callable[[FullLog], Sequence[Speed]]
+) -> tuple[list[Speed], FullLog]:
+    """All readers of a log of this size, ours first: 1 worker, 2 workers, aiokafka, then others."""
+    log = fill(folder, broker.bootstrap_servers, f"end-{size.reports}-", size.packs, size.reports)
+    speeds = [
+        peer(log, folder, "aiokafka_read", READING, "counts nothing, stores nothing", size.runs),
+        ours(log, folder, broker, 1, size.runs),
+        ours(log, folder, broker, 2, 1),
+    ]
+    return [*speeds[1:], speeds[0], *others(log)], log
+
+
+def figures(size: Size, speeds: Sequence[Speed]) -> list[Figure]:
+    """One worker beside every other reader of the same log, and beside what is asked of it."""
+    mine, *others = speeds
+    name = f"Packs of {size.reports:,}" if size.reports > 1 else "Packs of 1"
+    if not mine.runs:
+        return []
+    found = [] if size.goal is None else [absolute(f"{name}, 1 worker", "reports/s", mine.median, size.goal)]
+    return found + [
+        Figure(f"{name}, 1 worker", "reports/s", mine.median, other.reader, other.median)
+        for other in others
+        if other.runs
+    ]

@@ -1,0 +1,136 @@
+"""Our workers as children, followed by their metrics."""
+
+import re
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.aggregation import COUNTED, cpu_seconds, value_of
+from bench.contest.parts.full_log import FullLog
+from deploy.children import Child, last_lines, spawn, stop
+from deploy.collection_file import Configuration
+
+LOOK_SECONDS = 0.1
+WAIT_SECONDS = 60.0
+PAGE = re.compile(r"metrics: http://([0-9.:]+)/metrics")
+
+
+class WorkerError(RuntimeError):
+    """Workers did not count all; the message says what was seen."""
+
+
+class Worker(NamedTuple):
+    """One `deniable aggregate`."""
+
+    child: Child
+    log_file: Path
+
+    def counted(self) -> float:
+        """Packs whose counts it has stored; 0 while it starts. WorkerError if it has ended."""
+        if self.child.poll() is not None:
+            raise WorkerError(f"a worker ended with status {self.child.returncode}: {self.last_line()}")
+        page = PAGE.search(self.log_file.read_text(encoding="utf-8"))
+        if page is None:
+            return 0.0
+        connection = HTTPConnection(page[1], timeout=10)
+        try:
+            connection.request("GET", "/metrics")
+            return value_of(connection.getresponse().read().decode(), COUNTED)
+        except (OSError, HTTPException) as error:
+            raise WorkerError(f"a worker does not tell its metrics: {error!r}") from error
+        finally:
+            connection.close()
+
+    def last_line(self) -> str:
+        """What it said last."""
+        return last_lines(self.log_file, count=1) or "nothing"
+
+
+class Moment(NamedTuple):
+    """What was seen at one time.
+
+    Parameters
+    ----------
+    seconds : of a monotonic clock.
+    counted : packs that are stored, by worker.
+    worker_cpu : seconds of processor time, all workers together.
+    broker_cpu : seconds of processor time.
+    """
+
+    seconds: float
+    counted: tuple[float, ...]
+    worker_cpu: float
+    broker_cpu: float
+
+
+class Stretch(NamedTuple):
+    """From a first moment to a last one: packs, seconds, and processor time of workers and broker."""
+
+    packs: float
+    seconds: float
+    worker_cpu: float
+    broker_cpu: float
+
+
+@contextmanager
+def workers_of(configuration: Configuration, folder: Path, number: int) -> Iterator[list[Worker]]:
+    """So many workers, which end with the block, or with this process."""
+    workers: list[Worker] = []
+    file = str(configuration.path)
+    command = [sys.executable, "-m", "deploy", "aggregate", "--config", file, "--web-port", "0"]
+    try:
+        for each in range(number):
+            log_file = folder / f"{configuration.kafka.topic_prefix}{time.monotonic_ns()}-{each}.log"
+            workers.append(Worker(spawn(command, log_file), log_file))
+        yield workers
+    finally:
+        stop(worker.child for worker in workers)
+
+
+def count(log: FullLog, folder: Path, broker: Child, number: int) -> Stretch:
+    """Let so many workers count a whole log; the stretch in which all of them did.
+
+    Raises
+    ------
+    WorkerError if they do not count all, or not all of them count.
+    """
+    moments: list[Moment] = []
+    deadline = time.monotonic() + WAIT_SECONDS
+    with workers_of(log.configuration, folder, number) as workers:
+        while not moments or sum(moments[-1].counted) < log.packs:
+            if time.monotonic() > deadline:
+                counted = sum(moments[-1].counted) if moments else 0
+                raise WorkerError(f"{counted:,.0f} of {log.packs:,} packs counted in {WAIT_SECONDS:.0f} s")
+            time.sleep(LOOK_SECONDS)
+            moments.append(look(workers, broker))
+    return stretch(moments)
+
+
+def look(workers: Sequence[Worker], broker: Child) -> Moment:
+    """What they have done by now."""
+    counted = tuple(worker.counted() for worker in workers)
+    spent = sum(cpu_seconds(worker.child) for worker in workers)
+    return Moment(time.monotonic(), counted, spent, cpu_seconds(broker))
+
+
+def stretch(moments: Sequence[Moment]) -> Stretch:
+    """From the first moment at which each worker has stored something to the first at which all is stored.
+
+    Raises
+    ------
+    WorkerError if there is nothing in between.
+    """
+    began = next((each for each in moments if all(each.counted)), None)
+    ended = next(each for each in moments if sum(each.counted) == sum(moments[-1].counted))
+    if began is None or began.seconds >= ended.seconds:
+        raise WorkerError("the log was counted before each worker had a share of it")
+    return Stretch(
+        sum(ended.counted) - sum(began.counted),
+        ended.seconds - began.seconds,
+        ended.worker_cpu - began.worker_cpu,
+        ended.broker_cpu - began.broker_cpu,
+    )
