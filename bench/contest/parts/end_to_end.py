@@ -5,7 +5,6 @@ from tempfile import TemporaryDirectory
 
 from bench.contest.figure import Part, Table
 from bench.contest.parts import sustained
-from bench.contest.parts.full_log import drop
 from bench.contest.rounds import Scale
 from deploy.broker import Broker
 
@@ -18,8 +17,7 @@ def measure(scale: Scale) -> Part:
     with TemporaryDirectory() as name, Broker() as broker:
         folder = Path(name)
         for size in sustained.QUICK if scale.quick else sustained.FULL:
-            found, log = sustained.sustained(size, folder, broker, lambda _: [])
-            drop(log)
+            found = sustained.sustained(size, folder, broker)
             speeds += found
             figures += sustained.figures(size, found)
     return Part("End to end", ABOUT, figures, [Table("All readers", [each.row() for each in speeds])])

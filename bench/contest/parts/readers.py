@@ -3,6 +3,7 @@
 import json
 import subprocess
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import NamedTuple
 
 from bench.contest.contestant import ROOT
@@ -26,7 +27,7 @@ class Reading(NamedTuple):
     cpu_seconds: float
 
 
-def read(program: str, log: FullLog, folder: Path, *more: str) -> Reading:
+def read(program: str, log: FullLog, folder: Path) -> Reading:
     """Let a program of `runners` read a log, and check what it counted, if it counts.
 
     Raises
@@ -36,7 +37,7 @@ def read(program: str, log: FullLog, folder: Path, *more: str) -> Reading:
     log_file = folder / f"{log.configuration.kafka.topic_prefix}{program}.log"
     log_file.unlink(missing_ok=True)
     topic, servers = log.configuration.topics.reports, log.configuration.kafka.bootstrap_servers
-    arguments = [servers, topic, str(log.packs), str(folder), *more]
+    arguments = [servers, topic, str(log.packs), mkdtemp(dir=folder, prefix=program)]
     child = spawn([PYTHON, "-m", f"bench.contest.runners.{program}", *arguments], log_file, folder=ROOT)
     try:
         child.wait(WAIT_SECONDS)

@@ -1,14 +1,16 @@
 """How many reports a second are counted end to end, beside a consumer that only reads them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from kafka import KafkaAdminClient
+
 from bench.aggregator_results import Row
 from bench.contest.figure import Figure, absolute
-from bench.contest.parts.full_log import FullLog, fill, forget_counts
+from bench.contest.parts.full_log import FullLog, drop, fill, forget_counts
 from bench.contest.parts.readers import ReaderError, read
 from bench.contest.parts.workers import WorkerError, count
 from deploy.broker import Broker
@@ -18,24 +20,37 @@ READING = "aiokafka, reading alone"
 
 
 class Size(NamedTuple):
-    """A log of packs of so many reports; `goal` in reports/s of one worker, None where none is stated."""
+    """A log of so many packs of so many reports, and who reads it.
+
+    Parameters
+    ----------
+    reports, packs : of the log.
+    runs : of each reader; the median counts.
+    workers : of ours, numbers of them.
+    peers : whether other libraries count it too.
+    goal : reports/s of one worker; None where none is stated.
+    """
 
     reports: int
     packs: int
     runs: int
+    workers: Sequence[int] = (1, 2)
+    peers: bool = False
     goal: float | None = None
 
 
 FULL = (
     Size(1, 80_000, 1),
     Size(100, 80_000, 1),
-    Size(1000, 40_000, 3, goal=6_000_000),
-    Size(10_000, 8000, 3, goal=12_000_000),
+    Size(1000, 40_000, 3, peers=True, goal=6_000_000),
+    Size(10_000, 6000, 3, goal=12_000_000),
 )
 QUICK = (
-    Size(1000, 16_000, 1, goal=6_000_000),
-    Size(10_000, 2500, 1, goal=12_000_000),
+    Size(1000, 16_000, 1, peers=True, goal=6_000_000),
+    Size(10_000, 2500, 1, workers=(1,), goal=12_000_000),
 )
+BYTEWAX = "no checksum, no duplicates; snapshots each second, output again after a crash"
+QUIX = "no checksum, no duplicates; exactly once, committed each second, by a second topic"
 
 
 @dataclass(frozen=True)
@@ -112,17 +127,26 @@ def peer(log: FullLog, folder: Path, program: str, name: str, says: str = "", ru
     return Speed(name, log.reports, speeds, median(cpu), says=says)
 
 
-def sustained(
-    size: Size, folder: Path, broker: Broker, others: Callable[[FullLog], Sequence[Speed]]
-) -> tuple[list[Speed], FullLog]:
-    """All readers of a log of this size, ours first: 1 worker, 2 workers, aiokafka, then others."""
-    log = fill(folder, broker.bootstrap_servers, f"end-{size.reports}-", size.packs, size.reports)
-    speeds = [
-        peer(log, folder, "aiokafka_read", READING, "counts nothing, stores nothing", size.runs),
-        ours(log, folder, broker, 1, size.runs),
-        ours(log, folder, broker, 2, 1),
+def rivals(log: FullLog, folder: Path, runs: int) -> list[Speed]:
+    """The same counting by other libraries."""
+    name = f"{log.configuration.topics.reports}-bytewax"
+    with KafkaAdminClient(bootstrap_servers=log.configuration.kafka.bootstrap_servers) as admin:
+        admin.create_topics({name: {"num_partitions": 4, "replication_factor": 1}})
+    return [
+        peer(log, folder, "bytewax_count", "bytewax", BYTEWAX, runs),
+        peer(log, folder, "quix_count", "quixstreams", QUIX, runs),
     ]
-    return [*speeds[1:], speeds[0], *others(log)], log
+
+
+def sustained(size: Size, folder: Path, broker: Broker) -> list[Speed]:
+    """All readers of a log of this size, one worker of ours first."""
+    log = fill(folder, broker.bootstrap_servers, f"end-{size.reports}-", size.packs, size.reports)
+    speeds = [ours(log, folder, broker, workers, size.runs) for workers in size.workers]
+    speeds.append(peer(log, folder, "aiokafka_read", READING, "counts nothing, stores nothing", size.runs))
+    if size.peers:
+        speeds += rivals(log, folder, size.runs)
+    drop(log)
+    return speeds
 
 
 def figures(size: Size, speeds: Sequence[Speed]) -> list[Figure]:

@@ -16,6 +16,7 @@ from deploy.collection_file import Configuration
 
 LOOK_SECONDS = 0.1
 WAIT_SECONDS = 60.0
+MEASURED_SHARE = 0.9
 PAGE = re.compile(r"metrics: http://([0-9.:]+)/metrics")
 
 
@@ -118,15 +119,25 @@ def look(workers: Sequence[Worker], broker: Child) -> Moment:
 
 
 def stretch(moments: Sequence[Moment]) -> Stretch:
-    """From the first moment at which each worker has stored something to the first at which all is stored.
+    """From where each worker has stored something to where one has stored nine tenths of its share.
+
+    Behind that a fetch may wait for partitions that have no more, and the slower worker is alone.
 
     Raises
     ------
     WorkerError if there is nothing in between.
     """
-    began = next((each for each in moments if all(each.counted)), None)
-    ended = next(each for each in moments if sum(each.counted) == sum(moments[-1].counted))
-    if began is None or began.seconds >= ended.seconds:
+    shares = [MEASURED_SHARE * packs for packs in moments[-1].counted]
+    shared = [each for each in moments if all(each.counted)]
+    if not shared:
+        raise WorkerError("not every worker had a share of the log")
+    began = shared[0]
+    ended = next(
+        each
+        for each in shared
+        if any(packs >= enough for packs, enough in zip(each.counted, shares, strict=True))
+    )
+    if began.seconds >= ended.seconds:
         raise WorkerError("the log was counted before each worker had a share of it")
     return Stretch(
         sum(ended.counted) - sum(began.counted),

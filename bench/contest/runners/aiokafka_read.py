@@ -13,7 +13,7 @@ from bench.contest.runners.stretch import Stretch
 
 async def read(servers: str, topic: str, packs: int) -> Stretch:
     """Read so many packs from the topic's start, whole fetches at a time."""
-    stretch = Stretch()
+    stretch = Stretch(packs)
     async with AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
         while stretch.packs < packs:
             fetched = await consumer.getmany(timeout_ms=1000)

@@ -1,35 +1,37 @@
-"""How many packs a reader took in how long, from the first that it has to the last. For any environment."""
+"""How many packs a reader took in how long. For any environment."""
 
 import json
 import sys
 import time
 
+MEASURED_SHARE = 0.9
+
 
 class Stretch:
-    """Packs that were read; what came before the first of them, such as joining a group, is not timed."""
+    """Packs that were read, from the first of a log to nine tenths of it.
 
-    def __init__(self) -> None:
+    What came before, such as joining a group, is not timed, and neither is the end of the log, where a fetch
+    may wait for partitions that have no more.
+    """
+
+    def __init__(self, packs: int) -> None:
         self.packs = 0
-        self._first = 0
-        self._began = self._ended = (0.0, 0.0)
+        self._enough = MEASURED_SHARE * packs
+        self._first = self._last = (0, 0.0, 0.0)
 
-    def add(self, packs: int) -> None:
+    def add(self, packs: int = 1) -> None:
         """So many more are done now."""
         if not packs:
             return
-        now = (time.monotonic(), time.process_time())
-        if not self.packs:
-            self._first, self._began = packs, now
         self.packs += packs
-        self._ended = now
+        if self._last[0] < self._enough:
+            self._last = (self.packs, time.monotonic(), time.process_time())
+            if not self._first[0]:
+                self._first = self._last
 
     def tell(self, **more: object) -> None:
         """Write one line of JSON: packs after the first ones, seconds, and processor time of all threads."""
-        (began, cpu_before), (ended, cpu_after) = self._began, self._ended
-        told = {
-            "packs": self.packs - self._first,
-            "seconds": ended - began,
-            "cpu_seconds": cpu_after - cpu_before,
-            **more,
-        }
-        sys.stdout.write(json.dumps(told) + "\n")
+        differences = [last - first for first, last in zip(self._first, self._last, strict=True)]
+        told = dict(zip(("packs", "seconds", "cpu_seconds"), differences, strict=True))
+        sys.stdout.write(json.dumps({**told, **more}) + "\n")
+        sys.stdout.flush()
