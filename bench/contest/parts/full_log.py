@@ -46,8 +46,9 @@ def fill(folder: Path, servers: str, name: str, packs: int, reports: int) -> Ful
     payload = payload_of(collection, reports)
     with KafkaProducer(bootstrap_servers=servers, acks="all", linger_ms=20, batch_size=BATCH_BYTES) as kafka:
         for number in range(packs):
-            cohort = number % collection.cohorts
-            send(kafka, configuration, collection, payload, reports, cohort=cohort)
+            turn, cohort = divmod(number, collection.cohorts)
+            home = turn % configuration.kafka.partitions  # equal ones: who reads has all of them to the end
+            send(kafka, configuration, collection, payload, reports, cohort=cohort, home=home)
         kafka.flush(timeout=SEND_SECONDS)
     return FullLog(configuration, packs, reports, payload)
 

@@ -27,7 +27,7 @@ class Size(NamedTuple):
     reports, packs : of the log.
     runs : of each reader; the median counts.
     workers : of ours, numbers of them.
-    peers : whether other libraries count it too.
+    peers : other libraries that count it too.
     goal : reports/s of one worker; None where none is stated.
     """
 
@@ -35,22 +35,33 @@ class Size(NamedTuple):
     packs: int
     runs: int
     workers: Sequence[int] = (1, 2)
-    peers: bool = False
+    peers: Sequence[str] = ()
     goal: float | None = None
 
 
 FULL = (
     Size(1, 80_000, 1),
     Size(100, 80_000, 1),
-    Size(1000, 40_000, 3, peers=True, goal=6_000_000),
+    Size(1000, 40_000, 3, peers=("bytewax", "quixstreams"), goal=6_000_000),
     Size(10_000, 6000, 3, goal=12_000_000),
 )
 QUICK = (
-    Size(1000, 16_000, 1, peers=True, goal=6_000_000),
+    Size(1000, 12_000, 1, workers=(1,), peers=("bytewax",), goal=6_000_000),
     Size(10_000, 2500, 1, workers=(1,), goal=12_000_000),
 )
-BYTEWAX = "no checksum, no duplicates; snapshots each second, output again after a crash"
-QUIX = "no checksum, no duplicates; exactly once, committed each second, by a second topic"
+#: By distribution: program, name in the results, what it does otherwise.
+RIVALS = {
+    "bytewax": (
+        "bytewax_count",
+        "bytewax",
+        "no checksum, no duplicates; snapshots each second, output again after a crash",
+    ),
+    "quixstreams": (
+        "quix_count",
+        "quixstreams",
+        "no checksum, no duplicates; exactly once, committed each second, by a second topic",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -127,15 +138,12 @@ def peer(log: FullLog, folder: Path, program: str, name: str, says: str = "", ru
     return Speed(name, log.reports, speeds, median(cpu), says=says)
 
 
-def rivals(log: FullLog, folder: Path, runs: int) -> list[Speed]:
+def rivals(log: FullLog, folder: Path, size: Size) -> list[Speed]:
     """The same counting by other libraries."""
     name = f"{log.configuration.topics.reports}-bytewax"
     with KafkaAdminClient(bootstrap_servers=log.configuration.kafka.bootstrap_servers) as admin:
         admin.create_topics({name: {"num_partitions": 4, "replication_factor": 1}})
-    return [
-        peer(log, folder, "bytewax_count", "bytewax", BYTEWAX, runs),
-        peer(log, folder, "quix_count", "quixstreams", QUIX, runs),
-    ]
+    return [peer(log, folder, *RIVALS[library], size.runs) for library in size.peers]
 
 
 def sustained(size: Size, folder: Path, broker: Broker) -> list[Speed]:
@@ -144,7 +152,7 @@ def sustained(size: Size, folder: Path, broker: Broker) -> list[Speed]:
     speeds = [ours(log, folder, broker, workers, size.runs) for workers in size.workers]
     speeds.append(peer(log, folder, "aiokafka_read", READING, "counts nothing, stores nothing", size.runs))
     if size.peers:
-        speeds += rivals(log, folder, size.runs)
+        speeds += rivals(log, folder, size)
     drop(log)
     return speeds
 
