@@ -9,12 +9,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaConsumer, TopicPartition
 
 from aggregator import estimate_record
 from bench.contest.parts.visibility import Visibility, Window
 from bench.contest.parts.workers import LOOK_SECONDS, Worker, WorkerError, look, workers_of
-from bench.deployments import RAPPOR_128, configure, payload_of, send
+from bench.deployments import RAPPOR_128, configure
 from deploy.children import Child, spawn, stop
 from deploy.collection_file import Configuration
 from deploy.producer_setup import producer_config
@@ -23,7 +23,7 @@ from producers.producer import Producer
 LOAD_REPORTS = 1000
 WINDOW_SECONDS, GRACE_SECONDS = 2, 3
 EVENTS_A_SECOND = 4
-START_SECONDS, SETTLE_SECONDS, FINAL_SECONDS = 30.0, 2.0, 20.0
+START_SECONDS, FINAL_SECONDS = 20.0, 15.0
 #: By the first letter of its collections, how long a producer waits for more to fill a pack.
 PACK_SECONDS = {"e": 1.0, "q": 0.05}
 PROBE = (
@@ -41,12 +41,14 @@ class Delays(NamedTuple):
     events : by how many seconds their producer waits for more to fill a pack.
     load : reports/s that were asked of the load's generator.
     counted : reports/s that the worker stored meanwhile.
+    behind : packs that were appended but not stored at the end of it.
     worker_cores, broker_cores : that they took meanwhile.
     """
 
     events: Mapping[float, Visibility]
     load: float
     counted: float
+    behind: float
     worker_cores: float
     broker_cores: float
 
@@ -93,26 +95,27 @@ def measure(folder: Path, servers: str, broker: Child, load: float, seconds: flo
     configuration = configure(folder, servers, "delay-", 1, RAPPOR_128 + _probes())
     events = {letter: Visibility() for letter in PACK_SECONDS}
     with ExitStack() as stack:
-        (worker,) = stack.enter_context(workers_of(configuration, folder, 1))
-        _wait_for(configuration, worker)
         generator = stack.enter_context(_load(configuration, folder, load, seconds))
+        (worker,) = stack.enter_context(workers_of(configuration, folder, 1))
         watcher = Watcher(configuration, events)
         watcher.start()
         stack.callback(watcher.end)
+        # Closed first: what a producer still has is sent while everything else goes on.
         producers = {
             letter: stack.enter_context(_producer(configuration, folder / letter, letter))
             for letter in events
         }
-        time.sleep(SETTLE_SECONDS)
+        _wait_for(configuration, worker, load)
         before = look([worker], broker)
         _send(producers, events, seconds)
-        after = look([worker], broker)
+        after, behind = look([worker], broker), _appended(configuration) - worker.counted()
         _wait_for_finals(events, generator)
     passed = after.seconds - before.seconds
     return Delays(
         {PACK_SECONDS[letter]: visibility for letter, visibility in events.items()},
         load,
         LOAD_REPORTS * (after.counted[0] - before.counted[0]) / passed,
+        behind,
         (after.worker_cpu - before.worker_cpu) / passed,
         (after.broker_cpu - before.broker_cpu) / passed,
     )
@@ -131,22 +134,37 @@ def _probes() -> str:
     )
 
 
-def _wait_for(configuration: Configuration, worker: Worker) -> None:
-    """Until the worker has stored a first pack."""
-    collection = configuration.collections[0]
-    with KafkaProducer(bootstrap_servers=configuration.kafka.bootstrap_servers) as kafka:
-        send(kafka, configuration, collection, payload_of(collection, 1), 1)
+def _wait_for(configuration: Configuration, worker: Worker, load: float) -> None:
+    """Until the worker is behind by less than a second of the load. It began after the load did."""
     deadline = time.monotonic() + START_SECONDS
-    while not worker.counted():
+    while not (counted := worker.counted()) or _appended(configuration) - counted > load / LOAD_REPORTS:
         if time.monotonic() > deadline:
-            raise WorkerError(f"a worker did not count within {START_SECONDS:.0f} s: {worker.last_line()}")
+            behind = _appended(configuration) - counted
+            raise WorkerError(f"the worker is {behind:,.0f} packs behind after {START_SECONDS:.0f} s of load")
         time.sleep(LOOK_SECONDS)
+
+
+def _appended(configuration: Configuration) -> int:
+    """Packs in the log."""
+    sources = [
+        TopicPartition(configuration.topics.reports, each) for each in range(configuration.kafka.partitions)
+    ]
+    consumer = KafkaConsumer(bootstrap_servers=configuration.kafka.bootstrap_servers)
+    try:
+        return sum(consumer.end_offsets(sources).values())
+    finally:
+        consumer.close()
 
 
 @contextmanager
 def _load(configuration: Configuration, folder: Path, load: float, seconds: float) -> Iterator[Child]:
     """A child that sends the load, longer than events are sent and waited for."""
-    arguments = [configuration.path, LOAD_REPORTS, load / LOAD_REPORTS, seconds + FINAL_SECONDS]
+    arguments = [
+        configuration.path,
+        LOAD_REPORTS,
+        load / LOAD_REPORTS,
+        START_SECONDS + seconds + FINAL_SECONDS,
+    ]
     program = [sys.executable, "-m", "bench.contest.runners.pack_load"]
     child = spawn([*program, *map(str, arguments)], folder / "load.log")
     try:
@@ -175,5 +193,8 @@ def _send(producers: Mapping[str, Producer], events: Mapping[str, Visibility], s
 
 def _wait_for_finals(events: Mapping[str, Visibility], generator: Child) -> None:
     """While the load goes on; what does not come in time is missing."""
-    while any(visibility.missing() for visibility in events.values()) and generator.poll() is None:
+    deadline = time.monotonic() + FINAL_SECONDS
+    while any(visibility.missing() for visibility in events.values()) and time.monotonic() < deadline:
+        if generator.poll() is not None:
+            raise WorkerError(f"the load's generator ended with status {generator.returncode}")
         time.sleep(LOOK_SECONDS)

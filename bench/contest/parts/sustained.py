@@ -1,5 +1,6 @@
 """How many reports a second are counted end to end, beside a consumer that only reads them."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +75,7 @@ class Speed:
     reports : of a pack.
     runs : reports/s of each run.
     a_cpu_second : reports for a second of the reader's processor time, median; 0 where nothing was measured.
-    broker_cpu : cores that the broker took meanwhile, median; None where it was not watched.
+    broker_cores : that the broker took meanwhile, median; None where it was not watched.
     says : what it does otherwise, or why there is nothing.
     """
 
@@ -82,13 +83,18 @@ class Speed:
     reports: int
     runs: Sequence[float]
     a_cpu_second: float = 0.0
-    broker_cpu: float | None = None
+    broker_cores: float | None = None
     says: str = ""
 
     @property
     def median(self) -> float:
         """Reports/s of the run in the middle; 0 where nothing was measured."""
         return median(self.runs) if self.runs else 0.0
+
+    @property
+    def cores(self) -> float:
+        """That the reader took; 0 where nothing was measured."""
+        return self.median / self.a_cpu_second if self.a_cpu_second else 0.0
 
     def row(self) -> Row:
         """As it stands in the table."""
@@ -98,7 +104,8 @@ class Speed:
             "reports/s": self.median,
             "best run": max(self.runs, default=0.0),
             "reports a CPU second": self.a_cpu_second,
-            "broker's cores": "" if self.broker_cpu is None else f"{self.broker_cpu:.2f}",
+            "cores": f"{self.cores:.2f}",
+            "broker's cores": "" if self.broker_cores is None else f"{self.broker_cores:.2f}",
             "what else": self.says,
         }
 
@@ -112,19 +119,19 @@ def child_of(broker: Broker) -> Child:
 
 def ours(log: FullLog, folder: Path, broker: Broker, workers: int, runs: int) -> Speed:
     """So many workers count the log so many times, each time as a new deployment."""
-    name = "ours, 1 worker" if workers == 1 else f"ours, {workers} workers"
-    speeds, cpu, broker_cpu = [], [], []
+    name = name_of(workers)
+    speeds, cpu, broker_cores = [], [], []
     try:
         for _ in range(runs):
             stretch = count(log, folder, child_of(broker), workers)
             reports = stretch.packs * log.reports
             speeds.append(reports / stretch.seconds)
             cpu.append(reports / max(stretch.worker_cpu, 0.01))
-            broker_cpu.append(stretch.broker_cpu / stretch.seconds)
+            broker_cores.append(stretch.broker_cpu / stretch.seconds)
             forget_counts(log)
     except WorkerError as error:
         return Speed(name, log.reports, [], says=f"failed: {error}")
-    return Speed(name, log.reports, speeds, median(cpu), median(broker_cpu))
+    return Speed(name, log.reports, speeds, median(cpu), median(broker_cores))
 
 
 def peer(log: FullLog, folder: Path, program: str, name: str, says: str = "", runs: int = 1) -> Speed:
@@ -158,14 +165,43 @@ def sustained(size: Size, folder: Path, broker: Broker) -> list[Speed]:
 
 
 def figures(size: Size, speeds: Sequence[Speed]) -> list[Figure]:
-    """One worker beside every other reader of the same log, and beside what is asked of it."""
-    mine, *others = speeds
-    name = f"Packs of {size.reports:,}" if size.reports > 1 else "Packs of 1"
-    if not mine.runs:
-        return []
-    found = [] if size.goal is None else [absolute(f"{name}, 1 worker", "reports/s", mine.median, size.goal)]
-    return found + [
-        Figure(f"{name}, 1 worker", "reports/s", mine.median, other.reader, other.median)
-        for other in others
-        if other.runs
-    ]
+    """One worker beside what is asked of it; ours beside reading alone; one worker beside its rivals."""
+    done = {speed.reader: speed for speed in speeds if speed.runs}
+    alone, one = done.get(READING), done.get(name_of(1))
+    found: list[Figure] = []
+    if one and size.goal is not None:
+        found.append(absolute(_name(size, 1), "reports/s", one.median, size.goal))
+    for workers in size.workers:
+        mine = done.get(name_of(workers))
+        if mine and alone:
+            found.append(_beside(size, workers, mine, alone))
+        if mine and one and mine is not one:
+            found.append(_beside(size, workers, mine, one))
+    rivals = [done[RIVALS[library][1]] for library in size.peers if RIVALS[library][1] in done]
+    return found + [_beside(size, 1, one, rival) for rival in rivals if one]
+
+
+def limit(size: Size, speeds: Sequence[Speed]) -> str:
+    """Where the goal is missed, what was used up meanwhile; nothing where it is met, or none is stated."""
+    mine = speeds[0]
+    if size.goal is None or not mine.runs or mine.median >= size.goal:
+        return ""
+    alone = next((f", and reading alone {each.median:,.0f}" for each in speeds if each.reader == READING), "")
+    return (
+        f"{_name(size, 1)}: {size.goal:,.0f} reports/s are not reached. The worker, a thread of Python, took "
+        f"{mine.cores:.2f} cores, the broker {mine.broker_cores or 0:.2f} of {os.cpu_count()}; a core that "
+        f"never waits would count {mine.a_cpu_second:,.0f} reports/s{alone}."
+    )
+
+
+def name_of(workers: int) -> str:
+    """How so many of our workers are called."""
+    return f"ours, {workers} worker{'s' if workers > 1 else ''}"
+
+
+def _name(size: Size, workers: int) -> str:
+    return f"Packs of {size.reports:,}, {workers} worker{'s' if workers > 1 else ''}"
+
+
+def _beside(size: Size, workers: int, mine: Speed, other: Speed) -> Figure:
+    return Figure(_name(size, workers), "reports/s", mine.median, other.reader, other.median)

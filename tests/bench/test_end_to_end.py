@@ -1,0 +1,173 @@
+"""What is timed end to end: which stretch of a log, which delay of an event, whose counts are believed."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aggregator.estimate_record import EstimateRecord
+from bench.contest.parts.full_log import FullLog
+from bench.contest.parts.readers import ReaderError, answer_in
+from bench.contest.parts.sustained import QUICK, READING, Size, Speed, figures, limit, name_of
+from bench.contest.parts.visibility import Visibility, Window, quantile
+from bench.contest.parts.workers import Moment, WorkerError, stretch
+from bench.contest.runners.pack_bits import cohort_of, decode
+from bench.contest.runners.stretch import Stretch
+from bench.deployments import HEAD, RAPPOR_128
+from deploy.collection_file import load
+from producers import wire
+
+SIZE = Size(1000, 10, 1, peers=("bytewax",), goal=6e6)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> FullLog:
+    """66 packs of two reports: cohorts 0 and 1 have two packs, the others one."""
+    file = tmp_path / "deniable.yaml"
+    file.write_text(HEAD.format(servers="127.0.0.1:9092", prefix="t-") + RAPPOR_128.format(number=0))
+    payload = bytes([0b101] + 15 * [0] + [0b100] + 14 * [0] + [0b1000_0000])
+    return FullLog(load(file, environment={}), packs=66, reports=2, payload=payload)
+
+
+def record(collection: str, window_start: int, *, reports: int, final: bool) -> EstimateRecord:
+    return EstimateRecord(
+        version=1,
+        collection=collection,
+        fingerprint="0",
+        window_start=window_start,
+        window_end=window_start + 2,
+        revision=1,
+        final=final,
+        reports=reports,
+        packs=1,
+        rejected=0,
+        mechanism="rappor",
+        estimator="mle",
+        epsilon=1.0,
+        values=[],
+        frequency=[],
+        count=[],
+        std_error=[],
+        low=[],
+        high=[],
+        significant=[],
+        omitted=0,
+        other=None,
+        diagnostics={},
+    )
+
+
+def test_an_event_is_visible_with_the_first_estimate_that_has_it() -> None:
+    seen = Visibility()
+    seen.note(Window("e1", 100), 101.0)
+    seen.take(record("e1", 98, reports=1, final=False), 102.0, 3)  # of another window
+    seen.take(record("e1", 100, reports=0, final=False), 102.5, 3)
+    assert (seen.shown(), seen.final(), seen.missing()) == ([], [], 1)
+    seen.take(record("e1", 100, reports=1, final=False), 103.0, 3)
+    seen.take(record("e1", 100, reports=1, final=False), 104.0, 3)
+    assert (seen.shown(), seen.final(), seen.missing()) == ([2.0], [], 1)
+    seen.take(record("e1", 100, reports=1, final=True), 106.5, 3)
+    seen.take(record("e1", 100, reports=1, final=True), 109.0, 3)
+    assert (seen.shown(), seen.final(), seen.missing()) == ([2.0], [1.5], 0)
+
+
+def test_a_window_has_one_event() -> None:
+    seen = Visibility()
+    seen.note(Window("e1", 100), 101.0)
+    with pytest.raises(ValueError, match=r"Window\(collection='e1', start=100\) has an event already"):
+        seen.note(Window("e1", 100), 101.5)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.01, 1.0), (0.5, 50.0), (0.99, 99.0), (1.0, 100.0)])
+def test_a_quantile_is_one_of_the_values(share: float, expected: float) -> None:
+    assert quantile([float(value) for value in range(100, 0, -1)], share) == expected
+
+
+def test_nothing_has_no_quantile() -> None:
+    with pytest.raises(ValueError, match="there are no values"):
+        quantile([], 0.5)
+
+
+def test_workers_are_timed_while_all_of_them_count() -> None:
+    moments = [
+        Moment(0.0, (0, 0), 0.0, 0.0),
+        Moment(1.0, (50, 0), 1.0, 0.5),
+        Moment(2.0, (60, 10), 2.0, 1.0),
+        Moment(4.0, (200, 80), 5.0, 1.5),  # the first worker has 200 of 210, the second 80 of 150
+        Moment(9.0, (210, 150), 9.0, 3.0),
+    ]
+    assert stretch(moments) == (210.0, 2.0, 3.0, 0.5)
+
+
+def test_a_worker_without_a_share_is_no_second_worker() -> None:
+    with pytest.raises(WorkerError, match="not every worker had a share of the log"):
+        stretch([Moment(1.0, (50, 0), 1.0, 0.5), Moment(2.0, (60, 0), 2.0, 1.0)])
+
+
+def test_what_is_counted_at_once_is_not_timed() -> None:
+    with pytest.raises(WorkerError, match="the log was counted before each worker had a share of it"):
+        stretch([Moment(1.0, (0,), 1.0, 0.5), Moment(2.0, (60,), 2.0, 1.0)])
+
+
+def test_a_reader_is_timed_to_nine_tenths(capsys: pytest.CaptureFixture[str]) -> None:
+    read = Stretch(100)
+    for packs in (10, 0, 75, 10, 5):
+        read.add(packs)
+    read.tell()
+    told = json.loads(capsys.readouterr().out)
+    assert (read.packs, told["packs"]) == (100, 85)
+    assert told["seconds"] > 0
+    assert told["cpu_seconds"] >= 0
+
+
+def test_a_pack_is_decoded_as_peers_do_it(log: FullLog) -> None:
+    pack = wire.Pack(wire.RAPPOR_NUMBER, 7, 1, 86_400, 2, 128, bytes(16), log.payload)
+    key, counts = decode(wire.encode(pack))
+    assert cohort_of(key) == "7"
+    assert {bit: int(counts[bit]) for bit in counts.nonzero()[0]} == {0: 1, 2: 2, 127: 1}
+
+
+def test_right_counts_are_believed(log: FullLog) -> None:
+    told = {"packs": 60, "seconds": 2.0, "cpu_seconds": 1.0, "counts": log.counts()}
+    assert log.counts()[1][:3] == [2, 0, 4]
+    assert log.counts()[2][:3] == [1, 0, 2]
+    assert answer_in(f"a warning\n{json.dumps(told)}\n", log) == (60, 2.0, 1.0)
+
+
+def test_wrong_counts_are_not(log: FullLog) -> None:
+    counts = log.counts()
+    counts[3][0] += 1
+    del counts[5]
+    told = {"packs": 60, "seconds": 2.0, "cpu_seconds": 1.0, "counts": counts}
+    with pytest.raises(ReaderError, match="its counts are wrong in 2 of 64 cohorts"):
+        answer_in(json.dumps(told), log)
+
+
+def test_a_reader_that_tells_nothing_has_failed(log: FullLog) -> None:
+    with pytest.raises(ReaderError, match="it told nothing"):
+        answer_in("a warning", log)
+    with pytest.raises(ReaderError, match="it read all at once: nothing could be timed"):
+        answer_in('{"packs": 0, "seconds": 0, "cpu_seconds": 0}', log)
+
+
+def test_whoever_failed_has_a_row_and_no_figure() -> None:
+    mine = Speed(name_of(1), 1000, [5e6], 6e6, 0.5)
+    alone = Speed(READING, 1000, [2e7], 3e7)
+    failed = Speed("bytewax", 1000, [], says="failed: not done in 60 s")
+    found = figures(SIZE, [mine, alone, failed])
+    assert [(each.reference, each.met) for each in found] == [("goal", False), (READING, None)]
+    assert failed.row()["what else"] == "failed: not done in 60 s"
+    assert figures(SIZE, [failed, alone]) == []
+
+
+def test_a_missed_goal_says_what_was_used_up() -> None:
+    mine, alone = Speed(name_of(1), 1000, [5e6], 6e6, 0.5), Speed(READING, 1000, [2e7], 3e7)
+    told = limit(SIZE, [mine, alone])
+    assert "took 0.83 cores, the broker 0.50" in told
+    assert "reading alone 20,000,000" in told
+    assert limit(SIZE, [replace(mine, runs=[7e6]), alone]) == ""
+
+
+def test_quick_has_both_goals() -> None:
+    assert [size.goal for size in QUICK] == [6e6, 12e6]
