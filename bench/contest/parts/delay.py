@@ -23,7 +23,7 @@ from producers.producer import Producer
 LOAD_REPORTS = 1000
 WINDOW_SECONDS, GRACE_SECONDS = 2, 3
 EVENTS_A_SECOND = 4
-START_SECONDS, FINAL_SECONDS = 20.0, 15.0
+START_SECONDS, FINAL_SECONDS = 15.0, 15.0
 #: By the first letter of its collections, how long a producer waits for more to fill a pack.
 PACK_SECONDS = {"e": 1.0, "q": 0.05}
 PROBE = (
@@ -90,9 +90,10 @@ def measure(folder: Path, servers: str, broker: Child, load: float, seconds: flo
 
     Raises
     ------
-    WorkerError if the worker, or the load's generator, ends; DeliveryError if an event cannot be sent.
+    WorkerError if the worker does not keep up with the load, or a child ends; DeliveryError if an event
+    cannot be sent.
     """
-    configuration = configure(folder, servers, "delay-", 1, RAPPOR_128 + _probes())
+    configuration = configure(folder, servers, f"delay-{load:.0f}-", 1, RAPPOR_128 + _probes())
     events = {letter: Visibility() for letter in PACK_SECONDS}
     with ExitStack() as stack:
         generator = stack.enter_context(_load(configuration, folder, load, seconds))
@@ -102,7 +103,7 @@ def measure(folder: Path, servers: str, broker: Child, load: float, seconds: flo
         stack.callback(watcher.end)
         # Closed first: what a producer still has is sent while everything else goes on.
         producers = {
-            letter: stack.enter_context(_producer(configuration, folder / letter, letter))
+            letter: stack.enter_context(_producer(configuration, folder / f"{letter}-{load:.0f}", letter))
             for letter in events
         }
         _wait_for(configuration, worker, load)
@@ -140,7 +141,7 @@ def _wait_for(configuration: Configuration, worker: Worker, load: float) -> None
     while not (counted := worker.counted()) or _appended(configuration) - counted > load / LOAD_REPORTS:
         if time.monotonic() > deadline:
             behind = _appended(configuration) - counted
-            raise WorkerError(f"the worker is {behind:,.0f} packs behind after {START_SECONDS:.0f} s of load")
+            raise WorkerError(f"the worker was {behind:,.0f} packs behind after {START_SECONDS:.0f} s")
         time.sleep(LOOK_SECONDS)
 
 

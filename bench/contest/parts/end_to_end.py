@@ -8,15 +8,17 @@ from bench.aggregator_results import Row
 from bench.contest.figure import Figure, Part, Table
 from bench.contest.parts import delay, sustained
 from bench.contest.parts.sustained import Speed, child_of
-from bench.contest.parts.visibility import quantile
+from bench.contest.parts.visibility import Visibility, quantile
 from bench.contest.parts.workers import WorkerError
 from bench.contest.rounds import Scale
 from deploy.broker import Broker
 from producers.connection import DeliveryError
 
-LOAD_SHARE = 0.5
+#: Of what one worker sustains; the next where it does not keep up.
+LOAD_SHARES = {0.5: "half", 0.25: "a quarter", 0.125: "an eighth"}
+QUICK_SHARES = (0.25,)
 QUICK_SECONDS, FULL_SECONDS = 6.0, 40.0
-PACK_REPORTS = 1000  # of the speed of which the load is half
+PACK_REPORTS = 1000  # whose speed the load is a share of
 ABOUT = (
     "A real Kafka broker, worker and reader share this machine. RAPPOR of 128 bits, 64 cohorts; a log of "
     "equally long partitions, 4 of them, lies there before anybody reads it. Ours: from the first stored "
@@ -25,9 +27,8 @@ ABOUT = (
     "of the log, where fetches wait for partitions that have no more. Median of the runs. bytewax and "
     "quixstreams count the same bits by window and cohort in their own state, with numpy, and write the "
     "counts to Kafka; what they counted was checked. Delay: single events, each alone in a window of 2 s of "
-    "its own collection, are given to our producer at set times beside a load of packs of 1,000, half of "
-    "what one worker sustained; an event is visible when a read_committed consumer has the first estimate "
-    "of its window. A pack that is not full waits for `pack_seconds`; then come checkpoint (0.5 s) and "
+    "its own collection, are given to our producer at set times beside a steady load of packs of 1,000; an "
+    "event is visible when a read_committed consumer has the first estimate of its window. A pack that is not full waits for `pack_seconds`; then come checkpoint (0.5 s) and "
     "estimate (2 s). Final estimates: from the end of window and grace (3 s)."
 )
 NOTES = (
@@ -40,7 +41,7 @@ NOTES = (
 
 
 def measure(scale: Scale) -> Part:
-    """Speeds at each size of a pack, then delays at half of the speed."""
+    """Speeds at each size of a pack, then delays at a share of the speed."""
     speeds: list[Speed] = []
     figures: list[Figure] = []
     limits: list[str] = []
@@ -51,37 +52,44 @@ def measure(scale: Scale) -> Part:
             speeds += found
             figures += sustained.figures(size, found)
             limits.append(sustained.limit(size, found))
-        seconds = QUICK_SECONDS if scale.quick else FULL_SECONDS
-        rows, notes = delays(folder, broker, speeds, seconds)
+        seconds, shares = (QUICK_SECONDS, QUICK_SHARES) if scale.quick else (FULL_SECONDS, tuple(LOAD_SHARES))
+        rows, notes = delays(folder, broker, speeds, seconds, shares)
     tables = [Table("All readers of a full log", [each.row() for each in speeds])]
     if rows:
-        tables.append(Table("Delay at half load, seconds", rows))
+        tables.append(Table("Delay, seconds", rows))
     return Part("End to end", ABOUT, figures, tables, [*filter(None, limits), *notes, *NOTES])
 
 
 def delays(
-    folder: Path, broker: Broker, speeds: Sequence[Speed], seconds: float
+    folder: Path, broker: Broker, speeds: Sequence[Speed], seconds: float, shares: Sequence[float]
 ) -> tuple[list[Row], list[str]]:
-    """Median and 99th percentile, with a sentence of the load; or why there are none."""
+    """Rows of the first share of the load that the worker keeps up with, and a sentence of each share."""
     full = next((each.median for each in speeds if each.reports == PACK_REPORTS), 0.0)
     if not full:
-        return [], ["Delays were not measured: no speed is known of which the load could be half."]
-    try:
-        seen = delay.measure(folder, broker.bootstrap_servers, child_of(broker), LOAD_SHARE * full, seconds)
-    except (WorkerError, DeliveryError) as error:
-        return [], [f"Delays were not measured: {error}."]
-    rows: list[Row] = []
-    for pack_seconds, events in seen.events.items():
-        waiting = f"pack_seconds {pack_seconds:g}{' (the default)' if pack_seconds == 1 else ''}"
-        missing = events.missing()
-        rows.append(_row(f"event to first estimate with it, {waiting}", events.shown(), missing))
-        rows.append(_row(f"end of window and grace to final estimate, {waiting}", events.final(), missing))
-    load = (
-        f"Delays: a load of {seen.load:,.0f} reports/s was asked for, {seen.counted:,.0f} were counted, and "
-        f"{seen.behind:,.0f} packs waited at the end; the worker took {seen.worker_cores:.2f} cores "
-        f"and the broker {seen.broker_cores:.2f}."
-    )
-    return rows, [load]
+        return [], ["Delays were not measured: no speed is known of which the load could be a share."]
+    told = []
+    for share in shares:
+        load = f"Delays at {LOAD_SHARES[share]} of the speed of a full log, {share * full:,.0f} reports/s"
+        try:
+            seen = delay.measure(folder, broker.bootstrap_servers, child_of(broker), share * full, seconds)
+        except (WorkerError, DeliveryError) as error:
+            told.append(f"{load}: not measured, {error}.")
+            continue
+        told.append(
+            f"{load}: {seen.counted:,.0f} were counted, {seen.behind:,.0f} packs waited at the end; the "
+            f"worker took {seen.worker_cores:.2f} cores and the broker {seen.broker_cores:.2f}."
+        )
+        return [row for each in seen.events.items() for row in _rows(*each)], told
+    return [], told
+
+
+def _rows(pack_seconds: float, events: Visibility) -> list[Row]:
+    waiting = f"pack_seconds {pack_seconds:g}{' (the default)' if pack_seconds == 1 else ''}"
+    missing = events.missing()
+    return [
+        _row(f"event to first estimate with it, {waiting}", events.shown(), missing),
+        _row(f"end of window and grace to final estimate, {waiting}", events.final(), missing),
+    ]
 
 
 def _row(name: str, seconds: Sequence[float], missing: int) -> Row:
