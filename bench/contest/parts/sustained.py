@@ -13,7 +13,7 @@ from bench.aggregator_results import Row
 from bench.contest.figure import Figure, absolute
 from bench.contest.parts.full_log import FullLog, drop, fill, forget_counts
 from bench.contest.parts.readers import ReaderError, read
-from bench.contest.parts.workers import WorkerError, count
+from bench.contest.parts.workers import Stretch, WorkerError, count
 from deploy.broker import Broker
 from deploy.children import Child
 
@@ -101,10 +101,10 @@ class Speed:
         return {
             "reports a pack": self.reports,
             "reader": self.reader,
-            "reports/s": self.median,
-            "best run": max(self.runs, default=0.0),
-            "reports a CPU second": self.a_cpu_second,
-            "cores": f"{self.cores:.2f}",
+            "reports/s": self.median or "",
+            "best run": max(self.runs, default=""),
+            "reports a CPU second": self.a_cpu_second or "",
+            "cores": f"{self.cores:.2f}" if self.runs else "",
             "broker's cores": "" if self.broker_cores is None else f"{self.broker_cores:.2f}",
             "what else": self.says,
         }
@@ -120,18 +120,25 @@ def child_of(broker: Broker) -> Child:
 def ours(log: FullLog, folder: Path, broker: Broker, workers: int, runs: int) -> Speed:
     """So many workers count the log so many times, each time as a new deployment."""
     name = name_of(workers)
-    speeds, cpu, broker_cores = [], [], []
-    try:
-        for _ in range(runs):
-            stretch = count(log, folder, child_of(broker), workers)
-            reports = stretch.packs * log.reports
-            speeds.append(reports / stretch.seconds)
-            cpu.append(reports / max(stretch.worker_cpu, 0.01))
-            broker_cores.append(stretch.broker_cpu / stretch.seconds)
-            forget_counts(log)
-    except WorkerError as error:
-        return Speed(name, log.reports, [], says=f"failed: {error}")
-    return Speed(name, log.reports, speeds, median(cpu), median(broker_cores))
+    stretches: list[Stretch] = []
+    says = ""
+    for run in range(runs):
+        try:
+            stretches.append(count(log, folder, child_of(broker), workers))
+        except WorkerError as error:
+            says = f"run {run + 1} failed: {error}"
+            break
+        forget_counts(log)
+    if not stretches:
+        return Speed(name, log.reports, [], says=says)
+    return Speed(
+        name,
+        log.reports,
+        [each.packs * log.reports / each.seconds for each in stretches],
+        median(each.packs * log.reports / max(each.worker_cpu, 0.01) for each in stretches),
+        median(each.broker_cpu / each.seconds for each in stretches),
+        says,
+    )
 
 
 def peer(log: FullLog, folder: Path, program: str, name: str, says: str = "", runs: int = 1) -> Speed:
@@ -186,7 +193,14 @@ def limit(size: Size, speeds: Sequence[Speed]) -> str:
     mine = speeds[0]
     if size.goal is None or not mine.runs or mine.median >= size.goal:
         return ""
-    alone = next((f", and reading alone {each.median:,.0f}" for each in speeds if each.reader == READING), "")
+    alone = next(
+        (
+            f", and reading alone {each.median:,.0f}"
+            for each in speeds
+            if each.reader == READING and each.runs
+        ),
+        "",
+    )
     return (
         f"{_name(size, 1)}: {size.goal:,.0f} reports/s are not reached. The worker, a thread of Python, took "
         f"{mine.cores:.2f} cores, the broker {mine.broker_cores or 0:.2f} of {os.cpu_count()}; a core that "

@@ -42,7 +42,7 @@ class Worker(NamedTuple):
             connection.request("GET", "/metrics")
             return value_of(connection.getresponse().read().decode(), COUNTED)
         except (OSError, HTTPException) as error:
-            raise WorkerError(f"a worker does not tell its metrics: {error!r}") from error
+            raise WorkerError(f"a worker does not tell its metrics, {error}: {self.last_line()}") from error
         finally:
             connection.close()
 
