@@ -18,6 +18,11 @@ from deploy.broker import Broker
 from deploy.children import Child
 
 READING = "aiokafka, reading alone"
+BUSY_CORES = 0.9
+WAITED = (
+    " Otherwise it waited: Faust lets a fetch wait for 1.5 s, and aiokafka has one at a time for a broker, so "
+    "one that asks only for partitions read to their end keeps the others waiting."
+)
 
 
 class Size(NamedTuple):
@@ -205,6 +210,7 @@ def limit(size: Size, speeds: Sequence[Speed]) -> str:
         f"{_name(size, 1)}: {size.goal:,.0f} reports/s are not reached. The worker, a thread of Python, took "
         f"{mine.cores:.2f} cores, the broker {mine.broker_cores or 0:.2f} of {os.cpu_count()}; a core that "
         f"never waits would count {mine.a_cpu_second:,.0f} reports/s{alone}."
+        f"{WAITED if mine.cores < BUSY_CORES else ''}"
     )
 
 
