@@ -98,6 +98,5 @@ def time(decoders: Sequence[Decoder], windows: Windows, scale: Scale) -> list[Ti
 def beside(windows: Windows, timed: Sequence[Timed]) -> list[Figure]:
     """Our time beside each other's; ours is the first."""
     mine, *others = timed
-    return [
-        Figure(windows.name, "ms", mine.milliseconds, each.decoder.who, each.milliseconds) for each in others
-    ]
+    name = f"Decoding {windows.name}: time"
+    return [Figure(name, "ms", mine.milliseconds, each.decoder.who, each.milliseconds) for each in others]

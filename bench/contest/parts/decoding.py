@@ -21,18 +21,19 @@ ABOUT = (
     "RAPPOR: windows of 1,000,000 reports, 128 bits, 2 hashes; 100 candidates hold all mass (Zipf, exponent "
     "1), the others are decoys. Peers get what a user would give them: the matrix of the candidates' bits, "
     "made beforehand on all sides but where a cold process is named, and the debiased share of each bit; "
-    "coefficients that are not negative, and no intercept, which suits them best. Lasso takes a sparse matrix, "
-    "in a quarter of the time of a dense one, nnls dense ones alone."
+    "coefficients that are not negative, and no intercept, which suits them best. Lasso gets a sparse "
+    "matrix, the faster way, and nnls a dense one, the only way."
 )
 NOTES = (
     "Peers give no error bars, and do not say which candidates are present: all of theirs above 0 count as "
     "reported. Ours are those significant at a false discovery rate of 5 %. Above 0 are about as many decoys "
     "in our point estimate as in theirs, where none is screened out.",
     "`held beside as many decoys` leaves that difference aside: held candidates whose share is above the "
-    "least threshold that passes no more decoys than ours reported. Nobody knows it but who knows the truth.",
+    "least threshold that passes no more decoys than ours reported. Nobody knows it but who knows the truth; "
+    "where it is alike, all rank candidates alike, and what ours adds is where to stop.",
     "Total variation: shares beyond a sum of 1 are scaled down to it; what is missing is one more value.",
     "Lasso with a penalty that is known beforehand is faster than our decoding: it is one fit. Ours are two, "
-    "the likeliest shares, with a proof of their gap, and least squares, whose covariance takes most time.",
+    "the likeliest shares, with a proof of their gap, and least squares, whose covariance takes the most.",
 )
 
 
@@ -64,6 +65,6 @@ def _few(
     known = penalized(sklearn, windows, alpha=alpha)
     timed = time([ours(mine, windows), least_squares(scipy, windows), choosing, known], windows, scale)
     judged = decoding_errors.judge(timed, windows, QUICK_WINDOWS if scale.quick else FULL_WINDOWS)
-    goal = absolute(windows.name, "ms passed", timed[0].time.seconds * 1000, GOAL_MILLISECONDS)
+    goal = absolute(f"Decoding {windows.name}: time", "ms", timed[0].milliseconds, GOAL_MILLISECONDS)
     figures = [goal, *beside(windows, timed), *decoding_errors.figures(windows, judged)]
     return figures, [decoding_errors.row(windows, each) for each in judged]

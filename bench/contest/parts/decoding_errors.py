@@ -44,15 +44,15 @@ def figures(windows: Windows, judged: Sequence[Judged]) -> list[Figure]:
     decoys = max(mine.scores.decoys_reported, 1 / mine.windows)
     return [
         Figure(
-            windows.name,
+            f"Decoding {windows.name}: error",
             "total variation",
             mine.scores.variation,
             nearest.timed.decoder.who,
             nearest.scores.variation,
         ),
         Figure(
-            windows.name,
-            "decoys reported",
+            f"Decoding {windows.name}: decoys reported",
+            "a window",
             decoys,
             fewest.timed.decoder.who,
             fewest.scores.decoys_reported,

@@ -1,4 +1,4 @@
-"""scikit-learn: non-negative Lasso of debiased bits on a sparse design, its penalty given or cross-validated."""
+"""scikit-learn: non-negative Lasso of debiased bits on a sparse design, with and without cross-validation."""
 
 from collections.abc import Callable
 
