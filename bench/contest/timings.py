@@ -8,8 +8,10 @@ from bench.contest.contestant import Timing
 from bench.contest.rounds import Job, Scale
 
 MOST_COUNT = 100_000
-# All rounds of a job take about so many times what one round should; what takes longer is done once.
-_ROUNDS_SECONDS = 10.0
+# Of a scale's seconds for a round: there are more jobs here than where reports are counted by the second.
+_ROUND = 0.25
+# All rounds of a job together take at most about so many times these seconds, unless one alone takes longer.
+_ALL_ROUNDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,13 @@ def _planned(job: Job, scale: Scale) -> tuple[int, list[Timing]]:
     if _rounds(first.cpu_seconds, scale) == 1:
         return 1, [first]
     again = job.contestant.run().cpu_seconds
-    count = int(min(MOST_COUNT, max(1.0, scale.seconds / max(again, 1e-6))))
+    count = int(min(MOST_COUNT, max(1.0, _ROUND * scale.seconds / max(again, 1e-6))))
     return count, [_done(job, count)]
 
 
 def _rounds(cpu_seconds: float, scale: Scale) -> int:
     """How many rounds of what takes so long once."""
-    return int(min(scale.rounds, max(1.0, _ROUNDS_SECONDS * scale.seconds / max(cpu_seconds, 1e-6))))
+    return int(min(scale.rounds, max(1.0, _ALL_ROUNDS * scale.seconds / max(cpu_seconds, 1e-6))))
 
 
 def _done(job: Job, count: int) -> Timing:
