@@ -24,6 +24,17 @@ ABOUT = (
     "k-RR: 1,000,000 clients draw values from a Zipf distribution (exponent 1); IBU makes at most 10,000 "
     "steps, or stops after one in which no frequency moves by 1e-12, as multi-freq-ldpy's aggregators do."
 )
+NOTES = (
+    "MLE* is for k-RR alone, of which it makes a closed form; multi-freq-ldpy's IBU takes any channel as a "
+    "matrix, K² floats. The matrix is made and the function compiled before its time is taken.",
+    "`below the optimum` is an upper bound by duality, whoever found the estimate; `L1 from the optimum` "
+    "is the distance from a solution of the optimality conditions by bisection, not from MLE*.",
+    "The likeliest distribution need not be nearest to the truth: IBU that runs out of steps is still "
+    "drawn to its uniform start, and nearer to the truth here where counts tell little of most values: see "
+    '`L1 from the truth`. Ours has IBU, too: `estimator="ibu"`, '
+    "K operations a step instead of 2 K².",
+    "IBU has no standard errors, intervals or significance; `estimate` is the time with ours.",
+)
 
 
 class Case(NamedTuple):
@@ -78,19 +89,6 @@ def measure(scale: Scale) -> Part:
         [Table("k-RR: MLE* and IBU", [row for _, rows in measured for row in rows])],
         NOTES,
     )
-
-
-NOTES = (
-    "MLE* is for k-RR alone, of which it makes a closed form; multi-freq-ldpy's IBU takes any channel as a "
-    "matrix, K² floats. The matrix is made and the function compiled before its time is taken.",
-    "`below the optimum` is an upper bound by duality, whoever found the estimate; `L1 from the optimum` "
-    "is the distance from a solution of the optimality conditions by bisection, not from MLE*.",
-    "The likeliest distribution need not be nearest to the truth: an IBU that is stopped early has not left "
-    "its uniform start behind, which helps where counts tell little and costs nothing else but the optimum. "
-    '`L1 from the truth` says so where it is smaller than ours. Ours has IBU, too: `estimator="ibu"`, '
-    "K operations a step instead of 2 K².",
-    "IBU has no standard errors, intervals or significance; `estimate` is the time with ours.",
-)
 
 
 def _measure(
