@@ -1,5 +1,6 @@
 """How fast and how well counts become frequencies: k-RR by MLE*, RAPPOR by its decoder."""
 
+from bench.contest.attempt import attempt
 from bench.contest.figure import Part
 from bench.contest.parts import decoding, likelihood, sorting
 from bench.contest.rounds import Scale
@@ -13,7 +14,7 @@ ABOUT = (
 
 def measure(scale: Scale) -> Part:
     """MLE* beside an iterative update and beside sorting; decoding beside Lasso and least squares."""
-    parts = [part.measure(scale) for part in (likelihood, sorting, decoding)]
+    parts = [attempt(part, scale) for part in (likelihood, sorting, decoding)]
     return Part(
         "Estimation",
         " ".join([ABOUT, *(part.about for part in parts)]),
