@@ -7,13 +7,14 @@ import click
 from bench.contest import results
 from bench.contest.environment import install
 from bench.contest.figure import Part
-from bench.contest.parts import client, counting
+from bench.contest.parts import client, counting, growth
 from bench.contest.rounds import FULL, QUICK
 
 #: In the order of the results. Each has `measure(scale)`.
 PARTS = {
     "client": client,
     "counting": counting,
+    "growth": growth,
 }
 
 

@@ -1,9 +1,10 @@
-"""Figures: what we measured beside what another did, and how many times better ours is."""
+"""Figures: what we measured beside what another did, how many times better ours is, and how it grows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bench.aggregator_results import Row
+from bench.contest.exponent import Exponent, exponent
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,35 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Line:
+    """What one job takes as one size of it grows, everything else being the same.
+
+    Parameters
+    ----------
+    axis : which size.
+    what : the job.
+    sizes : rising.
+    seconds, mebibytes : at each size, above 0: processor time, and memory at its peak.
+    """
+
+    axis: str
+    what: str
+    sizes: Sequence[int]
+    seconds: Sequence[float]
+    mebibytes: Sequence[float]
+
+    @property
+    def time_exponent(self) -> Exponent:
+        """Of the processor time."""
+        return exponent(self.sizes, self.seconds)
+
+    @property
+    def memory_exponent(self) -> Exponent:
+        """Of the memory."""
+        return exponent(self.sizes, self.mebibytes)
+
+
+@dataclass(frozen=True)
 class Part:
     """What a part of the benchmark measured.
 
@@ -76,10 +106,12 @@ class Part:
     figures : comparisons.
     tables : what else was measured.
     notes : where a peer does less or is wrong, and what limits us: a sentence or two each.
+    lines : how jobs grow, for the picture.
     """
 
     title: str
     about: str
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
-    notes: Sequence[str] = field(default=())
+    notes: Sequence[str] = ()
+    lines: Sequence[Line] = ()
