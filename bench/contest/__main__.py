@@ -7,7 +7,7 @@ import click
 from bench.contest import results
 from bench.contest.environment import install
 from bench.contest.figure import Part
-from bench.contest.parts import client, counting, growth
+from bench.contest.parts import client, counting, growth, hot_path
 from bench.contest.rounds import FULL, QUICK
 
 #: In the order of the results. Each has `measure(scale)`.
@@ -15,6 +15,7 @@ PARTS = {
     "client": client,
     "counting": counting,
     "growth": growth,
+    "hot_path": hot_path,
 }
 
 
