@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from bench.aggregator_results import Row
 from bench.contest.exponent import Exponent, exponent
 
+GOAL = "goal"  # who the other is where a figure of our own is asked for
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -16,7 +18,7 @@ class Figure:
     name : what was measured; equal in every run.
     unit : of both values; `…/s` is a speed, of which more is better, of any other unit less is.
     ours, reference_value : above 0.
-    reference : who the other is: a library, or "goal" where a figure of our own is asked for.
+    reference : who the other is: a library, or GOAL.
     goal : the smallest ratio that meets it; None where none is stated.
     """
 
@@ -55,7 +57,7 @@ class Figure:
 
 def absolute(name: str, unit: str, ours: float, wanted: float) -> Figure:
     """A figure of which `wanted` is asked: its own reference, met from a ratio of 1 on."""
-    return Figure(name, unit, ours, "goal", wanted, goal=1.0)
+    return Figure(name, unit, ours, GOAL, wanted, goal=1.0)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ TOLD_SHARE, TOLD_STAGES = 0.75, 3  # what is told in words: most of the time, by
 ABOUT = (
     "Functions are timed where they are called, each without the stages that it calls itself, in a child on "
     "one core; medians of rounds. There is no Kafka: records of the producer end in memory, and those of the "
-    "worker begin there, {reports:,} reports to a checkpoint. Packs are of 10,000 reports where nothing is "
+    "worker begin there, {reports:,} reports to a checkpoint. Packs are of 10,000 reports unless otherwise "
     "said; k-RR has 10,000 values, RAPPOR 128 bits and 8 cohorts, f = 0.5, p = 0.5, q = 0.75. {overhead}"
 )
 
