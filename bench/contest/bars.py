@@ -41,6 +41,11 @@ def draw(canvas: Canvas, parts: Sequence[Part], top: float, room: float) -> None
     _legend(axes)
 
 
+def verdict(figure: Figure) -> str:
+    """Whether a goal is met, as a sign, and the goal."""
+    return f"{'✓' if figure.met else '✗ not'} {figure.goal:g}"
+
+
 def short(value: float) -> str:
     """Three digits, and a letter for thousands and more."""
     for letter, size in (("G", 1e9), ("M", 1e6), ("k", 1e4)):
@@ -95,7 +100,7 @@ def _bar(axes: Axes, row: int, figure: Figure) -> None:
     )
     if figure.goal is not None:
         axes.plot([figure.goal] * 2, [row - 0.42, row + 0.42], color="#1c1f24", linewidth=2.2)
-        _write(axes, GOAL, row, f"{'✓' if figure.met else '✗ not'} {figure.goal:g}", color=color)
+        _write(axes, GOAL, row, verdict(figure), color=color)
     beside = f"{short(figure.ours)} beside {short(figure.reference_value)} {figure.unit}, {figure.reference}"
     asked = f"{short(figure.ours)} {figure.unit} of {short(figure.reference_value)} asked"
     told = asked if figure.reference == GOAL_OF_OURS else beside

@@ -41,13 +41,12 @@ WORKER = (
 )
 PRODUCER = (
     Stage("type checks", buckets, "integers"),
-    Stage("type checks", rappor_responder, "texts"),
-    Stage("type checks", rappor_responder, "_encodable"),
     Stage("type checks", rappor_responder, "clients_of"),
+    Stage("checking texts and finding equal ones", rappor_responder, "different_texts"),
     Stage("looking up buckets", Buckets, "find"),
     Stage("looking up buckets", Buckets, "settle"),
     Stage("looking up buckets", Buckets, "place"),
-    Stage("Bloom filters", rappor_responder, "bloom_rows"),
+    Stage("Bloom filters", rappor_responder, "numbered_rows"),
     Stage("cohorts", Memory, "cohorts"),
     Stage("digests of clients and values", Memory, "digest"),
     Stage("words of the memory", Memory, "words"),
