@@ -100,34 +100,33 @@ def _mac_chunk(key: bytes, texts: Sequence[str]) -> NDArray[np.uint64]:
     words = np.ndarray((len(data) - WORD_BYTES + 1,), "<u8", data, strides=(1,)).copy()
     starts = np.cumsum(lengths) - lengths
     sizes = (lengths + (LENGTH_BYTES + BLOCK_BYTES - 1)) // BLOCK_BYTES
-    if sizes.min(initial=1) == sizes.max(initial=1):
-        return mac(key, _blocks(words, starts, lengths))
+    if (sizes == sizes[0]).all():
+        return mac(key, _blocks(words, starts, lengths, int(sizes[0])))
     tags = np.empty((len(texts), 2), np.uint64)
-    for size in np.flatnonzero(np.bincount(sizes)):
+    for size in np.flatnonzero(np.bincount(sizes)).tolist():
         rows = np.flatnonzero(sizes == size)
-        tags[rows] = mac(key, _blocks(words, starts.take(rows), lengths.take(rows)))
+        tags[rows] = mac(key, _blocks(words, starts.take(rows), lengths.take(rows), size))
     return tags
 
 
 def _blocks(
-    words: NDArray[np.uint64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+    words: NDArray[np.uint64], starts: NDArray[np.int64], lengths: NDArray[np.int64], size: int
 ) -> NDArray[np.uint64]:
-    """Messages of texts, all of one size: uint64 (m, n, 2).
+    """Messages of texts, all of `size` blocks: uint64 (size, n, 2).
 
     Parameters
     ----------
     words : the eight bytes from each place on; LENGTH_BYTES of zeros lie behind the last text.
     starts, lengths : int64 (n,), where each text begins, and its bytes.
     """
-    size = (int(lengths.max(initial=0)) + (LENGTH_BYTES + BLOCK_BYTES - 1)) // BLOCK_BYTES
     offsets = np.arange(-LENGTH_BYTES, BLOCK_BYTES * size - LENGTH_BYTES, WORD_BYTES)
-    # In the place of the first word, which is the length, anything is taken; those beyond the end are cut.
-    messages = words.take(starts[:, np.newaxis] + offsets, mode="clip")
-    messages[:, 0] = lengths
+    # In the place of the first word, which is the length, anything is taken.
+    messages = words.take(offsets[:, np.newaxis] + starts, mode="clip")
+    messages[0] = lengths
     # Of a text's words the last is cut short, and one more may lie behind it.
     for place in range(max(1, len(offsets) - 2), len(offsets)):
-        messages[:, place] &= _LOWEST.take(lengths - offsets[place], mode="clip")
-    return messages.reshape(-1, size, 2).swapaxes(0, 1)
+        messages[place] &= _LOWEST.take(lengths - offsets[place], mode="clip")
+    return np.ascontiguousarray(messages.reshape(size, 2, -1).swapaxes(1, 2))
 
 
 def _encode(texts: Sequence[str]) -> tuple[bytes, NDArray[np.int64]]:

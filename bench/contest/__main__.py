@@ -7,13 +7,14 @@ import click
 from bench.contest import results
 from bench.contest.environment import install
 from bench.contest.figure import Part
-from bench.contest.parts import client, counting, growth, hot_path
+from bench.contest.parts import client, counting, estimation, growth, hot_path
 from bench.contest.rounds import FULL, QUICK
 
 #: In the order of the results. Each has `measure(scale)`.
 PARTS = {
     "client": client,
     "counting": counting,
+    "estimation": estimation,
     "growth": growth,
     "hot_path": hot_path,
 }

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from bench.aggregator_results import shown
 from bench.contest.figure import GOAL as GOAL_OF_OURS
 from bench.contest.figure import Figure, Part
 
@@ -93,7 +94,7 @@ def _bar(axes: Axes, row: int, figure: Figure) -> None:
         axes,
         RATIO,
         row,
-        f"{short(figure.ratio)}×",
+        f"{shown(figure.ratio)}×",
         ha="right",
         fontweight="bold",
         color=color if figure.goal else FAINT,

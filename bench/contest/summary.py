@@ -37,6 +37,6 @@ def shortfall(figure: Figure) -> str:
     """How far a figure is from its goal, in words."""
     ours, other = shown(figure.ours), shown(figure.reference_value)
     if figure.reference == GOAL:
-        return f"**{figure.name}**: {ours} {figure.unit}, where {other} are asked."
-    better = f"{shown(figure.ratio)} times better than {figure.reference}, where {figure.goal:g} are asked"
+        return f"**{figure.name}**: {ours} {figure.unit}, of {other} asked."
+    better = f"{shown(figure.ratio)} times better than {figure.reference}, of {figure.goal:g} asked"
     return f"**{figure.name}**: {better} ({ours} and {other} {figure.unit})."

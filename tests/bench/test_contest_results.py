@@ -58,8 +58,8 @@ def test_the_markdown_begins_with_every_goal_and_what_fell_short() -> None:
     assert "Loading" not in summary
     assert summary.endswith(
         "### What fell short\n\n"
-        "- **Estimating**: 0.5 times better than another-peer, where 10 are asked (2 and 1 s).\n"
-        "- **Memory**: 400 MiB, where 300 are asked.\n"
+        "- **Estimating**: 0.5 times better than another-peer, of 10 asked (2 and 1 s).\n"
+        "- **Memory**: 400 MiB, of 300 asked.\n"
     )
     for said in ("What was done.", "### All", "- A note.", "| Loading | 3 |"):
         assert said in rest
@@ -94,8 +94,8 @@ def test_a_run_leaves_three_files_and_tells_what_is_not_met(
     assert records == [figure.record() for figure in (FAST, SLOW, LARGE, FREE)]
     assert capsys.readouterr().out.splitlines() == [
         f"1 of 3 goals met; {file}",
-        "not met: Estimating: 0.5 times better than another-peer, where 10 are asked (2 and 1 s).",
-        "not met: Memory: 400 MiB, where 300 are asked.",
+        "not met: Estimating: 0.5 times better than another-peer, of 10 asked (2 and 1 s).",
+        "not met: Memory: 400 MiB, of 300 asked.",
     ]
 
 
