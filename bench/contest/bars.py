@@ -13,10 +13,11 @@ from bench.aggregator_results import shown
 from bench.contest.figure import GOAL as GOAL_OF_OURS
 from bench.contest.figure import Figure, Part
 
-WIDTH, NAMES, BARS = 12.1, 4.3, 3.0  # inches: of all; of the names before the bars; of the bars
+WIDTH, NAMES, BARS = 12.8, 5.0, 3.0  # inches: of all; of the names before the bars; of the bars
 RATIO, GOAL, ABSOLUTE = 3.75, 3.9, 4.65  # inches from where the bars begin: the columns after them
 ROW, MOST_ROW, HEAD, AXIS = 0.235, 0.34, 0.62, 0.3  # inches: of a row; above the rows; below them
-EM = 0.0073  # inches that a letter takes on average, for each point of its size
+MOST_TICKS = 5
+EM = 0.0071  # inches that a letter takes on average, for each point of its size
 MET, UNMET, FREE = "#2b6ca3", "#d0622b", "#aab4c0"
 FAINT = "#4a4f58"
 
@@ -73,7 +74,8 @@ def _frame(axes: Axes, figures: Sequence[Figure], rows: int) -> None:
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     decades = range(ceil(log10(least / 1.3)), floor(log10(most * 1.3)) + 1)
-    axes.set_xticks([10.0**each for each in decades], [f"{10.0**each:,g}×" for each in decades])
+    ticks = [10.0**each for each in decades if each % ceil(len(decades) / MOST_TICKS) == 0]
+    axes.set_xticks(ticks, [f"{tick:,g}×" for tick in ticks])
     axes.tick_params(axis="x", which="minor", bottom=False)
     axes.grid(axis="x", color="#e3e6ea", linewidth=0.8)
     axes.set_axisbelow(True)

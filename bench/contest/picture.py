@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 from bench.contest import bars, curves
 from bench.contest.figure import Part
 
-DOTS_PER_INCH = 120
+DOTS_PER_INCH = 115
 TOP, FOOT, LEAST_BODY = 0.55, 0.6, 1.5  # inches
 MARGIN = 0.2
 FOOTER_LETTER = 0.06
