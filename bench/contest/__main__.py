@@ -8,7 +8,7 @@ from bench.contest import results
 from bench.contest.attempt import attempt
 from bench.contest.environment import install
 from bench.contest.figure import Part
-from bench.contest.parts import client, counting, estimation
+from bench.contest.parts import client, counting, estimation, growth, hot_path
 from bench.contest.rounds import FULL, QUICK
 
 #: In the order of the results. Each has `measure(scale)`.
@@ -16,6 +16,8 @@ PARTS = {
     "client": client,
     "counting": counting,
     "estimation": estimation,
+    "growth": growth,
+    "hot_path": hot_path,
 }
 
 
