@@ -98,5 +98,13 @@ def time(decoders: Sequence[Decoder], windows: Windows, scale: Scale) -> list[Ti
 def beside(windows: Windows, timed: Sequence[Timed]) -> list[Figure]:
     """Our time beside each other's; ours is the first."""
     mine, *others = timed
-    name = f"Decoding {windows.name}: time"
-    return [Figure(name, "ms", mine.milliseconds, each.decoder.who, each.milliseconds) for each in others]
+    return [
+        Figure(
+            f"Decoding {windows.name}: time beside {each.decoder.who}",
+            "ms",
+            mine.milliseconds,
+            each.decoder.who,
+            each.milliseconds,
+        )
+        for each in others
+    ]
