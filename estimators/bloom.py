@@ -1,7 +1,9 @@
 """Which bits a word sets: the hash of google/rappor's Python and C++ clients."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from hashlib import md5
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from estimators.rappor import BYTE_HASHED_BITS, Rappor
 
 DIGEST_BYTES = 16
+_DENSE = 4  # up to so many possible pairs to a word, a table of them is faster than sorting
 
 
 def bloom_positions(word: str, cohort: int, mechanism: Rappor) -> tuple[int, ...]:
@@ -60,21 +63,51 @@ def bloom_rows(words: Sequence[str], cohorts: NDArray[np.integer], mechanism: Ra
     ------
     ValueError if a cohort is out of range, or there are not as many cohorts as words.
     """
-    if cohorts.shape != (len(words),):
-        raise ValueError(f"cohorts must have shape ({len(words)},), got {cohorts.shape}")
-    wrong = cohorts[(cohorts < 0) | (cohorts >= mechanism.cohorts)]
-    if wrong.size:
-        raise ValueError(f"cohorts must be in [0, {mechanism.cohorts}), got {wrong[0]}")
-    numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
-    word_of = np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
-    pairs, place = np.unique(word_of * mechanism.cohorts + cohorts, return_inverse=True)
-    encoded = [word.encode() for word in numbers]
-    messages = (
-        (pair % mechanism.cohorts).to_bytes(4, "big") + encoded[pair // mechanism.cohorts]
-        for pair in pairs.tolist()
-    )
-    digests = b"".join(md5(message, usedforsecurity=False).digest() for message in messages)
-    return _filters(digests, mechanism)[place]
+    return numbered_rows(*numbered(words), cohorts, mechanism)
+
+
+def numbered(words: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+    """Each different word once, in the order of their coming, and which of them each word is, int64 (n,)."""
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    number = np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
+    return list(numbers), number
+
+
+def numbered_rows(
+    different: Sequence[str], number: NDArray[np.int64], cohorts: NDArray[np.integer], mechanism: Rappor
+) -> NDArray[np.uint8]:
+    """As `bloom_rows`, of words that are told by their `number` among the different ones.
+
+    Parameters
+    ----------
+    different : words.
+    number : int64 (n,), in [0, len(different)).
+    cohorts, mechanism : as of `bloom_rows`.
+    """
+    if cohorts.shape != number.shape:
+        raise ValueError(f"cohorts must have shape {number.shape}, got {cohorts.shape}")
+    for extreme in (cohorts.min(initial=0), cohorts.max(initial=0)):
+        if not 0 <= extreme < mechanism.cohorts:
+            raise ValueError(f"cohorts must be in [0, {mechanism.cohorts}), got {extreme}")
+    pairs, place = _occurring(number * mechanism.cohorts + cohorts, len(different) * mechanism.cohorts)
+    cohort_bytes = [cohort.to_bytes(4, "big") for cohort in range(mechanism.cohorts)]
+    word_of, cohort_of = (each.tolist() for each in np.divmod(pairs, mechanism.cohorts))
+    messages = [
+        cohort_bytes[cohort] + different[word].encode()
+        for word, cohort in zip(word_of, cohort_of, strict=True)
+    ]
+    digests = b"".join([md5(message, usedforsecurity=False).digest() for message in messages])
+    return _filters(digests, mechanism).take(place, axis=0)
+
+
+def _occurring(pairs: NDArray[np.int64], possible: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs that occur, ascending, and the place of each pair among them; all are in [0, possible)."""
+    if possible > _DENSE * len(pairs):
+        occurring, place = np.unique(pairs, return_inverse=True)
+        return occurring, place
+    occurs = np.zeros(possible, np.bool_)
+    occurs[pairs] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1).take(pairs)
 
 
 def _filters(digests: bytes, mechanism: Rappor) -> NDArray[np.uint8]:

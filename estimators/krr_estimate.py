@@ -1,5 +1,6 @@
 """Frequencies from counts of k-RR reports: five point estimates, one kind of error bar."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 
 import numpy as np
@@ -151,17 +152,27 @@ def mle(counts: NDArray[np.int64], mechanism: SymmetricChannel) -> FloatArray:
 
     Source: Pinzón et al. (arXiv 2601.08603), theorem 1.
     """
-    count_reports(counts, mechanism.k)
+    reports = count_reports(counts, mechanism.k)
     ascending = np.sort(counts)
-    kept_sums = np.cumsum(ascending[::-1])[::-1]
-    kept = np.arange(mechanism.k, 0, -1.0)
+    sums = np.cumsum(ascending)
+
+    def kept_sum(zeros: int) -> int:
+        return reports - (int(sums[zeros - 1]) if zeros else 0)
+
+    def fits(zeros: int) -> bool:
+        least, kept = int(ascending[zeros]), mechanism.k - zeros
+        return mechanism.contrast * least + mechanism.q * (kept * least - kept_sum(zeros)) >= 0
+
     # Never negative for the last one alone; false up to some t and true from there on, and takes equal counts
     # together: moving one count x from the kept to the zeros leaves m x - S as it is.
-    fits = mechanism.contrast * ascending + mechanism.q * (kept * ascending - kept_sums) >= 0
-    zeros = int(np.argmax(fits))
-    numerator = counts + mechanism.q / mechanism.contrast * (kept[zeros] * counts - kept_sums[zeros])
-    frequency: FloatArray = np.clip(numerator / kept_sums[zeros], 0, 1)
-    return frequency
+    zeros = bisect_left(range(mechanism.k - 1), True, key=fits)
+    frequency = counts.astype(np.float64)
+    frequency *= mechanism.k - zeros
+    frequency -= kept_sum(zeros)
+    frequency *= mechanism.q / mechanism.contrast
+    frequency += counts
+    frequency /= kept_sum(zeros)
+    return np.clip(frequency, 0, 1, out=frequency)
 
 
 def std_error(frequency: FloatArray, reports: int, mechanism: SymmetricChannel) -> FloatArray:

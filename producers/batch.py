@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-CHUNK_BYTES = 2**17
+CHUNK_BYTES = 2**18
 
 Responses = tuple[NDArray[np.uint16], NDArray[np.uint8]]
 

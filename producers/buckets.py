@@ -60,7 +60,7 @@ class Buckets:
         numbers = integers(self._what, values)
         # A negative number wraps to 2^63 or more.
         inside = numbers.astype(np.uint64) < np.uint64(self._known)
-        return np.where(inside, numbers.astype(np.int64), UNKNOWN)
+        return np.where(inside, numbers.astype(np.int64, copy=False), UNKNOWN)
 
     def find_texts(self, values: list[str]) -> NDArray[np.int64]:
         """As `find`, of values that are known to be text."""

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.bloom import numbered
 from producers.wire import MAX_WINDOW_START
 
 
@@ -25,6 +26,18 @@ def texts(what: str, given: object) -> list[str]:
     listed = _listed(what, given)
     _check_texts(what, listed)
     return listed
+
+
+def different_texts(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
+    """As `texts`: each different one once, and which of them each is, int64 (n,)."""
+    listed = [given] if isinstance(given, str) else _listed(what, given)
+    try:
+        different, number = numbered(listed)
+    except TypeError:  # one has no hash, so it is no text
+        _check_texts(what, listed)
+        raise
+    _check_texts(what, different)
+    return different, number
 
 
 def text_sets(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
@@ -57,14 +70,13 @@ def text_sets(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
 
 
 def _check_texts(what: str, items: list[Any]) -> None:
-    if set(map(type, items)) <= {str}:
-        return
-    strange = [item for item in items if not isinstance(item, str)]
-    if strange:
-        got = _types(strange)
+    try:
+        "".join(items)  # many times faster than to look at each: it takes text alone
+    except TypeError:
+        got = _types(item for item in items if not isinstance(item, str))
         raise TypeError(
             f"{what} must be text, got {got}; quote or convert what looks like a number: '9', str(9)"
-        )
+        ) from None
 
 
 def integers(what: str, given: object) -> NDArray[np.integer]:
@@ -92,7 +104,7 @@ def _listed(what: str, given: object) -> list[Any]:
     if isinstance(given, np.ndarray) and given.ndim == 1:
         return cast("list[Any]", given.tolist())
     if isinstance(given, list | tuple):
-        return list(given)
+        return list(given) if isinstance(given, tuple) else given
     raise TypeError(f"{what} must be one or a list, tuple or array of them, got {type(given).__name__}")
 
 
@@ -117,7 +129,7 @@ def clients_of(given: object, count: int) -> list[str] | None:
     clients = texts("clients", given)
     if len(clients) != count:
         raise ValueError(f"clients must be one for each value, got {len(clients)} for {count} values")
-    if "" in clients:
+    if not all(clients):
         raise ValueError(f"clients must not be empty, got an empty one at index {clients.index('')}")
     return clients
 

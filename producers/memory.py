@@ -40,9 +40,9 @@ class RepeatedWords:
         """Words of the n rows, uint64 (n,) or (n, words of a row); never the same ones twice."""
         row_words = int(np.prod(shape)) // max(1, len(self._seeds))
         row_blocks = -(-row_words // WORDS_PER_BLOCK)
-        blocks = np.repeat(self._seeds, row_blocks, axis=0)
-        numbers = np.arange(self._used, self._used + row_blocks, dtype=np.uint64)
-        blocks[:, 0] ^= np.tile(numbers, len(self._seeds))
+        blocks = np.empty((len(self._seeds), row_blocks, WORDS_PER_BLOCK), np.uint64)
+        blocks[...] = self._seeds[:, np.newaxis]
+        blocks[..., 0] ^= np.arange(self._used, self._used + row_blocks, dtype=np.uint64)
         self._used += row_blocks
         words = encrypt(self._key, blocks).reshape(len(self._seeds), row_blocks * WORDS_PER_BLOCK)
         return words[:, :row_words].reshape(shape)

@@ -157,12 +157,24 @@ class Packer:
 def seal(pack: Pack, words: Words) -> Pack:
     """The same reports, shuffled, under an id of their own."""
     drawn = words.words64((PACK_ID_BYTES // 8 + pack.reports,))
-    # Sorting by independent 64-bit words: every order is equally likely, but for ties, which one pair of
-    # reports has with probability 2**-64.
-    order = np.argsort(drawn[PACK_ID_BYTES // 8 :])
     rows = np.frombuffer(pack.payload, np.uint8).reshape(pack.reports, -1)
-    payload = rows.take(order, axis=0).tobytes()
+    payload = rows.take(_order(drawn[PACK_ID_BYTES // 8 :]), axis=0).tobytes()
     return replace(pack, pack_id=drawn[: PACK_ID_BYTES // 8].tobytes(), payload=payload)
+
+
+def _order(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Sort 0 … n-1 by independent words: every order is equally likely, but for ties.
+
+    The lowest digits of each word make room for its number, so that numbers are sorted with their words: in
+    half the time that it takes to sort them by words. A pack has below 2^20 reports, so 44 digits are left,
+    and a pair of reports ties, and stays in order, with probability 2^-44 at most.
+    """
+    numbers = np.uint64((1 << len(words).bit_length()) - 1)
+    order = words & ~numbers
+    order |= np.arange(len(words), dtype=np.uint64)
+    order.sort()
+    order &= numbers
+    return order.view(np.int64)
 
 
 def _kind_of(collection: Collection, pack_reports: int) -> _Kind:
@@ -180,6 +192,9 @@ def _groups(
         return
     # Almost always there is one window, and two bytes of cohort sort many times faster than both together.
     one_window = bool((windows == windows[0]).all())
+    if one_window and (cohorts == cohorts[0]).all():
+        yield int(windows[0]), int(cohorts[0]), rows
+        return
     order = np.argsort(cohorts, kind="stable") if one_window else np.lexsort((cohorts, windows))
     windows, cohorts, rows = windows.take(order), cohorts.take(order), rows.take(order, axis=0)
     new = (np.diff(windows) != 0) | (np.diff(cohorts) != 0)

@@ -117,6 +117,8 @@ def bernoulli(rows: NDArray[np.uint8], if_one: int, if_zero: int, words: Words) 
 def _lanes(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """64 bits to a word, each row filled up with zeros: uint64 (n, size / 8, rounded up)."""
     count, size = rows.shape
+    if size % 8 == 0 and rows.flags.c_contiguous:
+        return rows.view(np.uint64)
     filled = np.zeros((count, -(-size // 8) * 8), np.uint8)
     filled[:, :size] = rows
     return filled.view(np.uint64)

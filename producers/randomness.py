@@ -25,11 +25,16 @@ def below(words: NDArray[np.uint64], bound: int) -> NDArray[np.uint64]:
     Every outcome has floor or ceil of 2**64 / bound words, so its probability is within 2**-64 of 1 / bound.
     `bound` is in [1, 2**32].
     """
-    high, low = words >> np.uint64(32), words & np.uint64(0xFFFFFFFF)
-    factor = np.uint64(bound)
+    half, factor = np.uint64(32), np.uint64(bound)
+    high, low = words >> half, words & np.uint64(0xFFFFFFFF)
     # words * bound = 2**32 * high * bound + low * bound, both products below 2**64, and
     # high * bound + (low * bound >> 32) < (high + 1) * bound <= 2**64: nothing wraps, and the floors nest.
-    return (high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)
+    high *= factor
+    low *= factor
+    low >>= half
+    high += low
+    high >>= half
+    return high
 
 
 class _Key:

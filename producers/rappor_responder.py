@@ -1,16 +1,19 @@
 """Responders of RAPPOR: of Bloom filters, which take any text, and of listed values, one or several."""
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.bloom import bloom_rows
+from estimators.bloom import numbered_rows
 from estimators.collection import Collection
 from estimators.rappor import Rappor
 from estimators.rappor_hot import HotRappor
 from producers.aes import BLOCK_BYTES
 from producers.batch import Batch, Responses, chunks
 from producers.buckets import UNKNOWN, Buckets
-from producers.inputs import clients_of, text_sets, texts
+from producers.inputs import clients_of, different_texts, text_sets, texts
 from producers.memory import Blocks, Memory
 from producers.randomizers import at_most, instantaneous, permanent
 from producers.randomness import Words
@@ -32,30 +35,43 @@ class BloomResponder:
 
     def prepare(self, values: object, clients: object) -> Batch:
         """As Responder."""
-        listed = _encodable(texts(self._what, values))
-        owners = clients_of(clients, len(listed))
-        return Batch(len(listed), owners, lambda part: self._respond(listed[part], owners and owners[part]))
+        different, number = different_texts(self._what, values)
+        # Lone surrogates have no UTF-8 to hash; to refuse such a text would depend on the value, and show it.
+        words = [word.encode("utf-8", "replace").decode() for word in different]
+        listed = clients_of(clients, len(number))
+        # Each is made when it is needed first, for all parts.
+        names = cache(lambda: self._memory.digest(words))
+        owners = cache(lambda: None if listed is None else self._memory.digest(listed))
 
-    def _respond(self, values: list[str], clients: list[str] | None) -> Responses:
-        owners = None if clients is None else self._memory.digest(clients)
-        cohorts = self._memory.cohorts(owners, len(values), self._mechanism.cohorts, self._words)
-        rows = bloom_rows(values, cohorts, self._mechanism)
-        for part in chunks(len(values), self._mechanism.bits // 8):
-            rows[part] = self._reports(rows[part], None if owners is None else owners[part], values[part])
+        def respond(part: slice) -> Responses:
+            blocks = owners()
+            return self._respond(words, number[part], names, None if blocks is None else blocks[part])
+
+        return Batch(len(number), listed, respond)
+
+    def _respond(
+        self, words: list[str], number: NDArray[np.int64], names: Callable[[], Blocks], owners: Blocks | None
+    ) -> Responses:
+        cohorts = self._memory.cohorts(owners, len(number), self._mechanism.cohorts, self._words)
+        rows = numbered_rows(words, number, cohorts, self._mechanism)
+        for part in chunks(len(number), self._mechanism.bits // 8):
+            rows[part] = self._reports(
+                rows[part], number[part], names, None if owners is None else owners[part]
+            )
         return cohorts, rows
 
     def _reports(
-        self, rows: NDArray[np.uint8], owners: Blocks | None, values: list[str]
+        self,
+        rows: NDArray[np.uint8],
+        number: NDArray[np.int64],
+        names: Callable[[], Blocks],
+        owners: Blocks | None,
     ) -> NDArray[np.uint8]:
-        kept = self._memory.words(owners, lambda: [self._memory.digest(values)], self._words)
-        return instantaneous(permanent(rows, self._mechanism, kept), self._mechanism, self._words)
-
-
-def _encodable(values: list[str]) -> list[str]:
-    # A text with lone surrogates has no UTF-8 to hash. Refusing it would depend on the value, and show it.
-    if "".join(values).isascii():
-        return values
-    return [value.encode("utf-8", "replace").decode() for value in values]
+        kept = self._memory.words(owners, lambda: [names().take(number, axis=0)], self._words)
+        # Where nothing is remembered, no bit knows of its row: as one row they take no word in part.
+        bits = rows.reshape(1, -1) if kept is self._words else rows
+        noisy = instantaneous(permanent(bits, self._mechanism, kept), self._mechanism, self._words)
+        return noisy.reshape(rows.shape)
 
 
 class HotResponder:

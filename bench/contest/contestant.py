@@ -35,9 +35,7 @@ class Contestant:
     runner : name of a module of `runners`.
     python : interpreter of the environment that has the library.
 
-    Raises
-    ------
-    ContestantError if the library cannot be loaded.
+    A library that cannot be loaded fails at every job.
     """
 
     def __init__(self, runner: str, python: str = sys.executable) -> None:
@@ -53,12 +51,13 @@ class Contestant:
             stderr=self._told,
             text=True,
         )
+        self.library, self.version, self._failed = runner.removesuffix("_runner"), "", ""
         try:
             told = self._answer()
-        except ContestantError:
-            self.close()
-            raise
-        self.library, self.version = str(told["library"]), str(told["version"])
+        except ContestantError as error:
+            self._failed = str(error)
+        else:
+            self.library, self.version = str(told["library"]), str(told["version"])
 
     def __enter__(self) -> Self:
         return self
@@ -84,6 +83,8 @@ class Contestant:
         self._told.close()
 
     def _ask(self, order: dict[str, object]) -> dict[str, object]:
+        if self._failed:
+            raise ContestantError(self._failed)
         pipe = cast("IO[str]", self._child.stdin)
         pipe.write(json.dumps(order) + "\n")
         pipe.flush()

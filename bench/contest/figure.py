@@ -1,9 +1,12 @@
-"""Figures: what we measured beside what another did, and how many times better ours is."""
+"""Figures: what we measured beside what another did, how many times better ours is, and how it grows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bench.aggregator_results import Row
+from bench.contest.exponent import Exponent, exponent
+
+GOAL = "goal"  # who the other is where a figure of our own is asked for
 
 
 @dataclass(frozen=True)
@@ -15,7 +18,7 @@ class Figure:
     name : what was measured; equal in every run.
     unit : of both values; `…/s` is a speed, of which more is better, of any other unit less is.
     ours, reference_value : above 0.
-    reference : who the other is: a library, or "goal" where a figure of our own is asked for.
+    reference : who the other is: a library, or GOAL.
     goal : the smallest ratio that meets it; None where none is stated.
     """
 
@@ -54,7 +57,7 @@ class Figure:
 
 def absolute(name: str, unit: str, ours: float, wanted: float) -> Figure:
     """A figure of which `wanted` is asked: its own reference, met from a ratio of 1 on."""
-    return Figure(name, unit, ours, "goal", wanted, goal=1.0)
+    return Figure(name, unit, ours, GOAL, wanted, goal=1.0)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,35 @@ class Table:
 
     title: str
     rows: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one job takes as one size of it grows, everything else being the same.
+
+    Parameters
+    ----------
+    axis : which size.
+    what : the job.
+    sizes : rising.
+    seconds, mebibytes : at each size, above 0: processor time, and memory at its peak.
+    """
+
+    axis: str
+    what: str
+    sizes: Sequence[int]
+    seconds: Sequence[float]
+    mebibytes: Sequence[float]
+
+    @property
+    def time_exponent(self) -> Exponent:
+        """Of the processor time."""
+        return exponent(self.sizes, self.seconds)
+
+    @property
+    def memory_exponent(self) -> Exponent:
+        """Of the memory."""
+        return exponent(self.sizes, self.mebibytes)
 
 
 @dataclass(frozen=True)
@@ -76,10 +108,12 @@ class Part:
     figures : comparisons.
     tables : what else was measured.
     notes : where a peer does less or is wrong, and what limits us: a sentence or two each.
+    lines : how jobs grow, for the picture.
     """
 
     title: str
     about: str
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
-    notes: Sequence[str] = field(default=())
+    notes: Sequence[str] = ()
+    lines: Sequence[Line] = ()

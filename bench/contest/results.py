@@ -1,4 +1,4 @@
-"""The results of one run as Markdown and JSON: ratios first, then figures."""
+"""The results of one run as Markdown, JSON and a picture: ratios first, then figures."""
 
 import json
 import platform
@@ -8,35 +8,47 @@ from pathlib import Path
 
 import click
 
-from bench.aggregator_results import Row, machine, table
+from bench.aggregator_results import machine, table
+from bench.contest import picture
 from bench.contest.contestant import ROOT
-from bench.contest.figure import Figure, Part
+from bench.contest.figure import Part
 from bench.contest.rounds import Scale
+from bench.contest.summary import figure_row, shortfall, summary
 
 MARKDOWN = ROOT / "bench" / "results.md"
-JSON = ROOT / "bench" / "results.json"
+TITLE, QUICK = "Beside its peers", "the quick cut"
 OURS = ("numpy", "scipy", "cryptography", "faust-streaming", "aiokafka", "kafka-python")
 
 
-def write(parts: Sequence[Part], failed: Mapping[str, str], scale: Scale) -> None:
-    """Write both files, and say which goals are not met."""
+def write(
+    parts: Sequence[Part], failed: Mapping[str, str], scale: Scale, markdown_file: Path = MARKDOWN
+) -> None:
+    """Write the Markdown, JSON and a picture beside it, and say which goals are not met."""
     figures = [figure for part in parts for figure in part.figures]
-    MARKDOWN.write_text(markdown(parts, failed, scale), encoding="utf-8")
-    JSON.write_text(json.dumps([each.record() for each in figures], indent=1) + "\n", encoding="utf-8")
+    records = json.dumps([each.record() for each in figures], indent=1)
+    markdown_file.write_text(markdown(parts, failed, scale), encoding="utf-8")
+    markdown_file.with_suffix(".json").write_text(records + "\n", encoding="utf-8")
+    title = f"{TITLE}: {QUICK}" if scale.quick else TITLE
+    picture.draw(parts, title, f"By {_command(scale)} on {_setting()}", markdown_file.with_suffix(".png"))
     goals = [figure for figure in figures if figure.goal is not None]
-    met = sum(bool(figure.met) for figure in goals)
-    click.echo(f"{met} of {len(goals)} goals met; bench/results.md")
-    for figure in goals:
-        if not figure.met:
-            click.echo(f"not met: {figure.name}: {figure.ratio:.3g} of {figure.goal:.3g}")
+    unmet = [figure for figure in goals if not figure.met]
+    click.echo(f"{len(goals) - len(unmet)} of {len(goals)} goals met; {markdown_file}")
+    for figure in unmet:
+        click.echo(f"not met: {shortfall(figure).replace('**', '')}")
 
 
 def markdown(parts: Sequence[Part], failed: Mapping[str, str], scale: Scale) -> str:
-    """All parts; what could not be installed stands before them."""
-    command = "make bench-quick" if scale.quick else "make bench"
-    text = f"# Beside its peers\n\nBy `{command}` on {_setting()}.\n"
+    """A summary, then all parts; what could not be installed stands before them."""
+    text = f"# {TITLE}\n\nBy `{_command(scale)}` on {_setting()}.\n"
+    if scale.quick:
+        text += f"\n**This is {QUICK}**: smaller sizes and fewer rounds than those of `make bench`.\n"
     text += "".join(f"\n**{peer} could not be installed**: {why}\n" for peer, why in failed.items())
-    return text + "".join(_section(part) for part in parts)
+    text += f"\n![How many times better each figure is, and how time and memory grow]({MARKDOWN.stem}.png)\n"
+    return text + summary(parts) + "".join(_section(part) for part in parts)
+
+
+def _command(scale: Scale) -> str:
+    return "make bench-quick" if scale.quick else "make bench"
 
 
 def _setting() -> str:
@@ -53,21 +65,9 @@ def _processor() -> str:
 def _section(part: Part) -> str:
     text = f"\n## {part.title}\n\n{part.about}\n"
     if part.figures:
-        text += "\n" + table([_row(figure) for figure in part.figures])
+        text += "\n" + table([figure_row(figure) for figure in part.figures])
     for each in part.tables:
         text += f"\n### {each.title}\n\n{table(each.rows)}"
     if part.notes:
         text += "\n" + "".join(f"- {note}\n" for note in part.notes)
     return text
-
-
-def _row(figure: Figure) -> Row:
-    return {
-        "": figure.name,
-        "times better": figure.ratio,
-        "goal": "" if figure.goal is None else f"{figure.goal:g}{'' if figure.met else ', **not met**'}",
-        "ours": figure.ours,
-        "reference": figure.reference_value,
-        "unit": figure.unit,
-        "of": figure.reference,
-    }

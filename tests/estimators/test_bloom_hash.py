@@ -12,6 +12,7 @@ from estimators.rappor import Rappor
 
 SMALL = Rappor.from_probabilities(16, 2, 4, 0.5, 0.5, 0.75)
 WIDE = Rappor.from_probabilities(512, 8, 4, 0.5, 0.5, 0.75)
+MANY_COHORTS = Rappor.from_probabilities(16, 2, 200, 0.5, 0.5, 0.75)  # more than a table would pay for
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,8 @@ def test_wide_filters_take_two_digest_bytes_for_each_hash():
 
 
 @given(
-    st.lists(st.tuples(st.text(max_size=3), st.integers(0, 3)), max_size=30), st.sampled_from([SMALL, WIDE])
+    st.lists(st.tuples(st.text(max_size=3), st.integers(0, 3)), max_size=30),
+    st.sampled_from([SMALL, WIDE, MANY_COHORTS]),
 )
 def test_rows_hold_exactly_the_positions(pairs, mechanism):
     words = [word for word, _ in pairs]

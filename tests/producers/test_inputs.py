@@ -7,7 +7,7 @@ from sources import ScriptedWords
 from estimators.collection import Collection
 from estimators.krr import KRR
 from producers.buckets import Buckets
-from producers.inputs import clients_of, integers, text_sets, texts, window_starts
+from producers.inputs import clients_of, different_texts, integers, text_sets, texts, window_starts
 from producers.wire import MAX_WINDOW_START
 
 CANARY = "canary-7391"
@@ -24,6 +24,12 @@ def test_texts_of_many(given):
     assert texts("values", given) == ["AA", "B6"]
 
 
+def test_different_texts_come_once_in_their_order():
+    different, number = different_texts("values", ["B6", "AA", "B6", "", "AA"])
+    assert different == ["B6", "AA", ""]
+    assert number.tolist() == [0, 1, 0, 2, 1]
+
+
 def test_one_text():
     assert texts("values", "AA") == ["AA"]
     assert texts("values", np.array(["AA"])[0]) == ["AA"]
@@ -36,13 +42,15 @@ def test_one_text():
         (["9E", 9, None], "NoneType, int"),
         ([float("nan")], "float"),
         ([b"9E"], "bytes"),
+        (["9E", ["9E"], {}], "dict, list"),
         (np.array([7391]), "int"),
         (np.array(["9E", None], object), "NoneType"),
     ],
 )
-def test_what_is_not_text_is_refused_with_advice(given, types):
+@pytest.mark.parametrize("check", [texts, different_texts])
+def test_what_is_not_text_is_refused_with_advice(given, types, check):
     with pytest.raises(TypeError) as caught:
-        texts("values of carrier", given)
+        check("values of carrier", given)
     assert str(caught.value) == (
         f"values of carrier must be text, got {types}; quote or convert what looks like a number: '9', str(9)"
     )

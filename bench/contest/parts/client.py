@@ -89,7 +89,7 @@ def measure(scale: Scale) -> Part:
     return Part(
         "Client",
         ABOUT,
-        [figure for figure, _ in contests],
+        [figure for figures, _ in contests for figure in figures],
         [Table("All clients", [row for _, rows in contests for row in rows])],
         [
             "No peer remembers permanent responses: a client that reports one value again and again gives "

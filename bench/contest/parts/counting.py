@@ -51,7 +51,7 @@ def measure(scale: Scale) -> Part:
     return Part(
         "Aggregation",
         ABOUT,
-        [figure for figure, _ in contests],
+        [figure for figures, _ in contests for figure in figures],
         [Table("All servers", [row for _, rows in contests for row in rows])],
         ["opendp has no counting of categories: a user counts them with Python's own Counter."],
     )

@@ -1,0 +1,86 @@
+"""How good a decoding of RAPPOR reports is, where it is known who is held and who is a decoy."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.estimate import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Decoding:
+    """What came out of n candidates.
+
+    Parameters
+    ----------
+    shares : float64 array (n,), >= 0, estimated shares of all reports.
+    reported : bool array (n,), what is said to be present.
+    """
+
+    shares: FloatArray
+    reported: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How well it went: one window, or means of several.
+
+    Parameters
+    ----------
+    variation : total variation distance to the truth.
+    held_reported, decoys_reported : candidates reported as present that are, and that are not.
+    held_above_zero, decoys_above_zero : candidates with a share above 0 that are present, and that are not.
+    """
+
+    variation: float
+    held_reported: float
+    decoys_reported: float
+    held_above_zero: float
+    decoys_above_zero: float
+
+
+def scores(decoding: Decoding, truth: FloatArray) -> Scores:
+    """Compare a decoding with the truth.
+
+    Parameters
+    ----------
+    decoding : of n candidates.
+    truth : float64 array (n,), true shares, summing to 1; 0 for a decoy.
+    """
+    held, above = truth > 0, decoding.shares > 0
+    return Scores(
+        total_variation(decoding.shares, truth),
+        held_reported=int((decoding.reported & held).sum()),
+        decoys_reported=int((decoding.reported & ~held).sum()),
+        held_above_zero=int((above & held).sum()),
+        decoys_above_zero=int((above & ~held).sum()),
+    )
+
+
+def total_variation(shares: FloatArray, truth: FloatArray) -> float:
+    """Half the L1 distance; a sum above 1 is scaled down to 1, what is missing to 1 is one more value.
+
+    Parameters
+    ----------
+    shares : float64 array (n,), >= 0.
+    truth : float64 array (n,), summing to 1.
+    """
+    scaled = shares / max(1.0, float(shares.sum()))
+    return float(np.abs(scaled - truth).sum() + 1 - scaled.sum()) / 2
+
+
+def held_above(shares: FloatArray, truth: FloatArray, decoys: int) -> int:
+    """Held candidates above the least threshold that lets so many decoys pass at most.
+
+    Nobody who does not know the truth knows that threshold: it flatters, but all alike.
+
+    Parameters
+    ----------
+    shares : float64 array (n,), >= 0.
+    truth : float64 array (n,), 0 for a decoy.
+    decoys : how many may pass, >= 0.
+    """
+    falling = np.sort(shares[truth == 0])[::-1]
+    threshold = float(falling[decoys]) if decoys < len(falling) else 0.0
+    return int((shares[truth > 0] > max(threshold, 0.0)).sum())

@@ -1,0 +1,110 @@
+"""Those who decode RAPPOR windows: how each is asked, and how long it takes for one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypedDict, cast
+
+from bench.contest.contestant import Contestant
+from bench.contest.figure import Figure
+from bench.contest.parts.rappor_windows import Windows
+from bench.contest.rounds import Job, Scale
+from bench.contest.timings import Time, times
+
+
+class Answer(TypedDict, total=False):
+    """What a runner says of a window: always `shares`.
+
+    `reported`, what is present, and `peak_mib`, most memory of its process, by ours; `alpha` by LassoCV.
+    """
+
+    shares: list[float]
+    reported: list[bool]
+    peak_mib: float
+    alpha: float
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """A contestant's job, but for the window; `who` and `says` as in the results."""
+
+    contestant: Contestant
+    name: str
+    parameters: Mapping[str, object]
+    who: str
+    says: str
+
+    def job(self, windows: Windows, number: int) -> Job:
+        """What it is told for one window."""
+        asked = {**self.parameters, "window": windows.window(number)}
+        return Job(self.contestant, self.name, asked, self.says)
+
+    def decode(self, windows: Windows, number: int) -> tuple[Answer, float]:
+        """Decode one window once; seconds that passed."""
+        job = self.job(windows, number)
+        self.contestant.prepare(job.name, 1, **job.parameters)
+        timing = self.contestant.run()
+        return cast("Answer", timing.result), timing.seconds
+
+
+class Timed(NamedTuple):
+    """A decoder, and its time for the first window."""
+
+    decoder: Decoder
+    time: Time
+
+    @property
+    def milliseconds(self) -> float:
+        """Of processor time."""
+        return self.time.cpu_seconds * 1000
+
+    @property
+    def answer(self) -> Answer:
+        """What it said."""
+        return cast("Answer", self.time.result)
+
+
+def ours(contestant: Contestant, windows: Windows) -> Decoder:
+    """Our decoder."""
+    mechanism = windows.mechanism
+    asked = {"words": windows.words, "bits": mechanism.bits, "hashes": mechanism.hashes}
+    asked |= {"cohorts": mechanism.cohorts, **windows.probabilities}
+    return Decoder(contestant, "decode", asked, "deniable", "with errors, intervals, significance")
+
+
+def least_squares(contestant: Contestant, windows: Windows) -> Decoder:
+    """scipy.optimize.nnls."""
+    return Decoder(contestant, "decode", {"design": windows.design}, "scipy nnls", "no error bars")
+
+
+def cross_validated(contestant: Contestant, windows: Windows) -> Decoder:
+    """sklearn.linear_model.LassoCV."""
+    asked = {"design": windows.design}
+    return Decoder(contestant, "LassoCV", asked, "scikit-learn LassoCV", "no error bars")
+
+
+def penalized(contestant: Contestant, windows: Windows, alpha: float) -> Decoder:
+    """sklearn.linear_model.Lasso."""
+    asked = {"design": windows.design, "alpha": alpha}
+    says = f"alpha {alpha:.2g} given, LassoCV's; no error bars"
+    return Decoder(contestant, "Lasso", asked, "scikit-learn Lasso", says)
+
+
+def time(decoders: Sequence[Decoder], windows: Windows, scale: Scale) -> list[Timed]:
+    """Time each on the first window, in turn."""
+    found = times([decoder.job(windows, 0) for decoder in decoders], scale)
+    return [Timed(decoder, each) for decoder, each in zip(decoders, found, strict=True)]
+
+
+def beside(windows: Windows, timed: Sequence[Timed]) -> list[Figure]:
+    """Our time beside each other's; ours is the first."""
+    mine, *others = timed
+    return [
+        Figure(
+            f"Decoding {windows.name}: time beside {each.decoder.who}",
+            "ms",
+            mine.milliseconds,
+            each.decoder.who,
+            each.milliseconds,
+        )
+        for each in others
+    ]

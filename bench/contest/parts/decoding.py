@@ -1,0 +1,70 @@
+"""RAPPOR decoding beside scipy's non-negative least squares and scikit-learn's Lasso: time and errors."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.aggregator_results import Row
+from bench.contest.contestant import Contestant
+from bench.contest.environment import PYTHON
+from bench.contest.figure import Figure, Part, Table, absolute
+from bench.contest.parts import decoding_errors, decoding_many
+from bench.contest.parts.client import ASKED, MILDER
+from bench.contest.parts.decoders import beside, cross_validated, least_squares, ours, penalized, time
+from bench.contest.parts.rappor_windows import Windows, build
+from bench.contest.rounds import Scale
+
+CANDIDATES = 300
+COHORTS = 8
+GOAL_MILLISECONDS = 50.0
+QUICK_WINDOWS, FULL_WINDOWS = 5, 20
+ABOUT = (
+    "RAPPOR: windows of 1,000,000 reports, 128 bits, 2 hashes; 100 candidates hold all mass (Zipf, exponent "
+    "1), the others are decoys. Peers get what a user would give them: the matrix of the candidates' bits, "
+    "made beforehand on all sides but where a cold process is named, and the debiased share of each bit; "
+    "coefficients that are not negative, and no intercept, which suits them best. Lasso gets a sparse "
+    "matrix, the faster way, and nnls a dense one, the only way."
+)
+NOTES = (
+    "Peers give no error bars, and do not say which candidates are present: all of theirs above 0 count as "
+    "reported. Ours are those significant at a false discovery rate of 5 %. Above 0 are about as many decoys "
+    "in our point estimate as in theirs, where none is screened out.",
+    "`held beside as many decoys` leaves that difference aside: held candidates whose share is above the "
+    "least threshold that passes no more decoys than ours reported. Nobody knows it but who knows the truth; "
+    "where it is alike, all rank candidates alike, and what ours adds is where to stop.",
+    "Total variation: shares beyond a sum of 1 are scaled down to it; what is missing is one more value.",
+    "Lasso with a penalty that is known beforehand is faster than our decoding: it is one fit. Ours are two, "
+    "the likeliest shares, with a proof of their gap, and least squares, whose covariance takes the most.",
+)
+
+
+def measure(scale: Scale) -> Part:
+    """300 candidates at two settings, and many."""
+    peer = str(PYTHON)
+    with (
+        TemporaryDirectory() as name,
+        Contestant("estimation_runner") as mine,
+        Contestant("scipy_runner", peer) as scipy,
+        Contestant("sklearn_runner", peer) as sklearn,
+    ):
+        few = [build(Path(name), CANDIDATES, COHORTS, each) for each in (ASKED, MILDER)]
+        compared = [_few(each, mine, scipy, sklearn, scale) for each in few]
+        figures, rows, note = decoding_many.measure(Path(name), sklearn, scale)
+    tables = [
+        Table("RAPPOR decoding, means of windows", [row for _, each in compared for row in each]),
+        Table("RAPPOR decoding of many candidates", rows),
+    ]
+    figures = [*(figure for each, _ in compared for figure in each), *figures]
+    return Part("Decoding", ABOUT, figures, tables, [*NOTES, note])
+
+
+def _few(
+    windows: Windows, mine: Contestant, scipy: Contestant, sklearn: Contestant, scale: Scale
+) -> tuple[list[Figure], list[Row]]:
+    choosing = cross_validated(sklearn, windows)
+    alpha = choosing.decode(windows, 0)[0]["alpha"]
+    known = penalized(sklearn, windows, alpha=alpha)
+    timed = time([ours(mine, windows), least_squares(scipy, windows), choosing, known], windows, scale)
+    judged = decoding_errors.judge(timed, windows, QUICK_WINDOWS if scale.quick else FULL_WINDOWS)
+    goal = absolute(f"Decoding {windows.name}: time", "ms", timed[0].milliseconds, GOAL_MILLISECONDS)
+    figures = [goal, *beside(windows, timed), *decoding_errors.figures(windows, judged)]
+    return figures, [decoding_errors.row(windows, each) for each in judged]

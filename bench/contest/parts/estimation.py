@@ -1,0 +1,24 @@
+"""How fast and how well counts become frequencies: k-RR by MLE*, RAPPOR by its decoder."""
+
+from bench.contest.attempt import attempt
+from bench.contest.figure import Part
+from bench.contest.parts import decoding, likelihood, sorting
+from bench.contest.rounds import Scale
+
+ABOUT = (
+    "From counts in memory to frequencies in memory. All sides get the same counts, simulated once, and the "
+    "same parameters: p and q as our mechanisms realise them. One core each, in turn; milliseconds of "
+    "processor time of one estimate, medians of the rounds; `passed` is time on the clock."
+)
+
+
+def measure(scale: Scale) -> Part:
+    """MLE* beside an iterative update and beside sorting; decoding beside Lasso and least squares."""
+    parts = [attempt(part, scale) for part in (likelihood, sorting, decoding)]
+    return Part(
+        "Estimation",
+        " ".join([ABOUT, *(part.about for part in parts)]),
+        [figure for part in parts for figure in part.figures],
+        [table for part in parts for table in part.tables],
+        [note for part in parts for note in part.notes],
+    )

@@ -1,0 +1,91 @@
+"""Our own jobs: from counts to frequencies."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from estimators.ibu import ibu
+from estimators.krr import KRR
+from estimators.krr_estimate import estimate, mle
+from estimators.rappor import Rappor
+from estimators.rappor_decode import decode
+
+LIBRARY = "deniable"
+
+
+def mle_star(count: int, path: str, epsilon: float, told: bool = True) -> Callable[[], object]:
+    """Find the likeliest distribution; `told`: and say which."""
+    counts = np.load(path)
+    mechanism = KRR.from_epsilon(len(counts), epsilon)
+
+    def run() -> object:
+        for _ in range(count):
+            frequency = mle(counts, mechanism)
+        return frequency.tolist() if told else None
+
+    return run
+
+
+def with_errors(count: int, path: str, epsilon: float) -> Callable[[], object]:
+    """The same with standard errors, intervals and significance."""
+    counts = np.load(path)
+    mechanism = KRR.from_epsilon(len(counts), epsilon)
+
+    def run() -> object:
+        for _ in range(count):
+            found = estimate(counts, mechanism)
+        return found.frequency.tolist()
+
+    return run
+
+
+def iterate(count: int, path: str, epsilon: float) -> Callable[[], object]:
+    """Our iterative Bayesian update, with its defaults."""
+    counts = np.load(path)
+    mechanism = KRR.from_epsilon(len(counts), epsilon)
+
+    def run() -> object:
+        for _ in range(count):
+            found = ibu(counts, mechanism)
+        return found.frequency.tolist()
+
+    return run
+
+
+def decode_rappor(
+    count: int,
+    window: str,
+    words: list[str],
+    bits: int,
+    hashes: int,
+    cohorts: int,
+    f: float,
+    p: float,
+    q: float,
+) -> Callable[[], object]:
+    """Decode a window. The first time in this process, the candidates' bits are hashed too."""
+    mechanism = Rappor.from_probabilities(bits, hashes, cohorts, f, p, q)
+    with np.load(window) as kept:
+        ones, sizes = kept["ones"], kept["sizes"]
+
+    def run() -> object:
+        for _ in range(count):
+            found = decode(ones, sizes, words, mechanism)
+        return {
+            "shares": found.frequency.tolist(),
+            "reported": found.significant.tolist(),
+            "peak_mib": _peak_mib(),
+        }
+
+    return run
+
+
+def _peak_mib() -> float:
+    """Most memory that this process has held, all of it; MiB."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    (peak,) = (line for line in lines if line.startswith("VmHWM:"))
+    return int(peak.split()[1]) / 1024
+
+
+JOBS = {"MLE*": mle_star, "estimate": with_errors, "IBU": iterate, "decode": decode_rappor}

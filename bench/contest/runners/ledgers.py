@@ -1,0 +1,78 @@
+"""Ledgers without Kafka: packs of one window, counted, and what ledgers publish of it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aggregator import row_keys
+from aggregator.ledger import Ledger
+from aggregator.merge import MergedCounts, WindowCounts
+from estimators.collection import Collection
+from producers import wire
+
+WINDOW = 1_767_225_600  # its start, unix seconds
+
+
+def record_of(collection: Collection, cohort: int, reports: int, number: int) -> bytes:
+    """A pack of random reports; its id follows from its number."""
+    generator = np.random.default_rng(number)
+    kind = wire.mechanism_number(collection.mechanism)
+    if kind == wire.RAPPOR_NUMBER:
+        payload = generator.bytes(reports * wire.report_bytes(kind, collection.width))
+    else:
+        values = generator.integers(collection.width, size=reports)
+        payload = values.astype(wire.bucket_dtype(collection.width)).tobytes()
+    return wire.encode(
+        wire.Pack(
+            mechanism=kind,
+            cohort=cohort,
+            fingerprint=collection.fingerprint,
+            window_start=WINDOW,
+            reports=reports,
+            width=collection.width,
+            pack_id=number.to_bytes(wire.PACK_ID_BYTES, "little"),
+            payload=payload,
+        )
+    )
+
+
+def opened(collections: Sequence[Collection], partition: int = 0, partitions: int = 1) -> Ledger:
+    """An empty ledger that takes packs of these collections."""
+    ledger = Ledger(partition, partitions)
+    ledger.agree({each.fingerprint: each for each in collections}, 1)
+    return ledger
+
+
+def count(ledger: Ledger, records: Sequence[bytes]) -> Ledger:
+    """Count the records that follow what it has counted; the same ledger."""
+    for offset, record in enumerate(records, ledger.position):
+        ledger.apply(offset, WINDOW * 1000, record)
+    return ledger
+
+
+def spread(collections: Sequence[Collection], packs: int, reports: int) -> list[bytes]:
+    """So many packs, of each collection in turn, and of each of its cohorts."""
+    records = []
+    for number in range(packs):
+        turn, which = divmod(number, len(collections))
+        collection = collections[which]
+        records.append(record_of(collection, turn % collection.cohorts, reports, number))
+    return records
+
+
+def published(collection: Collection, partitions: int, reports: int) -> list[tuple[bytes, bytes]]:
+    """Rows of `counts` of so many ledgers, each of which has counted one pack of the window."""
+    rows = []
+    for source in range(partitions):
+        ledger = count(opened([collection], source, partitions), [record_of(collection, 0, reports, source)])
+        for key, value in ledger.drain_unpublished().rows():
+            rows.append((row_keys.with_source(row_keys.encode_key(key), source), value))
+    return rows
+
+
+def merged(collection: Collection, rows: Sequence[tuple[bytes, bytes]]) -> WindowCounts:
+    """The window's counts from the rows of all ledgers, as an estimator adds them up."""
+    counts = MergedCounts()
+    for key, value in rows:
+        counts.apply(key, value)
+    return counts.totals((collection.fingerprint, WINDOW), collection)

@@ -1,0 +1,42 @@
+"""The first section of the results: every figure that has a goal, and what fell short."""
+
+from collections.abc import Sequence
+
+from bench.aggregator_results import Row, shown, table
+from bench.contest.figure import GOAL, Figure, Part
+
+
+def summary(parts: Sequence[Part]) -> str:
+    """Markdown: a table over all parts, and a line for each goal that is not met."""
+    asked = [(part, figure) for part in parts for figure in part.figures if figure.goal is not None]
+    if not asked:
+        return ""
+    unmet = [figure for _, figure in asked if not figure.met]
+    rows: list[Row] = [{"part": part.title, **figure_row(figure)} for part, figure in asked]
+    text = f"\n## Summary\n\n{len(asked) - len(unmet)} of {len(asked)} goals are met.\n\n{table(rows)}"
+    if unmet:
+        text += "\n### What fell short\n\n" + "".join(f"- {shortfall(figure)}\n" for figure in unmet)
+    return text
+
+
+def figure_row(figure: Figure) -> Row:
+    """A figure's row of a table: the ratio first."""
+    goal = "" if figure.goal is None else f"{figure.goal:g}{'' if figure.met else ', **not met**'}"
+    return {
+        "figure": figure.name,
+        "times better": figure.ratio,
+        "goal": goal,
+        "ours": figure.ours,
+        "reference": figure.reference_value,
+        "unit": figure.unit,
+        "of": figure.reference,
+    }
+
+
+def shortfall(figure: Figure) -> str:
+    """How far a figure is from its goal, in words."""
+    ours, other = shown(figure.ours), shown(figure.reference_value)
+    if figure.reference == GOAL:
+        return f"**{figure.name}**: {ours} {figure.unit}, of {other} asked."
+    better = f"{shown(figure.ratio)} times better than {figure.reference}, of {figure.goal:g} asked"
+    return f"**{figure.name}**: {better} ({ours} and {other} {figure.unit})."

@@ -1,0 +1,127 @@
+"""The three files that a run of the contest leaves: what they say, and that they say it of every goal."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from bench.contest import bars, picture, results
+from bench.contest.figure import Figure, Line, Part, Table, absolute
+from bench.contest.rounds import FULL, QUICK
+
+FAST = Figure("Counting", "reports/s", 50e6, "a-peer", 4e6, goal=10)
+SLOW = Figure("Estimating", "s", 2.0, "another-peer", 1.0, goal=10)
+LARGE = absolute("Memory", "MiB", 400, 300)
+FREE = Figure("Loading", "s", 1.0, "a-peer", 3.0)
+PARTS = [
+    Part("Speed", "What was done.", [FAST, SLOW], [Table("All", [{"a": 1}])], ["A note."]),
+    Part("Rest", "More.", [LARGE, FREE]),
+    Part("Growth", "How.", lines=[Line("values K", "count", [1, 10], [0.1, 1.0], [1.0, 1.0])]),
+]
+
+
+def test_more_of_a_speed_is_better_and_less_of_anything_else() -> None:
+    assert (FAST.ratio, FAST.met) == (12.5, True)
+    assert (SLOW.ratio, SLOW.met) == (0.5, False)
+    assert (FREE.ratio, FREE.met) == (3.0, None)
+
+
+@pytest.mark.parametrize(("ours", "met"), [(299, True), (300, True), (301, False)])
+def test_an_absolute_goal_is_met_by_what_is_asked(ours: float, met: bool) -> None:
+    figure = absolute("Memory", "MiB", ours, 300)
+    assert (figure.reference, figure.reference_value, figure.goal, figure.met) == ("goal", 300, 1.0, met)
+    assert absolute("Speed", "reports/s", 2e6, 1e6).ratio == 2
+
+
+def test_a_record_has_these_fields_and_no_other() -> None:
+    assert FAST.record() == {
+        "name": "Counting",
+        "unit": "reports/s",
+        "ours": 50e6,
+        "reference": "a-peer",
+        "reference_value": 4e6,
+        "ratio": 12.5,
+        "goal": 10,
+        "met": True,
+    }
+
+
+def test_the_markdown_begins_with_every_goal_and_what_fell_short() -> None:
+    text = results.markdown(PARTS, {}, FULL)
+    summary, _, rest = text.partition("\n## Speed\n")
+    assert summary.index("![How many times better") < summary.index("## Summary")
+    assert "1 of 3 goals are met." in summary
+    assert "| Speed | Counting | 12.5 | 10 | 50,000,000 | 4,000,000 | reports/s | a-peer |" in summary
+    assert "| Rest | Memory | 0.75 | 1, **not met** | 400 | 300 | MiB | goal |" in summary
+    assert "Loading" not in summary
+    assert summary.endswith(
+        "### What fell short\n\n"
+        "- **Estimating**: 0.5 times better than another-peer, of 10 asked (2 and 1 s).\n"
+        "- **Memory**: 400 MiB, of 300 asked.\n"
+    )
+    for said in ("What was done.", "### All", "- A note.", "| Loading | 3 |"):
+        assert said in rest
+
+
+def test_where_all_goals_are_met_nothing_fell_short() -> None:
+    text = results.markdown([Part("Speed", "What was done.", [FAST])], {}, FULL)
+    assert "1 of 1 goals are met." in text
+    assert "fell short" not in text
+    assert "## Summary" not in results.markdown([Part("Rest", "More.", [FREE])], {}, FULL)
+
+
+def test_the_quick_cut_says_that_it_is_the_quick_cut() -> None:
+    assert "By `make bench-quick` on " in results.markdown(PARTS, {}, QUICK)
+    assert "**This is the quick cut**" in results.markdown(PARTS, {}, QUICK)
+    assert "By `make bench` on " in results.markdown(PARTS, {}, FULL)
+    assert "quick cut" not in results.markdown(PARTS, {}, FULL)
+
+
+def test_a_peer_that_could_not_be_installed_is_named() -> None:
+    text = results.markdown(PARTS, {"a-peer==1.2": "no wheel for this machine"}, FULL)
+    assert "**a-peer==1.2 could not be installed**: no wheel for this machine" in text
+
+
+def test_a_run_leaves_three_files_and_tells_what_is_not_met(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "figures.md"
+    results.write(PARTS, {}, FULL, file)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figures.json", "figures.md", "figures.png"]
+    records = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
+    assert records == [figure.record() for figure in (FAST, SLOW, LARGE, FREE)]
+    assert capsys.readouterr().out.splitlines() == [
+        f"1 of 3 goals met; {file}",
+        "not met: Estimating: 0.5 times better than another-peer, of 10 asked (2 and 1 s).",
+        "not met: Memory: 400 MiB, of 300 asked.",
+    ]
+
+
+@pytest.mark.parametrize("parts", [PARTS, PARTS[:1], PARTS[2:]], ids=["both", "figures", "lines"])
+def test_the_picture_shows_something(parts: list[Part], tmp_path: Path) -> None:
+    picture.draw(parts, "Title", "2 cores", tmp_path / "picture.png")
+    pixels = imread(tmp_path / "picture.png")
+    assert pixels.shape[1] > 900
+    assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 50
+
+
+def test_met_and_unmet_goals_are_told_apart_by_more_than_color(tmp_path: Path) -> None:
+    """What is unmet is hatched and says so."""
+    drawn = []
+    for ours in (0.5, 2.0):
+        path = tmp_path / f"{ours}.png"
+        picture.draw([Part("Part", "What.", [absolute("Time", "s", ours, 1.0)])], "Title", "", path)
+        drawn.append(imread(path)[..., :3].mean(axis=2))
+    assert (drawn[0] != drawn[1]).any()
+    assert bars.verdict(absolute("Time", "s", 0.5, 1.0)) == "✓ 1"
+    assert bars.verdict(absolute("Time", "s", 2.0, 1.0)) == "✗ not 1"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(0.0123, "0.0123"), (8, "8"), (1000, "1,000"), (56_700, "56.7 k"), (1e6, "1 M"), (2.5e9, "2.5 G")],
+)
+def test_figures_of_the_picture_are_short(value: float, told: str) -> None:
+    assert bars.short(value) == told
