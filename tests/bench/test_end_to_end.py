@@ -166,8 +166,8 @@ def test_a_missed_goal_says_what_was_used_up() -> None:
     told = limit(SIZE, [mine, alone])
     assert "took 0.83 cores, the broker 0.50" in told
     assert "reading alone 20,000,000" in told
-    assert "Otherwise it waited" in told
-    assert "Otherwise it waited" not in limit(SIZE, [replace(mine, a_cpu_second=5.1e6), alone])
+    assert "Otherwise it was idle" in told
+    assert "Otherwise it was idle" not in limit(SIZE, [replace(mine, a_cpu_second=5.1e6), alone])
     assert limit(SIZE, [replace(mine, runs=[7e6]), alone]) == ""
 
 
