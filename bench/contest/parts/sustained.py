@@ -20,8 +20,8 @@ from deploy.children import Child
 READING = "aiokafka, reading alone"
 BUSY_CORES = 0.9
 WAITED = (
-    " Otherwise it was idle, most likely in a fetch: Faust lets one wait for 1.5 s, and aiokafka has one at "
-    "a time for a broker, so one that asks only for partitions read to their end keeps the others waiting."
+    " Otherwise it was idle: its client asks a broker for one thing at a time, and the interpreter runs one of "
+    "its two threads, fetching and counting, at a time."
 )
 
 
