@@ -29,7 +29,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     """Waits for new records so briefly that it holds up those that are there.
 
     A broker is asked for one thing at a time: where one partition is at its end, what was asked of it stands
-    in the way of the others, whose records are used up meanwhile, for as long as it may wait. Faust says 1.5 s.
+    in the way of the others, whose records are used up meanwhile, for as long as it may wait: 1.5 s in Faust.
     """
 
     def _create_worker_consumer(self, transport: driver.Transport) -> Any:

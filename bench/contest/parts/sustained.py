@@ -20,8 +20,8 @@ from deploy.children import Child
 READING = "aiokafka, reading alone"
 BUSY_CORES = 0.9
 WAITED = (
-    " Otherwise it was idle: its client asks a broker for one thing at a time, and the interpreter runs one of "
-    "its two threads, fetching and counting, at a time."
+    " Otherwise it was idle: its client asks a broker for one thing at a time, and of its two threads, which "
+    "fetch and count, one runs at a time."
 )
 
 
