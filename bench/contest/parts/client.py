@@ -46,7 +46,7 @@ RAPPOR_CASES = (
 
 
 def measure(scale: Scale) -> Part:
-    """k-RR and RAPPOR, with fresh noise and with permanent responses that are remembered."""
+    """k-RR and RAPPOR, with fresh noise and with responses that are remembered; quick: those with a goal."""
     peer = str(PYTHON)
     with (
         Contestant("deniable_runner") as ours,
@@ -84,6 +84,7 @@ def measure(scale: Scale) -> Part:
                 aside=[Job(multi, "one step", parameters, "one true bit, no hashing; permanent step only")],
             )
             for case in RAPPOR_CASES
+            if case.goal or not scale.quick
             for parameters in [{**BLOOM, **case.probabilities, "bits": case.bits}]
         ]
     return Part(
