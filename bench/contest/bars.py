@@ -13,7 +13,7 @@ from bench.aggregator_results import shown
 from bench.contest.figure import GOAL as GOAL_OF_OURS
 from bench.contest.figure import Figure, Part
 
-WIDTH, NAMES, BARS = 12.8, 5.0, 3.0  # inches: of all; of the names before the bars; of the bars
+WIDTH, NAMES, BARS = 12.8, 5.0, 2.8  # inches: of all; of the names before the bars; of the bars
 RATIO, GOAL, ABSOLUTE = 3.75, 3.9, 4.65  # inches from where the bars begin: the columns after them
 ROW, MOST_ROW, HEAD, AXIS = 0.235, 0.34, 0.62, 0.3  # inches: of a row; above the rows; below them
 MOST_TICKS = 5
@@ -75,7 +75,7 @@ def _frame(axes: Axes, figures: Sequence[Figure], rows: int) -> None:
     axes.spines["left"].set_visible(False)
     decades = range(ceil(log10(least / 1.3)), floor(log10(most * 1.3)) + 1)
     ticks = [10.0**each for each in decades if each % ceil(len(decades) / MOST_TICKS) == 0]
-    axes.set_xticks(ticks, [f"{tick:,g}×" for tick in ticks])
+    axes.set_xticks(ticks, [f"{shown(tick)}×" for tick in ticks])
     axes.tick_params(axis="x", which="minor", bottom=False)
     axes.grid(axis="x", color="#e3e6ea", linewidth=0.8)
     axes.set_axisbelow(True)
