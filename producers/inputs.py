@@ -104,7 +104,7 @@ def _listed(what: str, given: object) -> list[Any]:
     if isinstance(given, np.ndarray) and given.ndim == 1:
         return cast("list[Any]", given.tolist())
     if isinstance(given, list | tuple):
-        return list(given) if isinstance(given, tuple) else given
+        return list(given)  # what another thread does to the caller's own list must not matter
     raise TypeError(f"{what} must be one or a list, tuple or array of them, got {type(given).__name__}")
 
 

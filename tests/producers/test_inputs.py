@@ -30,6 +30,15 @@ def test_different_texts_come_once_in_their_order():
     assert number.tolist() == [0, 1, 0, 2, 1]
 
 
+def test_a_list_is_copied():
+    """Reports are made part by part, and another thread may change the list meanwhile."""
+    given = ["ann", "bob"]
+    for taken in (texts("values", given), clients_of(given, 2)):
+        given.append("cid")
+        assert taken == ["ann", "bob"]
+        given.pop()
+
+
 def test_one_text():
     assert texts("values", "AA") == ["AA"]
     assert texts("values", np.array(["AA"])[0]) == ["AA"]
