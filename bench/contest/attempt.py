@@ -8,10 +8,10 @@ from bench.contest.rounds import Scale
 
 
 def attempt(module: ModuleType, scale: Scale) -> Part:
-    """What the module's `measure` finds, or a part that says why it found nothing."""
+    """What the module's `measure` finds, or a part whose goals are not judged, and why."""
     try:
         part: Part = module.measure(scale)
     except ContestantError as error:
         name = module.__name__.rpartition(".")[2]
-        return Part(name, "", notes=[f"**{name} was not measured**: {error}"])
+        return Part(name, "", unjudged=[f"{name}, all of it: {error}"])
     return part

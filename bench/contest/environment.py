@@ -1,44 +1,47 @@
 """The peers' environment, `.peers`, made from `bench/peers.lock`; what cannot be installed is named."""
 
+import fcntl
 import hashlib
 import json
 import re
-import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
 from bench.contest.contestant import ROOT
+from deploy.children import spawn, stop
 
 FOLDER = ROOT / ".peers"
 PYTHON = FOLDER / "bin" / "python"
 LOCK = ROOT / "bench" / "peers.lock"
 WANTED = ROOT / "bench" / "peers.in"
 STATE = FOLDER / "installed.json"
+PINNED = re.compile(r"([\w.-]+)==")
 
 
 def install() -> dict[str, str]:
     """Make the environment unless it is there; why each peer that is missing could not be installed.
 
     Peers are installed one by one where all together fail, each with the versions of the lock, but without
-    its hashes: pip would ask for those of what a single peer does not need.
+    its hashes: pip would ask for those of what a single peer does not need. What failed is tried again in
+    each run. Two runs at a time wait for each other.
     """
-    digest = hashlib.sha256(LOCK.read_bytes()).hexdigest()
-    if STATE.exists():
-        state = json.loads(STATE.read_text(encoding="utf-8"))
-        if state["lock"] == digest:
-            return dict(state["failed"])
-    click.echo("installing the peers into .peers", err=True)
-    subprocess.run([sys.executable, "-m", "venv", "--clear", str(FOLDER)], check=True)
-    failed: dict[str, str] = {}
-    if _pip("--require-hashes", "--requirement", str(LOCK)):
-        versions = FOLDER / "versions.txt"
-        versions.write_text("".join(f"{line}\n" for line in _pinned()), encoding="utf-8")
-        for peer in peers():
-            why = _pip("--constraint", str(versions), peer)
+    with LOCK.open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        digest = hashlib.sha256(lock.read()).hexdigest()
+        state = json.loads(STATE.read_text(encoding="utf-8")) if STATE.exists() else {}
+        if state.get("lock") == digest:
+            failed = _one_by_one(list(state["failed"]))
+        else:
+            click.echo("installing the peers into .peers", err=True)
+            why = _run(sys.executable, "-m", "venv", "--clear", str(FOLDER))
             if why:
-                failed[peer] = why
-    STATE.write_text(json.dumps({"lock": digest, "failed": failed}), encoding="utf-8")
+                raise click.ClickException(f"{FOLDER} could not be made: {why}")
+            together = _pip("--require-hashes", "--requirement", str(LOCK))
+            failed = _one_by_one(peers()) if together else {}
+        STATE.write_text(json.dumps({"lock": digest, "failed": failed}), encoding="utf-8")
     return failed
 
 
@@ -48,17 +51,37 @@ def peers() -> list[str]:
     return [line for line in lines if line]
 
 
-def _pinned() -> list[str]:
-    """Requirements of the lock without their hashes."""
+def _one_by_one(wanted: list[str]) -> dict[str, str]:
     lines = LOCK.read_text(encoding="utf-8").splitlines()
-    return [line.removesuffix("\\").strip() for line in lines if re.match(r"[\w.-]+==", line)]
+    pinned = [line.removesuffix("\\").strip() for line in lines if PINNED.match(line)]
+    failed: dict[str, str] = {}
+    for peer in wanted:
+        name = peer.partition("==")[0]
+        versions = FOLDER / "versions.txt"
+        others = [line for line in pinned if line.partition("==")[0] != name]
+        versions.write_text("".join(f"{line}\n" for line in others), encoding="utf-8")
+        if why := _pip("--constraint", str(versions), peer):
+            failed[peer] = why
+    return failed
 
 
 def _pip(*arguments: str) -> str:
     """What went wrong, a line, or nothing."""
-    command = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ended.returncode == 0:
+    return _run(str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments)
+
+
+def _run(*command: str) -> str:
+    """Run a command that ends with this process, however that ends; what went wrong, a line, or nothing."""
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        child = spawn(command, log)
+        try:
+            status = child.wait()
+        finally:
+            stop([child])
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    if status == 0:
         return ""
-    lines = ended.stderr.strip().splitlines() or ["pip failed"]
-    return next((line for line in lines if line.startswith("ERROR")), lines[-1])
+    return next(
+        (line for line in lines if line.startswith("ERROR")), lines[-1] if lines else f"status {status}"
+    )

@@ -15,7 +15,7 @@ class Figure:
 
     Parameters
     ----------
-    name : what was measured; equal in every run.
+    name : what was measured, of its own in a run.
     unit : of both values; `…/s` is a speed, of which more is better, of any other unit less is.
     ours, reference_value : above 0.
     reference : who the other is: a library, or GOAL.
@@ -109,6 +109,7 @@ class Part:
     tables : what else was measured.
     notes : where a peer does less or is wrong, and what limits us: a sentence or two each.
     lines : how jobs grow, for the picture.
+    unjudged : goals that could not be judged, each with the reason.
     """
 
     title: str
@@ -117,3 +118,4 @@ class Part:
     tables: Sequence[Table] = ()
     notes: Sequence[str] = ()
     lines: Sequence[Line] = ()
+    unjudged: Sequence[str] = ()

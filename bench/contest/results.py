@@ -33,6 +33,8 @@ def write(
     goals = [figure for figure in figures if figure.goal is not None]
     unmet = [figure for figure in goals if not figure.met]
     click.echo(f"{len(goals) - len(unmet)} of {len(goals)} goals met; {markdown_file}")
+    for each in (each for part in parts for each in part.unjudged):
+        click.echo(f"not judged: {each}")
     for figure in unmet:
         click.echo(f"not met: {shortfall(figure).replace('**', '')}")
 

@@ -32,12 +32,13 @@ FULL = Scale(quick=False, rounds=9, seconds=0.5)
 
 @dataclass(frozen=True)
 class Job:
-    """What a contestant is told to do; `says` is what it does less, or otherwise."""
+    """What a contestant is told to do; `says` is what it does less, or otherwise, `called` what it is."""
 
     contestant: Contestant
     name: str
     parameters: Mapping[str, object]
     says: str = ""
+    called: str = ""
 
 
 @dataclass(frozen=True)

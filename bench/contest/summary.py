@@ -9,11 +9,15 @@ from bench.contest.figure import GOAL, Figure, Part
 def summary(parts: Sequence[Part]) -> str:
     """Markdown: a table over all parts, and a line for each goal that is not met."""
     asked = [(part, figure) for part in parts for figure in part.figures if figure.goal is not None]
-    if not asked:
+    unjudged = [each for part in parts for each in part.unjudged]
+    if not asked and not unjudged:
         return ""
     unmet = [figure for _, figure in asked if not figure.met]
     rows: list[Row] = [{"part": part.title, **figure_row(figure)} for part, figure in asked]
-    text = f"\n## Summary\n\n{len(asked) - len(unmet)} of {len(asked)} goals are met.\n\n{table(rows)}"
+    text = f"\n## Summary\n\n{len(asked) - len(unmet)} of {len(asked)} goals are met.\n"
+    text += "".join(f"\n**Not judged**: {each}\n" for each in unjudged)
+    if rows:
+        text += f"\n{table(rows)}"
     if unmet:
         text += "\n### What fell short\n\n" + "".join(f"- {shortfall(figure)}\n" for figure in unmet)
     return text

@@ -1,5 +1,6 @@
 """A peer that cannot be loaded is told in the results, and ends nothing."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -7,21 +8,41 @@ import pytest
 from bench.contest.attempt import attempt
 from bench.contest.contestant import Contestant, ContestantError
 from bench.contest.parts.contests import contest
+from bench.contest.results import markdown
 from bench.contest.rounds import QUICK, Job
 
 
+ASKED = {"k": 10, "epsilon": 1.0}
+
+
 def test_a_library_that_is_not_there_is_a_row_that_says_so():
-    asked = {"k": 10, "epsilon": 1.0}
     with Contestant("deniable_runner") as ours, Contestant("absent_runner") as absent:
-        jobs = Job(ours, "count k-RR", asked), [Job(absent, "count k-RR", asked)]
-        figures, (mine, theirs) = contest("k-RR", *jobs, QUICK, 10.0)
-        assert figures == []
+        job = Job(absent, "count k-RR", ASKED)
+        found = contest("k-RR", Job(ours, "count k-RR", ASKED), [job], QUICK, 10.0)
+        assert found.figures == []
+        mine, theirs = found.rows
         assert mine["reports/s"] > 0
         assert theirs["library"] == "absent"
-        assert theirs["reports/s"] == 0
+        assert theirs["reports/s"] == ""
         assert "No module named 'bench.contest.runners.absent_runner'" in theirs["does otherwise"]
         with pytest.raises(ContestantError, match="absent_runner"):
-            contest("k-RR", jobs[1][0], [], QUICK, 10.0)
+            contest("k-RR", job, [], QUICK, 10.0)
+
+
+def test_a_goal_is_not_judged_where_a_peer_is_missing():
+    """The missing one might be the fastest: the ratio would be too good."""
+    with Contestant("deniable_runner") as ours, Contestant("absent_runner") as absent:
+        job = Job(ours, "count k-RR", ASKED)
+        found = contest("k-RR", job, [job, Job(absent, "count k-RR", ASKED)], QUICK, 10.0)
+        assert [figure.goal for figure in found.figures] == [None]
+        (why,) = found.unjudged
+        assert why.startswith("k-RR: absent_runner: ")
+        complete = contest("k-RR", job, [job], QUICK, 10.0, aside=[replace(job, called="itself")])
+        assert [(figure.name, figure.goal) for figure in complete.figures] == [
+            ("k-RR", 10.0),
+            ("k-RR, beside itself", None),
+        ]
+        assert complete.unjudged == []
 
 
 def test_a_job_that_a_library_fails_at_does_not_end_it():
@@ -37,4 +58,7 @@ def test_a_part_that_fails_says_why():
         raise ContestantError("some_runner: it fell over")
 
     part = attempt(SimpleNamespace(measure=measure, __name__="bench.contest.parts.some"), QUICK)
-    assert part.notes == ["**some was not measured**: some_runner: it fell over"]
+    assert part.unjudged == ["some, all of it: some_runner: it fell over"]
+    text = markdown([part], {}, QUICK)
+    assert "0 of 0 goals are met." in text
+    assert "**Not judged**: some, all of it: some_runner: it fell over" in text

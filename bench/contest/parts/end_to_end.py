@@ -51,7 +51,7 @@ def measure(scale: Scale) -> Part:
     try:
         return _measured(scale)
     except BrokerError as error:
-        return Part(TITLE, ABOUT, notes=[f"**Nothing was measured**: {error}"])
+        return Part(TITLE, ABOUT, unjudged=[f"{TITLE}, all of it: {error}"])
 
 
 def _measured(scale: Scale) -> Part:
@@ -71,7 +71,8 @@ def _measured(scale: Scale) -> Part:
     tables = [Table("All readers of a full log", [each.row() for each in speeds])]
     if rows:
         tables.append(Table("Delay, seconds", rows))
-    return Part(TITLE, ABOUT, figures, tables, [*filter(None, limits), *notes, *NOTES, *skipped])
+    notes = [*filter(None, limits), *notes, *NOTES, *skipped]
+    return Part(TITLE, ABOUT, figures, tables, notes, unjudged=sustained.unjudged(speeds))
 
 
 def delays(

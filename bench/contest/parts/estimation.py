@@ -21,4 +21,5 @@ def measure(scale: Scale) -> Part:
         [figure for part in parts for figure in part.figures],
         [table for part in parts for table in part.tables],
         [note for part in parts for note in part.notes],
+        unjudged=[each for part in parts for each in part.unjudged],
     )

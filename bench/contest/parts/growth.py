@@ -62,7 +62,9 @@ MERGED = "at most partitions, beside an estimate that does not grow; memory too"
 GROWTHS = (
     Growth(VALUES, "randomize 100,000", "randomize values", 10_000, 10_000, RANDOMIZING, 0, 0),
     Growth(VALUES, "count 100,000", "count values", 10_000, 10_000, COUNTING, 1, 1),
-    Growth(VALUES, "MLE*", "estimate values", 10_000, 10_000, "K log K, for sorting; memory K", 1, 1),
+    Growth(
+        VALUES, "MLE* with errors", "estimate values", 10_000, 10_000, "K log K, for sorting; memory K", 1, 1
+    ),
     Growth(REPORTS, "k-RR, value to estimate", "k-RR reports", 100_000, 10_000, VALUES_AT_ONCE, 1, 1),
     Growth(REPORTS, "RAPPOR, value to estimate", "RAPPOR reports", 100_000, 10_000, VALUES_AT_ONCE, 1, 1),
     Growth(COHORTS, "count 100,000", "count cohorts", 8, 8, SMALLER_PACKS, 1, 1),

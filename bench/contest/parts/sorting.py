@@ -60,7 +60,7 @@ def measure(scale: Scale) -> Part:
         [
             "numpy sorts with the widest vectors that the processor has, and by the values' ties: the ratio "
             "differs from one machine and one array to the next. MLE* sorts the counts themselves, which is "
-            "a small part of its time; the rest are sums and comparisons of whole arrays."
+            "a part of its time; the rest are sums and products of whole arrays."
         ],
     )
 

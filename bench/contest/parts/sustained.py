@@ -193,6 +193,16 @@ def figures(size: Size, speeds: Sequence[Speed]) -> list[Figure]:
     return found + [_beside(size, 1, one, rival) for rival in rivals if one]
 
 
+def unjudged(speeds: Sequence[Speed]) -> list[str]:
+    """Goals that could not be judged, since one worker counted nothing, and why."""
+    goals = {size.reports for size in FULL if size.goal is not None}
+    return [
+        f"packs of {each.reports:,}, {each.reader}: {each.says}"
+        for each in speeds
+        if each.reader == name_of(1) and each.reports in goals and not each.runs
+    ]
+
+
 def limit(size: Size, speeds: Sequence[Speed]) -> str:
     """Where the goal is missed, what was used up meanwhile; nothing where it is met, or none is stated."""
     mine = speeds[0]
@@ -224,4 +234,5 @@ def _name(size: Size, workers: int) -> str:
 
 
 def _beside(size: Size, workers: int, mine: Speed, other: Speed) -> Figure:
-    return Figure(_name(size, workers), "reports/s", mine.median, other.reader, other.median)
+    name = f"{_name(size, workers)}, beside {other.reader}"
+    return Figure(name, "reports/s", mine.median, other.reader, other.median)

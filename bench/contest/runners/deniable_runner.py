@@ -1,6 +1,6 @@
 """Our own jobs: from values to encoded packs, and from encoded packs to counts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -19,36 +19,59 @@ PART_REPORTS = 65_536  # what the producer randomizes at once
 PACK_REPORTS = 10_000
 
 
-def krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
-    """Randomize so many integers, and pack the reports."""
+def krr(count: int, k: int, epsilon: float, batch: int | None = None) -> Callable[[], object]:
+    """Randomize so many integers, and pack the reports; in batches of so many, or all at once."""
     collection = Collection("values", KRR.from_epsilon(k, epsilon))
-    return _packing(collection, np.random.default_rng(1).integers(k, size=count), None)
+    values = np.random.default_rng(1).integers(k, size=count)
+    return _packing(collection, [values[part] for part in _parts(count, batch)], None)
 
 
 def rappor(
-    count: int, bits: int, hashes: int, cohorts: int, words: int, f: float, p: float, q: float, memoize: bool
+    count: int,
+    bits: int,
+    hashes: int,
+    cohorts: int,
+    words: int,
+    f: float,
+    p: float,
+    q: float,
+    memoize: bool,
+    batch: int | None = None,
 ) -> Callable[[], object]:
     """Bloom filters of so many texts, both steps, and pack the reports; each is of another client."""
     mechanism = Rappor.from_probabilities(bits, hashes, cohorts, f, p, q)
     collection = Collection("values", mechanism, memoize=memoize)
-    chosen = np.random.default_rng(1).integers(words, size=count)
-    clients = [f"client-{number}" for number in range(count)] if memoize else None
-    return _packing(collection, [f"word {number}" for number in chosen], clients)
+    values = [f"word {number}" for number in np.random.default_rng(1).integers(words, size=count)]
+    clients = [f"client-{number}" for number in range(count)]
+    parts = _parts(count, batch)
+    return _packing(
+        collection,
+        [values[part] for part in parts],
+        [clients[part] for part in parts] if memoize else None,
+    )
 
 
-def _packing(collection: Collection, values: object, clients: list[str] | None) -> Callable[[], object]:
+def _parts(count: int, batch: int | None) -> list[slice]:
+    size = batch or count
+    return [slice(start, start + size) for start in range(0, count, size)]
+
+
+def _packing(
+    collection: Collection, batches: Sequence[object], clients: Sequence[list[str]] | None
+) -> Callable[[], object]:
     keystream = Keystream()
     responder = responder_of(collection, Secret(bytes(NEW_SECRET_BYTES)), keystream)
 
     def run() -> int:
         packer = Packer([collection], PACK_REPORTS, 1.0, keystream)
-        batch = responder.prepare(values, clients)
         size = 0
-        for start in range(0, batch.count, PART_REPORTS):
-            cohorts, rows = batch.respond(slice(start, start + PART_REPORTS))
-            windows = np.zeros(len(rows), np.int64)
-            for pack in packer.add(collection.fingerprint, windows, cohorts, rows, 0.0):
-                size += len(wire.encode(pack))
+        for number, values in enumerate(batches):
+            batch = responder.prepare(values, clients and clients[number])
+            for start in range(0, batch.count, PART_REPORTS):
+                cohorts, rows = batch.respond(slice(start, start + PART_REPORTS))
+                windows = np.zeros(len(rows), np.int64)
+                for pack in packer.add(collection.fingerprint, windows, cohorts, rows, 0.0):
+                    size += len(wire.encode(pack))
         return size + sum(len(wire.encode(pack)) for pack in packer.flush())
 
     return run

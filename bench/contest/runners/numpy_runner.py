@@ -1,10 +1,11 @@
-"""numpy: the order of counts."""
+"""numpy alone: the order of counts, and counts of reports."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 LIBRARY = "numpy"
+PACK_REPORTS = 10_000
 
 
 def argsort(count: int, path: str) -> Callable[[], object]:
@@ -18,4 +19,18 @@ def argsort(count: int, path: str) -> Callable[[], object]:
     return run
 
 
-JOBS = {"argsort": argsort}
+def bincount(count: int, k: int) -> Callable[[], object]:
+    """Count reports of packs that are decoded already, arrays of the bytes that a report has."""
+    dtype = np.min_scalar_type(k - 1)
+    reports = np.random.default_rng(1).integers(k, size=count).astype(dtype)
+    packs = [reports[start : start + PACK_REPORTS] for start in range(0, count, PACK_REPORTS)]
+
+    def run() -> None:
+        counts = np.zeros(k, np.int64)
+        for pack in packs:
+            counts += np.bincount(pack, minlength=k)
+
+    return run
+
+
+JOBS = {"argsort": argsort, "bincount": bincount}

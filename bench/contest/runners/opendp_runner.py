@@ -43,6 +43,18 @@ def _filter(positions: "np.typing.NDArray[np.int64]", bits: int) -> bytes:
     return np.packbits(row).tobytes()
 
 
+def count_krr(count: int, k: int, **_: float) -> Callable[[], object]:
+    """Count reports that are decoded already, as an array: of a list it makes one, element by element."""
+    domain, metric = dp.vector_domain(dp.atom_domain(T=dp.i32)), dp.symmetric_distance()
+    count_them = dp.t.make_count_by_categories(domain, metric, categories=list(range(k)), null_category=False)
+    reports = np.random.default_rng(1).integers(k, size=count, dtype=np.int32)
+
+    def run() -> None:
+        count_them(reports)
+
+    return run
+
+
 def count_rappor(count: int, bits: int, hashes: int, f: float, **_: float) -> Callable[[], object]:
     """Count reports of one cohort, bytes as its client makes them, and debias: it is one call."""
     bits_of = np.random.default_rng(1).integers(256, size=(min(count, 1000), bits // 8), dtype=np.uint8)
@@ -55,4 +67,4 @@ def count_rappor(count: int, bits: int, hashes: int, f: float, **_: float) -> Ca
     return run
 
 
-JOBS = {"k-RR": krr, "RAPPOR": permanent, "count RAPPOR": count_rappor}
+JOBS = {"k-RR": krr, "RAPPOR": permanent, "count k-RR": count_krr, "count RAPPOR": count_rappor}
