@@ -11,7 +11,6 @@ from bench.contest.parts.contests import contest
 from bench.contest.results import markdown
 from bench.contest.rounds import QUICK, Job
 
-
 ASKED = {"k": 10, "epsilon": 1.0}
 
 
