@@ -33,7 +33,7 @@ NOTES = (
     "where it is alike, all rank candidates alike, and what ours adds is where to stop.",
     "Total variation: shares beyond a sum of 1 are scaled down to it; what is missing is one more value.",
     "Lasso with a penalty that is known beforehand is faster than our decoding: it is one fit. Ours are two, "
-    "the likeliest shares, with a proof of their gap, and least squares, whose covariance takes the most.",
+    "the likeliest shares, with a proof of their gap, and least squares with their covariance.",
 )
 
 
