@@ -30,7 +30,10 @@ def texts(what: str, given: object) -> list[str]:
 
 def different_texts(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
     """As `texts`: each different one once, and which of them each is, int64 (n,)."""
-    listed = [given] if isinstance(given, str) else _listed(what, given)
+    if isinstance(given, str):
+        listed: list[Any] = [given]
+    else:
+        listed = given if isinstance(given, list) else _listed(what, given)  # a list is looked at but once
     try:
         different, number = numbered(listed)
     except TypeError:  # one has no hash, so it is no text
