@@ -15,20 +15,14 @@ from deploy.command_options import config_option, servers_option
 from deploy.doctor.case import Case
 from deploy.doctor.examination import Result, examine
 from deploy.permissions import Role
+from deploy.role_option import role_option
 from deploy.signals import handle, leave_at_once
 
 NAME_WIDTH = 16
 
 
 @click.command()
-@click.option(
-    "--as",
-    "role",
-    type=click.Choice([str(each) for each in Role]),
-    default=str(Role.AGGREGATOR),
-    show_default=True,
-    help="Whose needs are looked at.",
-)
+@role_option("Whose needs are looked at.")
 @click.option("--json", "is_json", is_flag=True, help="A JSON line for each step.")
 @config_option
 @servers_option

@@ -69,12 +69,8 @@ def served(port: int | None, source: Source, *, err: bool = False) -> Iterator[N
     if port is None:
         yield
         return
-    try:
-        server = ProbeServer(("127.0.0.1", port), QuietHandler)
-    except OSError as error:
-        raise click.ClickException(
-            f"port {port} cannot be used: {error.strerror}; give another --metrics-port (0: a free one)"
-        ) from None
+    place = ("127.0.0.1", port)
+    server = _listening(ProbeServer, place, f"port {port}", "--metrics-port (0: a free one)")
     click.echo(f"metrics: http://127.0.0.1:{server.server_port}/metrics", err=err)
     with _running(server, source):
         yield
@@ -96,16 +92,19 @@ def probes_at(address: tuple[str, int] | None, source: Source) -> Iterator[None]
     if address is None:
         yield
         return
-    try:
-        kind = ProbeServer6 if ip_address(address[0]).version == 6 else ProbeServer
-        server = kind(address, QuietHandler)
-    except OSError as error:
-        host, port = address
-        raise click.ClickException(
-            f"port {port} of {host} cannot be used: {error.strerror}; give another --metrics-listen"
-        ) from None
-    with _running(server, source):
+    host, port = address
+    kind = ProbeServer6 if ip_address(host).version == 6 else ProbeServer
+    with _running(_listening(kind, address, f"port {port} of {host}", "--metrics-listen"), source):
         yield
+
+
+def _listening(kind: type[ProbeServer], address: tuple[str, int], place: str, option: str) -> ProbeServer:
+    try:
+        return kind(address, QuietHandler)
+    except OSError as error:
+        raise click.ClickException(
+            f"{place} cannot be used: {error.strerror}; give another {option}"
+        ) from None
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from deploy import acl_setup, quota_setup, topic_setup
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
 from deploy.permissions import Role
+from deploy.role_option import role_option
 from producers.cluster import Cluster
 
 Command = Callable[..., None]
@@ -141,14 +142,7 @@ def _allow(
 @topics.command("check")
 @config_option
 @servers_option
-@click.option(
-    "--as",
-    "role",
-    type=click.Choice([str(role) for role in Role]),
-    default=str(Role.AGGREGATOR),
-    show_default=True,
-    help="Whose work the principal of the collection file is to do.",
-)
+@role_option("Whose work the principal of the collection file is to do.")
 def check_topics(config: Path, bootstrap_servers: str | None, role: str) -> None:
     """Check topics, their settings, and our permissions; a remedy for each finding, exit status 1 if any.
 

@@ -1,11 +1,14 @@
 """Our own jobs: from counts to frequencies."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from estimators.ibu import ibu
+from estimators.estimate import Estimate
+from estimators.ibu import Update, ibu
 from estimators.krr import KRR
 from estimators.krr_estimate import estimate, mle
 from estimators.rappor import Rappor
@@ -27,27 +30,16 @@ def mle_star(count: int, path: str, epsilon: float, told: bool = True) -> Callab
     return run
 
 
-def with_errors(count: int, path: str, epsilon: float) -> Callable[[], object]:
-    """The same with standard errors, intervals and significance."""
+def estimating(
+    estimator: Callable[[NDArray[np.int64], KRR], Estimate | Update], count: int, path: str, epsilon: float
+) -> Callable[[], object]:
+    """What one of our estimators makes of counts."""
     counts = np.load(path)
     mechanism = KRR.from_epsilon(len(counts), epsilon)
 
     def run() -> object:
         for _ in range(count):
-            found = estimate(counts, mechanism)
-        return found.frequency.tolist()
-
-    return run
-
-
-def iterate(count: int, path: str, epsilon: float) -> Callable[[], object]:
-    """Our iterative Bayesian update, with its defaults."""
-    counts = np.load(path)
-    mechanism = KRR.from_epsilon(len(counts), epsilon)
-
-    def run() -> object:
-        for _ in range(count):
-            found = ibu(counts, mechanism)
+            found = estimator(counts, mechanism)
         return found.frequency.tolist()
 
     return run
@@ -88,4 +80,9 @@ def _peak_mib() -> float:
     return int(peak.split()[1]) / 1024
 
 
-JOBS = {"MLE*": mle_star, "estimate": with_errors, "IBU": iterate, "decode": decode_rappor}
+JOBS = {
+    "MLE*": mle_star,
+    "estimate": partial(estimating, estimate),
+    "IBU": partial(estimating, ibu),
+    "decode": decode_rappor,
+}
