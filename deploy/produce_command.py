@@ -21,7 +21,7 @@ from deploy.produce import WAIT_SECONDS, run_produce
 from deploy.produce_checks import check_own_clients, check_topics
 from deploy.producer_setup import producer_config
 from estimators.collection import Collection
-from producers.producer import PART_BYTES, QUEUED_BYTES
+from producers.parts import PART_BYTES, QUEUED_BYTES
 from producers.producer_config import ProducerConfig
 from producers.secret import secret_of
 from producers.wire import mechanism_number, report_bytes

@@ -196,8 +196,11 @@ def _groups(
         yield int(windows[0]), int(cohorts[0]), rows
         return
     order = np.argsort(cohorts, kind="stable") if one_window else np.lexsort((cohorts, windows))
-    windows, cohorts, rows = windows.take(order), cohorts.take(order), rows.take(order, axis=0)
-    new = (np.diff(windows) != 0) | (np.diff(cohorts) != 0)
+    cohorts, rows = cohorts.take(order), rows.take(order, axis=0)
+    new = cohorts[1:] != cohorts[:-1]
+    if not one_window:
+        windows = windows.take(order)
+        new |= windows[1:] != windows[:-1]
     starts = [0, *(np.flatnonzero(new) + 1).tolist()]
     for start, end in pairwise([*starts, len(rows)]):
         yield int(windows[start]), int(cohorts[start]), rows[start:end]

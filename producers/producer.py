@@ -1,7 +1,6 @@
 """The producer: true values in, randomized packs out."""
 
 import threading
-from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
@@ -11,13 +10,14 @@ from prometheus_client import CollectorRegistry
 
 from producers import forks
 from producers.batch import Batch
-from producers.client_keys import CLIENT_KEY_BYTES, ClientKeys
+from producers.client_keys import ClientKeys
 from producers.clock import Clock
 from producers.connection import DeliveryError
 from producers.counters import Counters, Receipt, Tally
 from producers.delivery import STALL_SECONDS
 from producers.inputs import window_starts
 from producers.intake import ClosedError, Seal, Submission, Ticket
+from producers.parts import parts
 from producers.producer_config import ProducerConfig
 from producers.producer_metrics import ProducerMetrics
 from producers.progress import Progress
@@ -26,12 +26,6 @@ from producers.responder import responder_of
 from producers.secret import secret_of
 from producers.storekeeper import Storekeeper
 from producers.waiting import Patience
-from producers.wire import mechanism_number, report_bytes
-
-PART_REPORTS = 65_536
-PART_BYTES = 4 * 2**20
-# What a report takes in the queue beside its own bytes: window, cohort, key of its client.
-QUEUED_BYTES = 8 + 2 + CLIENT_KEY_BYTES
 
 
 class Producer:
@@ -118,12 +112,12 @@ class Producer:
         batch = self._responders[collection].prepare(values, clients)
         if batch.clients is None:
             self._allowances[collection].check_own_clients()
+        question = self._allowances[collection].collection
         moment = self._clock.unix() if at is None else at
-        windows = window_starts(moment, batch.count, self._allowances[collection].collection.window_seconds)
-        parts = [slice(0, batch.count)] if progress else self._parts(collection, batch.count)
+        windows = window_starts(moment, batch.count, question.window_seconds)
         patience = Patience(self._config.block_milliseconds / 1000)
         tickets = []
-        for part in parts:
+        for part in [slice(0, batch.count)] if progress else parts(question.mechanism, batch.count):
             submission = self._randomize(collection, batch, windows, part, progress)
             tickets.append(submission.ticket)
             with patience:
@@ -210,13 +204,6 @@ class Producer:
             raise ClosedError
         self._keeper.start()
         return self._keeper
-
-    def _parts(self, collection: str, count: int) -> Iterator[slice]:
-        """Slices of count values that are small enough for the queue."""
-        mechanism = self._allowances[collection].collection.mechanism
-        size = report_bytes(mechanism_number(mechanism), mechanism.width) + QUEUED_BYTES
-        step = min(PART_REPORTS, PART_BYTES // size)
-        return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
     def _randomize(
         self,

@@ -10,7 +10,7 @@ import pytest
 from kafka.errors import KafkaTimeoutError
 from questions import CARRIER, DESTINATION, LATENCY
 
-from producers import producer, storekeeper
+from producers import parts, producer, storekeeper
 from producers.budget import Allowance, Budget
 from producers.connection import DeliveryError, TopicError
 from producers.counters import Receipt
@@ -343,8 +343,8 @@ def lock(folder):
 
 def test_a_caller_waits_no_longer_than_it_may(make, kafka, tmp_path, monkeypatch):
     """The store is locked by somebody: four batches of 6 MB in a queue of 16 MB, 0.3 s in all, not each."""
-    monkeypatch.setattr(producer, "PART_REPORTS", 600_000)
-    monkeypatch.setattr(producer, "PART_BYTES", 10**9)
+    monkeypatch.setattr(parts, "PART_REPORTS", 600_000)
+    monkeypatch.setattr(parts, "PART_BYTES", 10**9)
     target = make(block_milliseconds=300)
     held = lock(tmp_path)
     target.report("latency", 1, None)
