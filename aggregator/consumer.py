@@ -5,12 +5,12 @@ of its habits it stands against. What the counts rest on is in `owner`; here rec
 unbroken chain for each partition, and fetched again from wherever an owner says.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import aiokafka.conn
 from faust.transport.drivers import aiokafka as driver
-from faust.types import TP
+from faust.types import TP, ConsumerMessage
 
 from aggregator.chain import BrokenChain, Chain
 from aggregator.ledger_store import STORE_ERRORS
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from aggregator.engine import ExactApp
 
 IDLE_SECONDS = 0.1
-RECORDS_PER_TASK = 100
 FETCH_WAIT_MILLISECONDS = 50
+READ_AHEAD_BYTES = 4 * 2**20  # of a broker's answer, which is read into memory whole anyway
 
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):
@@ -30,9 +30,11 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     A broker is asked for one thing at a time: where one partition is at its end, what was asked of it stands
     in the way of the others, whose records are used up meanwhile, for as long as it may wait: 1.5 s in Faust.
+    It listens on until an answer is there: aiokafka stops listening at each 128 KiB, and begins anew.
     """
 
     def _create_worker_consumer(self, transport: driver.Transport) -> Any:
+        aiokafka.conn.READER_LIMIT = READ_AHEAD_BYTES
         consumer = super()._create_worker_consumer(transport)
         consumer._fetch_max_wait_ms = FETCH_WAIT_MILLISECONDS
         return consumer
@@ -96,19 +98,19 @@ class Consumer(driver.Consumer):
         return True
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, Any]]:  # noqa: ASYNC109 (Faust's)
-        """Hand records over; give to Faust only one of many: it makes four tasks for each.
-
-        And it drops what lies below the highest offset it ever read: a rewind would deliver nothing.
-        """
-        handed = 0
+        """Hand all over: Faust drops what lies below the highest offset it ever read, after a rewind too."""
         async for tp, message in super().getmany(timeout):
-            handed += 1
-            if handed % RECORDS_PER_TASK:
-                await self.callback(message)
-                await asyncio.sleep(0)  # in which the stream takes it, or much would wait there
-            else:
-                self._read_offset[tp] = message.offset
-                yield tp, message
+            self._read_offset[tp] = message.offset
+            yield tp, message
+
+    def on_buffer_full(self, tp: TP) -> None:
+        """Fetch on: a full stream makes its feeder wait; Faust waits 1 s once all partitions are full."""
+
+    def _to_message(self, tp: TP, record: Any) -> ConsumerMessage:
+        """What a fetch brought of a partition, as the value of one message: each costs Faust 0.1 ms."""
+        message = super()._to_message(tp, record[-1])
+        message.value = record
+        return message
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:  # noqa: ASYNC109
         """Fetch where the chain is known; drop what a rewind has overtaken while the fetch ran."""
@@ -125,7 +127,9 @@ class Consumer(driver.Consumer):
             for tp in chains:
                 self._chains.pop(tp.partition, None)
             raise
-        return {tp: batch for tp, chain in chains.items() if (batch := await self._admit(tp, chain, fetched))}
+        return {
+            tp: [batch] for tp, chain in chains.items() if (batch := await self._admit(tp, chain, fetched))
+        }
 
     async def _admit(self, tp: TP, chain: Chain, fetched: Mapping[TP, list[Any]]) -> list[Any]:
         """What continues the chain; if it does not, nothing, the chain ends here and its owner rewinds."""
