@@ -7,8 +7,8 @@ from producers import wire
 
 Words = npt.NDArray[np.unsignedinteger]
 
-#: From how many rows on it pays to add them as binary numbers before their bits are spread.
-_MIN_ADDED_ROWS = 2048
+#: From how many bytes of rows on it pays to add them as binary numbers before their bits are spread.
+_MIN_ADDED_BYTES = 2**16
 _GROUP = 7 * 8  # 7 rows to an adder; a multiple of 8 keeps each of its inputs whole 64-bit words
 _BYTE_MAX = 255
 _SPARSE = 16  # from so many buckets to a report on, touching only those that were reported is faster
@@ -46,7 +46,7 @@ def count_bits(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     -------
     int64 (width,).
     """
-    if len(rows) < _MIN_ADDED_ROWS:
+    if rows.nbytes < _MIN_ADDED_BYTES:
         return _spread(rows)
     added = len(rows) // _GROUP * _GROUP
     counts = _spread(rows[added:])
@@ -73,10 +73,8 @@ def _full_adder(a: Words, b: Words, c: Words) -> tuple[Words, Words]:
 
 
 def _spread(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Count with a byte for each bit: 8 bytes are added at once, up to 255 rows before one could overflow."""
-    spread = np.unpackbits(rows, axis=1, bitorder="little").view(np.uint64)
-    whole = len(rows) // _BYTE_MAX * _BYTE_MAX
-    sums = np.add.reduce(spread[:whole].reshape(-1, _BYTE_MAX, rows.shape[1]), axis=1)
-    rest = np.add.reduce(spread[whole:], axis=0, keepdims=True)
-    counts: npt.NDArray[np.int64] = np.concatenate([sums, rest]).view(np.uint8).sum(axis=0, dtype=np.int64)
+    """Count with a byte for each bit: 8 are added at once, of 255 rows at most, so that none overflows."""
+    spread = np.unpackbits(rows.reshape(-1), bitorder="little").view(np.uint64).reshape(-1, rows.shape[1])
+    sums = np.add.reduceat(spread, np.arange(0, len(rows), _BYTE_MAX), axis=0)
+    counts: npt.NDArray[np.int64] = sums.view(np.uint8).sum(axis=0, dtype=np.int64)
     return counts

@@ -55,7 +55,7 @@ def test_more_reports_than_a_16_bit_sum_holds(count: int) -> None:
     assert counted(pack).tolist() == [count, 0, count, 0, 0, 0, 0, 0]
 
 
-SIZES = [1, 254, 255, 256, 2047, 2048, 2049, 7 * 2048, 7 * 2048 + 55, 120_001]
+SIZES = [1, 254, 255, 256, 4095, 4096, 4097, 7 * 4096, 7 * 4096 + 55, 120_001]
 
 
 @pytest.mark.parametrize("size", SIZES)
