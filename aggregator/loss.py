@@ -1,5 +1,8 @@
 """What a ledger is lost by, while its worker goes on."""
 
+import traceback
+from pathlib import Path
+
 from aiokafka.errors import (
     KafkaConnectionError,
     KafkaTimeoutError,
@@ -20,10 +23,17 @@ class RecordsLost(Exception):
 
 
 class RecordNotCounted(Exception):
-    """There was no memory to count a record; nobody knows how much of it was counted."""
+    """A record was not counted, or not all of it: for want of memory, or by a defect."""
 
-    def __init__(self, partition: int, position: int) -> None:
-        super().__init__(f"partition {partition}: not enough memory to count the record at offset {position}")
+
+def uncounted(partition: int, offset: int, error: Exception) -> str:
+    """Which record was not counted, and why. The error itself would keep ledger and record in memory."""
+    if isinstance(error, MemoryError):
+        return f"partition {partition}: not enough memory to count the record at offset {offset}"
+    frames = traceback.extract_tb(error.__traceback__)[-1:]
+    places = [f" in {Path(frame.filename).name}:{frame.lineno}" for frame in frames]
+    defect = "".join([type(error).__name__, *places])  # its message might tell of the record
+    return f"partition {partition}: counting the record at offset {offset} failed by a defect, {defect}"
 
 
 def why(error: BaseException) -> str:

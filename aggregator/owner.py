@@ -17,7 +17,7 @@ from aggregator.deployment import Deployment
 from aggregator.estimator import Estimator
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import STORE_ERRORS, LedgerStore
-from aggregator.loss import RecordNotCounted, RecordsLost
+from aggregator.loss import RecordNotCounted, RecordsLost, uncounted
 from aggregator.lost_windows import LostWindows
 from aggregator.metrics import WorkerMetrics
 from aggregator.opening import check_partition, decoded, log_was_cut, published, restored
@@ -57,6 +57,7 @@ class Owner:
         self.readiness = readiness.Readiness(partition, metrics)
         self.lost_windows = LostWindows(metrics)
         self._ledger: Ledger | None = None
+        self._failure = ""  # by which the last ledger was lost while it counted
         self._outcomes = Outcomes()  # of what the ledger counted since its last transaction
         self._broker_ms = 0  # append time of the last row that this owner wrote, unix milliseconds
         self._closed_until_ms = 0
@@ -70,8 +71,8 @@ class Owner:
             return
         try:
             self._outcomes.add(ledger.apply(offset, append_ms, record))
-        except MemoryError:  # rule 2: who knows what of it was counted
-            self._ledger = None
+        except Exception as error:  # noqa: BLE001 - rule 2: who knows what of it was counted
+            self._ledger, self._failure = None, uncounted(self.partition, offset, error)
             return
         self._counted_at = time.monotonic()
 
@@ -143,7 +144,7 @@ class Owner:
             async with asyncio.timeout(STALL_SECONDS):
                 closed_until_ms = await self._close(ledger)
         if self._ledger is not ledger:
-            raise RecordNotCounted(self.partition, ledger.position)
+            raise RecordNotCounted(self._failure)
         checkpoint = take(ledger, estimator, closed_until_ms)
         outcomes, self._outcomes = self._outcomes, Outcomes()
         # In a thread: of many rows it takes longer than heartbeats should wait.

@@ -1,6 +1,9 @@
 """An owner that loses its ledger reads it anew, and repairs nothing; what no retry mends ends the worker."""
 
 import asyncio
+import gc
+import re
+import weakref
 from contextlib import suppress
 
 import pytest
@@ -64,22 +67,37 @@ def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pyte
     asyncio.run(run())
 
 
-def test_a_record_that_finds_no_memory_is_counted_again(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (MemoryError, "not enough memory to count the record at offset 0"),
+        (
+            ValueError,
+            r"counting the record at offset 0 failed by a defect, ValueError in test_owner_failures.py:\d+",
+        ),
+    ],
+    ids=["memory", "defect"],
+)
+def test_a_record_that_fails_half_counted_is_counted_again(
+    kind: type[Exception], reason: str, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of it may be counted: that ledger is thrown away."""
     add = Tally.add
 
     def fail_once(self: Tally, pack: wire.Pack) -> None:
         monkeypatch.setattr(Tally, "add", add)
-        raise MemoryError
+        raise kind("payload")
 
     async def run() -> None:
         async with Running(broker) as running:
             monkeypatch.setattr(Tally, "add", fail_once)
             broker.fetch(0)
+            assert running.owner._ledger is not None
+            lost = weakref.ref(running.owner._ledger)
             running.offer(0)
             await running.until(lambda: broker.rewinds == [0, 0])
+            gc.collect()
+            assert lost() is None, "two ledgers take twice the memory"
             broker.fetch(0)
             running.offer(0)
             await running.stored()
@@ -87,8 +105,8 @@ def test_a_record_that_finds_no_memory_is_counted_again(
     with capture_logs() as logs:
         asyncio.run(run())
     assert (packs(broker), position(broker)) == (1, 1)
-    lost = [entry["reason"] for entry in logs if entry["event"] == "ledger lost"]
-    assert lost == ["partition 0: not enough memory to count the record at offset 0"]
+    (told,) = [entry["reason"] for entry in logs if entry["event"] == "ledger lost"]
+    assert re.fullmatch(f"partition 0: {reason}", told)
 
 
 @pytest.mark.parametrize(
