@@ -4,8 +4,12 @@ Rule: each takes a ledger over as a worker does, which fences its owner; the own
 goes on with what was done here.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import TypeVar
+
+from aiokafka.errors import ProducerFenced
 
 from aggregator import row_keys, rows
 from aggregator.checkpoint import moved
@@ -14,6 +18,9 @@ from aggregator.ledger import Ledger
 from aggregator.ledger_store import LedgerStore
 from aggregator.opening import decoded, restored
 from aggregator.stored_ledger import ledger_rows, log_start, progress_in, terms_in
+
+FENCED_TRIES = 10
+Done = TypeVar("Done")
 
 
 class MaintenanceError(RuntimeError):
@@ -35,16 +42,8 @@ async def accept_loss(deployment: Deployment) -> dict[int, int]:
     """
     lost = {}
     for partition in range(deployment.topics.partitions):
-        start, append_ms = await log_start(deployment, partition)
-        found = await ledger_rows(deployment, partition)
-        if start <= progress_in(found).position:
-            continue
-        async with _taken(deployment, partition) as (store, ledger):
-            if start <= ledger.position:  # somebody else was faster
-                continue
-            lost[partition] = start - ledger.position
-            ledger.pass_over(start, append_ms or store.opened_ms)
-            await store.commit(moved(ledger, deployment.topics), ledger.position)
+        if offsets := await _until_written(partial(_passed_over, deployment, partition)):
+            lost[partition] = offsets
     return lost
 
 
@@ -64,32 +63,60 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
     MaintenanceError if no such collection is counted, or the file still holds it or is no newer; KafkaError;
     LedgerRefused or RowError if a ledger cannot be gone on with.
     """
-    ended: dict[int, int] = {}
-    before: dict[int, int] = {}
+    offsets: dict[int, int] = {}
+    ended = False
     for partition in range(deployment.topics.partitions):
-        found = await ledger_rows(deployment, partition)
-        named = {fingerprint: terms for fingerprint, terms in terms_in(found).items() if terms.name == name}
-        offsets = [terms.until for terms in named.values() if terms.until is not None]
-        if offsets:
-            before[partition] = max(offsets)
-        ending = [each for each, terms in named.items() if terms.until is None]
-        ending = [each for each in ending if each not in deployment.collections]
-        if not ending:
-            continue
-        _check_raised(deployment, found)
-        async with _taken(deployment, partition) as (store, ledger):
-            for fingerprint in ending:
-                ledger.retire(fingerprint)
-            ended[partition] = ledger.position
-            await store.commit(moved(ledger, deployment.topics), ledger.position)
+        offset, is_new = await _until_written(partial(_turned_away, deployment, partition, name))
+        ended |= is_new
+        if offset is not None:
+            offsets[partition] = offset
     if not ended and any(collection.name == name for collection in deployment.collections.values()):
         raise MaintenanceError(
             f"the collection file holds '{name}', and no other of that name is counted; to end it, take it "
             f"out first, and raise revision"
         )
-    if not ended and not before:
+    if not offsets:
         raise MaintenanceError(f"no collection '{name}' is counted")
-    return dict(sorted((before | ended).items()))
+    return offsets
+
+
+async def _turned_away(deployment: Deployment, partition: int, name: str) -> tuple[int | None, bool]:
+    """From which offset on a collection's packs are turned away, if they are, and whether that is new."""
+    found = await ledger_rows(deployment, partition)
+    named = {fingerprint: terms for fingerprint, terms in terms_in(found).items() if terms.name == name}
+    ending = [each for each, terms in named.items() if terms.until is None]
+    ending = [each for each in ending if each not in deployment.collections]
+    if not ending:
+        return max((terms.until for terms in named.values() if terms.until is not None), default=None), False
+    _check_raised(deployment, found)
+    async with _taken(deployment, partition) as (store, ledger):
+        for fingerprint in ending:
+            ledger.retire(fingerprint)
+        await store.commit(moved(ledger, deployment.topics), ledger.position)
+        return ledger.position, True
+
+
+async def _passed_over(deployment: Deployment, partition: int) -> int:
+    """How many lost offsets this ledger was let go on behind."""
+    start, append_ms = await log_start(deployment, partition)
+    found = await ledger_rows(deployment, partition)
+    if start <= progress_in(found).position:
+        return 0
+    async with _taken(deployment, partition) as (store, ledger):
+        if start <= ledger.position:  # somebody else was faster
+            return 0
+        lost = start - ledger.position
+        ledger.pass_over(start, append_ms or store.opened_ms)
+        await store.commit(moved(ledger, deployment.topics), ledger.position)
+        return lost
+
+
+async def _until_written(change: Callable[[], Awaitable[Done]]) -> Done:
+    """Do it again where its owner, who opens a ledger that it cannot go on with every second, was faster."""
+    for _ in range(FENCED_TRIES - 1):
+        with suppress(ProducerFenced):
+            return await change()
+    return await change()
 
 
 def _check_raised(deployment: Deployment, found: dict[row_keys.Key, bytes]) -> None:

@@ -116,6 +116,7 @@ def test_a_log_that_was_made_again_is_not_counted_into_the_old_state(deployment:
 def test_a_log_that_was_made_again_under_a_running_worker_ends_it(deployment: Deployment) -> None:
     """Also when the new log is as long as the old one was before it looks; before that, it is too short."""
     with deployment.running("second.log", "aggregate", "--web-port", "0") as worker:
+        deployment.wait_until_ready("second.log")
         compare(deployment)
         delete(deployment, "reports")
         deployment.create_topics()
@@ -167,6 +168,7 @@ def test_a_retired_collection_counts_no_more_under_a_running_worker(deployment: 
     gone = new.replace("name: carrier", "name: airline")
     (deployment.folder / "gone.yaml").write_text(gone, encoding="utf-8")
     with deployment.running("second.log", "aggregate", "--web-port", "0"):
+        deployment.wait_until_ready("second.log")
         page = deployment.address("second.log")
         first, second = (
             deployment.run("retire", "carrier", "--config", f"{x}.yaml") for x in ("new", "gone")

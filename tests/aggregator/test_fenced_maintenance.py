@@ -1,0 +1,28 @@
+"""What commands do to ledgers while their owners want them too."""
+
+import asyncio
+
+import pytest
+from aiokafka.errors import ProducerFenced
+
+from aggregator.maintenance import FENCED_TRIES, _until_written
+
+
+@pytest.mark.parametrize("fenced", [0, 1, FENCED_TRIES - 1])
+def test_who_is_fenced_by_a_faster_owner_tries_again(fenced: int) -> None:
+    failures = [ProducerFenced() for _ in range(fenced)]
+
+    async def change() -> int:
+        if failures:
+            raise failures.pop()
+        return 11
+
+    assert asyncio.run(_until_written(change)) == 11
+
+
+def test_who_is_fenced_each_time_says_so() -> None:
+    async def change() -> int:
+        raise ProducerFenced
+
+    with pytest.raises(ProducerFenced):
+        asyncio.run(_until_written(change))
