@@ -16,7 +16,10 @@ DURATIONS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0
 DELAYS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 PACKS = CounterMetric(
-    name="packs", labels=("result",), meaning="Packs read from the log by result: counted, rejected."
+    name="packs",
+    labels=("result",),
+    meaning="Packs read from the log by result: counted, rejected; not those, once in a while, whose "
+    "transaction was done when a rebalance interrupted it, though they count.",
 )
 PACKS_REJECTED = CounterMetric(
     name="packs_rejected",
