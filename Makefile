@@ -49,7 +49,7 @@ dashboards: .venv/installed ## Grafana's dashboards anew, in deploy/grafana
 bench: .venv/installed java ## beside its peers, which go to .peers: bench/results.md, .json and .png
 	@$(GUARD) .venv/bin/python -m bench.contest $(ARGS)
 
-bench-quick: .venv/installed java ## the same at smaller sizes, in less than two minutes
+bench-quick: .venv/installed java ## its goals at smaller sizes, in less than two minutes
 	@$(GUARD) .venv/bin/python -m bench.contest --quick $(ARGS)
 
 bench-estimators: .venv/installed ## coverage of the intervals, and the comparison of the MLE* poster

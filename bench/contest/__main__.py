@@ -14,7 +14,7 @@ from bench.contest.figure import Part
 from bench.contest.parts import client, counting, end_to_end, estimation, growth, hot_path
 from bench.contest.rounds import FULL, QUICK
 
-SIGTERM_STATUS = 143
+SIGINT_STATUS, SIGTERM_STATUS = 130, 143
 
 #: In the order of the results. Each has `measure(scale)`.
 PARTS = {
@@ -36,13 +36,16 @@ def main(quick: bool, only: tuple[str, ...]) -> None:
     """Measure this project and its peers, and write bench/results.md, .json and .png."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(SIGTERM_STATUS))  # folders and children are let go
     logging.getLogger("producers").setLevel(logging.ERROR)  # secrets made here are not to be kept
+    if not only:
+        results.check_writable()
     failed = install()
     scale = QUICK if quick else FULL
     parts: list[Part] = []
     for name in only or PARTS:
         began = time.monotonic()
+        click.echo(f"{name}: ", err=True, nl=False)
         parts.append(attempt(PARTS[name], scale))
-        click.echo(f"{name}: {time.monotonic() - began:.0f} s", err=True)
+        click.echo(f"{time.monotonic() - began:.0f} s", err=True)
     if only:
         click.echo(results.markdown(parts, failed, scale))
     else:
@@ -50,4 +53,10 @@ def main(quick: bool, only: tuple[str, ...]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(SIGINT_STATUS)

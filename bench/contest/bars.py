@@ -9,7 +9,6 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from bench.aggregator_results import shown
 from bench.contest.figure import GOAL as GOAL_OF_OURS
 from bench.contest.figure import Figure, Part
 
@@ -45,12 +44,13 @@ def draw(canvas: Canvas, parts: Sequence[Part], top: float, room: float) -> None
 
 def verdict(figure: Figure) -> str:
     """Whether a goal is met, as a sign, and the goal."""
-    return f"{'✓' if figure.met else '✗ not'} {figure.goal:g}"
+    sign = {True: "✓", False: "✗", None: "not judged:"}[figure.met]
+    return f"{sign} {figure.goal:g}"
 
 
 def short(value: float) -> str:
-    """Three digits, and a letter for thousands and more."""
-    for letter, size in (("G", 1e9), ("M", 1e6), ("k", 1e4)):
+    """Three digits, and a letter for hundreds of thousands and more."""
+    for letter, size in (("G", 1e9), ("M", 1e6), ("k", 1e5)):
         if abs(value) >= size:
             return f"{value / (1e3 if letter == 'k' else size):.3g} {letter}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
@@ -75,7 +75,7 @@ def _frame(axes: Axes, figures: Sequence[Figure], rows: int) -> None:
     axes.spines["left"].set_visible(False)
     decades = range(ceil(log10(least / 1.3)), floor(log10(most * 1.3)) + 1)
     ticks = [10.0**each for each in decades if each % ceil(len(decades) / MOST_TICKS) == 0]
-    axes.set_xticks(ticks, [f"{shown(tick)}×" for tick in ticks])
+    axes.set_xticks(ticks, [f"{short(tick)}×" for tick in ticks])
     axes.tick_params(axis="x", which="minor", bottom=False)
     axes.grid(axis="x", color="#e3e6ea", linewidth=0.8)
     axes.set_axisbelow(True)
@@ -96,7 +96,7 @@ def _bar(axes: Axes, row: int, figure: Figure) -> None:
         axes,
         RATIO,
         row,
-        f"{shown(figure.ratio)}×",
+        f"{short(figure.ratio)}×",
         ha="right",
         fontweight="bold",
         color=color if figure.goal else FAINT,
@@ -105,7 +105,7 @@ def _bar(axes: Axes, row: int, figure: Figure) -> None:
         axes.plot([figure.goal] * 2, [row - 0.42, row + 0.42], color="#1c1f24", linewidth=2.2)
         _write(axes, GOAL, row, verdict(figure), color=color)
     beside = f"{short(figure.ours)} beside {short(figure.reference_value)} {figure.unit}, {figure.reference}"
-    asked = f"{short(figure.ours)} {figure.unit} of {short(figure.reference_value)} asked"
+    asked = f"{short(figure.ours)} {figure.unit}; {short(figure.reference_value)} asked"
     told = asked if figure.reference == GOAL_OF_OURS else beside
     _write(axes, ABSOLUTE, row, told, fontsize=_fitted(told, WIDTH - NAMES - ABSOLUTE, 8.5))
 
@@ -124,7 +124,7 @@ def _legend(axes: Axes) -> None:
     signs = [
         Patch(facecolor=MET, label="goal met"),
         Patch(facecolor=UNMET, hatch="/////", edgecolor="white", label="goal not met"),
-        Patch(facecolor=FREE, label="no goal asked"),
+        Patch(facecolor=FREE, label="no goal, or not judged"),
         Line2D(
             [], [], color="#1c1f24", linewidth=2.2, marker="|", linestyle="none", markersize=10, label="goal"
         ),

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import TracebackType
@@ -86,8 +87,9 @@ class Contestant:
         if self._failed:
             raise ContestantError(self._failed)
         pipe = cast("IO[str]", self._child.stdin)
-        pipe.write(json.dumps(order) + "\n")
-        pipe.flush()
+        with suppress(BrokenPipeError):  # then there is no answer, and what it said last is told
+            pipe.write(json.dumps(order) + "\n")
+            pipe.flush()
         answer = self._answer()
         if "error" in answer:
             raise ContestantError(f"{self.runner}: {answer['error']}")

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import NullLocator
 
 from bench.contest.bars import short
-from bench.contest.exponent import Exponent
+from bench.contest.exponent import Exponent, two_decimals
 from bench.contest.figure import Line
 
 WIDTH = 7.9  # inches
@@ -63,7 +63,7 @@ def _panel(
     axes.set_xscale("log")
     axes.set_yscale("log")
     for number, (line, (values, power)) in enumerate(zip(lines, measured, strict=True)):
-        label = f"{line.what}: power {power.value:.2f}"
+        label = f"{line.what}: power {two_decimals(power.value)}"
         color, marker = COLORS[number % len(COLORS)], MARKERS[number % len(MARKERS)]
         axes.plot(line.sizes, values, marker=marker, color=color, markersize=4.5, linewidth=1.6, label=label)
     axes.yaxis.set_minor_locator(NullLocator())

@@ -5,8 +5,11 @@ import hashlib
 import json
 import re
 import sys
+from importlib.metadata import distributions
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import shorten
 
 import click
 
@@ -19,6 +22,7 @@ LOCK = ROOT / "bench" / "peers.lock"
 WANTED = ROOT / "bench" / "peers.in"
 STATE = FOLDER / "installed.json"
 PINNED = re.compile(r"([\w.-]+)==")
+MOST_LETTERS = 200  # of a reason: pip lists all versions there are
 
 
 def install() -> dict[str, str]:
@@ -36,7 +40,8 @@ def install() -> dict[str, str]:
             failed = _one_by_one(list(state["failed"]))
         else:
             click.echo("installing the peers into .peers", err=True)
-            why = _run(sys.executable, "-m", "venv", "--clear", str(FOLDER))
+            # Without pip: what makes it part of an environment is a child of a child, which outlives a kill.
+            why = _run(sys.executable, "-m", "venv", "--clear", "--without-pip", str(FOLDER))
             if why:
                 raise click.ClickException(f"{FOLDER} could not be made: {why}")
             together = _pip("--require-hashes", "--requirement", str(LOCK))
@@ -49,6 +54,12 @@ def peers() -> list[str]:
     """What is asked for, a requirement each."""
     lines = (line.partition("#")[0].strip() for line in WANTED.read_text(encoding="utf-8").splitlines())
     return [line for line in lines if line]
+
+
+def version_of(name: str) -> str:
+    """Version of a distribution in the environment; nothing where it is not there."""
+    folders = [str(each) for each in FOLDER.glob("lib/python*/site-packages")]
+    return next((each.version for each in distributions(name=name, path=folders)), "")
 
 
 def _one_by_one(wanted: list[str]) -> dict[str, str]:
@@ -67,7 +78,13 @@ def _one_by_one(wanted: list[str]) -> dict[str, str]:
 
 def _pip(*arguments: str) -> str:
     """What went wrong, a line, or nothing."""
-    return _run(str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments)
+    ours = find_spec("pip")
+    if ours is None or ours.origin is None:
+        raise click.ClickException("there is no pip to install peers with; python -m ensurepip adds it")
+    runner = Path(ours.origin).with_name("__pip-runner__.py")  # pip for another Python, and nothing else
+    if not runner.exists():
+        raise click.ClickException("pip is too old to install peers with: 22.3 is needed")
+    return _run(str(PYTHON), str(runner), "install", "--quiet", "--disable-pip-version-check", *arguments)
 
 
 def _run(*command: str) -> str:
@@ -82,6 +99,7 @@ def _run(*command: str) -> str:
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     if status == 0:
         return ""
-    return next(
+    told = next(
         (line for line in lines if line.startswith("ERROR")), lines[-1] if lines else f"status {status}"
     )
+    return shorten(told, MOST_LETTERS)

@@ -20,8 +20,8 @@ class Exponent(NamedTuple):
     steps: tuple[float, ...]
 
     def __str__(self) -> str:
-        told = ", ".join(_shown(step) for step in self.steps)
-        return f"{_shown(self.value)} ({told})" if len(self.steps) > 1 else _shown(self.value)
+        told = ", ".join(two_decimals(step) for step in self.steps)
+        return f"{two_decimals(self.value)} ({told})" if len(self.steps) > 1 else two_decimals(self.value)
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> Exponent:
@@ -46,6 +46,6 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> Exponent:
     return Exponent(slope, tuple((np.diff(y) / np.diff(x)).tolist()))
 
 
-def _shown(slope: float) -> str:
+def two_decimals(slope: float) -> str:
     """Two decimals, and no minus before a zero."""
     return f"{round(slope, 2) + 0.0:.2f}"

@@ -20,6 +20,7 @@ class Figure:
     ours, reference_value : above 0.
     reference : who the other is: a library, or GOAL.
     goal : the smallest ratio that meets it; None where none is stated.
+    is_judged : whether all are there that the goal is of; without them nobody knows whether it is met.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Figure:
     reference: str
     reference_value: float
     goal: float | None = None
+    is_judged: bool = True
 
     @property
     def ratio(self) -> float:
@@ -38,8 +40,8 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is met; None where none is stated."""
-        return None if self.goal is None else self.ratio >= self.goal
+        """Whether the goal is met; None where none is stated, or it cannot be judged."""
+        return None if self.goal is None or not self.is_judged else self.ratio >= self.goal
 
     def record(self) -> dict[str, object]:
         """As it stands in the results' JSON."""

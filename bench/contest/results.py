@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -13,11 +14,25 @@ from bench.contest import picture
 from bench.contest.contestant import ROOT
 from bench.contest.figure import Part
 from bench.contest.rounds import Scale
-from bench.contest.summary import figure_row, shortfall, summary
+from bench.contest.summary import figure_row, shortfall, summary, tally
+from deploy.broker_jars import POM
 
 MARKDOWN = ROOT / "bench" / "results.md"
 TITLE, QUICK = "Beside its peers", "the quick cut"
+SUFFIXES = (".md", ".json", ".png")
 OURS = ("numpy", "scipy", "cryptography", "faust-streaming", "aiokafka", "kafka-python")
+
+
+def check_writable(markdown_file: Path = MARKDOWN) -> None:
+    """Before minutes of measuring: click.ClickException if a file of the results cannot be written."""
+    for suffix in SUFFIXES:
+        file = markdown_file.with_suffix(suffix)
+        try:
+            file.open("ab").close()
+        except OSError as error:
+            raise click.ClickException(
+                f"the results cannot be written to {file}: {error.strerror}; see its permissions"
+            ) from error
 
 
 def write(
@@ -30,9 +45,8 @@ def write(
     markdown_file.with_suffix(".json").write_text(records + "\n", encoding="utf-8")
     title = f"{TITLE}: {QUICK}" if scale.quick else TITLE
     picture.draw(parts, title, f"By {_command(scale)} on {_setting()}", markdown_file.with_suffix(".png"))
-    goals = [figure for figure in figures if figure.goal is not None]
-    unmet = [figure for figure in goals if not figure.met]
-    click.echo(f"{len(goals) - len(unmet)} of {len(goals)} goals met; {markdown_file}")
+    unmet = [figure for figure in figures if figure.met is False]
+    click.echo(f"{tally(parts)}; {markdown_file}")
     for each in (each for part in parts for each in part.unjudged):
         click.echo(f"not judged: {each}")
     for figure in unmet:
@@ -55,7 +69,15 @@ def _command(scale: Scale) -> str:
 
 def _setting() -> str:
     ours = ", ".join(f"{name} {version(name)}" for name in OURS)
-    return f"{machine()}; {_processor()}; Python {platform.python_version()}, {ours}"
+    return f"{machine()}; {_processor()}; Python {platform.python_version()}, {ours}, Kafka {_kafka()}"
+
+
+def _kafka() -> str:
+    """Version of the broker that the benchmark starts."""
+    found = re.search(
+        r"<artifactId>kafka_[\d.]+</artifactId><version>([^<]+)<", POM.read_text(encoding="utf-8")
+    )
+    return found[1] if found else ""
 
 
 def _processor() -> str:

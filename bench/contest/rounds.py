@@ -1,13 +1,16 @@
 """Contestants that do one job in turn, so that what the machine does meanwhile falls on all of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
+from typing import TypeVar
 
 from bench.contest.contestant import Contestant, ContestantError
 
 FIRST_COUNT = 256
-MOST_COUNT = 4_000_000
+Name = TypeVar("Name", bound=Hashable)
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True)
@@ -19,14 +22,16 @@ class Scale:
     quick : smaller sizes, for all goals within two minutes.
     rounds : of which the median counts.
     seconds : of processor time that a round should take.
+    most_count : how often a job is done at most in a round, however fast it is.
     """
 
     quick: bool
     rounds: int
     seconds: float
+    most_count: int = 4_000_000
 
 
-QUICK = Scale(quick=True, rounds=3, seconds=0.08)
+QUICK = Scale(quick=True, rounds=3, seconds=0.04, most_count=1_000_000)
 FULL = Scale(quick=False, rounds=9, seconds=0.5)
 
 
@@ -55,23 +60,37 @@ class Rate:
     failed: str = ""
 
 
+def in_turn(
+    tasks: Mapping[Name, Callable[[], Done]], rounds: int, errors: tuple[type[Exception], ...]
+) -> tuple[dict[Name, list[Done]], dict[Name, str]]:
+    """Do all tasks so many times, in turn; one that raises one of `errors` is done no more.
+
+    Returns
+    -------
+    What each task gave, round by round; and why, of those that failed.
+    """
+    found: dict[Name, list[Done]] = {name: [] for name in tasks}
+    failed: dict[Name, str] = {}
+    for _ in range(rounds):
+        for name in [each for each in tasks if each not in failed]:
+            try:
+                found[name].append(tasks[name]())
+            except errors as error:
+                failed[name] = str(error)
+    return found, failed
+
+
 def rates(jobs: Sequence[Job], scale: Scale) -> list[Rate]:
     """Rate of each job, all measured round by round in turn."""
-    counts: list[int] = []
+    tasks: dict[int, Callable[[], float]] = {}
     failed: dict[int, str] = {}
     for number, job in enumerate(jobs):
         try:
-            counts.append(_calibrated(job, scale.seconds))
+            tasks[number] = partial(_rate, job, _calibrated(job, scale))
         except ContestantError as error:
-            counts.append(0)
             failed[number] = str(error)
-    found: list[list[float]] = [[] for _ in jobs]
-    for _ in range(scale.rounds):
-        for number, job in enumerate(jobs):
-            if number not in failed:
-                # A contestant may have several of the jobs: each is prepared anew.
-                job.contestant.prepare(job.name, counts[number], **job.parameters)
-                found[number].append(counts[number] / job.contestant.run().cpu_seconds)
+    found, failed_later = in_turn(tasks, scale.rounds, (ContestantError,))
+    failed |= failed_later
     return [
         Rate(job, failed=failed[number])
         if number in failed
@@ -80,14 +99,20 @@ def rates(jobs: Sequence[Job], scale: Scale) -> list[Rate]:
     ]
 
 
-def _calibrated(job: Job, seconds: float) -> int:
-    """How often it is done in about so many seconds. What is loaded or compiled first is not timed."""
+def _rate(job: Job, count: int) -> float:
+    """Of one round. A contestant may have several jobs: each is prepared anew."""
+    job.contestant.prepare(job.name, count, **job.parameters)
+    return count / job.contestant.run().cpu_seconds
+
+
+def _calibrated(job: Job, scale: Scale) -> int:
+    """How often it is done in about the seconds of a round. What is loaded or compiled first is not timed."""
     count = FIRST_COUNT
     while True:
         job.contestant.prepare(job.name, count, **job.parameters)
         job.contestant.run()
         took = job.contestant.run().cpu_seconds
-        if took >= seconds / 2 or count >= MOST_COUNT:
+        if took >= scale.seconds / 2 or count >= scale.most_count:
             return count
         # At most 8 times as many: what takes no time at all tells nothing yet.
-        count = min(MOST_COUNT, int(count * min(8.0, max(1.5, seconds / max(took, 1e-6)))))
+        count = min(scale.most_count, int(count * min(8.0, max(1.5, scale.seconds / max(took, 1e-6)))))

@@ -12,20 +12,40 @@ def summary(parts: Sequence[Part]) -> str:
     unjudged = [each for part in parts for each in part.unjudged]
     if not asked and not unjudged:
         return ""
-    unmet = [figure for _, figure in asked if not figure.met]
+    unmet = [figure for _, figure in asked if figure.met is False]
     rows: list[Row] = [{"part": part.title, **figure_row(figure)} for part, figure in asked]
-    text = f"\n## Summary\n\n{len(asked) - len(unmet)} of {len(asked)} goals are met.\n"
+    text = f"\n## Summary\n\n{tally(parts)}.\n"
     text += "".join(f"\n**Not judged**: {each}\n" for each in unjudged)
     if rows:
         text += f"\n{table(rows)}"
+        text += _beside([figure for part in parts for figure in part.figures], [each for _, each in asked])
     if unmet:
         text += "\n### What fell short\n\n" + "".join(f"- {shortfall(figure)}\n" for figure in unmet)
     return text
 
 
+def _beside(figures: Sequence[Figure], asked: Sequence[Figure]) -> str:
+    """The same jobs beside others than those of which a goal is: a sentence."""
+    names = tuple(f"{each.name}, beside " for each in asked if each.reference != GOAL)
+    told = [
+        f"{shown(each.ratio)} ({each.name})"
+        for each in figures
+        if each.goal is None and each.name.startswith(names)
+    ]
+    return f"\nNo goal is of what these are beside; times better: {'; '.join(told)}.\n" if told else ""
+
+
+def tally(parts: Sequence[Part]) -> str:
+    """How many goals are met, of those that could be judged, and whether there are others."""
+    judged = [figure.met for part in parts for figure in part.figures if figure.met is not None]
+    others = ", and others are not judged" if any(part.unjudged for part in parts) else ""
+    return f"{sum(judged)} of {len(judged)} goals met{others}"
+
+
 def figure_row(figure: Figure) -> Row:
     """A figure's row of a table: the ratio first."""
-    goal = "" if figure.goal is None else f"{figure.goal:g}{'' if figure.met else ', **not met**'}"
+    judged = {True: "", False: ", **not met**", None: ", **not judged**"}[figure.met]
+    goal = "" if figure.goal is None else f"{figure.goal:g}{judged}"
     return {
         "figure": figure.name,
         "times better": figure.ratio,

@@ -33,7 +33,7 @@ def test_a_goal_is_not_judged_where_a_peer_is_missing():
     with Contestant("deniable_runner") as ours, Contestant("absent_runner") as absent:
         job = Job(ours, "count k-RR", ASKED)
         found = contest("k-RR", job, [job, Job(absent, "count k-RR", ASKED)], QUICK, 10.0)
-        assert [figure.goal for figure in found.figures] == [None]
+        assert [(figure.goal, figure.met) for figure in found.figures] == [(10.0, None)]
         (why,) = found.unjudged
         assert why.startswith("k-RR: absent_runner: ")
         complete = contest("k-RR", job, [job], QUICK, 10.0, aside=[replace(job, called="itself")])
@@ -59,5 +59,5 @@ def test_a_part_that_fails_says_why():
     part = attempt(SimpleNamespace(measure=measure, __name__="bench.contest.parts.some"), QUICK)
     assert part.unjudged == ["some, all of it: some_runner: it fell over"]
     text = markdown([part], {}, QUICK)
-    assert "0 of 0 goals are met." in text
+    assert "0 of 0 goals met, and others are not judged." in text
     assert "**Not judged**: some, all of it: some_runner: it fell over" in text

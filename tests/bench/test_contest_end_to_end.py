@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from aggregator.consumer import FETCH_WAIT_MILLISECONDS
+from aggregator.engine import FETCH_BYTES
 from aggregator.estimate_record import EstimateRecord
 from bench.contest.parts.full_log import FullLog
 from bench.contest.parts.readers import ReaderError, answer_in
-from bench.contest.parts.sustained import QUICK, READING, Size, Speed, figures, limit, name_of
+from bench.contest.parts.speeds import HELD, QUICK, READING, Size, Speed, name_of
+from bench.contest.parts.sustained import Reader, Run, speeds_of
+from bench.contest.parts.sustained_figures import figures, limit, spent
 from bench.contest.parts.visibility import Visibility, Window, quantile
 from bench.contest.parts.workers import Moment, WorkerError, stretch
+from bench.contest.runners import aiokafka_read
 from bench.contest.runners.pack_bits import cohort_of, decode
 from bench.contest.runners.stretch import Stretch
 from bench.deployments import HEAD, RAPPOR_128
@@ -91,23 +96,23 @@ def test_nothing_has_no_quantile() -> None:
 
 def test_workers_are_timed_while_all_of_them_count() -> None:
     moments = [
-        Moment(0.0, (0, 0), 0.0, 0.0),
-        Moment(1.0, (50, 0), 1.0, 0.5),
-        Moment(2.0, (60, 10), 2.0, 1.0),
-        Moment(4.0, (200, 80), 5.0, 1.5),  # the first worker has 200 of 210, the second 80 of 150
-        Moment(9.0, (210, 150), 9.0, 3.0),
+        Moment(0.0, (0, 0), 0.0, 0.0, 0.0),
+        Moment(1.0, (50, 0), 0.0, 1.0, 0.5),
+        Moment(2.0, (60, 10), 0.0, 2.0, 1.0),
+        Moment(4.0, (200, 80), 0.0, 5.0, 1.5),  # the first worker has 200 of 210, the second 80 of 150
+        Moment(9.0, (210, 150), 0.0, 9.0, 3.0),
     ]
     assert stretch(moments) == (210.0, 2.0, 3.0, 0.5)
 
 
 def test_a_worker_without_a_share_is_no_second_worker() -> None:
     with pytest.raises(WorkerError, match="not every worker had a share of the log"):
-        stretch([Moment(1.0, (50, 0), 1.0, 0.5), Moment(2.0, (60, 0), 2.0, 1.0)])
+        stretch([Moment(1.0, (50, 0), 0.0, 1.0, 0.5), Moment(2.0, (60, 0), 0.0, 2.0, 1.0)])
 
 
 def test_what_is_counted_at_once_is_not_timed() -> None:
     with pytest.raises(WorkerError, match="the log was counted before each worker had a share of it"):
-        stretch([Moment(1.0, (0,), 1.0, 0.5), Moment(2.0, (60,), 2.0, 1.0)])
+        stretch([Moment(1.0, (0,), 0.0, 1.0, 0.5), Moment(2.0, (60,), 0.0, 2.0, 1.0)])
 
 
 def test_a_reader_is_timed_to_nine_tenths(capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,15 +166,54 @@ def test_whoever_failed_has_a_row_and_no_figure() -> None:
     assert figures(SIZE, [failed, alone]) == []
 
 
-def test_a_missed_goal_says_what_was_used_up() -> None:
+def test_what_a_report_costs_is_told_beside_reading_it() -> None:
     mine, alone = Speed(name_of(1), 1000, [5e6], 6e6, 0.5), Speed(READING, 1000, [2e7], 3e7)
-    told = limit(SIZE, [mine, alone])
-    assert "took 0.83 cores, the broker 0.50" in told
-    assert "reading alone 20,000,000" in told
-    assert "Otherwise it was idle" in told
-    assert "Otherwise it was idle" not in limit(SIZE, [replace(mine, a_cpu_second=5.1e6), alone])
-    assert limit(SIZE, [replace(mine, runs=[7e6]), alone]) == ""
+    two, rival = Speed(name_of(2), 1000, [9e6], 8e6, 0.5), Speed("bytewax", 1000, [9e6], 8e6)
+    told = "Packs of 1,000: nanoseconds of processor time that a report takes: "
+    assert spent(SIZE, [mine, two, alone, rival]) == (
+        f"{told}ours, 1 worker 167, ours, 2 workers 125, aiokafka, reading alone 33.3."
+    )
+    assert spent(SIZE, [mine]) == f"{told}ours, 1 worker 167."
+    assert spent(SIZE, [replace(mine, runs=[]), alone]) == ""
+
+
+def test_a_missed_goal_says_what_was_used_up() -> None:
+    mine, held = Speed(name_of(1), 1000, [5e6], 6e6, 0.5), Speed(HELD, 1000, [5.5e6], 6.5e6, 0.5)
+    told = limit(SIZE, [mine, held])
+    assert "They leave 167 ns of a core for a report" in told
+    assert "it took 0.83 cores, the broker 0.50" in told
+    assert "when it is held on one" in told
+    assert "when it is held on one" not in limit(SIZE, [mine, replace(held, runs=[])])
+    assert limit(SIZE, [replace(mine, runs=[7e6]), held]) == ""
+
+
+def run(speed: float) -> Run:
+    return Run(speed, 2 * speed)
+
+
+def test_readers_take_turns_and_one_that_fails_keeps_what_it_did() -> None:
+    order: list[str] = []
+
+    def reader(name: str, fails_at: int) -> Reader:
+        def read_once() -> Run:
+            order.append(name)
+            if order.count(name) == fails_at:
+                raise ReaderError("it is gone")
+            return run(order.count(name))
+
+        return Reader(name, read_once, "does less")
+
+    found = speeds_of([reader("a", 0), reader("b", 2)], 1000, 3)
+    assert order == ["a", "b", "a", "b", "a"]
+    assert found[0] == Speed("a", 1000, [1, 2, 3], 4, says="does less")
+    assert found[1] == Speed("b", 1000, [1], 2, says="run 2 failed: it is gone")
+    assert speeds_of([reader("c", 1)], 1000, 1) == [Speed("c", 1000, [], says="run 1 failed: it is gone")]
 
 
 def test_quick_has_both_goals() -> None:
     assert [size.goal for size in QUICK] == [6e6, 12e6]
+
+
+def test_who_only_reads_fetches_as_our_worker_does() -> None:
+    ours = (FETCH_BYTES, FETCH_WAIT_MILLISECONDS)
+    assert ours == (aiokafka_read.FETCH_BYTES, aiokafka_read.FETCH_WAIT_MILLISECONDS)

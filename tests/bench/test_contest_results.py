@@ -1,11 +1,15 @@
 """The three files that a run of the contest leaves: what they say, and that they say it of every goal."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
+import click
 import pytest
+from matplotlib.figure import Figure as Canvas
 from matplotlib.image import imread
+from matplotlib.patches import Rectangle
 
 from bench.contest import bars, picture, results
 from bench.contest.figure import Figure, Line, Part, Table, absolute
@@ -15,6 +19,7 @@ FAST = Figure("Counting", "reports/s", 50e6, "a-peer", 4e6, goal=10)
 SLOW = Figure("Estimating", "s", 2.0, "another-peer", 1.0, goal=10)
 LARGE = absolute("Memory", "MiB", 400, 300)
 FREE = Figure("Loading", "s", 1.0, "a-peer", 3.0)
+ASIDE = Figure("Counting, beside a count of less", "reports/s", 50e6, "a-peer", 25e6)
 PARTS = [
     Part("Speed", "What was done.", [FAST, SLOW], [Table("All", [{"a": 1}])], ["A note."]),
     Part("Rest", "More.", [LARGE, FREE]),
@@ -52,7 +57,7 @@ def test_the_markdown_begins_with_every_goal_and_what_fell_short() -> None:
     text = results.markdown(PARTS, {}, FULL)
     summary, _, rest = text.partition("\n## Speed\n")
     assert summary.index("![How many times better") < summary.index("## Summary")
-    assert "1 of 3 goals are met." in summary
+    assert "1 of 3 goals met." in summary
     assert "| Speed | Counting | 12.5 | 10 | 50,000,000 | 4,000,000 | reports/s | a-peer |" in summary
     assert "| Rest | Memory | 0.75 | 1, **not met** | 400 | 300 | MiB | goal |" in summary
     assert "Loading" not in summary
@@ -65,9 +70,27 @@ def test_the_markdown_begins_with_every_goal_and_what_fell_short() -> None:
         assert said in rest
 
 
+def test_a_goal_that_cannot_be_judged_is_neither_met_nor_missed() -> None:
+    """The fastest peer may be the one that is missing."""
+    open_goal = replace(FAST, is_judged=False)
+    assert (open_goal.goal, open_goal.met, open_goal.record()["met"]) == (10, None, None)
+    parts = [Part("Speed", "What was done.", [open_goal, LARGE], unjudged=["Counting: no such peer"])]
+    summary, _, _ = results.markdown(parts, {}, FULL).partition("\n## Speed\n")
+    assert "0 of 1 goals met, and others are not judged.\n\n**Not judged**: Counting: no such peer" in summary
+    assert "| Counting | 12.5 | 10, **not judged** |" in summary
+    assert bars.verdict(open_goal) == "not judged: 10"
+    assert "beside" not in summary
+
+
+def test_the_summary_tells_of_others_beside_the_same_job() -> None:
+    text = results.markdown([Part("Speed", "What was done.", [FAST, ASIDE, FREE])], {}, FULL)
+    summary, _, _ = text.partition("\n## Speed\n")
+    assert "times better: 2 (Counting, beside a count of less).\n" in summary
+
+
 def test_where_all_goals_are_met_nothing_fell_short() -> None:
     text = results.markdown([Part("Speed", "What was done.", [FAST])], {}, FULL)
-    assert "1 of 1 goals are met." in text
+    assert "1 of 1 goals met." in text
     assert "fell short" not in text
     assert "## Summary" not in results.markdown([Part("Rest", "More.", [FREE])], {}, FULL)
 
@@ -99,29 +122,55 @@ def test_a_run_leaves_three_files_and_tells_what_is_not_met(
     ]
 
 
-@pytest.mark.parametrize("parts", [PARTS, PARTS[:1], PARTS[2:]], ids=["both", "figures", "lines"])
-def test_the_picture_shows_something(parts: list[Part], tmp_path: Path) -> None:
-    picture.draw(parts, "Title", "2 cores", tmp_path / "picture.png")
-    pixels = imread(tmp_path / "picture.png")
-    assert pixels.shape[1] > 900
-    assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 50
+def bars_of(parts: Sequence[Part]) -> list[Rectangle]:
+    """The bars that are drawn, from the top."""
+    canvas = Canvas(figsize=(bars.WIDTH, bars.height(parts)))
+    bars.draw(canvas, parts, top=0.0, room=bars.height(parts))
+    (axes,) = canvas.axes
+    return [patch for patch in axes.patches if isinstance(patch, Rectangle)]
 
 
-def test_met_and_unmet_goals_are_told_apart_by_more_than_color(tmp_path: Path) -> None:
+def test_a_bar_goes_from_one_to_its_ratio() -> None:
+    found = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars_of(PARTS)]
+    assert found == [pytest.approx(sorted((1.0, each.ratio))) for each in (FAST, SLOW, LARGE, FREE)]
+
+
+def test_a_picture_has_bars_or_curves_or_both(tmp_path: Path) -> None:
+    widths = []
+    for parts in (PARTS, PARTS[:2], PARTS[2:]):
+        picture.draw(parts, "Title", "2 cores", tmp_path / "picture.png")
+        pixels = imread(tmp_path / "picture.png")
+        assert (pixels != 1).any()
+        widths.append(pixels.shape[1])
+    assert widths[0] == pytest.approx(widths[1] + widths[2], abs=2)
+
+
+def test_met_and_unmet_goals_are_told_apart_by_more_than_color() -> None:
     """What is unmet is hatched and says so."""
-    drawn = []
-    for ours in (0.5, 2.0):
-        path = tmp_path / f"{ours}.png"
-        picture.draw([Part("Part", "What.", [absolute("Time", "s", ours, 1.0)])], "Title", "", path)
-        drawn.append(imread(path)[..., :3].mean(axis=2))
-    assert (drawn[0] != drawn[1]).any()
+    assert [bar.get_hatch() for bar in bars_of(PARTS)] == [None, "/////", "/////", None]
     assert bars.verdict(absolute("Time", "s", 0.5, 1.0)) == "✓ 1"
-    assert bars.verdict(absolute("Time", "s", 2.0, 1.0)) == "✗ not 1"
+    assert bars.verdict(absolute("Time", "s", 2.0, 1.0)) == "✗ 1"
 
 
 @pytest.mark.parametrize(
     ("value", "told"),
-    [(0.0123, "0.0123"), (8, "8"), (1000, "1,000"), (56_700, "56.7 k"), (1e6, "1 M"), (2.5e9, "2.5 G")],
+    [
+        (0.0123, "0.0123"),
+        (8, "8"),
+        (1000, "1,000"),
+        (56_712, "56,712"),
+        (567_123, "567 k"),
+        (1e6, "1 M"),
+        (2.5e9, "2.5 G"),
+    ],
 )
 def test_figures_of_the_picture_are_short(value: float, told: str) -> None:
     assert bars.short(value) == told
+
+
+def test_results_that_cannot_be_written_end_it_before_anything_is_measured(tmp_path: Path) -> None:
+    results.check_writable(tmp_path / "results.md")
+    (tmp_path / "results.json").unlink()
+    (tmp_path / "results.json").mkdir()
+    with pytest.raises(click.ClickException, match=r"cannot be written to .*results\.json: Is a directory"):
+        results.check_writable(tmp_path / "results.md")

@@ -24,8 +24,8 @@ def contest(
     """Our rate beside the fastest peer's, reports a second of one core; rows of all, the fastest first.
 
     Jobs `aside` are another thing than what the goal is of: each has a figure of its own, without a goal.
-    There is no figure beside who could not do it, and no goal is judged where a peer is missing, who may be
-    the fastest. ContestantError if we could not do it.
+    There is no figure beside who could not do it, and the goal is not judged where a peer is missing, who may
+    be the fastest. ContestantError if we could not do it.
     """
     mine, *others = rates([ours, *peers, *aside], scale)
     if mine.failed:
@@ -33,10 +33,10 @@ def contest(
     rivals = others[: len(peers)]
     fastest = max(rivals, key=lambda rate: rate.median)
     missing = [rate.failed for rate in rivals if rate.failed]
-    compared = [(name, fastest, None if missing else goal)]
+    compared = [(name, fastest, goal)]
     compared += [(f"{name}, beside {rate.job.called}", rate, None) for rate in others[len(peers) :]]
     figures = [
-        Figure(each, "reports/s", mine.median, rate.job.contestant.library, rate.median, wanted)
+        Figure(each, "reports/s", mine.median, rate.job.contestant.library, rate.median, wanted, not missing)
         for each, rate, wanted in compared
         if rate.median
     ]

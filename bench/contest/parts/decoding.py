@@ -16,7 +16,7 @@ from bench.contest.rounds import Scale
 CANDIDATES = 300
 COHORTS = 8
 GOAL_MILLISECONDS = 50.0
-QUICK_WINDOWS, FULL_WINDOWS = 5, 20
+QUICK_WINDOWS, FULL_WINDOWS = 3, 20
 ABOUT = (
     "RAPPOR: windows of 1,000,000 reports, 128 bits, 2 hashes; 100 candidates hold all mass (Zipf, exponent "
     "1), the others are decoys. Peers get what a user would give them: the matrix of the candidates' bits, "

@@ -11,7 +11,7 @@ from bench.contest.parts.decoders import Timed, beside, cross_validated, ours, p
 from bench.contest.parts.rappor_windows import Windows, build
 from bench.contest.rounds import Scale
 
-QUICK_CANDIDATES, FULL_CANDIDATES = 10_000, 100_000
+QUICK_CANDIDATES, FULL_CANDIDATES = 5_000, 100_000
 COHORTS = 64
 GOAL_SECONDS = 60.0
 GOAL_MIB = 2048.0

@@ -2,7 +2,6 @@
 
 import dataclasses
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -11,8 +10,8 @@ from typing import NamedTuple
 
 from kafka import KafkaConsumer, TopicPartition
 
-from aggregator import estimate_record
 from bench.contest.parts.visibility import Visibility, Window
+from bench.contest.parts.watcher import Watcher
 from bench.contest.parts.workers import LOOK_SECONDS, Worker, WorkerError, look, workers_of
 from bench.deployments import RAPPOR_128, configure
 from deploy.children import Child, spawn, stop
@@ -53,38 +52,6 @@ class Delays(NamedTuple):
     broker_cores: float
 
 
-class Watcher(threading.Thread):
-    """A read_committed consumer of the estimates that notes when it has which."""
-
-    def __init__(self, configuration: Configuration, events: Mapping[str, Visibility]) -> None:
-        super().__init__(daemon=True)
-        self._events = events
-        self._ended = threading.Event()
-        self._consumer = KafkaConsumer(
-            configuration.topics.estimates,
-            bootstrap_servers=configuration.kafka.bootstrap_servers,
-            isolation_level="read_committed",
-            auto_offset_reset="earliest",
-            group_id=None,
-        )
-
-    def run(self) -> None:
-        """Read until told to end."""
-        while not self._ended.is_set():
-            for records in self._consumer.poll(timeout_ms=100).values():
-                moment = time.time()
-                for record in records:
-                    found = estimate_record.decode(record.value)
-                    if found.collection[0] in self._events:
-                        self._events[found.collection[0]].take(found, moment, GRACE_SECONDS)
-        self._consumer.close()
-
-    def end(self) -> None:
-        """Read no more."""
-        self._ended.set()
-        self.join()
-
-
 def measure(folder: Path, servers: str, broker: Child, load: float, seconds: float) -> Delays:
     """Send events for so many seconds beside a load of so many reports/s.
 
@@ -98,7 +65,7 @@ def measure(folder: Path, servers: str, broker: Child, load: float, seconds: flo
     with ExitStack() as stack:
         generator = stack.enter_context(_load(configuration, folder, load, seconds))
         (worker,) = stack.enter_context(workers_of(configuration, folder, 1))
-        watcher = Watcher(configuration, events)
+        watcher = Watcher(configuration, events, GRACE_SECONDS)
         watcher.start()
         stack.callback(watcher.end)
         # Closed first: what a producer still has is sent while everything else goes on.

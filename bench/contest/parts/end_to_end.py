@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from kafka.errors import KafkaError
+
 from bench.aggregator_results import Row
 from bench.contest.figure import Figure, Part, Table
-from bench.contest.parts import delay, sustained
-from bench.contest.parts.sustained import Speed, child_of
+from bench.contest.parts import delay, sustained_figures
+from bench.contest.parts.speeds import FULL, QUICK, Speed
+from bench.contest.parts.sustained import child_of, sustained
 from bench.contest.parts.visibility import Visibility, quantile
 from bench.contest.parts.workers import WorkerError
 from bench.contest.rounds import Scale
@@ -17,8 +20,7 @@ from producers.connection import DeliveryError
 
 #: Of what one worker sustains; the next where it does not keep up.
 LOAD_SHARES = {0.5: "half", 0.25: "a quarter", 0.125: "an eighth"}
-QUICK_SHARES = (0.25,)
-QUICK_SECONDS, FULL_SECONDS = 6.0, 40.0
+SECONDS = 40.0
 PACK_REPORTS = 1000  # whose speed the load is a share of
 TITLE = "End to end"
 ABOUT = (
@@ -26,13 +28,13 @@ ABOUT = (
     "equally long partitions, 4 of them, lies there before anybody reads it. Ours: from the first stored "
     "counts of each worker until one has stored nine tenths of its share, by the metrics of `deniable "
     "aggregate`; others: from their first pack to nine tenths of the log. So no start is timed, nor the end "
-    "of the log, where fetches wait for partitions that have no more. Median of the runs. bytewax and "
-    "quixstreams count the same bits by window and cohort in their own state, with numpy, and write the "
-    "counts to Kafka; what they counted was checked. Delay: single events, each alone in a window of 2 s of "
-    "its own collection, are given to our producer at set times beside a steady load of packs of 1,000; an "
-    "event is visible when a read_committed consumer has the first estimate of its window. A pack that is "
-    "not full waits for `pack_seconds`; then come checkpoint (0.5 s) and estimate (2 s). Final estimates: "
-    "from the end of window and grace (3 s)."
+    "of the log, where fetches wait for partitions that have no more. All in turn, median of the runs. "
+    "bytewax and quixstreams count the same bits by window and cohort in their own state, with numpy, and "
+    "write the counts to Kafka; what they counted was checked. Delay: single events, each alone in a window "
+    "of 2 s of its own collection, are given to our producer at set times beside a steady load of packs of "
+    "1,000; an event is visible when a read_committed consumer has the first estimate of its window. A pack "
+    "that is not full waits for `pack_seconds`; then come checkpoint (0.5 s) and estimate (2 s). Final "
+    "estimates: from the end of window and grace (3 s)."
 )
 NOTES = (
     "Our worker checks CRC-32C, pack id, window and partition of every pack, stores counts, ids and position "
@@ -42,15 +44,15 @@ NOTES = (
     "so packs' counts pass through a second topic, as JSON.",
 )
 QUICK_NOTE = (
-    "Packs of 1 and of 100, two workers, quixstreams and half of the load are measured by `make bench` alone."
+    "Packs of 1 and of 100, two workers, bytewax, quixstreams and delays are measured by `make bench` alone."
 )
 
 
 def measure(scale: Scale) -> Part:
-    """Speeds at each size of a pack, then delays at a share of the speed; why not, where no broker starts."""
+    """Speeds at each size of a pack, then delays at a share of the speed; why not, where no broker runs."""
     try:
         return _measured(scale)
-    except BrokerError as error:
+    except (BrokerError, KafkaError) as error:
         return Part(TITLE, ABOUT, unjudged=[f"{TITLE}, all of it: {error}"])
 
 
@@ -60,33 +62,30 @@ def _measured(scale: Scale) -> Part:
     limits: list[str] = []
     with TemporaryDirectory() as name, Broker() as broker:
         folder = Path(name)
-        for size in sustained.QUICK if scale.quick else sustained.FULL:
-            found = sustained.sustained(size, folder, broker)
+        for size in QUICK if scale.quick else FULL:
+            found = sustained(size, folder, broker)
             speeds += found
-            figures += sustained.figures(size, found)
-            limits.append(sustained.limit(size, found))
-        seconds, shares = (QUICK_SECONDS, QUICK_SHARES) if scale.quick else (FULL_SECONDS, tuple(LOAD_SHARES))
-        rows, notes = delays(folder, broker, speeds, seconds, shares)
+            figures += sustained_figures.figures(size, found)
+            limits += [sustained_figures.limit(size, found), sustained_figures.spent(size, found)]
+        rows, notes = ([], []) if scale.quick else delays(folder, broker, speeds)
     skipped = [QUICK_NOTE] if scale.quick else []
     tables = [Table("All readers of a full log", [each.row() for each in speeds])]
     if rows:
         tables.append(Table("Delay, seconds", rows))
     notes = [*filter(None, limits), *notes, *NOTES, *skipped]
-    return Part(TITLE, ABOUT, figures, tables, notes, unjudged=sustained.unjudged(speeds))
+    return Part(TITLE, ABOUT, figures, tables, notes, unjudged=sustained_figures.unjudged(speeds))
 
 
-def delays(
-    folder: Path, broker: Broker, speeds: Sequence[Speed], seconds: float, shares: Sequence[float]
-) -> tuple[list[Row], list[str]]:
+def delays(folder: Path, broker: Broker, speeds: Sequence[Speed]) -> tuple[list[Row], list[str]]:
     """Rows of the first share of the load that the worker keeps up with, and a sentence of each share."""
     full = next((each.median for each in speeds if each.reports == PACK_REPORTS), 0.0)
     if not full:
         return [], ["Delays were not measured: no speed is known of which the load could be a share."]
     told = []
-    for share in shares:
-        load = f"Delays at {LOAD_SHARES[share]} of the speed of a full log, {share * full:,.0f} reports/s"
+    for share, called in LOAD_SHARES.items():
+        load = f"Delays at {called} of the speed of a full log, {share * full:,.0f} reports/s"
         try:
-            seen = delay.measure(folder, broker.bootstrap_servers, child_of(broker), share * full, seconds)
+            seen = delay.measure(folder, broker.bootstrap_servers, child_of(broker), share * full, SECONDS)
         except (WorkerError, DeliveryError) as error:
             told.append(f"{load}: not measured, {error}.")
             continue

@@ -1,5 +1,6 @@
 """A log of random packs that lies in Kafka before anybody reads it, and may be counted again and again."""
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,9 +9,16 @@ from kafka import KafkaAdminClient, KafkaProducer
 
 from bench.deployments import SEND_SECONDS, configure, payload_of, send
 from deploy.collection_file import Configuration
+from deploy.coordinator import patiently
 from deploy.topic_plan import plan
 from deploy.topic_setup import create
 from producers.connection import BATCH_BYTES
+
+LEAVE_SECONDS = 30.0
+
+
+class GroupError(RuntimeError):
+    """A group cannot be forgotten; the message says what the broker answers."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +62,36 @@ def fill(folder: Path, servers: str, name: str, packs: int, reports: int) -> Ful
 
 
 def forget_counts(log: FullLog) -> None:
-    """Make the deployment as new, but for the log: topics of what was counted, and the group's positions."""
+    """Make the deployment as new, but for the log: topics of what was counted, and the group's positions.
+
+    Raises
+    ------
+    GroupError if workers have not left after 30 s.
+    """
     configuration = log.configuration
     topics = configuration.topics
     with KafkaAdminClient(bootstrap_servers=configuration.kafka.bootstrap_servers) as admin:
+        if not _delete_group(admin, topics.group):
+            return  # nobody has counted
         admin.delete_topics([each.name for each in plan(topics) if each.name != topics.reports])
-        admin.delete_groups([topics.group])
     create(configuration.cluster, topics, 1)
+
+
+def _delete_group(admin: KafkaAdminClient, group: str) -> bool:
+    """Once all its members have left, or are taken for dead; False where there is none.
+
+    Raises
+    ------
+    GroupError if they are still there after 30 s.
+    """
+    deadline = time.monotonic() + LEAVE_SECONDS
+    while (said := patiently(lambda: admin.delete_groups([group]))[group]) != "OK":
+        if said == "GroupIdNotFoundError":
+            return False
+        if time.monotonic() > deadline:
+            raise GroupError(f"the group {group} cannot be deleted: {said}")
+        time.sleep(0.2)
+    return True
 
 
 def drop(log: FullLog) -> None:

@@ -11,8 +11,8 @@ from bench.contest.figure import Line, Part, Table
 from bench.contest.rounds import Scale
 
 TIMES = (1, 10, 100)
-FULL_SECONDS, QUICK_SECONDS = 0.3, 0.03  # of processor time for a round, or one job where that takes longer
-MOST_ROUNDS = 5
+ROUND_SECONDS = 0.3  # of processor time, or one job where that takes longer
+ROUNDS = 5
 SLACK = 0.15  # by which an exponent may pass what is expected: for logarithms and caches
 ABOUT = (
     "Each size alone, ten and a hundred times as large. Processor time is the median of rounds in a child on "
@@ -32,7 +32,7 @@ class Growth(NamedTuple):
     ----------
     axis, what : as of Line.
     job : of `growth_runner`.
-    base, quick_base : the smallest size.
+    base : the smallest size.
     expected : of time and memory, in words.
     time, memory : the largest exponents that go with that.
     """
@@ -41,7 +41,6 @@ class Growth(NamedTuple):
     what: str
     job: str
     base: int
-    quick_base: int
     expected: str
     time: float
     memory: float
@@ -60,27 +59,27 @@ SPREAD = "constant, but for what caches hold; memory at most collections, for th
 STORED = "at most collections, for a row of each one's cohorts; memory too"
 MERGED = "at most partitions, beside an estimate that does not grow; memory too"
 GROWTHS = (
-    Growth(VALUES, "randomize 100,000", "randomize values", 10_000, 10_000, RANDOMIZING, 0, 0),
-    Growth(VALUES, "count 100,000", "count values", 10_000, 10_000, COUNTING, 1, 1),
-    Growth(
-        VALUES, "MLE* with errors", "estimate values", 10_000, 10_000, "K log K, for sorting; memory K", 1, 1
-    ),
-    Growth(REPORTS, "k-RR, value to estimate", "k-RR reports", 100_000, 10_000, VALUES_AT_ONCE, 1, 1),
-    Growth(REPORTS, "RAPPOR, value to estimate", "RAPPOR reports", 100_000, 10_000, VALUES_AT_ONCE, 1, 1),
-    Growth(COHORTS, "count 100,000", "count cohorts", 8, 8, SMALLER_PACKS, 1, 1),
-    Growth(COHORTS, "decode, 100 candidates", "decode cohorts", 8, 8, "cohorts: bits; memory too", 1, 1),
-    Growth(CANDIDATES, "decode, 8 cohorts", "decode candidates", 1_000, 100, SCREENED, 1, 1),
-    Growth(COLLECTIONS, "count 1,600 packs", "count collections", 1, 1, SPREAD, 0, 1),
-    Growth(COLLECTIONS, "count, and a checkpoint", "store collections", 1, 1, STORED, 1, 1),
-    Growth(PARTITIONS, "merge a window", "merge partitions", 1, 1, "partitions; memory too", 1, 1),
-    Growth(PARTITIONS, "merge and estimate", "estimate partitions", 1, 1, MERGED, 1, 1),
+    Growth(VALUES, "randomize 100,000", "randomize values", 10_000, RANDOMIZING, 0, 0),
+    Growth(VALUES, "count 100,000", "count values", 10_000, COUNTING, 1, 1),
+    Growth(VALUES, "MLE* with errors", "estimate values", 10_000, "K log K, for sorting; memory K", 1, 1),
+    Growth(REPORTS, "k-RR, value to estimate", "k-RR reports", 100_000, VALUES_AT_ONCE, 1, 1),
+    Growth(REPORTS, "RAPPOR, value to estimate", "RAPPOR reports", 100_000, VALUES_AT_ONCE, 1, 1),
+    Growth(COHORTS, "count 100,000", "count cohorts", 8, SMALLER_PACKS, 1, 1),
+    Growth(COHORTS, "decode, 100 candidates", "decode cohorts", 8, "cohorts: bits; memory too", 1, 1),
+    Growth(CANDIDATES, "decode, 8 cohorts", "decode candidates", 1_000, SCREENED, 1, 1),
+    Growth(COLLECTIONS, "count 1,600 packs", "count collections", 1, SPREAD, 0, 1),
+    Growth(COLLECTIONS, "count, and a checkpoint", "store collections", 1, STORED, 1, 1),
+    Growth(PARTITIONS, "merge a window", "merge partitions", 1, "partitions; memory too", 1, 1),
+    Growth(PARTITIONS, "merge and estimate", "estimate partitions", 1, MERGED, 1, 1),
 )
 
 
 def measure(scale: Scale) -> Part:
-    """All sizes."""
+    """All sizes; nothing in the quick cut, since no goal is of them."""
+    if scale.quick:
+        return Part("Growth", "No goal is of it: it is measured by `make bench` alone.")
     with Contestant("growth_runner") as child:
-        lines = [_line(child, growth, scale) for growth in GROWTHS]
+        lines = [_line(child, growth) for growth in GROWTHS]
     pairs = list(zip(GROWTHS, lines, strict=True))
     times = [
         _row(each, line, "ms", [1000 * s for s in line.seconds], line.time_exponent) for each, line in pairs
@@ -104,25 +103,21 @@ def steeper(lines: Sequence[Line]) -> list[str]:
     return found or [f"Nothing grows faster than expected: no exponent is more than {SLACK} above it."]
 
 
-def _line(child: Contestant, growth: Growth, scale: Scale) -> Line:
-    base = growth.quick_base if scale.quick else growth.base
-    sizes = [base * times for times in TIMES]
-    seconds = [_seconds(child, growth.job, size, scale) for size in sizes]
+def _line(child: Contestant, growth: Growth) -> Line:
+    sizes = [growth.base * times for times in TIMES]
+    seconds = [_seconds(child, growth.job, size) for size in sizes]
     mebibytes = [_mebibytes(child, growth.job, size) for size in sizes]
     return Line(growth.axis, growth.what, sizes, seconds, mebibytes)
 
 
-def _seconds(child: Contestant, job: str, size: int, scale: Scale) -> float:
+def _seconds(child: Contestant, job: str, size: int) -> float:
     """Processor time of one job. What is loaded first is not timed."""
     child.prepare(job, 1, size=size)
     child.run()
     once = child.run().cpu_seconds
-    wanted = QUICK_SECONDS if scale.quick else FULL_SECONDS
-    count = max(1, round(wanted / max(once, 1e-6)))
-    if count == 1 and scale.quick:
-        return median((once, child.run().cpu_seconds))
+    count = max(1, round(ROUND_SECONDS / max(once, 1e-6)))
     child.prepare(job, count, size=size)
-    return median(child.run().cpu_seconds / count for _ in range(min(scale.rounds, MOST_ROUNDS)))
+    return median(child.run().cpu_seconds / count for _ in range(ROUNDS))
 
 
 def _mebibytes(child: Contestant, job: str, size: int) -> float:

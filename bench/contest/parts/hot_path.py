@@ -14,7 +14,8 @@ PRODUCED, REMEMBERED, COUNTED = 200_000, 40_000, 1_000_000  # reports of a round
 ABOUT = (
     "Functions are timed where they are called, each without the stages that it calls itself, in a child on "
     "one core, in the round that took least. There is no Kafka: what the producer makes ends in memory, and "
-    "the worker takes it from there, {reports:,} reports to a checkpoint. Packs are of 10,000 reports unless "
+    "the worker takes it from there, {reports:,} reports to a checkpoint; what a report takes a worker with "
+    "Kafka stands in the notes of End to end. Packs are of 10,000 reports unless "
     "otherwise said; k-RR has 10,000 values; RAPPOR has 128 bits, 8 cohorts, f and p 0.5, q 0.75. {overhead}"
 )
 

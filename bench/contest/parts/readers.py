@@ -20,7 +20,7 @@ class ReaderError(RuntimeError):
 
 
 class Reading(NamedTuple):
-    """What a peer did between its first packs and its last; processor time of all its threads."""
+    """What a peer did from its first packs to nine tenths of the log; processor time of all its threads."""
 
     packs: float
     seconds: float

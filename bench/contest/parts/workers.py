@@ -1,5 +1,6 @@
 """Our workers as children, followed by their metrics."""
 
+import os
 import re
 import sys
 import time
@@ -18,10 +19,21 @@ LOOK_SECONDS = 0.1
 WAIT_SECONDS = 60.0
 MEASURED_SHARE = 0.9
 PAGE = re.compile(r"metrics: http://([0-9.:]+)/metrics")
+POSITION = re.compile(r"^deniable_position_records\{[^}]*\} (\S+)$", re.MULTILINE)
 
 
 class WorkerError(RuntimeError):
     """Workers did not count all; the message says what was seen."""
+
+
+class Progress(NamedTuple):
+    """Of one worker: packs whose counts it has stored, and the positions of its partitions added up.
+
+    A pack is not among `counted` where a rebalance has interrupted its transaction, though that was done.
+    """
+
+    counted: float = 0.0
+    position: float = 0.0
 
 
 class Worker(NamedTuple):
@@ -32,15 +44,20 @@ class Worker(NamedTuple):
 
     def counted(self) -> float:
         """Packs whose counts it has stored; 0 while it starts. WorkerError if it has ended."""
+        return self.progress().counted
+
+    def progress(self) -> Progress:
+        """What it tells. WorkerError if it has ended."""
         if self.child.poll() is not None:
             raise WorkerError(f"a worker ended with status {self.child.returncode}: {self.last_line()}")
         page = PAGE.search(self.log_file.read_text(encoding="utf-8"))
         if page is None:
-            return 0.0
+            return Progress()
         connection = HTTPConnection(page[1], timeout=10)
         try:
             connection.request("GET", "/metrics")
-            return value_of(connection.getresponse().read().decode(), COUNTED)
+            text = connection.getresponse().read().decode()
+            return Progress(value_of(text, COUNTED), sum(map(float, POSITION.findall(text))))
         except (OSError, HTTPException) as error:
             raise WorkerError(f"a worker does not tell its metrics, {error}: {self.last_line()}") from error
         finally:
@@ -58,12 +75,14 @@ class Moment(NamedTuple):
     ----------
     seconds : of a monotonic clock.
     counted : packs that are stored, by worker.
+    position : the positions of all partitions added up.
     worker_cpu : seconds of processor time, all workers together.
     broker_cpu : seconds of processor time.
     """
 
     seconds: float
     counted: tuple[float, ...]
+    position: float
     worker_cpu: float
     broker_cpu: float
 
@@ -78,8 +97,10 @@ class Stretch(NamedTuple):
 
 
 @contextmanager
-def workers_of(configuration: Configuration, folder: Path, number: int) -> Iterator[list[Worker]]:
-    """So many workers, which end with the block, or with this process."""
+def workers_of(
+    configuration: Configuration, folder: Path, number: int, core: int | None = None
+) -> Iterator[list[Worker]]:
+    """So many workers, which end with the block, or with this process; held on a core if one is given."""
     workers: list[Worker] = []
     file = str(configuration.path)
     command = [sys.executable, "-m", "deploy", "aggregate", "--config", file, "--web-port", "0"]
@@ -87,12 +108,14 @@ def workers_of(configuration: Configuration, folder: Path, number: int) -> Itera
         for each in range(number):
             log_file = folder / f"{configuration.kafka.topic_prefix}{time.monotonic_ns()}-{each}.log"
             workers.append(Worker(spawn(command, log_file), log_file))
+            if core is not None:
+                os.sched_setaffinity(workers[-1].child.pid, {core})  # before it has started any thread
         yield workers
     finally:
         stop(worker.child for worker in workers)
 
 
-def count(log: FullLog, folder: Path, broker: Child, number: int) -> Stretch:
+def count(log: FullLog, folder: Path, broker: Child, number: int, core: int | None = None) -> Stretch:
     """Let so many workers count a whole log; the stretch in which all of them did.
 
     Raises
@@ -101,10 +124,10 @@ def count(log: FullLog, folder: Path, broker: Child, number: int) -> Stretch:
     """
     moments: list[Moment] = []
     deadline = time.monotonic() + WAIT_SECONDS
-    with workers_of(log.configuration, folder, number) as workers:
-        while not moments or sum(moments[-1].counted) < log.packs:
+    with workers_of(log.configuration, folder, number, core) as workers:
+        while not moments or moments[-1].position < log.packs:
             if time.monotonic() > deadline:
-                counted = sum(moments[-1].counted) if moments else 0
+                counted = moments[-1].position if moments else 0
                 raise WorkerError(f"{counted:,.0f} of {log.packs:,} packs counted in {WAIT_SECONDS:.0f} s")
             time.sleep(LOOK_SECONDS)
             moments.append(look(workers, broker))
@@ -113,9 +136,10 @@ def count(log: FullLog, folder: Path, broker: Child, number: int) -> Stretch:
 
 def look(workers: Sequence[Worker], broker: Child) -> Moment:
     """What they have done by now."""
-    counted = tuple(worker.counted() for worker in workers)
+    told = [worker.progress() for worker in workers]
+    counted, position = tuple(each.counted for each in told), sum(each.position for each in told)
     spent = sum(cpu_seconds(worker.child) for worker in workers)
-    return Moment(time.monotonic(), counted, spent, cpu_seconds(broker))
+    return Moment(time.monotonic(), counted, position, spent, cpu_seconds(broker))
 
 
 def stretch(moments: Sequence[Moment]) -> Stretch:

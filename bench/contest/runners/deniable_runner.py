@@ -1,6 +1,6 @@
 """Our own jobs: from values to encoded packs, and from encoded packs to counts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -9,13 +9,14 @@ from estimators.collection import Collection
 from estimators.krr import KRR
 from estimators.rappor import Rappor
 from producers import wire
+from producers.batch import Responder
 from producers.packer import Packer
+from producers.parts import parts
 from producers.randomness import Keystream
 from producers.responder import responder_of
 from producers.secret import NEW_SECRET_BYTES, Secret
 
 LIBRARY = "deniable"
-PART_REPORTS = 65_536  # what the producer randomizes at once
 PACK_REPORTS = 10_000
 
 
@@ -23,7 +24,7 @@ def krr(count: int, k: int, epsilon: float, batch: int | None = None) -> Callabl
     """Randomize so many integers, and pack the reports; in batches of so many, or all at once."""
     collection = Collection("values", KRR.from_epsilon(k, epsilon))
     values = np.random.default_rng(1).integers(k, size=count)
-    return _packing(collection, [values[part] for part in _parts(count, batch)], None)
+    return _packing(collection, [values[cut] for cut in _cuts(count, batch)], None)
 
 
 def rappor(
@@ -42,16 +43,12 @@ def rappor(
     mechanism = Rappor.from_probabilities(bits, hashes, cohorts, f, p, q)
     collection = Collection("values", mechanism, memoize=memoize)
     values = [f"word {number}" for number in np.random.default_rng(1).integers(words, size=count)]
-    clients = [f"client-{number}" for number in range(count)]
-    parts = _parts(count, batch)
-    return _packing(
-        collection,
-        [values[part] for part in parts],
-        [clients[part] for part in parts] if memoize else None,
-    )
+    cuts = _cuts(count, batch)
+    clients = [[f"client-{number}" for number in range(count)[cut]] for cut in cuts] if memoize else None
+    return _packing(collection, [values[cut] for cut in cuts], clients)
 
 
-def _parts(count: int, batch: int | None) -> list[slice]:
+def _cuts(count: int, batch: int | None) -> list[slice]:
     size = batch or count
     return [slice(start, start + size) for start in range(0, count, size)]
 
@@ -61,20 +58,25 @@ def _packing(
 ) -> Callable[[], object]:
     keystream = Keystream()
     responder = responder_of(collection, Secret(bytes(NEW_SECRET_BYTES)), keystream)
+    return lambda: sum(map(len, packed(collection, responder, keystream, batches, clients)))
 
-    def run() -> int:
-        packer = Packer([collection], PACK_REPORTS, 1.0, keystream)
-        size = 0
-        for number, values in enumerate(batches):
-            batch = responder.prepare(values, clients and clients[number])
-            for start in range(0, batch.count, PART_REPORTS):
-                cohorts, rows = batch.respond(slice(start, start + PART_REPORTS))
-                windows = np.zeros(len(rows), np.int64)
-                for pack in packer.add(collection.fingerprint, windows, cohorts, rows, 0.0):
-                    size += len(wire.encode(pack))
-        return size + sum(len(wire.encode(pack)) for pack in packer.flush())
 
-    return run
+def packed(
+    collection: Collection,
+    responder: Responder,
+    keystream: Keystream,
+    batches: Iterable[object],
+    clients: Sequence[list[str]] | None,
+) -> Iterator[bytes]:
+    """Check, randomize and pack batch by batch, as a producer does but for its store; encoded packs."""
+    packer = Packer([collection], PACK_REPORTS, 1.0, keystream)
+    for number, values in enumerate(batches):
+        batch = responder.prepare(values, clients and clients[number])
+        for part in parts(collection.mechanism, batch.count):
+            cohorts, rows = batch.respond(part)
+            windows = np.zeros(len(rows), np.int64)
+            yield from map(wire.encode, packer.add(collection.fingerprint, windows, cohorts, rows, 0.0))
+    yield from map(wire.encode, packer.flush())
 
 
 def count_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:

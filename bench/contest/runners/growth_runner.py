@@ -2,7 +2,7 @@
 
 import gc
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from estimators.collection import Collection
 from estimators.krr import KRR
 from estimators.rappor import Rappor
 from producers import wire
-from producers.packer import Packer
 from producers.randomness import Keystream
 from producers.responder import responder_of
 from producers.secret import NEW_SECRET_BYTES, Secret
@@ -144,23 +143,14 @@ def _from_values_to_estimate(collection: Collection, values: Values) -> None:
     """As a producer and a worker do, but for Kafka between them: no pack outlives its counting."""
     counts = np.zeros((collection.cohorts, collection.width), np.int64)
     sizes = np.zeros(collection.cohorts, np.int64)
-    for record in _packed(collection, values):
+    keystream = Keystream()
+    responder = responder_of(collection, Secret(bytes(NEW_SECRET_BYTES)), keystream)
+    for record in deniable_runner.packed(collection, responder, keystream, [values], None):
         pack = wire.decode(record)
         if is_countable(pack):
             add_pack(counts[pack.cohort], pack)
             sizes[pack.cohort] += pack.reports
     estimating.estimate(collection, WindowCounts(counts, sizes, packs=0, rejected=0))
-
-
-def _packed(collection: Collection, values: Values) -> Iterator[bytes]:
-    keystream = Keystream()
-    packer = Packer([collection], deniable_runner.PACK_REPORTS, 1.0, keystream)
-    batch = responder_of(collection, Secret(bytes(NEW_SECRET_BYTES)), keystream).prepare(values, None)
-    for start in range(0, batch.count, deniable_runner.PART_REPORTS):
-        cohorts, rows = batch.respond(slice(start, start + deniable_runner.PART_REPORTS))
-        packs = packer.add(collection.fingerprint, np.zeros(len(rows), np.int64), cohorts, rows, 0.0)
-        yield from map(wire.encode, packs)
-    yield from map(wire.encode, packer.flush())
 
 
 def peak_bytes(once: Once) -> int:

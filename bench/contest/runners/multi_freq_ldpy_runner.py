@@ -1,4 +1,6 @@
-"""multi-freq-ldpy: GRR (k-RR) and unary encoding (one-hot RAPPOR), compiled, one call for each report.
+"""multi-freq-ldpy: GRR (k-RR) and unary encoding (one-hot RAPPOR), one call for each report.
+
+Its clients are compiled by numba, and can be called from a loop that a user writes and compiles as well.
 
 It has no Bloom filters: reports have one true bit, of as many bits as the filter's. Its clients take
 epsilons; those of f, p and q for one bit are given.
@@ -8,9 +10,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 from multi_freq_ldpy.long_freq_est.L_SUE import L_SUE_Client
 from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI, GRR_Client
 from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client
+from numba import njit
 
 LIBRARY = "multi-freq-ldpy"
 
@@ -25,22 +29,77 @@ def krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
     return run
 
 
+def _each_krr(values: npt.NDArray[np.int64], k: int, epsilon: float) -> npt.NDArray[np.int64]:
+    reports = np.empty_like(values)
+    for number in range(len(values)):
+        reports[number] = GRR_Client(values[number], k, epsilon)
+    return reports
+
+
+_all_krr = njit(_each_krr)
+
+
+def looped_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
+    """Randomize so many values in a compiled loop."""
+    values = np.random.default_rng(1).integers(k, size=count)
+    _all_krr(values[:1], k, epsilon)  # which compiles it
+
+    def run() -> None:
+        _all_krr(values, k, epsilon)
+
+    return run
+
+
 def longitudinal(count: int, bits: int, f: float, p: float, q: float, **_: float) -> Callable[[], object]:
     """Both steps, neither memoized. Its instantaneous step is symmetric, so epsilon stands for p and q."""
-    permanent = 2 * math.log((1 - f / 2) / (f / 2))
-    high, low = q * (1 - f / 2) + p * f / 2, p * (1 - f / 2) + q * f / 2
-    one = math.log(high * (1 - low) / (low * (1 - high)))
+    epsilons = _epsilons(f, p, q)
     values = np.random.default_rng(1).integers(bits, size=count).tolist()
 
     def run() -> None:
-        _ = [L_SUE_Client(value, bits, permanent, one) for value in values]
+        _ = [L_SUE_Client(value, bits, *epsilons) for value in values]
+
+    return run
+
+
+def _epsilons(f: float, p: float, q: float) -> tuple[float, float]:
+    """Of the permanent step, and of a report."""
+    high, low = q * (1 - f / 2) + p * f / 2, p * (1 - f / 2) + q * f / 2
+    return _permanent(f), math.log(high * (1 - low) / (low * (1 - high)))
+
+
+def _permanent(f: float) -> float:
+    return 2 * math.log((1 - f / 2) / (f / 2))
+
+
+def _each_longitudinal(
+    values: npt.NDArray[np.int64], bits: int, permanent: float, one: float
+) -> npt.NDArray[np.uint8]:
+    reports = np.empty((len(values), bits), np.uint8)
+    for number in range(len(values)):
+        reports[number] = L_SUE_Client(values[number], bits, permanent, one)
+    return reports
+
+
+_all_longitudinal = njit(_each_longitudinal)
+
+
+def looped_longitudinal(
+    count: int, bits: int, f: float, p: float, q: float, **_: float
+) -> Callable[[], object]:
+    """Both steps, in a compiled loop."""
+    epsilons = _epsilons(f, p, q)
+    values = np.random.default_rng(1).integers(bits, size=count)
+    _all_longitudinal(values[:1], bits, *epsilons)  # which compiles it
+
+    def run() -> None:
+        _all_longitudinal(values, bits, *epsilons)
 
     return run
 
 
 def one_step(count: int, bits: int, f: float, **_: float) -> Callable[[], object]:
     """The permanent step alone."""
-    permanent = 2 * math.log((1 - f / 2) / (f / 2))
+    permanent = _permanent(f)
     values = np.random.default_rng(1).integers(bits, size=count).tolist()
 
     def run() -> None:
@@ -73,6 +132,8 @@ def count_rappor(count: int, bits: int, **_: float) -> Callable[[], object]:
 JOBS = {
     "k-RR": krr,
     "RAPPOR": longitudinal,
+    "k-RR, compiled loop": looped_krr,
+    "RAPPOR, compiled loop": looped_longitudinal,
     "one step": one_step,
     "count k-RR": count_krr,
     "count RAPPOR": count_rappor,

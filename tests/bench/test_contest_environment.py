@@ -1,0 +1,41 @@
+"""Where the peers are installed, and what is told of those that cannot be."""
+
+import sys
+import venv
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from bench.contest import environment
+from bench.contest.contestant import ROOT
+
+
+@pytest.fixture(name="empty")
+def _empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment with nothing in it, made as that of the peers is."""
+    venv.create(tmp_path, with_pip=False)
+    monkeypatch.setattr(environment, "FOLDER", tmp_path)
+    monkeypatch.setattr(environment, "PYTHON", tmp_path / "bin" / "python")
+
+
+@pytest.mark.usefixtures("empty")
+def test_what_is_installed_here_is_not_taken_for_installed_there() -> None:
+    """Our pip runs there: it must see their packages, not ours."""
+    assert "numpy" in environment._pip("--no-index", "--dry-run", "numpy")
+    assert environment.version_of("numpy") == ""
+
+
+def test_a_version_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "FOLDER", ROOT / ".venv")
+    assert environment.version_of("numpy") == version("numpy")
+
+
+def test_a_reason_is_one_short_line() -> None:
+    """Pip lists all versions that there are."""
+    told = "print('much'); print('ERROR: none of ' + '1.0, ' * 400); raise SystemExit(1)"
+    reason = environment._run(sys.executable, "-c", told)
+    assert reason.startswith("ERROR: none of 1.0, ")
+    assert len(reason) <= environment.MOST_LETTERS
+    assert environment._run(sys.executable, "-c", "print('much')") == ""
+    assert environment._run(sys.executable, "-c", "raise SystemExit(3)") == "status 3"
