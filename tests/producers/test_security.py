@@ -21,6 +21,7 @@ from producers.security import CredentialsError, CurrentPassword, Security
 from producers.small_file import MOST_BYTES, SecurityError
 from tests.secured.broker import SecuredBroker
 from tests.secured.certificates import Authority, Issued
+from tests.secured.closing import closing_connections
 
 HERE = Path("a-file")
 PASSWORD = "correct horse ✓ battery"
@@ -276,12 +277,12 @@ def _ask(cluster: Cluster, topic: str) -> str:
         said.append(repr(error))
 
     async def start() -> None:
-        producer = AIOKafkaProducer(**cluster.client_settings())
-        try:
-            await producer.start()
-        finally:
-            await producer.stop()
-            await asyncio.sleep(0.1)  # asyncio closes what is in TLS only after an answer
+        async with closing_connections():
+            producer = AIOKafkaProducer(**cluster.client_settings())
+            try:
+                await producer.start()
+            finally:
+                await producer.stop()
 
     try:
         asyncio.run(start())

@@ -18,6 +18,7 @@ from producers.connection import DeliveryError, connect
 from producers.security import Security
 from tests.secured.broker import SecuredBroker
 from tests.secured.certificates import Issued
+from tests.secured.closing import closing_connections
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 
@@ -32,12 +33,13 @@ def topics(settings: Settings) -> list[str]:
 
 def topics_by_aiokafka(settings: Settings) -> list[str]:
     async def ask() -> list[str]:
-        client = AIOKafkaAdminClient(**settings)
-        try:
-            await client.start()
-            return list(await client.list_topics())
-        finally:
-            await client.close()
+        async with closing_connections():
+            client = AIOKafkaAdminClient(**settings)
+            try:
+                await client.start()
+                return list(await client.list_topics())
+            finally:
+                await client.close()
 
     return asyncio.run(ask())
 
