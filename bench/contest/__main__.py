@@ -43,9 +43,9 @@ def main(quick: bool, only: tuple[str, ...]) -> None:
     parts: list[Part] = []
     for name in only or PARTS:
         began = time.monotonic()
-        click.echo(f"{name}: ", err=True, nl=False)
+        click.echo(f"{name} ", err=True, nl=False)
         parts.append(attempt(PARTS[name], scale))
-        click.echo(f"{time.monotonic() - began:.0f} s", err=True)
+        click.echo(f" {time.monotonic() - began:.0f} s", err=True)
     if only:
         click.echo(results.markdown(parts, failed, scale))
     else:

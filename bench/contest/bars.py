@@ -34,12 +34,23 @@ def draw(canvas: Canvas, parts: Sequence[Part], top: float, room: float) -> None
     bottom = whole - top - HEAD - tall
     axes = canvas.add_axes((NAMES / width, bottom / whole, BARS / width, tall / whole))
     _frame(axes, [entry for entry in entries if isinstance(entry, Figure)], len(entries))
+    above = ""
     for row, entry in enumerate(entries):
         if isinstance(entry, Figure):
-            _bar(axes, row, entry)
+            called = label(entry, above)
+            above = entry.name if called == entry.name else above
+            _bar(axes, row, entry, called)
         else:
             _write(axes, 0.2 - NAMES, row + 0.1, entry, fontweight="bold", fontsize=11)
     _legend(axes)
+
+
+def label(figure: Figure, above: str) -> str:
+    """Its name; without a goal, only what it has more than the last name that was written whole."""
+    more = figure.name.removeprefix(above)
+    if figure.goal is not None or not above or more == figure.name or more[0].isalnum():
+        return figure.name
+    return f"… {more.lstrip(', ')}"
 
 
 def verdict(figure: Figure) -> str:
@@ -85,13 +96,13 @@ def _frame(axes: Axes, figures: Sequence[Figure], rows: int) -> None:
     _write(axes, ABSOLUTE, -1.1, "ours beside the reference", color=FAINT)
 
 
-def _bar(axes: Axes, row: int, figure: Figure) -> None:
+def _bar(axes: Axes, row: int, figure: Figure, called: str) -> None:
     """Bar, goal and words of a figure."""
     color = {True: MET, False: UNMET, None: FREE}[figure.met]
     hatch = "/////" if figure.met is False else None
     first, last = sorted((1.0, figure.ratio))
     axes.barh(row, last - first, 0.66, first, color=color, hatch=hatch, edgecolor="white", linewidth=0)
-    _write(axes, -0.12, row, figure.name, ha="right", fontsize=_fitted(figure.name, NAMES - 0.3, 9.5))
+    _write(axes, -0.12, row, called, ha="right", fontsize=_fitted(called, NAMES - 0.3, 9.5))
     _write(
         axes,
         RATIO,

@@ -6,6 +6,8 @@ from functools import partial
 from statistics import median
 from typing import TypeVar
 
+import click
+
 from bench.contest.contestant import Contestant, ContestantError
 
 FIRST_COUNT = 256
@@ -63,7 +65,7 @@ class Rate:
 def in_turn(
     tasks: Mapping[Name, Callable[[], Done]], rounds: int, errors: tuple[type[Exception], ...]
 ) -> tuple[dict[Name, list[Done]], dict[Name, str]]:
-    """Do all tasks so many times, in turn; one that raises one of `errors` is done no more.
+    """Do all tasks so many times, in turn, with a dot for each time; one that raises one of `errors` ends.
 
     Returns
     -------
@@ -77,6 +79,7 @@ def in_turn(
                 found[name].append(tasks[name]())
             except errors as error:
                 failed[name] = str(error)
+        click.echo(".", err=True, nl=False)
     return found, failed
 
 

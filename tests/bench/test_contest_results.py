@@ -174,3 +174,21 @@ def test_results_that_cannot_be_written_end_it_before_anything_is_measured(tmp_p
     (tmp_path / "results.json").mkdir()
     with pytest.raises(click.ClickException, match=r"cannot be written to .*results\.json: Is a directory"):
         results.check_writable(tmp_path / "results.md")
+
+
+@pytest.mark.parametrize(
+    ("name", "above", "told"),
+    [
+        ("k-RR, 100 values, beside numpy", "k-RR, 100 values", "… beside numpy"),
+        ("Decoding: time beside Lasso", "Decoding: time", "… beside Lasso"),
+        ("k-RR, 100 values", "", "k-RR, 100 values"),
+        ("k-RR, 10,000 values", "k-RR, 100 values", "k-RR, 10,000 values"),
+        ("Packs of 100", "Packs of 10", "Packs of 100"),
+    ],
+)
+def test_a_row_repeats_no_name_that_stands_above_it(name: str, above: str, told: str) -> None:
+    assert bars.label(Figure(name, "s", 1.0, "peer", 2.0), above) == told
+
+
+def test_a_row_with_a_goal_has_its_whole_name() -> None:
+    assert bars.label(absolute("Decoding: time", "s", 1.0, 2.0), "Decoding") == "Decoding: time"

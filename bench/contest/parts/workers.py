@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from bench.aggregation import COUNTED, cpu_seconds, value_of
 from bench.contest.parts.full_log import FullLog
+from bench.contest.runners.stretch import MEASURED_SHARE
 from deploy.children import Child, last_lines, spawn, stop
 from deploy.collection_file import Configuration
 
 LOOK_SECONDS = 0.1
 WAIT_SECONDS = 60.0
-MEASURED_SHARE = 0.9
 PAGE = re.compile(r"metrics: http://([0-9.:]+)/metrics")
 POSITION = re.compile(r"^deniable_position_records\{[^}]*\} (\S+)$", re.MULTILINE)
 

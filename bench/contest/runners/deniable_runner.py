@@ -87,7 +87,7 @@ def count_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
 
 
 def count_rappor(
-    count: int, bits: int, hashes: int, cohorts: int, f: float, p: float, q: float, **_: float
+    count: int, bits: int, hashes: int, cohorts: int, f: float, p: float, q: float
 ) -> Callable[[], object]:
     """Decode packs and count their bits, for each cohort."""
     collection = Collection("values", Rappor.from_probabilities(bits, hashes, cohorts, f, p, q))
