@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import time
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -10,6 +9,7 @@ import pytest
 from aiokafka.conn import AIOKafkaConnection
 from faust.types import TP
 
+from aggregator import engine
 from aggregator.consumer import FETCH_WAIT_MILLISECONDS, READ_AHEAD_BYTES
 from aggregator.engine import COUNTING_SECONDS, _count, build_app
 from tests.aggregator.builders import DEPLOYMENT
@@ -51,13 +51,16 @@ def record(offset):
 
 
 class Offers:
-    """In place of owners: what was offered, each so many seconds long."""
+    """In place of owners: what was offered, each so many seconds long by a clock of its own."""
 
     def __init__(self, seconds):
-        self.seconds, self.taken = seconds, []
+        self.seconds, self.now, self.taken = seconds, 0.0, []
+
+    def monotonic(self):
+        return self.now
 
     def offer(self, partition, offset, append_ms, value):
-        time.sleep(self.seconds)
+        self.now += self.seconds
         self.taken.append((partition, offset, append_ms, value))
 
 
@@ -119,9 +122,12 @@ def test_a_full_stream_stops_no_partition():
 
 
 @pytest.mark.parametrize(("seconds", "turns"), [(0, 0), (COUNTING_SECONDS, 20)])
-def test_others_have_their_turn_while_a_fetch_is_counted(seconds, turns):
+def test_others_have_their_turn_while_a_fetch_is_counted(seconds, turns, monkeypatch):
+    offers = Offers(seconds)
+    monkeypatch.setattr(engine, "time", offers)
+
     async def counted():
-        offers, had = Offers(seconds), 0
+        had = 0
 
         async def other():
             nonlocal had
@@ -133,8 +139,8 @@ def test_others_have_their_turn_while_a_fetch_is_counted(seconds, turns):
         await asyncio.sleep(0)
         await _count(offers, [record(offset) for offset in range(20)])
         await task
-        return offers.taken, had
+        return had
 
-    taken, had = asyncio.run(counted())
-    assert taken == [(3, offset, 1000 * offset, b"pack") for offset in range(20)]
+    had = asyncio.run(counted())
+    assert offers.taken == [(3, offset, 1000 * offset, b"pack") for offset in range(20)]
     assert had == max(turns - 1, 0)
