@@ -39,6 +39,8 @@ def main(quick: bool, only: tuple[str, ...]) -> None:
     if not only:
         results.check_writable()
     failed = install()
+    for peer, why in failed.items():
+        click.echo(f"{peer} could not be installed, and is left out: {why}", err=True)
     scale = QUICK if quick else FULL
     parts: list[Part] = []
     for name in only or PARTS:
@@ -59,4 +61,5 @@ if __name__ == "__main__":
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
+        click.echo(" ended, and nothing was written", err=True)
         sys.exit(SIGINT_STATUS)

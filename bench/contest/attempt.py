@@ -1,5 +1,6 @@
 """A part that fails is told in the results; the others are measured all the same."""
 
+import traceback
 from types import ModuleType
 
 from bench.contest.contestant import ContestantError
@@ -11,7 +12,10 @@ def attempt(module: ModuleType, scale: Scale) -> Part:
     """What the module's `measure` finds, or a part whose goals are not judged, and why."""
     try:
         part: Part = module.measure(scale)
-    except ContestantError as error:
+    except Exception as error:  # noqa: BLE001 - what the others have measured in minutes is not lost by it
         name = module.__name__.rpartition(".")[2]
-        return Part(name, "", unjudged=[f"{name}, all of it: {error}"])
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        known = isinstance(error, ContestantError)
+        why = error if known else f"{type(error).__name__} at {where.name}, line {where.lineno}: {error}"
+        return Part(name, "", unjudged=[f"{name}, all of it: {why}"])
     return part

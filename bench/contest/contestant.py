@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
+from threading import Timer
 from types import TracebackType
 from typing import IO, NamedTuple, Self, cast
 
@@ -14,6 +16,9 @@ ROOT = Path(__file__).parents[2]
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
+
+
+ANSWER_SECONDS = 900.0  # the longest job takes a tenth of that
 
 
 class ContestantError(RuntimeError):
@@ -36,7 +41,7 @@ class Contestant:
     runner : name of a module of `runners`.
     python : interpreter of the environment that has the library.
 
-    A library that cannot be loaded fails at every job.
+    A library that cannot be loaded, or does not answer in 15 minutes, fails at every job.
     """
 
     def __init__(self, runner: str, python: str = sys.executable) -> None:
@@ -96,8 +101,16 @@ class Contestant:
         return answer
 
     def _answer(self) -> dict[str, object]:
-        line = cast("IO[str]", self._child.stdout).readline()
+        began = time.monotonic()
+        watch = Timer(ANSWER_SECONDS, self._child.kill)
+        watch.start()
+        try:
+            line = cast("IO[str]", self._child.stdout).readline()
+        finally:
+            watch.cancel()
         if not line:
+            if time.monotonic() - began >= ANSWER_SECONDS:
+                raise ContestantError(f"{self.runner}: no answer in {ANSWER_SECONDS:.0f} s")
             self._told.seek(0)
             told = self._told.read().strip().rpartition("\n")[2]
             raise ContestantError(f"{self.runner}: {told or 'its process ended'}")

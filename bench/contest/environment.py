@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import json
+import os
 import re
 import sys
 from importlib.metadata import distributions
@@ -10,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import shorten
+from typing import Any
 
 import click
 
@@ -26,7 +28,7 @@ MOST_LETTERS = 200  # of a reason: pip lists all versions there are
 
 
 def install() -> dict[str, str]:
-    """Make the environment unless it is there; why each peer that is missing could not be installed.
+    """Make the environment unless it is there and whole; why each peer that is missing is not installed.
 
     Peers are installed one by one where all together fail, each with the versions of the lock, but without
     its hashes: pip would ask for those of what a single peer does not need. What failed is tried again in
@@ -35,19 +37,38 @@ def install() -> dict[str, str]:
     with LOCK.open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         digest = hashlib.sha256(lock.read()).hexdigest()
-        state = json.loads(STATE.read_text(encoding="utf-8")) if STATE.exists() else {}
-        if state.get("lock") == digest:
-            failed = _one_by_one(list(state["failed"]))
+        found = _state()
+        if found is not None and found == {**found, "lock": digest, "installed": _installed()}:
+            failed = _one_by_one(list(found["failed"]))
         else:
             click.echo("installing the peers into .peers", err=True)
             # Without pip: what makes it part of an environment is a child of a child, which outlives a kill.
             why = _run(sys.executable, "-m", "venv", "--clear", "--without-pip", str(FOLDER))
             if why:
-                raise click.ClickException(f"{FOLDER} could not be made: {why}")
+                raise click.ClickException(f"{FOLDER} could not be made: {why}; remove it, and try again")
             together = _pip("--require-hashes", "--requirement", str(LOCK))
             failed = _one_by_one(peers()) if together else {}
-        STATE.write_text(json.dumps({"lock": digest, "failed": failed}), encoding="utf-8")
+        state = {"lock": digest, "failed": failed, "installed": _installed()}
+        STATE.write_text(json.dumps(state), encoding="utf-8")
     return failed
+
+
+def _state() -> dict[str, Any] | None:
+    """What the last run left there; None where that is of no use."""
+    try:
+        found = json.loads(STATE.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    usable = isinstance(found, dict) and isinstance(found.get("failed"), dict) and os.access(PYTHON, os.X_OK)
+    return found if usable else None
+
+
+def _folders() -> list[str]:
+    return [str(each) for each in FOLDER.glob("lib/python*/site-packages")]
+
+
+def _installed() -> list[str]:
+    return sorted(f"{each.name}=={each.version}" for each in distributions(path=_folders()))
 
 
 def peers() -> list[str]:
@@ -58,8 +79,7 @@ def peers() -> list[str]:
 
 def version_of(name: str) -> str:
     """Version of a distribution in the environment; nothing where it is not there."""
-    folders = [str(each) for each in FOLDER.glob("lib/python*/site-packages")]
-    return next((each.version for each in distributions(name=name, path=folders)), "")
+    return next((each.version for each in distributions(name=name, path=_folders())), "")
 
 
 def _one_by_one(wanted: list[str]) -> dict[str, str]:

@@ -3,7 +3,9 @@
 import json
 import platform
 import re
+import subprocess
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import click
 from bench.aggregator_results import machine, table
 from bench.contest import picture
 from bench.contest.contestant import ROOT
+from bench.contest.environment import version_of
 from bench.contest.figure import Part
 from bench.contest.rounds import Scale
 from bench.contest.summary import figure_row, shortfall, summary, tally
@@ -21,6 +24,7 @@ MARKDOWN = ROOT / "bench" / "results.md"
 TITLE, QUICK = "Beside its peers", "the quick cut"
 SUFFIXES = (".md", ".json", ".png")
 OURS = ("numpy", "scipy", "cryptography", "faust-streaming", "aiokafka", "kafka-python")
+PEERS = ("pure-ldp", "multi-freq-ldpy", "numba", "opendp", "scikit-learn", "bytewax", "quixstreams")
 
 
 def check_writable(markdown_file: Path = MARKDOWN) -> None:
@@ -31,7 +35,7 @@ def check_writable(markdown_file: Path = MARKDOWN) -> None:
             file.open("ab").close()
         except OSError as error:
             raise click.ClickException(
-                f"the results cannot be written to {file}: {error.strerror}; see its permissions"
+                f"the results cannot be written to {file}: {error.strerror}; make it a file that is yours"
             ) from error
 
 
@@ -69,7 +73,20 @@ def _command(scale: Scale) -> str:
 
 def _setting() -> str:
     ours = ", ".join(f"{name} {version(name)}" for name in OURS)
-    return f"{machine()}; {_processor()}; Python {platform.python_version()}, {ours}, Kafka {_kafka()}"
+    ours = f"{_deniable()}, {ours}, Kafka {_kafka()}"
+    peers = ", ".join(f"{name} {version_of(name) or '(missing)'}" for name in PEERS)
+    return f"{machine()}; {_processor()}; Python {platform.python_version()}; {ours}; peers: {peers}"
+
+
+@cache
+def _deniable() -> str:
+    """Our version, and which commit that is where git knows."""
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude", "*"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return f"deniable {version('deniable')}"
+    return f"deniable {version('deniable')} ({told})"
 
 
 def _kafka() -> str:

@@ -36,10 +36,11 @@ def _beside(figures: Sequence[Figure], asked: Sequence[Figure]) -> str:
 
 
 def tally(parts: Sequence[Part]) -> str:
-    """How many goals are met, of those that could be judged, and whether there are others."""
+    """How many goals are met; of those that could be judged, where there are others."""
     judged = [figure.met for part in parts for figure in part.figures if figure.met is not None]
-    others = ", and others are not judged" if any(part.unjudged for part in parts) else ""
-    return f"{sum(judged)} of {len(judged)} goals met{others}"
+    others = any(part.unjudged for part in parts)
+    of = "goals that could be judged are" if others else "goals"
+    return f"{sum(judged)} of {len(judged)} {of} met{', others are not judged' if others else ''}"
 
 
 def figure_row(figure: Figure) -> Row:

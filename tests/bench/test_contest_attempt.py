@@ -1,10 +1,12 @@
 """A peer that cannot be loaded is told in the results, and ends nothing."""
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from bench.contest import contestant
 from bench.contest.attempt import attempt
 from bench.contest.contestant import Contestant, ContestantError
 from bench.contest.parts.contests import contest
@@ -52,12 +54,26 @@ def test_a_job_that_a_library_fails_at_does_not_end_it():
         assert ours.run().seconds > 0
 
 
+def test_a_library_that_hangs_is_ended(monkeypatch):
+    with Contestant("growth_runner") as ours:
+        ours.prepare("estimate values", 1_000_000, size=100)
+        monkeypatch.setattr(contestant, "ANSWER_SECONDS", 0.3)
+        with pytest.raises(ContestantError, match=r"^growth_runner: no answer in 0 s$"):
+            ours.run()
+
+
 def test_a_part_that_fails_says_why():
     def measure(_):
         raise ContestantError("some_runner: it fell over")
 
+    def fail(_):
+        return 1 // 0
+
+    broken = attempt(SimpleNamespace(measure=fail, __name__="bench.contest.parts.some"), QUICK)
+    (why,) = broken.unjudged
+    assert re.fullmatch(r"some, all of it: ZeroDivisionError at fail, line \d+: integer .*by zero", why)
     part = attempt(SimpleNamespace(measure=measure, __name__="bench.contest.parts.some"), QUICK)
     assert part.unjudged == ["some, all of it: some_runner: it fell over"]
     text = markdown([part], {}, QUICK)
-    assert "0 of 0 goals met, and others are not judged." in text
+    assert "0 of 0 goals that could be judged are met, others are not judged." in text
     assert "**Not judged**: some, all of it: some_runner: it fell over" in text

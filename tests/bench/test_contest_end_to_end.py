@@ -1,6 +1,7 @@
 """What is timed end to end: which stretch of a log, which delay of an event, whose counts are believed."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,11 +99,13 @@ def test_workers_are_timed_while_all_of_them_count() -> None:
     moments = [
         Moment(0.0, (0, 0), 0.0, 0.0, 0.0),
         Moment(1.0, (50, 0), 0.0, 1.0, 0.5),
-        Moment(2.0, (60, 10), 0.0, 2.0, 1.0),
-        Moment(4.0, (200, 80), 0.0, 5.0, 1.5),  # the first worker has 200 of 210, the second 80 of 150
-        Moment(9.0, (210, 150), 0.0, 9.0, 3.0),
+        Moment(1.5, (60, 10), 0.0, 1.5, 0.8),
+        Moment(1.7, (900, 10), 0.0, 1.7, 0.9),  # what it counted while the second one joined
+        Moment(2.0, (900, 20), 0.0, 2.0, 1.0),
+        Moment(4.0, (1100, 80), 0.0, 5.0, 1.5),  # the first worker has 1,100 of 1,200, the second 80 of 150
+        Moment(9.0, (1200, 150), 0.0, 9.0, 3.0),
     ]
-    assert stretch(moments) == (210.0, 2.0, 3.0, 0.5)
+    assert stretch(moments) == (260.0, 2.0, 3.0, 0.5)
 
 
 def test_a_worker_without_a_share_is_no_second_worker() -> None:
@@ -111,8 +114,11 @@ def test_a_worker_without_a_share_is_no_second_worker() -> None:
 
 
 def test_what_is_counted_at_once_is_not_timed() -> None:
-    with pytest.raises(WorkerError, match="the log was counted before each worker had a share of it"):
-        stretch([Moment(1.0, (0,), 0.0, 1.0, 0.5), Moment(2.0, (60,), 0.0, 2.0, 1.0)])
+    at_once = [Moment(1.0, (0,), 0.0, 1.0, 0.5), Moment(2.0, (60,), 0.0, 2.0, 1.0)]
+    soon = [Moment(2.0 + 0.3 * step, (60 * step,), 0.0, 2.0, 1.0) for step in range(1, 4)]
+    for moments, seconds in ((at_once, 0.0), (soon, 0.3)):
+        with pytest.raises(WorkerError, match=rf"counted for {seconds} s: the log is too short"):
+            stretch(moments)
 
 
 def test_a_reader_is_timed_to_nine_tenths(capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,12 +189,17 @@ def test_a_missed_goal_says_what_was_used_up() -> None:
     assert "They leave 167 ns of a core for a report" in told
     assert "it took 0.83 cores, the broker 0.50" in told
     assert "when it is held on one" in told
+    waiting = limit(SIZE, [replace(mine, a_cpu_second=2e7), held])
+    assert waiting.endswith(
+        "The worker waited, for the broker or for a core: it took 0.25 cores, the broker 0.50 of "
+        f"{os.cpu_count()}."
+    )
     assert "when it is held on one" not in limit(SIZE, [mine, replace(held, runs=[])])
     assert limit(SIZE, [replace(mine, runs=[7e6]), held]) == ""
 
 
 def run(speed: float) -> Run:
-    return Run(speed, 2 * speed)
+    return Run(speed, 2 * speed, seconds=4 - speed)
 
 
 def test_readers_take_turns_and_one_that_fails_keeps_what_it_did() -> None:
@@ -205,8 +216,8 @@ def test_readers_take_turns_and_one_that_fails_keeps_what_it_did() -> None:
 
     found = speeds_of([reader("a", 0), reader("b", 2)], 1000, 3)
     assert order == ["a", "b", "a", "b", "a"]
-    assert found[0] == Speed("a", 1000, [1, 2, 3], 4, says="does less")
-    assert found[1] == Speed("b", 1000, [1], 2, says="run 2 failed: it is gone")
+    assert found[0] == Speed("a", 1000, [1, 2, 3], 4, says="does less", seconds=1)
+    assert found[1] == Speed("b", 1000, [1], 2, says="run 2 failed: it is gone", seconds=3)
     assert speeds_of([reader("c", 1)], 1000, 1) == [Speed("c", 1000, [], says="run 1 failed: it is gone")]
 
 

@@ -39,3 +39,37 @@ def test_a_reason_is_one_short_line() -> None:
     assert len(reason) <= environment.MOST_LETTERS
     assert environment._run(sys.executable, "-c", "print('much')") == ""
     assert environment._run(sys.executable, "-c", "raise SystemExit(3)") == "status 3"
+
+
+def test_an_environment_that_is_not_whole_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a peer without hashes, since nothing is fetched: what is there is a folder that looks installed."""
+
+    def pip(*_: str) -> str:
+        folder = next(environment.FOLDER.glob("lib/python*/site-packages")) / "peer-1.0.dist-info"
+        folder.mkdir(exist_ok=True)
+        (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: peer\nVersion: 1.0\n")
+        return ""
+
+    def installs() -> bool:
+        assert environment.install() == {}
+        assert environment.version_of("peer") == "1.0"
+        return "installing the peers" in capsys.readouterr().err
+
+    (tmp_path / "peers.lock").write_text("peer==1.0\n")
+    monkeypatch.setattr(environment, "LOCK", tmp_path / "peers.lock")
+    monkeypatch.setattr(environment, "FOLDER", tmp_path / "peers")
+    monkeypatch.setattr(environment, "PYTHON", tmp_path / "peers" / "bin" / "python")
+    monkeypatch.setattr(environment, "STATE", tmp_path / "peers" / "installed.json")
+    monkeypatch.setattr(environment, "_pip", pip)
+    assert [installs(), installs()] == [True, False]
+    (metadata,) = tmp_path.glob("peers/lib/python*/site-packages/peer-*/METADATA")
+    metadata.unlink()
+    metadata.parent.rmdir()
+    assert [installs(), installs()] == [True, False]
+    for broken in ("{bad", "[]", '{"lock": 1}'):
+        environment.STATE.write_text(broken)
+        assert [installs(), installs()] == [True, False]
+    environment.PYTHON.unlink()
+    assert [installs(), installs()] == [True, False]

@@ -76,7 +76,8 @@ def test_a_goal_that_cannot_be_judged_is_neither_met_nor_missed() -> None:
     assert (open_goal.goal, open_goal.met, open_goal.record()["met"]) == (10, None, None)
     parts = [Part("Speed", "What was done.", [open_goal, LARGE], unjudged=["Counting: no such peer"])]
     summary, _, _ = results.markdown(parts, {}, FULL).partition("\n## Speed\n")
-    assert "0 of 1 goals met, and others are not judged.\n\n**Not judged**: Counting: no such peer" in summary
+    assert "0 of 1 goals that could be judged are met, others are not judged.\n" in summary
+    assert "\n**Not judged**: Counting: no such peer" in summary
     assert "| Counting | 12.5 | 10, **not judged** |" in summary
     assert bars.verdict(open_goal) == "not judged: 10"
     assert "beside" not in summary

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict, cast
 
-from bench.contest.contestant import Contestant
+from bench.aggregator_results import Row
+from bench.contest.contestant import Contestant, ContestantError
 from bench.contest.figure import Figure
 from bench.contest.parts.rappor_windows import Windows
 from bench.contest.rounds import Job, Scale
@@ -23,7 +24,7 @@ class Answer(TypedDict, total=False):
     alpha: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Decoder:
     """A contestant's job, but for the window; `who` and `says` as in the results."""
 
@@ -63,6 +64,14 @@ class Timed(NamedTuple):
         return cast("Answer", self.time.result)
 
 
+class Compared(NamedTuple):
+    """What came out of one setting: figures, a row of each decoder, and notes."""
+
+    figures: Sequence[Figure]
+    rows: Sequence[Row]
+    notes: Sequence[str]
+
+
 def ours(contestant: Contestant, windows: Windows) -> Decoder:
     """Our decoder."""
     mechanism = windows.mechanism
@@ -87,6 +96,18 @@ def penalized(contestant: Contestant, windows: Windows, alpha: float) -> Decoder
     asked = {"design": windows.design, "alpha": alpha}
     says = f"alpha {alpha:.2g} given, LassoCV's; no error bars"
     return Decoder(contestant, "Lasso", asked, "scikit-learn Lasso", says)
+
+
+def tried(decoders: Sequence[Decoder], windows: Windows) -> tuple[dict[Decoder, Answer], list[str]]:
+    """What each answers for the first window; and of those that fail, why they are not compared."""
+    answers: dict[Decoder, Answer] = {}
+    failed: list[str] = []
+    for decoder in decoders:
+        try:
+            answers[decoder] = decoder.decode(windows, 0)[0]
+        except ContestantError as error:
+            failed.append(f"{decoder.who} is not compared with {windows.name}: {error}.")
+    return answers, failed
 
 
 def time(decoders: Sequence[Decoder], windows: Windows, scale: Scale) -> list[Timed]:

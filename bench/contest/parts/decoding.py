@@ -3,13 +3,21 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.aggregator_results import Row
 from bench.contest.contestant import Contestant
 from bench.contest.environment import PYTHON
-from bench.contest.figure import Figure, Part, Table, absolute
+from bench.contest.figure import Part, Table, absolute
 from bench.contest.parts import decoding_errors, decoding_many
 from bench.contest.parts.client import ASKED, MILDER
-from bench.contest.parts.decoders import beside, cross_validated, least_squares, ours, penalized, time
+from bench.contest.parts.decoders import (
+    Compared,
+    beside,
+    cross_validated,
+    least_squares,
+    ours,
+    penalized,
+    time,
+    tried,
+)
 from bench.contest.parts.rappor_windows import Windows, build
 from bench.contest.rounds import Scale
 
@@ -20,7 +28,7 @@ QUICK_WINDOWS, FULL_WINDOWS = 3, 20
 ABOUT = (
     "RAPPOR: windows of 1,000,000 reports, 128 bits, 2 hashes; 100 candidates hold all mass (Zipf, exponent "
     "1), the others are decoys. Peers get what a user would give them: the matrix of the candidates' bits, "
-    "made beforehand on all sides but where a cold process is named, and the debiased share of each bit; "
+    "made beforehand on all sides but for the first of a process, and the debiased share of each bit; "
     "coefficients that are not negative, and no intercept, which suits them best. Lasso gets a sparse "
     "matrix, the faster way, and nnls a dense one, the only way."
 )
@@ -48,23 +56,27 @@ def measure(scale: Scale) -> Part:
     ):
         few = [build(Path(name), CANDIDATES, COHORTS, each) for each in (ASKED, MILDER)]
         compared = [_few(each, mine, scipy, sklearn, scale) for each in few]
-        figures, rows, note = decoding_many.measure(Path(name), sklearn, scale)
+        compared.append(decoding_many.measure(Path(name), sklearn, scale))
     tables = [
-        Table("RAPPOR decoding, means of windows", [row for _, each in compared for row in each]),
-        Table("RAPPOR decoding of many candidates", rows),
+        Table("RAPPOR decoding, means of windows", [row for each in compared[:-1] for row in each.rows]),
+        Table("RAPPOR decoding of many candidates", compared[-1].rows),
     ]
-    figures = [*(figure for each, _ in compared for figure in each), *figures]
-    return Part("Decoding", ABOUT, figures, tables, [*NOTES, note])
+    figures = [figure for each in compared for figure in each.figures]
+    return Part(
+        "Decoding", ABOUT, figures, tables, [*NOTES, *(note for each in compared for note in each.notes)]
+    )
 
 
 def _few(
     windows: Windows, mine: Contestant, scipy: Contestant, sklearn: Contestant, scale: Scale
-) -> tuple[list[Figure], list[Row]]:
+) -> Compared:
     choosing = cross_validated(sklearn, windows)
-    alpha = choosing.decode(windows, 0)[0]["alpha"]
-    known = penalized(sklearn, windows, alpha=alpha)
-    timed = time([ours(mine, windows), least_squares(scipy, windows), choosing, known], windows, scale)
+    answers, failed = tried([least_squares(scipy, windows), choosing], windows)
+    peers = list(answers)
+    if choosing in answers:
+        peers.append(penalized(sklearn, windows, alpha=answers[choosing]["alpha"]))
+    timed = time([ours(mine, windows), *peers], windows, scale)
     judged = decoding_errors.judge(timed, windows, QUICK_WINDOWS if scale.quick else FULL_WINDOWS)
     goal = absolute(f"Decoding {windows.name}: time", "ms", timed[0].milliseconds, GOAL_MILLISECONDS)
     figures = [goal, *beside(windows, timed), *decoding_errors.figures(windows, judged)]
-    return figures, [decoding_errors.row(windows, each) for each in judged]
+    return Compared(figures, [decoding_errors.row(windows, each) for each in judged], failed)

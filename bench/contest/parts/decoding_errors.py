@@ -36,8 +36,10 @@ def judge(timed: Sequence[Timed], windows: Windows, count: int) -> list[Judged]:
 
 
 def figures(windows: Windows, judged: Sequence[Judged]) -> list[Figure]:
-    """Ours beside those of the peer that is best at each."""
+    """Ours beside those of the peer that is best at each; nothing where there is none."""
     mine, *others = judged
+    if not others:
+        return []
     nearest = min(others, key=lambda each: each.scores.variation)
     fewest = min(others, key=lambda each: each.scores.decoys_reported)
     # None is taken for one in all windows.

@@ -38,14 +38,12 @@ class Delays(NamedTuple):
     Parameters
     ----------
     events : by how many seconds their producer waits for more to fill a pack.
-    load : reports/s that were asked of the load's generator.
     counted : reports/s that the worker stored meanwhile.
     behind : packs that were appended but not stored at the end of it.
     worker_cores, broker_cores : that they took meanwhile.
     """
 
     events: Mapping[float, Visibility]
-    load: float
     counted: float
     behind: float
     worker_cores: float
@@ -81,7 +79,6 @@ def measure(folder: Path, servers: str, broker: Child, load: float, seconds: flo
     passed = after.seconds - before.seconds
     return Delays(
         {PACK_SECONDS[letter]: visibility for letter, visibility in events.items()},
-        load,
         LOAD_REPORTS * (after.counted[0] - before.counted[0]) / passed,
         behind,
         (after.worker_cpu - before.worker_cpu) / passed,

@@ -52,11 +52,21 @@ def fill(folder: Path, servers: str, name: str, packs: int, reports: int) -> Ful
     configuration = configure(folder, servers, name, 1)
     (collection,) = configuration.collections
     payload = payload_of(collection, reports)
+    window_start = collection.window_start(time.time())  # one, also where a day ends meanwhile
     with KafkaProducer(bootstrap_servers=servers, acks="all", linger_ms=20, batch_size=BATCH_BYTES) as kafka:
         for number in range(packs):
             turn, cohort = divmod(number, collection.cohorts)
             home = turn % configuration.kafka.partitions  # equal ones: who reads has all of them to the end
-            send(kafka, configuration, collection, payload, reports, cohort=cohort, home=home)
+            send(
+                kafka,
+                configuration,
+                collection,
+                payload,
+                reports,
+                cohort=cohort,
+                window_start=window_start,
+                home=home,
+            )
         kafka.flush(timeout=SEND_SECONDS)
     return FullLog(configuration, packs, reports, payload)
 
@@ -95,6 +105,7 @@ def _delete_group(admin: KafkaAdminClient, group: str) -> bool:
 
 
 def drop(log: FullLog) -> None:
-    """Delete its topics, so that the next log finds room on the disk."""
+    """Delete its topics, and what peers made for it, so that the next log finds room on the disk."""
     with KafkaAdminClient(bootstrap_servers=log.configuration.kafka.bootstrap_servers) as admin:
-        admin.delete_topics([each.name for each in plan(log.configuration.topics)])
+        prefix = log.configuration.kafka.topic_prefix
+        admin.delete_topics([name for name in admin.list_topics() if prefix in name])

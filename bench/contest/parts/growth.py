@@ -54,7 +54,8 @@ VALUES_AT_ONCE = "N; memory at most N, what is remembered of the values until th
 SMALLER_PACKS = (
     "at most cohorts, once a pack costs more than its reports, which are fewer; memory at most too"
 )
-SCREENED = "at most candidates, most of which are screened; memory too"
+SCREENED = "at most candidates, most of which are screened, whose bits are known; memory too"
+HASHED = "candidates, each of which is hashed; memory too"
 SPREAD = "constant, but for what caches hold; memory at most collections, for their counters"
 STORED = "at most collections, for a row of each one's cohorts; memory too"
 MERGED = "at most partitions, beside an estimate that does not grow; memory too"
@@ -67,6 +68,7 @@ GROWTHS = (
     Growth(COHORTS, "count 100,000", "count cohorts", 8, SMALLER_PACKS, 1, 1),
     Growth(COHORTS, "decode, 100 candidates", "decode cohorts", 8, "cohorts: bits; memory too", 1, 1),
     Growth(CANDIDATES, "decode, 8 cohorts", "decode candidates", 1_000, SCREENED, 1, 1),
+    Growth(CANDIDATES, "decode new ones", "decode new candidates", 1_000, HASHED, 1, 1),
     Growth(COLLECTIONS, "count 1,600 packs", "count collections", 1, SPREAD, 0, 1),
     Growth(COLLECTIONS, "count, and a checkpoint", "store collections", 1, STORED, 1, 1),
     Growth(PARTITIONS, "merge a window", "merge partitions", 1, "partitions; memory too", 1, 1),

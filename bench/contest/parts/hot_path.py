@@ -15,7 +15,8 @@ ABOUT = (
     "Functions are timed where they are called, each without the stages that it calls itself, in a child on "
     "one core, in the round that took least. There is no Kafka: what the producer makes ends in memory, and "
     "the worker takes it from there, {reports:,} reports to a checkpoint; what a report takes a worker with "
-    "Kafka stands in the notes of End to end. Packs are of 10,000 reports unless "
+    "Kafka stands in the notes of End to end, and what it takes more there goes to fetching, to Faust's "
+    "event loop and to transactions. Packs are of 10,000 reports unless "
     "otherwise said; k-RR has 10,000 values; RAPPOR has 128 bits, 8 cohorts, f and p 0.5, q 0.75. {overhead}"
 )
 

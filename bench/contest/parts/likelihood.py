@@ -74,7 +74,7 @@ def simulate(mechanism: KRR, reports: int) -> Simulated:
 
 
 def measure(scale: Scale) -> Part:
-    """Every case, the slow one in the full run alone."""
+    """Every case, the slow ones in the full run alone."""
     cases = [case for case in CASES if case.quick or not scale.quick]
     with (
         TemporaryDirectory() as folder,

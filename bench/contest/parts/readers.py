@@ -11,7 +11,7 @@ from bench.contest.environment import PYTHON
 from bench.contest.parts.full_log import FullLog
 from deploy.children import last_lines, spawn, stop
 
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 120.0
 ANSWER = '{"packs": '
 
 

@@ -35,11 +35,13 @@ class Run(NamedTuple):
     ----------
     speed : reports/s.
     a_cpu_second : reports for a second of the reader's processor time.
+    seconds : that were timed.
     broker_cores : that the broker took meanwhile; None where it was not watched.
     """
 
     speed: float
     a_cpu_second: float
+    seconds: float
     broker_cores: float | None = None
 
 
@@ -63,6 +65,7 @@ def ours(log: FullLog, folder: Path, broker: Broker, workers: int, core: int | N
         return Run(
             reports / found.seconds,
             reports / max(found.worker_cpu, LEAST_CPU_SECONDS),
+            found.seconds,
             found.broker_cpu / found.seconds,
         )
 
@@ -75,7 +78,8 @@ def peer(log: FullLog, folder: Path, program: str, name: str, says: str, version
     def read_once() -> Run:
         found = read(program, log, folder)
         reports = found.packs * log.reports
-        return Run(reports / found.seconds, reports / max(found.cpu_seconds, LEAST_CPU_SECONDS))
+        a_cpu_second = reports / max(found.cpu_seconds, LEAST_CPU_SECONDS)
+        return Run(reports / found.seconds, a_cpu_second, found.seconds)
 
     return Reader(name, read_once, says, version)
 
@@ -110,17 +114,19 @@ def _speed(reader: Reader, reports: int, runs: Sequence[Run], says: str) -> Spee
         median(watched) if watched else None,
         says,
         reader.version,
+        min(each.seconds for each in runs),
     )
 
 
 def sustained(size: Size, folder: Path, broker: Broker) -> list[Speed]:
     """All readers of a log of this size, one worker of ours first."""
     log = fill(folder, broker.bootstrap_servers, f"end-{size.reports}-", size.packs, size.reports)
-    says = "counts nothing, stores nothing"
     readers = [ours(log, folder, broker, workers) for workers in size.workers]
     if size.goal is not None and len(size.workers) > 1 and hasattr(os, "sched_setaffinity"):
         readers.append(ours(log, folder, broker, 1, min(os.sched_getaffinity(0))))
-    readers.append(peer(log, folder, "aiokafka_read", READING, says, version_of("aiokafka")))
+    if size.is_read_alone:
+        says = "counts nothing, stores nothing"
+        readers.append(peer(log, folder, "aiokafka_read", READING, says, version_of("aiokafka")))
     readers += rivals(log, folder, size)
     speeds = speeds_of(readers, size.reports, size.runs)
     drop(log)

@@ -7,6 +7,7 @@ from bench.aggregator_results import shown
 from bench.contest.figure import Figure, absolute
 from bench.contest.parts.speeds import FULL, HELD, READING, RIVALS, Size, Speed, name_of
 
+BUSY_CORES = 0.8  # from so many on a worker had little to wait for
 OURS_AND_READING = (name_of(1), HELD, name_of(2), READING)
 
 
@@ -44,11 +45,15 @@ def limit(size: Size, speeds: Sequence[Speed]) -> str:
         return ""
     held = any(each.reader == HELD and each.runs for each in speeds)
     changing = " What it takes less when it is held on one is what changing cores costs them." if held else ""
+    took = f"it took {mine.cores:.2f} cores, the broker {mine.broker_cores or 0:.2f} of {os.cpu_count()}"
+    why = (
+        f"Of a worker's two threads, which fetch and count, one runs Python at a time: {took}.{changing}"
+        if mine.cores >= BUSY_CORES
+        else f"The worker waited, for the broker or for a core: {took}."
+    )
     return (
         f"{_name(size, 1)}: {size.goal:,.0f} reports/s are not reached. They leave {shown(1e9 / size.goal)} "
-        f"ns of a core for a report; of a worker's two threads, which fetch and count, one runs Python at a "
-        f"time: it took {mine.cores:.2f} cores, the broker {mine.broker_cores or 0:.2f} of {os.cpu_count()}."
-        f"{changing}"
+        f"ns of a core for a report. {why}"
     )
 
 

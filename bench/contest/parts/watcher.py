@@ -21,6 +21,7 @@ class Watcher(threading.Thread):
         self._events = events
         self._grace_seconds = grace_seconds
         self._ended = threading.Event()
+        self._failed: Exception | None = None
         self._consumer = KafkaConsumer(
             configuration.topics.estimates,
             bootstrap_servers=configuration.kafka.bootstrap_servers,
@@ -31,6 +32,14 @@ class Watcher(threading.Thread):
 
     def run(self) -> None:
         """Read until told to end."""
+        try:
+            self._read()
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits for the estimates must know
+            self._failed = error
+        finally:
+            self._consumer.close()
+
+    def _read(self) -> None:
         while not self._ended.is_set():
             for records in self._consumer.poll(timeout_ms=100).values():
                 moment = time.time()
@@ -38,9 +47,10 @@ class Watcher(threading.Thread):
                     found = estimate_record.decode(record.value)
                     if found.collection[0] in self._events:
                         self._events[found.collection[0]].take(found, moment, self._grace_seconds)
-        self._consumer.close()
 
     def end(self) -> None:
-        """Read no more."""
+        """Read no more; RuntimeError if it could not read all the time."""
         self._ended.set()
         self.join()
+        if self._failed is not None:
+            raise RuntimeError(f"the estimates could not be read: {self._failed}") from self._failed

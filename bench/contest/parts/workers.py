@@ -17,7 +17,8 @@ from deploy.children import Child, last_lines, spawn, stop
 from deploy.collection_file import Configuration
 
 LOOK_SECONDS = 0.1
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 90.0
+LEAST_SECONDS = 1.0  # a worker stores what it counted twice a second
 PAGE = re.compile(r"metrics: http://([0-9.:]+)/metrics")
 POSITION = re.compile(r"^deniable_position_records\{[^}]*\} (\S+)$", re.MULTILINE)
 
@@ -143,29 +144,34 @@ def look(workers: Sequence[Worker], broker: Child) -> Moment:
 
 
 def stretch(moments: Sequence[Moment]) -> Stretch:
-    """From where each worker has stored something to where one has stored nine tenths of its share.
+    """From where each worker has stored something twice to where one has stored nine tenths of its share.
 
-    Behind that a fetch may wait for partitions that have no more, and the slower worker is alone.
+    With the first come packs that were counted while the workers shared the partitions out. Behind the last a
+    fetch may wait for partitions that have no more, and the slower worker is alone.
 
     Raises
     ------
-    WorkerError if there is nothing in between.
+    WorkerError if there is less than a second in between.
     """
     shares = [MEASURED_SHARE * packs for packs in moments[-1].counted]
     shared = [each for each in moments if all(each.counted)]
     if not shared:
         raise WorkerError("not every worker had a share of the log")
-    began = shared[0]
+    began = next((each for each in shared if _all_more(each.counted, shared[0].counted)), shared[-1])
     ended = next(
         each
         for each in shared
         if any(packs >= enough for packs, enough in zip(each.counted, shares, strict=True))
     )
-    if began.seconds >= ended.seconds:
-        raise WorkerError("the log was counted before each worker had a share of it")
+    if (seconds := ended.seconds - began.seconds) < LEAST_SECONDS:
+        raise WorkerError(f"all workers together counted for {max(0.0, seconds):.1f} s: the log is too short")
     return Stretch(
         sum(ended.counted) - sum(began.counted),
-        ended.seconds - began.seconds,
+        seconds,
         ended.worker_cpu - began.worker_cpu,
         ended.broker_cpu - began.broker_cpu,
     )
+
+
+def _all_more(now: Sequence[float], then: Sequence[float]) -> bool:
+    return all(packs > before for packs, before in zip(now, then, strict=True))

@@ -3,6 +3,7 @@
 import gc
 import tracemalloc
 from collections.abc import Callable, Sequence
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,8 +91,13 @@ def decode_cohorts(size: int) -> Once:
 
 
 def decode_candidates(size: int) -> Once:
-    """Estimate a window for so many candidates."""
+    """Estimate a window for so many candidates, whose bits are known from the window before."""
     return _decoding(_rappor(8), size)
+
+
+def decode_new_candidates(size: int) -> Once:
+    """Estimate a window for so many candidates, which are hashed anew: one of them is another each time."""
+    return _decoding(_rappor(8), size, new=True)
 
 
 def count_collections(size: int) -> Once:
@@ -133,10 +139,17 @@ def _counting(size: int) -> Callable[[], Ledger]:
     return lambda: ledgers.count(ledgers.opened(collections), records)
 
 
-def _decoding(mechanism: Rappor, count: int) -> Once:
-    words = _words(count)
+def _decoding(mechanism: Rappor, size: int, new: bool = False) -> Once:
+    words = _words(size)
     counts, sizes = candidates.window(words[:WORDS], mechanism, np.random.default_rng(1))
-    return lambda: rappor_decode.decode(counts, sizes, words, mechanism)
+    numbers = count()
+
+    def once() -> None:
+        if new:
+            words[-1] = f"another-{next(numbers)}"
+        rappor_decode.decode(counts, sizes, words, mechanism)
+
+    return once
 
 
 def _from_values_to_estimate(collection: Collection, values: Values) -> None:
@@ -189,6 +202,7 @@ JOBS = {
     "count cohorts": _job(count_cohorts),
     "decode cohorts": _job(decode_cohorts),
     "decode candidates": _job(decode_candidates),
+    "decode new candidates": _job(decode_new_candidates),
     "count collections": _job(count_collections),
     "store collections": _job(store_collections),
     "merge partitions": _job(merge_partitions),

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from multi_freq_ldpy.long_freq_est.L_SUE import L_SUE_Client
+from multi_freq_ldpy.long_freq_est.L_SUE import L_SUE_Aggregator_MI, L_SUE_Client
 from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI, GRR_Client
-from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client
+from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Client
 from numba import njit
 
 LIBRARY = "multi-freq-ldpy"
@@ -108,6 +108,28 @@ def one_step(count: int, bits: int, f: float, **_: float) -> Callable[[], object
     return run
 
 
+def _each_one_step(values: npt.NDArray[np.int64], bits: int, permanent: float) -> npt.NDArray[np.uint8]:
+    reports = np.empty((len(values), bits), np.uint8)
+    for number in range(len(values)):
+        reports[number] = UE_Client(values[number], bits, permanent, False)
+    return reports
+
+
+_all_one_step = njit(_each_one_step)
+
+
+def looped_one_step(count: int, bits: int, f: float, **_: float) -> Callable[[], object]:
+    """The permanent step alone, in a compiled loop."""
+    permanent = _permanent(f)
+    values = np.random.default_rng(1).integers(bits, size=count)
+    _all_one_step(values[:1], bits, permanent)  # which compiles it
+
+    def run() -> None:
+        _all_one_step(values, bits, permanent)
+
+    return run
+
+
 def count_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
     """Count reports that are decoded already, a list as its client makes it, and estimate: it is one call."""
     reports = np.random.default_rng(1).integers(k, size=count).tolist()
@@ -118,13 +140,14 @@ def count_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
     return run
 
 
-def count_rappor(count: int, bits: int, **_: float) -> Callable[[], object]:
+def count_rappor(count: int, bits: int, f: float, p: float, q: float, **_: float) -> Callable[[], object]:
     """Count reports that are decoded already, a list of arrays as its client makes it, and estimate."""
     rows = np.random.default_rng(1).integers(2, size=(min(count, 1000), bits)).astype(np.float64)
     reports = [rows[number % len(rows)] for number in range(count)]
+    epsilons = _epsilons(f, p, q)
 
     def run() -> None:
-        UE_Aggregator_MI(reports, 1.0, False)
+        L_SUE_Aggregator_MI(reports, *epsilons)
 
     return run
 
@@ -135,6 +158,7 @@ JOBS = {
     "k-RR, compiled loop": looped_krr,
     "RAPPOR, compiled loop": looped_longitudinal,
     "one step": one_step,
+    "one step, compiled loop": looped_one_step,
     "count k-RR": count_krr,
     "count RAPPOR": count_rappor,
 }
