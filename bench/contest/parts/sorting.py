@@ -19,7 +19,10 @@ from estimators.krr_estimate import mle
 EPSILON = 8.0
 #: At most four times what numpy.argsort takes.
 GOAL = 0.25
-ABOUT = "MLE* alone: epsilon 8; `numpy.argsort` of the same counts is no estimate but a measure of length."
+ABOUT = (
+    "MLE* alone: epsilon 8; `numpy.argsort` of the same counts, by default or `stable`, whichever is faster, "
+    "is no estimate but a measure of length."
+)
 
 
 class Case(NamedTuple):
@@ -74,14 +77,16 @@ def _measure(
     np.save(path, counts)
     jobs = [
         Job(ours, "MLE*", {"path": str(path), "epsilon": EPSILON, "told": False}),
-        Job(sorter, "argsort", {"path": str(path)}),
+        Job(sorter, "argsort", {"path": str(path), "kind": None}),
+        Job(sorter, "argsort", {"path": str(path), "kind": "stable"}),
     ]
-    mine, sorting = (each.cpu_seconds * 1000 for each in times(jobs, scale))
+    mine, by_default, stable = (each.cpu_seconds * 1000 for each in times(jobs, scale))
     row: Row = {
         "K": case.k,
         "reports": case.reports,
         "MLE*, ms": mine,
-        "numpy.argsort, ms": sorting,
+        "numpy.argsort, ms": by_default,
+        "stable, ms": stable,
         "below the optimum, nats a report": krr_optimum.bound(mle(counts, mechanism), counts, mechanism),
     }
-    return Figure(case.name, "ms", mine, "numpy.argsort", sorting, case.goal), row
+    return Figure(case.name, "ms", mine, "numpy.argsort", min(by_default, stable), case.goal), row
