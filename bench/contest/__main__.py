@@ -49,7 +49,7 @@ def main(quick: bool, only: tuple[str, ...]) -> None:
         parts.append(attempt(PARTS[name], scale))
         click.echo(f" {time.monotonic() - began:.0f} s", err=True)
     if only:
-        click.echo(results.markdown(parts, failed, scale))
+        click.echo(results.sections(parts))
     else:
         results.write(parts, failed, scale)
 

@@ -51,8 +51,7 @@ def write(
     picture.draw(parts, title, f"By {_command(scale)} on {_setting()}", markdown_file.with_suffix(".png"))
     unmet = [figure for figure in figures if figure.met is False]
     click.echo(f"{tally(parts)}; {markdown_file}")
-    for each in (each for part in parts for each in part.unjudged):
-        click.echo(f"not judged: {each}")
+    click.echo("".join(f"not judged: {each}\n" for part in parts for each in part.unjudged), nl=False)
     for figure in unmet:
         click.echo(f"not met: {shortfall(figure).replace('**', '')}")
 
@@ -64,7 +63,12 @@ def markdown(parts: Sequence[Part], failed: Mapping[str, str], scale: Scale) -> 
         text += f"\n**This is {QUICK}**: smaller sizes and fewer rounds than those of `make bench`.\n"
     text += "".join(f"\n**{peer} could not be installed**: {why}\n" for peer, why in failed.items())
     text += f"\n![How many times better each figure is, and how time and memory grow]({MARKDOWN.stem}.png)\n"
-    return text + summary(parts) + "".join(_section(part) for part in parts)
+    return text + summary(parts) + sections(parts)
+
+
+def sections(parts: Sequence[Part]) -> str:
+    """What each part found, and why goals of it could not be judged."""
+    return "".join(_section(part) for part in parts)
 
 
 def _command(scale: Scale) -> str:
@@ -98,7 +102,8 @@ def _kafka() -> str:
 
 
 def _processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return models[0] if models else platform.machine()
 
@@ -111,4 +116,6 @@ def _section(part: Part) -> str:
         text += f"\n### {each.title}\n\n{table(each.rows)}"
     if part.notes:
         text += "\n" + "".join(f"- {note}\n" for note in part.notes)
+    if part.unjudged:
+        text += "\n" + "".join(f"- **Not judged**: {each}\n" for each in part.unjudged)
     return text

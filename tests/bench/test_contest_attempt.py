@@ -1,14 +1,18 @@
 """A peer that cannot be loaded is told in the results, and ends nothing."""
 
+import importlib
+import logging
 import re
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
-from bench.contest import contestant
+from bench.contest import contestant, results
 from bench.contest.attempt import attempt
 from bench.contest.contestant import Contestant, ContestantError
+from bench.contest.figure import Part
 from bench.contest.parts.contests import contest
 from bench.contest.results import markdown
 from bench.contest.rounds import QUICK, Job
@@ -77,3 +81,26 @@ def test_a_part_that_fails_says_why():
     text = markdown([part], {}, QUICK)
     assert "0 of 0 goals that could be judged are met, others are not judged." in text
     assert "**Not judged**: some, all of it: some_runner: it fell over" in text
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """The benchmark's command, which leaves logging and signals as they were."""
+    module = importlib.import_module("bench.contest.__main__")
+    monkeypatch.setattr(module.signal, "signal", lambda *_: None)
+    level = logging.getLogger("producers").level
+    yield module
+    logging.getLogger("producers").setLevel(level)
+
+
+def test_a_part_alone_is_told_and_nothing_is_written(command, monkeypatch):
+    part = Part("Counting", "What was done.", unjudged=["k-RR: a-peer: it is gone"])
+    counting = SimpleNamespace(measure=lambda _: part, __name__="counting")
+    monkeypatch.setitem(command.PARTS, "counting", counting)
+    monkeypatch.setattr(command, "install", lambda: {"a-peer==1": "no such version"})
+    monkeypatch.setattr(results, "write", None)
+    told = CliRunner().invoke(command.main, ["--only", "counting"], standalone_mode=False)
+    assert told.exception is None
+    assert "a-peer==1 could not be installed, and is left out: no such version\ncounting " in told.stderr
+    text = "\n## Counting\n\nWhat was done.\n\n- **Not judged**: k-RR: a-peer: it is gone\n"
+    assert told.stdout == f"{text}\n"
