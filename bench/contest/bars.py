@@ -102,7 +102,7 @@ def _bar(axes: Axes, row: int, figure: Figure, called: str) -> None:
     hatch = "/////" if figure.met is False else None
     first, last = sorted((1.0, figure.ratio))
     axes.barh(row, last - first, 0.66, first, color=color, hatch=hatch, edgecolor="white", linewidth=0)
-    _write(axes, -0.12, row, called, ha="right", fontsize=_fitted(called, NAMES - 0.3, 9.5))
+    _write(axes, -0.12, row, called, ha="right", fontsize=_fitted(called, NAMES - 0.5, 9.5))
     _write(
         axes,
         RATIO,

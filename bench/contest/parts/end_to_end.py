@@ -43,6 +43,8 @@ NOTES = (
     "Our worker checks CRC-32C, pack id, window and partition of every pack, stores counts, ids and position "
     "in one transaction, and publishes estimates meanwhile. The peers' programs check nothing and estimate "
     "nothing.",
+    "Two workers may count more than twice as much as one: they keep both cores busy, so that the two "
+    "threads of each change cores less; `held on one core` shows what that costs a worker that is alone.",
     "bytewax writes its output again after a crash, from its last snapshot on. quixstreams has keyed state, "
     "so packs' counts pass through a second topic, as JSON.",
 )

@@ -35,7 +35,7 @@ class Size(NamedTuple):
 
 FULL = (
     Size(1, 400_000, 3),
-    Size(100, 150_000, 3),
+    Size(100, 500_000, 3),
     Size(1000, 120_000, 3, peers=("bytewax", "quixstreams"), goal=6_000_000),
     Size(10_000, 16_000, 3, goal=12_000_000),
 )
