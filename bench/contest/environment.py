@@ -38,7 +38,7 @@ def install() -> dict[str, str]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         digest = hashlib.sha256(lock.read()).hexdigest()
         found = _state()
-        if found is not None and found == {**found, "lock": digest, "installed": _installed()}:
+        if (found.get("lock"), found.get("installed")) == (digest, _installed()):
             failed = _one_by_one(list(found["failed"]))
         else:
             click.echo("installing the peers into .peers", err=True)
@@ -53,14 +53,14 @@ def install() -> dict[str, str]:
     return failed
 
 
-def _state() -> dict[str, Any] | None:
-    """What the last run left there; None where that is of no use."""
+def _state() -> dict[str, Any]:
+    """What the last run left there; nothing where that is of no use."""
     try:
         found = json.loads(STATE.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return None
+        return {}
     usable = isinstance(found, dict) and isinstance(found.get("failed"), dict) and os.access(PYTHON, os.X_OK)
-    return found if usable else None
+    return found if usable else {}
 
 
 def _folders() -> list[str]:

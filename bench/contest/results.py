@@ -51,7 +51,9 @@ def write(
     picture.draw(parts, title, f"By {_command(scale)} on {_setting()}", markdown_file.with_suffix(".png"))
     unmet = [figure for figure in figures if figure.met is False]
     click.echo(f"{tally(parts)}; {markdown_file}")
-    click.echo("".join(f"not judged: {each}\n" for part in parts for each in part.unjudged), nl=False)
+    if unjudged := [each for part in parts for each in part.unjudged]:
+        click.echo("\n".join(f"not judged: {each}" for each in unjudged))
+        click.echo("where a peer is broken, rm -r .peers lets the next run make their environment anew")
     for figure in unmet:
         click.echo(f"not met: {shortfall(figure).replace('**', '')}")
 
