@@ -25,6 +25,7 @@ from deploy.children import Child, spawn, stop
 from deploy.collection_file import Configuration
 
 WAIT_SECONDS = 300.0
+LEAST_SECONDS = 1.0  # a worker stores what it counted twice a second
 COUNTED = 'deniable_packs_total{result="counted"}'
 DELAY = re.compile(r'deniable_loop_delay_seconds_bucket\{le="([^"]+)"\} ([0-9.]+)')
 
@@ -52,16 +53,16 @@ class Case(NamedTuple):
 KRR_16, KRR_1000 = KRR.format(size=16), KRR.format(size=1000)
 ONE_HOT_1000 = ONE_HOT.format(values=", ".join(f"v{number}" for number in range(1000)))
 CASES = (
-    Case("RAPPOR, 128 bits", RAPPOR_128, 30_000, 1),
-    Case("RAPPOR, 128 bits", RAPPOR_128, 30_000, 10),
-    Case("RAPPOR, 128 bits", RAPPOR_128, 30_000, 100),
-    Case("RAPPOR, 128 bits", RAPPOR_128, 20_000, 1000),
-    Case("RAPPOR, 128 bits", RAPPOR_128, 3000, 10_000),
-    Case("RAPPOR, 128 bits", RAPPOR_128, 12_800, 1000, 100),
-    Case("one-hot, 1000 values", ONE_HOT_1000, 3000, 1000),
-    Case("k-RR, 16 values", KRR_16, 30_000, 1000),
-    Case("k-RR, 16 values", KRR_16, 10_000, 10_000),
-    Case("k-RR, 1000 values", KRR_1000, 30_000, 1000),
+    Case("RAPPOR, 128 bits", RAPPOR_128, 300_000, 1),
+    Case("RAPPOR, 128 bits", RAPPOR_128, 300_000, 10),
+    Case("RAPPOR, 128 bits", RAPPOR_128, 300_000, 100),
+    Case("RAPPOR, 128 bits", RAPPOR_128, 120_000, 1000),
+    Case("RAPPOR, 128 bits", RAPPOR_128, 16_000, 10_000),
+    Case("RAPPOR, 128 bits", RAPPOR_128, 51_200, 1000, 100),
+    Case("one-hot, 1000 values", ONE_HOT_1000, 12_000, 1000),
+    Case("k-RR, 16 values", KRR_16, 200_000, 1000),
+    Case("k-RR, 16 values", KRR_16, 100_000, 10_000),
+    Case("k-RR, 1000 values", KRR_1000, 200_000, 1000),
 )
 
 
@@ -89,9 +90,11 @@ def measure(configuration: Configuration, folder: Path, packs: int) -> Run:
             if counted >= packs:
                 break
         (began, first, cpu_before), (ended, last, cpu_after) = stored[0], stored[-1]
+        if (seconds := ended - began) < LEAST_SECONDS:
+            raise click.ClickException(f"{packs:,} packs were stored in {seconds:.1f} s: too few to be timed")
         return Run(
-            (last - first) / max(ended - began, 0.5),
-            (last - first) / max(cpu_after - cpu_before, 0.1),
+            (last - first) / seconds,
+            (last - first) / (cpu_after - cpu_before),
             memory_mib(worker, "VmHWM"),
             longest_delay(text),
         )
