@@ -115,7 +115,8 @@ def _section(part: Part) -> str:
     if part.figures:
         text += "\n" + table([figure_row(figure) for figure in part.figures])
     for each in part.tables:
-        text += f"\n### {each.title}\n\n{table(each.rows)}"
+        if each.rows:
+            text += f"\n### {each.title}\n\n{table(each.rows)}"
     if part.notes:
         text += "\n" + "".join(f"- {note}\n" for note in part.notes)
     if part.unjudged:

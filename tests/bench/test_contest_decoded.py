@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from bench.contest.contestant import Contestant
 from bench.contest.decoded import Decoding, held_above, scores, total_variation
+from bench.contest.parts import decoding
 from bench.contest.parts.client import ASKED
 from bench.contest.parts.rappor_windows import build
+from bench.contest.rounds import QUICK
 
 TRUTH = np.array([0.6, 0.4, 0.0, 0.0, 0.0])
 
@@ -50,3 +53,28 @@ def test_a_window_is_what_a_decoder_expects(tmp_path):
         assert 1.5 < kept["rates"].sum() / 2 < 2.1
     assert windows.truth.sum() == pytest.approx(1)
     assert (windows.truth > 0).sum() == 100
+
+
+def test_our_goal_is_judged_where_no_peer_is_there(tmp_path):
+    """It is absolute: nobody else is needed for it."""
+    windows = build(tmp_path, 300, 8, ASKED)
+    with Contestant("estimation_runner") as mine, Contestant("absent_runner") as absent:
+        found = decoding._few(windows, mine, absent, absent, QUICK)
+    assert [(each.reference, each.met is None) for each in found.figures] == [("goal", False)]
+    assert [row["by"].partition(" ")[0] for row in found.rows] == ["deniable"]
+    assert [note.partition(" is not compared")[0] for note in found.notes] == [
+        "scipy nnls",
+        "scikit-learn LassoCV",
+    ]
+
+
+def test_peers_that_fail_later_leave_ours(tmp_path, monkeypatch):
+    """Lasso is given what LassoCV chose, and fails at it."""
+    windows = build(tmp_path, 300, 8, ASKED)
+    answers = {"LassoCV": {"alpha": 0.1}}
+    monkeypatch.setattr(decoding, "tried", lambda them, _: ({them[1]: answers["LassoCV"]}, []))
+    with Contestant("estimation_runner") as mine, Contestant("absent_runner") as absent:
+        found = decoding._few(windows, mine, absent, absent, QUICK)
+    assert [each.reference for each in found.figures] == ["goal"]
+    (note,) = found.notes
+    assert note.startswith("Peers are not compared with 300 candidates, ")

@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from aggregator.consumer import FETCH_WAIT_MILLISECONDS
 from aggregator.engine import FETCH_BYTES
 from aggregator.estimate_record import EstimateRecord
+from bench.contest import results, rounds
+from bench.contest.parts import end_to_end, watcher
 from bench.contest.parts.full_log import FullLog
 from bench.contest.parts.readers import ReaderError, answer_in
 from bench.contest.parts.speeds import HELD, QUICK, READING, Size, Speed, name_of
@@ -22,6 +25,7 @@ from bench.contest.runners.pack_bits import cohort_of, decode
 from bench.contest.runners.stretch import Stretch
 from bench.deployments import HEAD, RAPPOR_128
 from deploy.collection_file import load
+from deploy.probe import UnreachableError
 from producers import wire
 
 SIZE = Size(1000, 10, 1, peers=("bytewax",), goal=6e6)
@@ -228,3 +232,55 @@ def test_quick_has_both_goals() -> None:
 def test_who_only_reads_fetches_as_our_worker_does() -> None:
     ours = (FETCH_BYTES, FETCH_WAIT_MILLISECONDS)
     assert ours == (aiokafka_read.FETCH_BYTES, aiokafka_read.FETCH_WAIT_MILLISECONDS)
+
+
+def test_a_broker_that_goes_leaves_what_was_read() -> None:
+    def gone() -> Run:
+        raise UnreachableError("no Kafka broker answers")
+
+    found = speeds_of([Reader("a", lambda: run(1)), Reader("b", gone)], 1000, 1)
+    assert [(each.runs, each.says) for each in found] == [
+        ([1], ""),
+        ([], "run 1 failed: no Kafka broker answers"),
+    ]
+
+
+def test_a_size_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no goal is of it, none is unjudged by it."""
+    sizes = (Size(1, 10, 1), SIZE, Size(10_000, 10, 1, goal=1e6))
+
+    def sustained(size: Size, *_: object) -> list[Speed]:
+        if size.reports == 10_000:
+            return [Speed(name_of(1), size.reports, [2e6], 2e6, 0.5)]
+        raise UnreachableError(f"gone at {size.reports}")
+
+    monkeypatch.setattr(end_to_end, "QUICK", sizes)
+    monkeypatch.setattr(end_to_end, "sustained", sustained)
+    monkeypatch.setattr(end_to_end, "Broker", lambda: nullcontext(None))
+    part = end_to_end.measure(rounds.QUICK)
+    assert [(each.name, each.met) for each in part.figures] == [("Packs of 10,000, 1 worker", True)]
+    assert part.unjudged == ["Packs of 1,000 were not measured: gone at 1000"]
+    assert part.notes[0] == "Packs of 1 were not measured: gone at 1"
+    monkeypatch.setattr(end_to_end, "QUICK", sizes[:1])
+    assert "All readers" not in results.sections([end_to_end.measure(rounds.QUICK)])
+
+
+def test_estimates_that_cannot_be_read_are_not_taken_for_late(
+    log: FullLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Consumer:
+        def __init__(self, *_: object, **__: object) -> None:
+            self.closed = False
+
+        def poll(self, timeout_ms: int) -> object:
+            raise ConnectionError("it hung up")
+
+        def close(self) -> None:
+            self.closed = True
+
+    monkeypatch.setattr(watcher, "KafkaConsumer", Consumer)
+    watching = watcher.Watcher(log.configuration, {}, 3)
+    watching.start()
+    with pytest.raises(WorkerError, match="the estimates could not be read: it hung up"):
+        watching.end()
+    assert watching._consumer.closed

@@ -1,15 +1,17 @@
 """RAPPOR decoding beside scipy's non-negative least squares and scikit-learn's Lasso: time and errors."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.contest.contestant import Contestant
+from bench.contest.contestant import Contestant, ContestantError
 from bench.contest.environment import PYTHON
 from bench.contest.figure import Part, Table, absolute
 from bench.contest.parts import decoding_errors, decoding_many
 from bench.contest.parts.client import ASKED, MILDER
 from bench.contest.parts.decoders import (
     Compared,
+    Decoder,
     beside,
     cross_validated,
     least_squares,
@@ -75,8 +77,16 @@ def _few(
     peers = list(answers)
     if choosing in answers:
         peers.append(penalized(sklearn, windows, alpha=answers[choosing]["alpha"]))
-    timed = time([ours(mine, windows), *peers], windows, scale)
+    try:
+        return _compared([ours(mine, windows), *peers], windows, scale, failed)
+    except ContestantError as error:
+        failed.append(f"Peers are not compared with {windows.name}: {error}.")
+        return _compared([ours(mine, windows)], windows, scale, failed)
+
+
+def _compared(decoders: Sequence[Decoder], windows: Windows, scale: Scale, notes: Sequence[str]) -> Compared:
+    timed = time(decoders, windows, scale)
     judged = decoding_errors.judge(timed, windows, QUICK_WINDOWS if scale.quick else FULL_WINDOWS)
     goal = absolute(f"Decoding {windows.name}: time", "ms", timed[0].milliseconds, GOAL_MILLISECONDS)
     figures = [goal, *beside(windows, timed), *decoding_errors.figures(windows, judged)]
-    return Compared(figures, [decoding_errors.row(windows, each) for each in judged], failed)
+    return Compared(figures, [decoding_errors.row(windows, each) for each in judged], notes)

@@ -43,7 +43,7 @@ def figures(windows: Windows, judged: Sequence[Judged]) -> list[Figure]:
     nearest = min(others, key=lambda each: each.scores.variation)
     fewest = min(others, key=lambda each: each.scores.decoys_reported)
     # None is taken for one in all windows.
-    decoys = max(mine.scores.decoys_reported, 1 / mine.windows)
+    decoys, theirs = (max(each.scores.decoys_reported, 1 / each.windows) for each in (mine, fewest))
     return [
         Figure(
             f"Decoding {windows.name}: error",
@@ -57,7 +57,7 @@ def figures(windows: Windows, judged: Sequence[Judged]) -> list[Figure]:
             "a window",
             decoys,
             fewest.timed.decoder.who,
-            fewest.scores.decoys_reported,
+            theirs,
         ),
     ]
 

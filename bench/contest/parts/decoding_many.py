@@ -33,7 +33,11 @@ def measure(folder: Path, sklearn: Contestant, scale: Scale) -> Compared:
         ]
         chosen, failed = _chosen(sklearn, windows, scale)
         known = [penalized(sklearn, windows, alpha=each.answer["alpha"]) for each in chosen]
-        first, *last = time([decoder, *known], windows, scale)
+        try:
+            first, *last = time([decoder, *known], windows, scale)
+        except ContestantError as error:
+            (first,), last = time([decoder], windows, scale), []
+            failed.append(f"Lasso is not compared with {windows.name}: {error}.")
         timed = [first, *chosen, *last]
         rows = [decoding_errors.row(windows, each) for each in decoding_errors.judge(timed, windows, 1)]
     return Compared([*goals, *beside(windows, timed)], rows, [_told(scale), *failed])

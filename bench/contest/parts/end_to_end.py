@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kafka.errors import KafkaError
-
 from bench.aggregator_results import Row
 from bench.contest.figure import Figure, Part, Table
 from bench.contest.parts import delay, sustained_figures
+from bench.contest.parts.full_log import BROKER_GONE
 from bench.contest.parts.speeds import FULL, QUICK, Speed
 from bench.contest.parts.sustained import child_of, sustained
 from bench.contest.parts.visibility import Visibility, quantile
@@ -16,14 +15,11 @@ from bench.contest.parts.workers import WorkerError
 from bench.contest.rounds import Scale
 from deploy.broker import Broker
 from deploy.broker_errors import BrokerError
-from deploy.probe import UnreachableError
-from deploy.topic_setup import TopicError
 from producers.connection import DeliveryError
 
 #: Of what one worker sustains; the next where it does not keep up.
 LOAD_SHARES = {0.5: "half", 0.25: "a quarter", 0.125: "an eighth"}
 SECONDS = 40.0
-BROKER_GONE = (KafkaError, TopicError, UnreachableError)
 PACK_REPORTS = 1000  # whose speed the load is a share of
 TITLE = "End to end"
 ABOUT = (
@@ -44,7 +40,7 @@ NOTES = (
     "in one transaction, and publishes estimates meanwhile. The peers' programs check nothing and estimate "
     "nothing.",
     "Two workers may count more than twice as much as one: they keep both cores busy, so that the two "
-    "threads of each change cores less; `held on one core` shows what that costs a worker that is alone.",
+    "threads of each change cores less; `held on one core` shows a part of what that costs one alone.",
     "bytewax writes its output again after a crash, from its last snapshot on. quixstreams has keyed state, "
     "so packs' counts pass through a second topic, as JSON.",
 )
@@ -73,7 +69,8 @@ def _measured(scale: Scale) -> Part:
             try:
                 found = sustained(size, folder, broker)
             except BROKER_GONE as error:
-                failed.append(f"packs of {size.reports:,}: {error}")
+                told = limits if size.goal is None else failed
+                told.append(f"Packs of {size.reports:,} were not measured: {error}")
                 continue
             speeds += found
             figures += sustained_figures.figures(size, found)

@@ -6,15 +6,18 @@ from pathlib import Path
 
 import numpy as np
 from kafka import KafkaAdminClient, KafkaProducer
+from kafka.errors import KafkaError
 
 from bench.deployments import SEND_SECONDS, configure, payload_of, send
 from deploy.collection_file import Configuration
 from deploy.coordinator import patiently
+from deploy.probe import UnreachableError
 from deploy.topic_plan import plan
-from deploy.topic_setup import create
+from deploy.topic_setup import TopicError, create
 from producers.connection import BATCH_BYTES
 
 LEAVE_SECONDS = 30.0
+BROKER_GONE = (KafkaError, TopicError, UnreachableError)  # what its clients raise then
 
 
 class GroupError(RuntimeError):

@@ -40,7 +40,7 @@ FULL = (
     Size(10_000, 16_000, 3, goal=12_000_000),
 )
 QUICK = (
-    Size(1000, 24_000, 1, workers=(1,), is_read_alone=False, goal=6_000_000),
+    Size(1000, 36_000, 1, workers=(1,), is_read_alone=False, goal=6_000_000),
     Size(10_000, 5000, 1, workers=(1,), is_read_alone=False, goal=12_000_000),
 )
 #: By distribution: program, name in the results, what it does otherwise.

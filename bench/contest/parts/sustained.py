@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -10,7 +11,7 @@ from typing import NamedTuple
 from kafka import KafkaAdminClient
 
 from bench.contest.environment import version_of
-from bench.contest.parts.full_log import FullLog, GroupError, drop, fill, forget_counts
+from bench.contest.parts.full_log import BROKER_GONE, FullLog, GroupError, drop, fill, forget_counts
 from bench.contest.parts.readers import ReaderError, read
 from bench.contest.parts.speeds import HELD, READING, RIVALS, Size, Speed, name_of
 from bench.contest.parts.workers import WorkerError, count
@@ -97,7 +98,7 @@ def rivals(log: FullLog, folder: Path, size: Size) -> list[Reader]:
 def speeds_of(readers: Sequence[Reader], reports: int, runs: int) -> list[Speed]:
     """All readers, so many times, in turn; of one that fails, what it did before counts."""
     tasks = {reader.name: reader.read for reader in readers}
-    found, failed = in_turn(tasks, runs, (WorkerError, GroupError, ReaderError))
+    found, failed = in_turn(tasks, runs, (WorkerError, GroupError, ReaderError, *BROKER_GONE))
     says = {name: f"run {len(found[name]) + 1} failed: {why}" for name, why in failed.items()}
     return [_speed(each, reports, found[each.name], says.get(each.name, each.says)) for each in readers]
 
@@ -121,13 +122,18 @@ def _speed(reader: Reader, reports: int, runs: Sequence[Run], says: str) -> Spee
 def sustained(size: Size, folder: Path, broker: Broker) -> list[Speed]:
     """All readers of a log of this size, one worker of ours first."""
     log = fill(folder, broker.bootstrap_servers, f"end-{size.reports}-", size.packs, size.reports)
+    try:
+        return speeds_of(_readers(log, folder, broker, size), size.reports, size.runs)
+    finally:
+        with suppress(*BROKER_GONE):
+            drop(log)
+
+
+def _readers(log: FullLog, folder: Path, broker: Broker, size: Size) -> list[Reader]:
     readers = [ours(log, folder, broker, workers) for workers in size.workers]
     if size.goal is not None and len(size.workers) > 1 and hasattr(os, "sched_setaffinity"):
         readers.append(ours(log, folder, broker, 1, min(os.sched_getaffinity(0))))
     if size.is_read_alone:
         says = "counts nothing, stores nothing"
         readers.append(peer(log, folder, "aiokafka_read", READING, says, version_of("aiokafka")))
-    readers += rivals(log, folder, size)
-    speeds = speeds_of(readers, size.reports, size.runs)
-    drop(log)
-    return speeds
+    return readers + rivals(log, folder, size)

@@ -8,6 +8,7 @@ from kafka import KafkaConsumer
 
 from aggregator import estimate_record
 from bench.contest.parts.visibility import Visibility
+from bench.contest.parts.workers import WorkerError
 from deploy.collection_file import Configuration
 
 
@@ -49,8 +50,8 @@ class Watcher(threading.Thread):
                         self._events[found.collection[0]].take(found, moment, self._grace_seconds)
 
     def end(self) -> None:
-        """Read no more; RuntimeError if it could not read all the time."""
+        """Read no more; WorkerError if it could not read all the time."""
         self._ended.set()
         self.join()
         if self._failed is not None:
-            raise RuntimeError(f"the estimates could not be read: {self._failed}") from self._failed
+            raise WorkerError(f"the estimates could not be read: {self._failed}") from self._failed

@@ -10,7 +10,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.aggregation import COUNTED, cpu_seconds, value_of
+from bench.aggregation import COUNTED, LEAST_SECONDS, cpu_seconds, value_of
 from bench.contest.parts.full_log import FullLog
 from bench.contest.runners.stretch import MEASURED_SHARE
 from deploy.children import Child, last_lines, spawn, stop
@@ -18,7 +18,6 @@ from deploy.collection_file import Configuration
 
 LOOK_SECONDS = 0.1
 WAIT_SECONDS = 90.0
-LEAST_SECONDS = 1.0  # a worker stores what it counted twice a second
 PAGE = re.compile(r"metrics: http://([0-9.:]+)/metrics")
 POSITION = re.compile(r"^deniable_position_records\{[^}]*\} (\S+)$", re.MULTILINE)
 
