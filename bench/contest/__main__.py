@@ -61,5 +61,5 @@ if __name__ == "__main__":
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo(" ended, and nothing was written", err=True)
+        click.echo("ended, and nothing was written", err=True)
         sys.exit(SIGINT_STATUS)
