@@ -8,6 +8,7 @@ epsilons; those of f, p and q for one bit are given.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,15 +51,39 @@ def looped_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
     return run
 
 
-def longitudinal(count: int, bits: int, f: float, p: float, q: float, **_: float) -> Callable[[], object]:
-    """Both steps, neither memoized. Its instantaneous step is symmetric, so epsilon stands for p and q."""
-    epsilons = _epsilons(f, p, q)
-    values = np.random.default_rng(1).integers(bits, size=count).tolist()
+def _rappor(client: Any, both_steps: bool, looped: bool) -> Callable[..., Callable[[], object]]:
+    """Randomize with one of its clients: both steps, neither memoized, or the permanent one alone.
 
-    def run() -> None:
-        _ = [L_SUE_Client(value, bits, *epsilons) for value in values]
+    The instantaneous step of its client is symmetric, so epsilon stands for p and q.
+    """
 
-    return run
+    def each(
+        values: npt.NDArray[np.int64], bits: int, asked: tuple[float, float | bool]
+    ) -> npt.NDArray[np.uint8]:
+        reports = np.empty((len(values), bits), np.uint8)
+        for number in range(len(values)):
+            reports[number] = client(values[number], bits, *asked)
+        return reports
+
+    compiled = njit(each)
+
+    def prepared(count: int, bits: int, f: float, p: float, q: float, **_: float) -> Callable[[], object]:
+        asked = _epsilons(f, p, q) if both_steps else (_permanent(f), False)
+        values = np.random.default_rng(1).integers(bits, size=count)
+        listed = values.tolist()
+
+        def run_loop() -> None:
+            compiled(values, bits, asked)
+
+        def run() -> None:
+            _ = [client(value, bits, *asked) for value in listed]
+
+        if not looped:
+            return run
+        compiled(values[:1], bits, asked)  # which compiles it
+        return run_loop
+
+    return prepared
 
 
 def _epsilons(f: float, p: float, q: float) -> tuple[float, float]:
@@ -69,65 +94,6 @@ def _epsilons(f: float, p: float, q: float) -> tuple[float, float]:
 
 def _permanent(f: float) -> float:
     return 2 * math.log((1 - f / 2) / (f / 2))
-
-
-def _each_longitudinal(
-    values: npt.NDArray[np.int64], bits: int, permanent: float, one: float
-) -> npt.NDArray[np.uint8]:
-    reports = np.empty((len(values), bits), np.uint8)
-    for number in range(len(values)):
-        reports[number] = L_SUE_Client(values[number], bits, permanent, one)
-    return reports
-
-
-_all_longitudinal = njit(_each_longitudinal)
-
-
-def looped_longitudinal(
-    count: int, bits: int, f: float, p: float, q: float, **_: float
-) -> Callable[[], object]:
-    """Both steps, in a compiled loop."""
-    epsilons = _epsilons(f, p, q)
-    values = np.random.default_rng(1).integers(bits, size=count)
-    _all_longitudinal(values[:1], bits, *epsilons)  # which compiles it
-
-    def run() -> None:
-        _all_longitudinal(values, bits, *epsilons)
-
-    return run
-
-
-def one_step(count: int, bits: int, f: float, **_: float) -> Callable[[], object]:
-    """The permanent step alone."""
-    permanent = _permanent(f)
-    values = np.random.default_rng(1).integers(bits, size=count).tolist()
-
-    def run() -> None:
-        _ = [UE_Client(value, bits, permanent, False) for value in values]
-
-    return run
-
-
-def _each_one_step(values: npt.NDArray[np.int64], bits: int, permanent: float) -> npt.NDArray[np.uint8]:
-    reports = np.empty((len(values), bits), np.uint8)
-    for number in range(len(values)):
-        reports[number] = UE_Client(values[number], bits, permanent, False)
-    return reports
-
-
-_all_one_step = njit(_each_one_step)
-
-
-def looped_one_step(count: int, bits: int, f: float, **_: float) -> Callable[[], object]:
-    """The permanent step alone, in a compiled loop."""
-    permanent = _permanent(f)
-    values = np.random.default_rng(1).integers(bits, size=count)
-    _all_one_step(values[:1], bits, permanent)  # which compiles it
-
-    def run() -> None:
-        _all_one_step(values, bits, permanent)
-
-    return run
 
 
 def count_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
@@ -154,11 +120,11 @@ def count_rappor(count: int, bits: int, f: float, p: float, q: float, **_: float
 
 JOBS = {
     "k-RR": krr,
-    "RAPPOR": longitudinal,
+    "RAPPOR": _rappor(L_SUE_Client, both_steps=True, looped=False),
     "k-RR, compiled loop": looped_krr,
-    "RAPPOR, compiled loop": looped_longitudinal,
-    "one step": one_step,
-    "one step, compiled loop": looped_one_step,
+    "RAPPOR, compiled loop": _rappor(L_SUE_Client, both_steps=True, looped=True),
+    "one step": _rappor(UE_Client, both_steps=False, looped=False),
+    "one step, compiled loop": _rappor(UE_Client, both_steps=False, looped=True),
     "count k-RR": count_krr,
     "count RAPPOR": count_rappor,
 }
