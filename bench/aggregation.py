@@ -27,6 +27,7 @@ from deploy.collection_file import Configuration
 WAIT_SECONDS = 300.0
 LEAST_SECONDS = 1.0  # a worker stores what it counted twice a second
 COUNTED = 'deniable_packs_total{result="counted"}'
+PAGE = re.compile(r"metrics: http://([0-9.:]+)/metrics")
 DELAY = re.compile(r'deniable_loop_delay_seconds_bucket\{le="([^"]+)"\} ([0-9.]+)')
 
 
@@ -107,18 +108,29 @@ def metrics_of(log: Path) -> Iterator[tuple[float, str]]:
     deadline = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < deadline:
         time.sleep(0.25)
-        page = re.search(r"metrics: http://([0-9.:]+)/metrics", log.read_text())
-        if page is None:
-            continue
-        connection = HTTPConnection(page[1], timeout=10)
-        try:
-            connection.request("GET", "/metrics")
-            yield time.monotonic(), connection.getresponse().read().decode()
-        finally:
-            connection.close()
+        if (text := metrics_page(log)) is not None:
+            yield time.monotonic(), text
     raise click.ClickException(
         f"the worker did not count all within {WAIT_SECONDS:.0f} s:\n{log.read_text()}"
     )
+
+
+def metrics_page(log: Path) -> str | None:
+    """A worker's metrics; None until its log tells where they are.
+
+    Raises
+    ------
+    OSError, HTTPException if it does not answer.
+    """
+    page = PAGE.search(log.read_text(encoding="utf-8"))
+    if page is None:
+        return None
+    connection = HTTPConnection(page[1], timeout=10)
+    try:
+        connection.request("GET", "/metrics")
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
 
 
 def value_of(metrics: str, name: str) -> float:

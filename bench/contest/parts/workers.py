@@ -6,11 +6,11 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.aggregation import COUNTED, LEAST_SECONDS, cpu_seconds, value_of
+from bench.aggregation import COUNTED, LEAST_SECONDS, cpu_seconds, metrics_page, value_of
 from bench.contest.parts.full_log import FullLog
 from bench.contest.runners.stretch import MEASURED_SHARE
 from deploy.children import Child, last_lines, spawn, stop
@@ -18,7 +18,6 @@ from deploy.collection_file import Configuration
 
 LOOK_SECONDS = 0.1
 WAIT_SECONDS = 90.0
-PAGE = re.compile(r"metrics: http://([0-9.:]+)/metrics")
 POSITION = re.compile(r"^deniable_position_records\{[^}]*\} (\S+)$", re.MULTILINE)
 
 
@@ -50,18 +49,13 @@ class Worker(NamedTuple):
         """What it tells. WorkerError if it has ended."""
         if self.child.poll() is not None:
             raise WorkerError(f"a worker ended with status {self.child.returncode}: {self.last_line()}")
-        page = PAGE.search(self.log_file.read_text(encoding="utf-8"))
-        if page is None:
-            return Progress()
-        connection = HTTPConnection(page[1], timeout=10)
         try:
-            connection.request("GET", "/metrics")
-            text = connection.getresponse().read().decode()
-            return Progress(value_of(text, COUNTED), sum(map(float, POSITION.findall(text))))
+            text = metrics_page(self.log_file)
         except (OSError, HTTPException) as error:
             raise WorkerError(f"a worker does not tell its metrics, {error}: {self.last_line()}") from error
-        finally:
-            connection.close()
+        if text is None:
+            return Progress()
+        return Progress(value_of(text, COUNTED), sum(map(float, POSITION.findall(text))))
 
     def last_line(self) -> str:
         """What it said last."""
