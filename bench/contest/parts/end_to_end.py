@@ -61,7 +61,7 @@ def measure(scale: Scale) -> Part:
 def _measured(scale: Scale) -> Part:
     speeds: list[Speed] = []
     figures: list[Figure] = []
-    limits: list[str] = []
+    notes: list[str] = []
     failed: list[str] = []
     with TemporaryDirectory() as name, Broker() as broker:
         folder = Path(name)
@@ -69,18 +69,18 @@ def _measured(scale: Scale) -> Part:
             try:
                 found = sustained(size, folder, broker)
             except BROKER_GONE as error:
-                told = limits if size.goal is None else failed
+                told = notes if size.goal is None else failed
                 told.append(f"Packs of {size.reports:,} were not measured: {error}")
                 continue
             speeds += found
             figures += sustained_figures.figures(size, found)
-            limits += [sustained_figures.limit(size, found), sustained_figures.spent(size, found)]
-        rows, notes = ([], []) if scale.quick else delays(folder, broker, speeds)
+            notes += [sustained_figures.limit(size, found), sustained_figures.spent(size, found)]
+        rows, told_of_delays = ([], []) if scale.quick else delays(folder, broker, speeds)
     skipped = [QUICK_NOTE] if scale.quick else []
     tables = [Table("All readers of a full log", [each.row() for each in speeds])]
     if rows:
         tables.append(Table("Delay, seconds", rows))
-    notes = [*filter(None, limits), *notes, *NOTES, *skipped]
+    notes = [*filter(None, notes), *told_of_delays, *NOTES, *skipped]
     unjudged = [*failed, *sustained_figures.unjudged(speeds)]
     return Part(TITLE, ABOUT, figures, tables, notes, unjudged=unjudged)
 
