@@ -13,15 +13,15 @@ import numpy as np
 
 from aggregator.merge import WindowCounts
 from estimators.collection import Collection
-from estimators.detectors import (
+from estimators.forgery_detectors import (
     change_p_value,
     change_p_values,
     cohort_p_value,
     impossible_p_values,
     popcount_p_value,
 )
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from producers import wire
 
 

@@ -9,12 +9,14 @@ import numpy.typing as npt
 
 from aggregator.estimate_record import RECORD_VERSION, EstimateRecord, Other
 from aggregator.merge import WindowCounts
-from estimators import krr_estimate, rappor_decode, rest
 from estimators.collection import Collection
-from estimators.estimate import Estimate
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
-from estimators.rappor_hot_decode import decode_hot
+from estimators.decoding import bloom as rappor_decode
+from estimators.decoding.hot import decode_hot
+from estimators.frequency import krr as krr_estimate
+from estimators.frequency import remainder
+from estimators.frequency.estimate import Estimate
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 
 VALUES_PER_RECORD = 2000  # the largest estimates of a larger domain
 VALUE_BYTES = 900_000  # of all values of a record and their numbers: it stays below Kafka's 1 MiB
@@ -133,12 +135,16 @@ def _other(collection: Collection, window: WindowCounts, result: Estimate, shown
         return _other_of_all(collection, result)
     match collection.mechanism:
         case Rappor():
-            frequency, error = rest.rest_of_candidates(result, shown)
+            frequency, error = remainder.rest_of_candidates(result, shown)
         case HotRappor() as mechanism:
             ones = window.counts[0, : mechanism.buckets]
-            frequency, error = rest.rest_of_bits(ones, window.reports, collection.entries, shown, mechanism)
+            frequency, error = remainder.rest_of_bits(
+                ones, window.reports, collection.entries, shown, mechanism
+            )
         case mechanism:
-            frequency, error = rest.rest_of_symmetric(window.counts[0], collection.entries, shown, mechanism)
+            frequency, error = remainder.rest_of_symmetric(
+                window.counts[0], collection.entries, shown, mechanism
+            )
     return Other(frequency, _finite(error))
 
 

@@ -15,8 +15,8 @@ from aggregator.privacy_metrics import PrivacyMetrics
 from aggregator.strays import Strays
 from estimators.canary import alarm_threshold, chi_square
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 
 
 class WorkerMetrics:

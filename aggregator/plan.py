@@ -6,8 +6,7 @@ from functools import lru_cache
 import msgspec
 
 from estimators.collection import Collection
-from estimators.mechanism import Mechanism
-from estimators.other_epsilon import at_epsilon, epsilon_range
+from estimators.mechanisms.mechanism import Mechanism, at_epsilon, epsilon_range
 from estimators.planning import expected_std_error, smallest_detectable
 
 STEPS = 48  # of epsilon, each larger by the same factor

@@ -8,9 +8,9 @@ from aggregator.estimate_record import EstimateRecord
 from aggregator.moments import Period, gaps, merged
 from aggregator.window_reader import Joined
 from estimators.collection import Collection
-from estimators.estimate import Estimate
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.frequency.estimate import Estimate
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.rollup import RollUp, roll_up_hot, roll_up_krr, roll_up_rappor
 
 RECORD_VERSION = 1
@@ -129,7 +129,7 @@ def _shared(collection: Collection, result: RollUp, record: EstimateRecord) -> E
     """Leave `other` out where it would not be safe.
 
     Of a list cut by counts, `other` is corrected for what noise has lifted into the list: v at the density
-    of the counts near the cut, v their variance (`estimators.rest`). That grows with the noise kept, from
+    of the counts near the cut, v their variance (`frequency.remainder`). That grows with the noise kept, from
     the v of `independent` to the v of `shared`, and who returned how often is not known: with either v,
     `other` misses if the other one is true. Measured on longitudinal k-RR (3000 values alike, 300,000
     clients, 20 windows, epsilons 6 and 5, 25 runs): by 26 standard errors if clients return, by 14 if not.

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from bench.aggregator_results import Row, keep
 from bench.populations import round_to_counts, zipf_shares
+from estimators.decoding.bloom import decode
 from estimators.decoding.design import bloom_design
-from estimators.rappor import Rappor
-from estimators.rappor_decode import decode
+from estimators.mechanisms.rappor import Rappor
 
 CANDIDATES = (100, 1000, 10_000, 100_000)
 REPORTS = 1_000_000

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.populations import round_to_counts, zipf_shares
-from estimators.inversion import Inversion
-from estimators.krr import KRR
+from estimators.frequency.inversion import Inversion
+from estimators.mechanisms.krr import KRR
 
 REPORTS = (10_000, 100_000, 1_000_000)
 VALUES = (10, 100, 1000)

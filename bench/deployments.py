@@ -10,7 +10,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from deploy.collection_file import Configuration, load
 from deploy.topic_setup import create
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers import wire
 
 HEAD = 'revision: 1\nkafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}"}}\ncollections:\n'

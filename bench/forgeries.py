@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from aggregator.counting import count_bits
 from bench.populations import report_counts
-from estimators.bloom import bloom_rows
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.bloom_filter import bloom_rows
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from producers.randomizers import instantaneous, permanent
 
 KRR_FORGERS = ("target", "follows")

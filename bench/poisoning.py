@@ -24,20 +24,20 @@ from bench.forgeries import (
     rappor_window,
 )
 from bench.populations import round_to_counts, zipf_shares
-from estimators import krr_estimate
 from estimators.decoding.bit_counts import BitCounts
+from estimators.decoding.bloom import decode
 from estimators.decoding.design import bloom_design, even_column
-from estimators.decoding.errors import fit
-from estimators.detectors import (
+from estimators.decoding.sandwich_errors import fit
+from estimators.forgery_detectors import (
     change_p_value,
     change_p_values,
     cohort_p_value,
     impossible_p_values,
     popcount_p_value,
 )
-from estimators.krr import KRR
-from estimators.rappor import Rappor
-from estimators.rappor_decode import decode
+from estimators.frequency import krr as krr_estimate
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 
 VALUES = 20
 REPORTS = 100_000

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 
 
 def zipf_shares(size: int, exponent: float) -> NDArray[np.float64]:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.populations import report_counts, zipf_shares
-from estimators.krr import KRR
-from estimators.krr_estimate import inv, inv_n, inv_p, mle
+from estimators.frequency.krr import inv, inv_n, inv_p, mle
+from estimators.mechanisms.krr import KRR
 
 SEED = 1
 # Within this share two figures are alike.

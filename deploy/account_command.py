@@ -7,12 +7,19 @@ from typing import Any
 import click
 
 from deploy.describe import rounded_up
-from estimators.account import BOUNDS, allowed_reports, costs, epsilon_inf, loss_of_reports, most_reports
+from estimators.accounting.accountant import (
+    BOUNDS,
+    allowed_reports,
+    costs,
+    epsilon_inf,
+    loss_of_reports,
+    most_reports,
+)
 from estimators.accounting.renyi import zcdp_rho
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.mechanism import Mechanism
-from estimators.rappor_hot import LARGEST_BUCKETS, HotRappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor_hot import LARGEST_BUCKETS, HotRappor
 
 LARGEST_HASHES = 256
 

@@ -10,13 +10,13 @@ from msgspec import Meta
 from deploy.collection_fields import YEAR_SECONDS, check_distinct, check_range, read_lines
 from estimators.canary import MOST_VALUES, least_reports
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.mechanism import Mechanism
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
-from estimators.rappor_targets import choose_thresholds
-from estimators.two_step import round_to_thresholds
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_bits import round_to_thresholds
+from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.rappor_parameters import choose_thresholds
 from producers.budget import LARGEST_REPORTS_PER_WINDOW, Allowance, Budget
 
 LARGEST_SIZE = 1_400_000

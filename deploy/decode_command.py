@@ -11,7 +11,7 @@ from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
 from deploy.past_windows import from_option, json_option, past_of, to_option
 from deploy.text_file import text_at
-from estimators.rappor import Rappor
+from estimators.mechanisms.rappor import Rappor
 
 
 @click.command()

@@ -31,7 +31,7 @@ from deploy.held_folder import HeldFolder
 from deploy.open_metrics import served
 from deploy.probe import probe
 from deploy.producer_setup import producer_config
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers.cluster import Cluster
 from producers.producer import Producer
 

@@ -9,7 +9,7 @@ from scipy.special import chdtri
 
 from deploy.demo_verdict import FALSE_ALARM_RATE
 from estimators.canary import chi_square
-from estimators.symmetric import SymmetricChannel
+from estimators.mechanisms.channels import SymmetricChannel
 
 
 @dataclass(frozen=True)

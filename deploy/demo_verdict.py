@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import comb
 
 from estimators.collection import Collection
-from estimators.estimate import Estimate
-from estimators.significance import FALSE_DISCOVERY_RATE
+from estimators.frequency.estimate import Estimate
+from estimators.frequency.significance import FALSE_DISCOVERY_RATE
 
 MISS_RATE = 0.05  # of a 95 % interval
 FALSE_ALARM_RATE = 1e-6

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from deploy.demo_verdict import MISS_RATE, Judged, most, tally
 from deploy.describe import rounded_up
-from estimators.significance import FALSE_DISCOVERY_RATE
+from estimators.frequency.significance import FALSE_DISCOVERY_RATE
 
 TABLE_COLUMNS = 40  # characters of a table, and of the gap beside it
 TABLE_FRAME = 4  # lines of a table that are no values: two of title, the heads, and what is left out

@@ -4,9 +4,9 @@ import math
 from decimal import ROUND_CEILING, Context
 
 from estimators.collection import Collection
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from producers.budget import UNLIMITED, Allowance, Budget
 
 

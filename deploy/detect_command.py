@@ -18,8 +18,8 @@ from deploy.inspect_command import MOST_TAIL
 from deploy.inspect_topic import Span, read_topic
 from deploy.past_windows import coverage_lines, from_option, json_option, period_asked, to_option
 from estimators.collection import Collection
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from producers import wire
 
 ALARMS_TOLD = 5

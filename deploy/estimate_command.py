@@ -7,13 +7,13 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from deploy.offline.integers import parse_whole
 from deploy.text_file import name_of, read_text
-from estimators.estimate import Estimate
-from estimators.ibu import ITERATIONS, TOLERANCE
-from estimators.krr import KRR
-from estimators.krr_estimate import ESTIMATORS
-from estimators.krr_estimate import estimate as estimate_krr
-from estimators.whole_number import parse_whole
+from estimators.frequency.estimate import Estimate
+from estimators.frequency.ibu import ITERATIONS, TOLERANCE
+from estimators.frequency.krr import ESTIMATORS
+from estimators.frequency.krr import estimate as estimate_krr
+from estimators.mechanisms.krr import KRR
 
 # Beyond this, numbers of reports are no longer exact as floats.
 MOST_REPORTS = 1 << 53

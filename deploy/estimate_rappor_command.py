@@ -8,9 +8,9 @@ from typing import BinaryIO
 import click
 
 from deploy.estimate_table import record_of, table
+from deploy.offline.google_rappor import parse_counts, parse_map, parse_params
 from deploy.text_file import name_of, read_text
-from estimators.google_rappor import parse_counts, parse_map, parse_params
-from estimators.rappor_decode import decode_design
+from estimators.decoding.bloom import decode_design
 
 # 100,000 candidates that set 128 bits take 64 MB.
 MOST_BYTES = 1 << 28

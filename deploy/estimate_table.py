@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from estimators.estimate import Estimate
+from estimators.frequency.estimate import Estimate
 from estimators.rollup import RollUp
 
 SHOWN = 50  # lines of a table, the most frequent first

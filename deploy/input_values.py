@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from estimators.collection import Collection
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.rappor_hot import HotRappor
 
 NO_INTEGER = -1  # no collection lists it
 

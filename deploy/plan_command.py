@@ -9,8 +9,9 @@ import click
 
 from deploy.describe import rounded_up
 from deploy.plan_plot import save_plot
-from estimators.krr import KRR, LARGEST_K
-from estimators.mechanism import Mechanism
+from estimators.mechanisms.krr import KRR, LARGEST_K
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor_hot import LARGEST_BUCKETS
 from estimators.planning import (
     LARGEST_REPORTS,
     LEAST_STD_ERROR,
@@ -21,7 +22,6 @@ from estimators.planning import (
     reports_needed,
     smallest_detectable,
 )
-from estimators.rappor_hot import LARGEST_BUCKETS
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from estimators.mechanism import Mechanism
+from estimators.mechanisms.mechanism import Mechanism
 from estimators.planning import LARGEST_REPORTS, smallest_detectable
 
 _POINTS = 61

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 
 from aggregator.privacy_metrics import PrivacyMetrics
-from estimators.account import loss_of_reports
+from estimators.accounting.accountant import loss_of_reports
 from estimators.accounting.renyi import zcdp_rho
 from producers.budget import Allowance
 from producers.exposure import exposure

@@ -19,7 +19,7 @@ from aggregator.estimate_record import EstimateRecord
 from deploy.collection_file import Configuration
 from deploy.line_output import end_with_the_reader, write_line
 from estimators.collection import Collection
-from estimators.estimate import QUANTILE_975
+from estimators.frequency.estimate import QUANTILE_975
 
 TABLE_FRAME = 9  # lines that are no values: title (3), head and borders (4), what is left out, (other)
 LOOK_SECONDS = 1.0

@@ -1,10 +1,14 @@
-"""The mathematics: mechanisms, hashing, estimators. No input or output, no clock, no randomness.
+"""The mathematics: mechanisms, estimators and accounting. No I/O, no clock, no randomness.
 
-What a collection is    collection, mechanism
-Mechanisms              krr, longitudinal (both symmetric), rappor, rappor_hot (both two_step), channel;
-                        bloom hashes, rappor_targets chooses f, p and q
-From counts             krr_estimate (inversion, ibu, simplex), rappor_decode (decoding/), rappor_hot_decode,
-                        channel_mle, bit_rates, rollup, google_rappor
-What reports cost       account (accounting/), logarithm
-Before any report       planning
+May import numpy and the standard library (scipy where a function says so), and none of the other packages.
+Begin with `mechanisms/krr.py`, then `frequency/krr.py`, which inverts it.
+
+mechanisms     the probabilities of each randomizer, and RAPPOR's hashes
+frequency      counts of reports to frequencies with errors
+decoding       RAPPOR bit counts to frequencies of candidate values
+accounting     the privacy cost of reports
+collection     what is collected: a mechanism, its values, window and budget
+planning       error and cost before any report is collected
+rollup         many windows as one estimate
+canary, forgery_detectors   signs of broken randomizers and of forged reports
 """

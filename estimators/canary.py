@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, kl_div  # of scipy.special: scipy.stats takes half a second to load
 
-from estimators.estimate import FloatArray
-from estimators.krr_estimate import inv
-from estimators.symmetric import SymmetricChannel
+from estimators.arrays import FloatArray
+from estimators.frequency.krr import inv
+from estimators.mechanisms.channels import SymmetricChannel
 
 FALSE_ALARMS_A_YEAR = 0.1
 YEAR_SECONDS = 365.25 * 86_400

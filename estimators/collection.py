@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 
-from estimators.krr import KRR
-from estimators.mechanism import Mechanism
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
-from estimators.two_step import TwoStepBits
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_bits import TwoStepBits
+from estimators.mechanisms.rappor_hot import HotRappor
 
 FINGERPRINT_BYTES = 8
 

@@ -6,11 +6,11 @@ from statistics import NormalDist
 import numpy as np
 
 from estimators.decoding.screening import most_columns
-from estimators.inversion import Inversion
-from estimators.krr import LARGEST_EPSILON
-from estimators.mechanism import Mechanism
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.frequency.inversion import Inversion
+from estimators.mechanisms.krr import LARGEST_EPSILON
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 
 LEAST_EPSILON = 1e-6  # below it, RAPPOR's thresholds over 2^32 are too coarse
 LARGEST_REPORTS = 10**18

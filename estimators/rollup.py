@@ -9,19 +9,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators import krr_estimate
-from estimators.bit_rates import extract_rates
+from estimators.arrays import FloatArray
 from estimators.decoding.bit_counts import BitCounts
+from estimators.decoding.bit_rates import extract_rates
+from estimators.decoding.bloom import decode, decode_design
 from estimators.decoding.design import bloom_design
-from estimators.estimate import QUANTILE_975, Estimate, FloatArray, shown_interval
-from estimators.inversion import Inversion
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor import Rappor
-from estimators.rappor_decode import decode, decode_design
-from estimators.rappor_hot import HotRappor
-from estimators.rappor_hot_decode import decode_hot
-from estimators.significance import benjamini_hochberg, normal_tail
+from estimators.decoding.hot import decode_hot
+from estimators.frequency import krr as krr_estimate
+from estimators.frequency.estimate import QUANTILE_975, Estimate, shown_interval
+from estimators.frequency.inversion import Inversion
+from estimators.frequency.significance import benjamini_hochberg, normal_tail
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 
 
 @dataclass(frozen=True, eq=False)

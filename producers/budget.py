@@ -7,11 +7,11 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.account import allowed_reports, costs, epsilon_inf, most_reports
+from estimators.accounting.accountant import allowed_reports, costs, epsilon_inf, most_reports
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.mechanism import Mechanism
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.mechanism import Mechanism
 
 LEVELS = 64
 LARGEST_REPORTS_PER_WINDOW = 65535

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.bloom import numbered
+from estimators.mechanisms.bloom_filter import numbered
 from producers.wire import MAX_WINDOW_START
 
 

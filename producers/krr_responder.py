@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from producers.batch import Batch, Responses, chunks
 from producers.buckets import Buckets
 from producers.inputs import clients_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from estimators.mechanism import Mechanism
+from estimators.mechanisms.mechanism import Mechanism
 from producers.client_keys import CLIENT_KEY_BYTES
 from producers.wire import mechanism_number, report_bytes
 

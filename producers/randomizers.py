@@ -7,8 +7,8 @@ Source: Kairouz et al. (k-RR); Erlingsson, Pihur and Korolova, CCS 2014, section
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.krr import KRR
-from estimators.two_step import TwoStepBits
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor_bits import TwoStepBits
 from producers.randomness import Words, below
 from producers.wire import bucket_dtype
 

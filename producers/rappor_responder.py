@@ -6,10 +6,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.bloom import numbered_rows
 from estimators.collection import Collection
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.bloom_filter import numbered_rows
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from producers.aes import BLOCK_BYTES
 from producers.batch import Batch, Responses, chunks
 from producers.buckets import UNKNOWN, Buckets

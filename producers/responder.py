@@ -1,9 +1,9 @@
 """From the true values of one collection to what may leave: who randomizes them."""
 
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
 from producers.batch import Responder
 from producers.krr_responder import KRRResponder, LongitudinalResponder
 from producers.randomness import Words

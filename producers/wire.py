@@ -19,9 +19,9 @@ import numpy as np
 from crc32c import crc32c
 from numpy.typing import NDArray
 
-from estimators.longitudinal import LongitudinalKRR
-from estimators.mechanism import Mechanism
-from estimators.two_step import TwoStepBits
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor_bits import TwoStepBits
 
 MAGIC = b"DNBL"
 VERSION = 1  # that is written

@@ -82,8 +82,8 @@ def test_a_violation_is_seen(room: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("room", "source"),
     [
-        ("estimators", "import numpy as np\nfrom estimators.krr import KRR\nimport random"),
-        ("producers", "from estimators.krr import KRR\nimport numpy"),
+        ("estimators", "import numpy as np\nfrom estimators.mechanisms.krr import KRR\nimport random"),
+        ("producers", "from estimators.mechanisms.krr import KRR\nimport numpy"),
         ("aggregator", "from producers import wire\nfrom producers.wire import decode"),
         ("aggregator", "from producers.metric import GaugeMetric"),
         ("deploy", "from aggregator import ledger\nfrom producers import randomizers"),

@@ -1,1 +1,4 @@
-"""The privacy loss of reports as an exact distribution and the bounds drawn from it, for `account`."""
+"""What reports cost in privacy: exact loss distributions, and the bounds derived from them.
+
+May import `mechanisms` and `arrays`. Begin with `accountant`, which takes the tightest of the bounds.
+"""

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from estimators.accounting.privacy_loss import PrivacyLoss
-from estimators.estimate import FloatArray
-from estimators.logarithm import UNIT
+from estimators.arrays import FloatArray
+from estimators.mechanisms.directed_rounding import UNIT
 
 # Both ends of a convolution are cut where every mass is below SMALLEST. There are at most 64 convolutions of
 # at most 2^32 masses, and what is lost in one counts at most 2^32 times in the end: below LOST in all.

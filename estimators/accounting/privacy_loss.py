@@ -8,12 +8,12 @@ from typing import Self
 
 import numpy as np
 
-from estimators.estimate import FloatArray
-from estimators.krr import KRR, WORDS, commonest, rarest
-from estimators.logarithm import log_above
-from estimators.longitudinal import LongitudinalKRR
-from estimators.two_step import WORDS as BIT_WORDS
-from estimators.two_step import TwoStepBits
+from estimators.arrays import FloatArray
+from estimators.mechanisms.directed_rounding import log_above
+from estimators.mechanisms.krr import KRR, WORDS, commonest, rarest
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor_bits import WORDS as BIT_WORDS
+from estimators.mechanisms.rappor_bits import TwoStepBits
 
 
 @dataclass(frozen=True, eq=False)

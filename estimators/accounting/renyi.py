@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from estimators.accounting.privacy_loss import PrivacyLoss
-from estimators.logarithm import UNIT
+from estimators.mechanisms.directed_rounding import UNIT
 
 # Relative gap between the supremum that `zcdp_rho` finds and the bound that it returns.
 RHO_GAP = 1e-12

@@ -1,1 +1,5 @@
-"""How Bloom RAPPOR counts are decoded, from design and likelihood to errors, for `rappor_decode`."""
+"""RAPPOR bit counts decoded to frequencies of candidate values.
+
+May import `frequency`, `mechanisms` and `arrays`. Begin with `bloom`, which runs the steps in order:
+`design`, `screening`, `initial_guess`, `likelihood`, `sandwich_errors`. One-hot and k-hot reports: `hot`.
+"""

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from estimators.bit_channel import BitChannel
+from estimators.arrays import FloatArray
 from estimators.decoding.least_squares import Rows
 from estimators.decoding.likelihood import BitLikelihood
-from estimators.estimate import FloatArray
+from estimators.mechanisms.channels import BitChannel
 
 
 @dataclass(frozen=True, eq=False)

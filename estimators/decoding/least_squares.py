@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse import csc_array, diags_array
 
+from estimators.arrays import FloatArray
 from estimators.decoding.design import weighted_gram
-from estimators.estimate import FloatArray
 
 # Eigenvalues of the normal equations, their diagonal scaled to 1, below this count as 0.
 _RANK_TOLERANCE = 1e-10

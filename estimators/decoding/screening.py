@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, hstack
 
+from estimators.arrays import FloatArray
 from estimators.decoding.bit_counts import BitCounts
 from estimators.decoding.least_squares import Rows, Solution, solve, solve_extra_columns
-from estimators.estimate import FloatArray
 
 #: With more columns the normal equations take longer than all else.
 MOST_COLUMNS = 1000

@@ -25,8 +25,8 @@ from aggregator.row_reader import Record, RowReader
 from aggregator.terms import terms_of
 from aggregator.topics import Topics
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from producers import wire
 from producers.cluster import Cluster
 

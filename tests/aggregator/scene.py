@@ -11,8 +11,8 @@ from aggregator.deployment import ClientLimits
 from aggregator.estimate_record import EstimateRecord
 from aggregator.merge import WindowCounts
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from tests.estimators.simulation import generator, krr_counts, rappor_counts, zipf_counts
 
 WINDOWS = 40

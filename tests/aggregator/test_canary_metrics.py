@@ -13,7 +13,7 @@ from aggregator.metrics import WorkerMetrics
 from aggregator.terms import terms_of
 from estimators.canary import alarm_threshold, chi_square, report_shares
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 
 REPORTS = 1_000_000
 MECHANISM = KRR.from_epsilon(4, 2.0)

@@ -26,7 +26,7 @@ from aggregator.checkpoint import compose, moved, take
 from aggregator.ledger import Ledger
 from aggregator.ledger_store import Outgoing
 from aggregator.merge import MergedCounts, WindowCounts
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 
 NOW_MS = T0 * 1000
 DEAD_MS = FRUIT.dies_at(T0) * 1000 + 1

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.counting import add_pack, count_bits, is_countable
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers import wire
 
 

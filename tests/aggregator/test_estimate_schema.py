@@ -13,10 +13,10 @@ from aggregator import estimate_record, estimate_schema, estimating
 from aggregator.estimate_record import EstimateRecord
 from aggregator.merge import WindowCounts
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.mechanism import Mechanism
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor_hot import HotRappor
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ from aggregator.estimate_record import Other
 from aggregator.estimating import VALUES_PER_RECORD, record_of, records_of
 from aggregator.merge import WindowCounts
 from estimators.collection import Collection
-from estimators.estimate import Estimate
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.mechanism import Mechanism
-from estimators.rappor_hot import HotRappor
+from estimators.frequency.estimate import Estimate
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor_hot import HotRappor
 
 COLUMNS = ("values", "frequency", "count", "std_error", "low", "high", "significant")
 

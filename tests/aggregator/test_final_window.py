@@ -15,8 +15,8 @@ from aggregator.final_window import FinalWindow, Page, PageRun, decode_page, enc
 from aggregator.merge import WindowCounts
 from aggregator.rows import RowError
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 
 RECORD_BYTES = 1_048_588  # what the broker takes
 LARGE = replace(PLACE, mechanism=Rappor.from_probabilities(64, 2, 700, 0.25, 0.35, 0.65))  # 2 pages

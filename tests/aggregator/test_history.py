@@ -8,7 +8,7 @@ from builders import FRUIT, PLACE, T0, changed, estimate_of
 from aggregator import estimate_record, history
 from aggregator.estimate_record import EstimateRecord
 from aggregator.history import VALUES, History, point_of
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 
 
 def taken(board: History, record: EstimateRecord) -> bool:

@@ -16,7 +16,7 @@ from aggregator.estimate_record import EstimateRecord
 from aggregator.history import History
 from aggregator.look_back import LookBack
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 
 NOW = T0 + 700_000.0
 DAY = 86_400

@@ -10,7 +10,7 @@ from builders import FRUIT, T0, changed, estimate_of
 from served import Served
 
 from aggregator.estimate_record import EstimateRecord
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from estimators.planning import expected_std_error, smallest_detectable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from builders import FRUIT, T0, changed, estimate_of
 from served import Served, set_clock
 
 from aggregator import event_streams
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -8,8 +8,8 @@ from builders import FRUIT, PLACE
 
 from aggregator.plan import STEPS, plan
 from estimators.collection import Collection
-from estimators.longitudinal import LongitudinalKRR
-from estimators.other_epsilon import at_epsilon, epsilon_range
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.mechanism import at_epsilon, epsilon_range
 from estimators.planning import expected_std_error, smallest_detectable
 
 REPORTS = 50_000

@@ -13,10 +13,10 @@ from aggregator.moments import Period
 from aggregator.roll_up import coverage_of, record_of, roll_up
 from aggregator.window_reader import Joined
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.mechanism import Mechanism
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.rollup import client_overlap
 
 HOUR = Period(T0 + 1, T0 + 59)  # whole windows of 10 s: from T0 + 10 to T0 + 50

@@ -22,7 +22,7 @@ from aggregator.moments import Period
 from aggregator.roll_up_web import MOST_WINDOWS, RollUps
 from aggregator.web import WebServer
 from aggregator.window_reader import Joined
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 
 Answer = tuple[int, dict[str, str], dict[str, Any]]
 GOOD = {"collection": "fruit", "from": str(T0), "to": str(T0 + 60)}

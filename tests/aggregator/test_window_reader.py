@@ -13,7 +13,7 @@ from aggregator.merge import WindowCounts
 from aggregator.moments import Period
 from aggregator.window_reader import CLOCKS_MILLISECONDS, Joined, join_windows
 from estimators.collection import Collection
-from estimators.rappor import Rappor
+from estimators.mechanisms.rappor import Rappor
 
 HOME = TOPICS.counts_partition(FRUIT.fingerprint)
 LARGE = replace(PLACE, mechanism=Rappor.from_probabilities(64, 2, 700, 0.25, 0.35, 0.65))  # 2 pages

@@ -5,8 +5,8 @@ import pytest
 
 from bench.contest.krr_optimum import bound, distance, optimum, shortfall
 from bench.contest.parts.likelihood import simulate
-from estimators.krr import KRR
-from estimators.krr_estimate import inv_n, mle
+from estimators.frequency.krr import inv_n, mle
+from estimators.mechanisms.krr import KRR
 
 CASES = [(2, 1.0), (10, 0.5), (200, 2.0), (1000, 4.0)]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bench.coverage import binomial, cell, coverage, log_factorials, table
-from estimators.inversion import Inversion
-from estimators.krr import KRR
+from estimators.frequency.inversion import Inversion
+from estimators.mechanisms.krr import KRR
 
 
 def test_probabilities_of_a_binomial():

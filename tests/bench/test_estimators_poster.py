@@ -8,7 +8,7 @@ import pytest
 from bench.estimators_poster import summary
 from bench.populations import report_counts, round_to_counts, zipf_shares
 from bench.poster_cell import run_cell
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 
 CELL = run_cell(1000, 50, 1.3, 2.0, repetitions=5)
 

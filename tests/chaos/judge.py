@@ -12,7 +12,7 @@ import numpy.typing as npt
 from crc32c import crc32c
 
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 
 HEADER = struct.Struct("<4sBBHQQII16sI")
 CHECKED_BYTES = 48

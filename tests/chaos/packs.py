@@ -14,7 +14,7 @@ import numpy as np
 from crc32c import crc32c
 
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 
 CHECKED = struct.Struct("<4sBBHQQII16s")
 CHECKSUM = struct.Struct("<I")

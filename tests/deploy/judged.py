@@ -4,8 +4,8 @@ import numpy as np
 
 from deploy.demo_verdict import Judged
 from estimators.collection import Collection
-from estimators.estimate import Estimate
-from estimators.rappor import Rappor
+from estimators.frequency.estimate import Estimate
+from estimators.mechanisms.rappor import Rappor
 
 REAL = 121
 DECOYS = 210

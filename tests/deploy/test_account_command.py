@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deploy.account_command import account
-from estimators.account import allowed_reports, costs
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.accounting.accountant import allowed_reports, costs
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 
 K_RR = "--mechanism k-rr --k 16 --epsilon 1"
 RAPPOR = "--mechanism rappor --f 0.25 --p 0.35 --q 0.65 --hashes 2"

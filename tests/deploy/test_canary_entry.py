@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from estimators.canary import least_reports
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from tests.deploy.collection_texts import HEAD, KRR_ENTRY, RAPPOR_ENTRY, read, refusal
 
 CANARY_ENTRY = """\

@@ -2,8 +2,8 @@
 
 from deploy.deployment import limits_of
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from producers.budget import Allowance, Budget
 
 COARSE = Collection(name="coarse", mechanism=KRR.from_epsilon(4, 1.0))

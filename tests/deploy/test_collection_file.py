@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from deploy.collection_file import CollectionFileError, load
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from tests.deploy.collection_texts import WHOLE, read, refusal
 
 

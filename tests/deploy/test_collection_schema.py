@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from estimators.longitudinal import LongitudinalKRR
-from estimators.mechanism import Mechanism
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
-from estimators.rappor_targets import choose_thresholds
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.rappor_parameters import choose_thresholds
 from tests.deploy.collection_texts import HEAD, WHOLE, read, refusal
 
 

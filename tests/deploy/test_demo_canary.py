@@ -8,7 +8,7 @@ from deploy.demo_canary import judge_canary
 from deploy.demo_stream import CANARY_REPORTS
 from deploy.demo_verdict import FALSE_ALARM_RATE
 from estimators.canary import report_shares
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 
 MECHANISM = KRR.from_epsilon(4, 2.0)
 HONEST = np.rint(report_shares(MECHANISM) * CANARY_REPORTS).astype(np.int64)

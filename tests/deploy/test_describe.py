@@ -4,10 +4,10 @@ import pytest
 
 from deploy.describe import describe, rounded_up
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from producers.budget import Allowance, Budget
 
 RAPPOR = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)

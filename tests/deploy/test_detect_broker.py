@@ -15,7 +15,7 @@ from aggregator.merge import WindowCounts
 from bench.forgeries import SeededWords, krr_window, rappor_window
 from deploy.collection_file import load
 from deploy.detect_command import detect
-from estimators.bloom import bloom_rows
+from estimators.mechanisms.bloom_filter import bloom_rows
 from producers import wire
 from producers.randomizers import instantaneous, permanent
 from tests.deploy.deployments import Deployment

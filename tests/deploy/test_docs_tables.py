@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from deploy.describe import rounded_up
-from estimators.account import costs, epsilon_inf
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
+from estimators.accounting.accountant import costs, epsilon_inf
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_parameters import choose_thresholds
 from estimators.planning import expected_std_error, smallest_detectable
-from estimators.rappor import Rappor
-from estimators.rappor_targets import choose_thresholds
 
 PARAMETERS = (Path(__file__).parents[2] / "docs" / "parameters.md").read_text(encoding="utf-8")
 TABLES = dict(re.findall(r"^<!-- table: (\w+) -->\n((?:\|.*\n)+)", PARAMETERS, re.MULTILINE))

@@ -16,8 +16,8 @@ from aggregator.terms import terms_of
 from deploy.inspect_records import READERS, fields_of, line_of
 from deploy.inspect_rows import Inspection
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from producers import wire
 from tests.deploy.estimates import record
 

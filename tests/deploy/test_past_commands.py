@@ -15,9 +15,9 @@ from aggregator.window_reader import Joined
 from deploy import past_windows
 from deploy.decode_command import decode
 from deploy.rollup_command import rollup
-from estimators.bloom import bloom_rows
 from estimators.collection import Collection
-from estimators.rappor import Rappor
+from estimators.mechanisms.bloom_filter import bloom_rows
+from estimators.mechanisms.rappor import Rappor
 from tests.deploy.collection_texts import WHOLE
 
 PERIOD = ("--from", "2026-01-31T00:00Z", "--to", "2026-01-31T00:10Z")

@@ -14,12 +14,12 @@ from aggregator.privacy_metrics import PrivacyMetrics
 from deploy import privacy_watch
 from deploy.account_command import account
 from deploy.privacy_watch import PrivacyWatch
-from estimators.account import loss_of_reports
+from estimators.accounting.accountant import loss_of_reports
 from estimators.accounting.renyi import zcdp_rho
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
 from producers.budget import Allowance, Budget
 from producers.exposure import exposure
 

@@ -18,8 +18,8 @@ from deploy.input_values import text
 from deploy.inputs import Inputs
 from deploy.produce import run_produce
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from producers import delivery, storekeeper
 from producers.budget import Allowance, Budget
 from producers.connection import DeliveryError

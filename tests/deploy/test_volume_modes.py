@@ -15,7 +15,7 @@ PRODUCER = """
 import logging, sys
 from pathlib import Path
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers.budget import Allowance
 from producers.connection import DeliveryError
 from producers.producer import Producer

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from estimators.decoding.design import bloom_design
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 
 
 def generator(seed: int) -> np.random.Generator:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from estimators.account import (
+from estimators.accounting.accountant import (
     BOUNDS,
     LARGEST_MEMOIZED,
     LARGEST_REPORTS,
@@ -16,10 +16,10 @@ from estimators.account import (
     epsilon_inf,
     most_reports,
 )
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from tests.estimators.accounting_vectors import VECTORS
 
 KRR_16 = KRR.from_epsilon(16, 1.0)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from simulation import generator, rappor_counts, zipf_counts
 
-from estimators.bit_rates import extract_rates
+from estimators.decoding.bit_rates import extract_rates
 from estimators.decoding.design import bloom_design
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
-from estimators.rappor_targets import choose_thresholds
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.rappor_parameters import choose_thresholds
 
 PAPER = HotRappor.from_probabilities(8, 1, 0.5, 0.5, 0.75)
 

@@ -16,8 +16,8 @@ from estimators.canary import (
     report_shares,
     true_frequencies,
 )
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 
 SOUND = KRR.from_epsilon(4, 2.0)
 SHARES = report_shares(SOUND)

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulation import generator, krr_counts, zipf_counts
 
-from estimators.channel_mle import channel_mle
-from estimators.ibu import ibu_of_channel
-from estimators.krr import KRR
-from estimators.krr_estimate import mle
+from estimators.frequency.channel_mle import channel_mle
+from estimators.frequency.ibu import ibu_of_channel
+from estimators.frequency.krr import mle
+from estimators.mechanisms.krr import KRR
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "channel_mle.json").read_text())["cases"]
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 
 CARRIER = Collection("carrier", KRR(3, 1 << 63), values=("AA", "B6"), other=True)
 RAPPOR = Rappor(128, 2, 8, 1 << 29, 3 << 29, 5 << 29)

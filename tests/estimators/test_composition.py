@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from estimators.accounting.composition import delta_at, epsilon_at
 from estimators.accounting.privacy_loss import PrivacyLoss, bits_loss, krr_loss
 from estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, zcdp_rho
-from estimators.krr import KRR
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor_hot import HotRappor
 from tests.estimators.accounting_vectors import VECTORS, ideal_krr, loss_of
 
 BLOOM = HotRappor.from_probabilities(128, 2, f=0.25, p=0.35, q=0.65)

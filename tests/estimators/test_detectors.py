@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import poisson_binom
 
-from estimators.detectors import (
+from estimators.forgery_detectors import (
     LEAST_EXPECTED,
     change_p_value,
     change_p_values,
@@ -16,9 +16,9 @@ from estimators.detectors import (
     impossible_p_values,
     popcount_p_value,
 )
-from estimators.krr import KRR
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 HOT = HotRappor.from_probabilities(20, 3, 0.25, 0.35, 0.65)

@@ -6,8 +6,8 @@ from scipy.optimize import nnls
 from simulation import generator, rappor_counts, zipf_counts
 
 from estimators.decoding.design import bloom_design
-from estimators.decoding.first_pass import first_guess
-from estimators.rappor import Rappor
+from estimators.decoding.initial_guess import first_guess
+from estimators.mechanisms.rappor import Rappor
 
 MECHANISM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 WORDS = [f"word-{i}" for i in range(40)]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from simulation import generator, rappor_counts, zipf_counts
 
-from estimators.google_rappor import parse_counts, parse_map, parse_params
-from estimators.rappor import Rappor
-from estimators.rappor_decode import decode, decode_design
+from deploy.offline.google_rappor import parse_counts, parse_map, parse_params
+from estimators.decoding.bloom import decode, decode_design
+from estimators.mechanisms.rappor import Rappor
 
 PARAMS = "k,h,m,p,q,f\n16,2,4,0.5,0.75,0.5\n"
 # Published positions of google/rappor's Python client for 16 bits, 2 hashes and cohorts 0 to 3.

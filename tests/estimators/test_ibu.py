@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.ibu import ITERATIONS, TOLERANCE, ibu, ibu_of_channel
-from estimators.krr import KRR
+from estimators.frequency.ibu import ITERATIONS, TOLERANCE, ibu, ibu_of_channel
+from estimators.mechanisms.krr import KRR
 
 HALF = KRR(4, 1 << 63)  # p = 1/2, q = 1/6
 COUNTS = np.array([50, 30, 15, 5])

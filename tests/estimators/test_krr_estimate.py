@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulation import generator, krr_counts, zipf_counts
 
-from estimators.estimate import QUANTILE_975
-from estimators.ibu import ibu
-from estimators.inversion import Inversion
-from estimators.krr import KRR, WORDS
-from estimators.krr_estimate import ESTIMATORS, estimate, inv, inv_n, inv_p, mle, std_error
-from estimators.longitudinal import LongitudinalKRR
+from estimators.frequency.estimate import QUANTILE_975
+from estimators.frequency.ibu import ibu
+from estimators.frequency.inversion import Inversion
+from estimators.frequency.krr import ESTIMATORS, estimate, inv, inv_n, inv_p, mle, std_error
+from estimators.mechanisms.krr import KRR, WORDS
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "krr_estimators.json").read_text())["cases"]
 HALF = KRR(4, 1 << 63)  # p = 1/2, q = 1/6

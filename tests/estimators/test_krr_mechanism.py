@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 
 WORDS = 1 << 64
 

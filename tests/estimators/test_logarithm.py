@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.logarithm import exp_below, log_above
+from estimators.mechanisms.directed_rounding import exp_below, log_above
 
 
 def exact_exp(x: float) -> Decimal:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 
 WORDS = 1 << 64
 

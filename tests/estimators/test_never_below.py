@@ -9,13 +9,13 @@ from math import comb, prod
 
 import pytest
 
-from estimators.account import costs, loss_of_reports
+from estimators.accounting.accountant import costs, loss_of_reports
+from estimators.accounting.memoized_krr import shared_krr_loss
 from estimators.accounting.renyi import renyi_divergence, zcdp_rho
-from estimators.accounting.shared_krr import shared_krr_loss
-from estimators.krr import KRR, WORDS
-from estimators.longitudinal import LongitudinalKRR
-from estimators.mechanism import Mechanism
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.krr import KRR, WORDS
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor_hot import HotRappor
 
 Law = tuple[tuple[Decimal, Decimal], ...]
 Matrix = list[list[Fraction]]

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.mechanism import Mechanism
-from estimators.other_epsilon import at_epsilon, epsilon_range
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.mechanism import Mechanism, at_epsilon, epsilon_range
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.planning import best_one_hot, expected_std_error
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
 
 MECHANISMS: list[Mechanism] = [
     KRR.from_epsilon(2, 1.0),

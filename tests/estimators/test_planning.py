@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from simulation import generator, rappor_counts, zipf_counts
 
-from estimators.krr import KRR
-from estimators.krr_estimate import estimate
-from estimators.longitudinal import LongitudinalKRR
+from estimators.decoding.bloom import decode
+from estimators.frequency.krr import estimate
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.planning import (
     LEAST_EPSILON,
     best_bloom,
@@ -18,9 +21,6 @@ from estimators.planning import (
     reports_needed,
     smallest_detectable,
 )
-from estimators.rappor import Rappor
-from estimators.rappor_decode import decode
-from estimators.rappor_hot import HotRappor
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])

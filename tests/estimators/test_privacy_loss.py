@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from estimators.accounting.privacy_loss import PrivacyLoss, bits_loss, krr_loss, longitudinal_loss
-from estimators.krr import KRR, WORDS
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor_hot import HotRappor
-from estimators.two_step import WORDS as BIT_WORDS
+from estimators.mechanisms.krr import KRR, WORDS
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor_bits import WORDS as BIT_WORDS
+from estimators.mechanisms.rappor_hot import HotRappor
 
 Row = list[Fraction]
 

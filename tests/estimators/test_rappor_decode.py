@@ -12,10 +12,10 @@ from scipy.sparse import csc_array
 from simulation import generator, rappor_counts, zipf_counts
 
 from estimators.decoding.bit_counts import BitCounts
+from estimators.decoding.bloom import decode, decode_design
 from estimators.decoding.design import bloom_design, design_of_positions
-from estimators.decoding.errors import fit
-from estimators.rappor import Rappor
-from estimators.rappor_decode import decode, decode_design
+from estimators.decoding.sandwich_errors import fit
+from estimators.mechanisms.rappor import Rappor
 
 DEMO = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 SMALL = Rappor.from_probabilities(64, 2, 4, 0.25, 0.35, 0.65)
@@ -191,8 +191,8 @@ def test_a_candidate_that_sets_no_bit_is_not_known():
 SMALL_JOB = """
 import timeit
 import numpy as np
-from estimators.rappor import Rappor
-from estimators.rappor_decode import decode
+from estimators.mechanisms.rappor import Rappor
+from estimators.decoding.bloom import decode
 
 mechanism = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 ones = np.random.default_rng(1).binomial(42_000, mechanism.p_star * 1.01, (8, 128))

@@ -5,14 +5,14 @@ import pytest
 from scipy.sparse import csc_array
 from simulation import generator
 
-from estimators.bloom import bloom_positions, bloom_rows
 from estimators.decoding.design import (
     bloom_design,
     design_of_positions,
     one_block_per_cohort,
     weighted_gram,
 )
-from estimators.rappor import Rappor
+from estimators.mechanisms.bloom_filter import bloom_positions, bloom_rows
+from estimators.mechanisms.rappor import Rappor
 
 WORDS = ["apple", "banana", "Zürich", ""]
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
-from estimators.two_step import TwoStepBits
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_bits import TwoStepBits
+from estimators.mechanisms.rappor_hot import HotRappor
 
 WORDS = 1 << 32
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "accounting.json").read_text())["rappor"]

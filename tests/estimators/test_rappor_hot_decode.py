@@ -7,9 +7,9 @@ from simulation import generator
 
 from estimators.decoding.bit_counts import BitCounts
 from estimators.decoding.design import design_of_positions
+from estimators.decoding.hot import decode_hot, most_likely_shares
 from estimators.decoding.likelihood import maximize
-from estimators.rappor_hot import HotRappor
-from estimators.rappor_hot_decode import decode_hot, most_likely_shares
+from estimators.mechanisms.rappor_hot import HotRappor
 
 ONE_HOT = HotRappor.from_probabilities(20, 1, 0.25, 0.35, 0.65)
 THREE_HOT = HotRappor.from_probabilities(20, 3, 0.25, 0.35, 0.65)

@@ -9,9 +9,9 @@ from scipy.sparse import hstack
 from simulation import generator, rappor_counts, zipf_counts
 
 from estimators.decoding.design import bloom_design, even_column
-from estimators.decoding.first_pass import first_guess
+from estimators.decoding.initial_guess import first_guess
 from estimators.decoding.likelihood import BitLikelihood, maximize
-from estimators.rappor import Rappor
+from estimators.mechanisms.rappor import Rappor
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "rappor_mle.json").read_text())["cases"]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.rappor import Rappor
+from estimators.mechanisms.rappor import Rappor
 
 WORDS = 1 << 32
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "accounting.json").read_text())["rappor"]

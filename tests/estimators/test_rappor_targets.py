@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
-from estimators.rappor_targets import choose_thresholds
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.rappor_parameters import choose_thresholds
 
 
 def variance(p_star, q_star):

@@ -8,7 +8,7 @@ import pytest
 
 from estimators.accounting.privacy_loss import PrivacyLoss, krr_loss
 from estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, renyi_divergence, zcdp_rho
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from tests.estimators.accounting_vectors import VECTORS, ideal_bits, ideal_krr, loss_of
 
 #: Rows whose rho is D_alpha / alpha a little off alpha = 1, where the supremum lies: below it by up to 4e-6.

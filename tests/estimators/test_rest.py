@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from simulation import generator, zipf_counts
 
-from estimators import rest
-from estimators.estimate import QUANTILE_975, Estimate
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor_hot import HotRappor
-from estimators.rest import rest_of_bits, rest_of_candidates, rest_of_symmetric
+from estimators.frequency import remainder
+from estimators.frequency.estimate import QUANTILE_975, Estimate
+from estimators.frequency.remainder import rest_of_bits, rest_of_candidates, rest_of_symmetric
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor_hot import HotRappor
 
 HELD = np.array([500, 300, 100, 60, 30, 10]) * 10**9
 TWICE = LongitudinalKRR(KRR.from_epsilon(6, 3.0), KRR.from_epsilon(6, 2.0))
@@ -110,7 +110,7 @@ def test_the_error_of_a_fixed_set_would_be_found_out(
     simulated: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Noise has chosen who is shown: without the correction hardly any interval holds the truth."""
-    monkeypatch.setattr(rest, "_lifted", lambda *_: (0.0, 0.0))
+    monkeypatch.setattr(remainder, "_lifted", lambda *_: (0.0, 0.0))
     assert misses(simulated) > MOST_MISSES
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from simulation import generator, zipf_counts
 
-from estimators.bloom import bloom_rows
-from estimators.estimate import Estimate
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.frequency.estimate import Estimate
+from estimators.mechanisms.bloom_filter import bloom_rows
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.rollup import _no_surer, client_overlap, roll_up_hot, roll_up_krr, roll_up_rappor
 
 WINDOWS = 20

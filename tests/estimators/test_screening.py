@@ -9,11 +9,11 @@ from scipy.sparse import hstack
 from simulation import generator, rappor_counts, zipf_counts
 
 from estimators.decoding.bit_counts import BitCounts
+from estimators.decoding.bloom import decode, decode_design
 from estimators.decoding.design import bloom_design, even_column
 from estimators.decoding.least_squares import solve, solve_extra_columns
 from estimators.decoding.screening import most_columns, screen
-from estimators.rappor import Rappor
-from estimators.rappor_decode import decode, decode_design
+from estimators.mechanisms.rappor import Rappor
 
 DEMO = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 EVEN = even_column(1024, 2 / 128)
@@ -138,8 +138,8 @@ def test_without_background_other_is_not_reported():
 LARGE = """
 import resource, time
 import numpy as np
-from estimators.rappor import Rappor
-from estimators.rappor_decode import decode
+from estimators.mechanisms.rappor import Rappor
+from estimators.decoding.bloom import decode
 from estimators.decoding.design import bloom_design
 
 rng = np.random.default_rng(1)

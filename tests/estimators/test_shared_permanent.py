@@ -7,17 +7,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-import estimators.accounting.shared_krr
+import estimators.accounting.memoized_krr
 from estimators.accounting.composition import delta_at, epsilon_at
-from estimators.accounting.loss_spread import spread
+from estimators.accounting.discretization import spread
+from estimators.accounting.memoized_krr import shared_krr_loss
+from estimators.accounting.memoized_rappor import shared_bits_loss
 from estimators.accounting.privacy_loss import PrivacyLoss, bits_loss, longitudinal_loss
 from estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, renyi_divergence, zcdp_rho
-from estimators.accounting.shared_bits import shared_bits_loss
-from estimators.accounting.shared_krr import shared_krr_loss
-from estimators.estimate import FloatArray
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor_hot import HotRappor
+from estimators.arrays import FloatArray
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor_hot import HotRappor
 
 
 def longitudinal(k: int, permanent: float, instantaneous: float) -> LongitudinalKRR:
@@ -140,7 +140,7 @@ def test_two_extremes_bound_the_enumeration_closely(
 ) -> None:
     mechanism = longitudinal(k, permanent, instantaneous)
     exact = shared_krr_loss(mechanism, 20)
-    monkeypatch.setattr(estimators.accounting.shared_krr, "MOST_ENUMERATED", 0)
+    monkeypatch.setattr(estimators.accounting.memoized_krr, "MOST_ENUMERATED", 0)
     bound = shared_krr_loss(mechanism, 20)
     for delta in (1e-9, 1e-6, 1e-3):
         truth = epsilon_at(exact, delta)

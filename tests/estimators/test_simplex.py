@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulation import generator
 
-from estimators.simplex import minimize_quadratic, project_to_simplex
+from estimators.frequency.simplex import minimize_quadratic, project_to_simplex
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=12))

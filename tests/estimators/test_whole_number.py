@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.whole_number import parse_whole
+from deploy.offline.integers import parse_whole
 
 
 @given(st.integers(0, 10**20 - 1), st.sampled_from(["", " ", "\t", "\r"]))

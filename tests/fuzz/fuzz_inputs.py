@@ -12,9 +12,9 @@ from deploy.input_errors import FeedError
 from deploy.input_progress import Place
 from deploy.input_values import value_reader
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 
 LONGEST_LINE = 64
 COLLECTIONS = [

@@ -14,10 +14,10 @@ from crc32c import crc32c
 from aggregator.acceptance import REASONS, Rejection
 from aggregator.ledger import Ledger
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from producers import wire
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "wire.json").read_text())

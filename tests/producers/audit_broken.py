@@ -3,7 +3,7 @@
 import numpy as np
 from sources import ScriptedWords
 
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers.memory import Memory
 from producers.randomizers import instantaneous, permanent, randomize_krr
 

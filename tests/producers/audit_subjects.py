@@ -5,7 +5,7 @@ from itertools import count, islice
 import numpy as np
 from sources import RepeatableWords
 
-from estimators.bloom import bloom_positions
+from estimators.mechanisms.bloom_filter import bloom_positions
 from producers.randomizers import at_most, instantaneous, permanent, randomize_krr
 from producers.responder import responder_of
 from producers.secret import Secret

@@ -24,12 +24,12 @@ from audit_subjects import (
 )
 from sources import RepeatableWords
 
-from estimators.bloom import bloom_positions
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.bloom_filter import bloom_positions
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from producers.memory import Memory
 from producers.randomness import Keystream
 

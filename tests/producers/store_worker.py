@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers.budget import Allowance, Budget
 from producers.lanes import take_lane
 from producers.outbox import Buffered, Outbox

@@ -33,8 +33,8 @@ from audit_subjects import SECRET, bits_of, krr, majority_of_bits, two_steps
 from audits import ALL_128, AUDITS, NOISY_128, NOISY_4096, REPEATED, SETS, TWO_HOT
 from sources import RepeatableWords
 
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from producers.randomizers import instantaneous, permanent
 
 OUTPUTS = 200_000

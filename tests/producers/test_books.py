@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers import books
 from producers.books import Shelf
 from producers.budget import Allowance, Budget

@@ -5,12 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from estimators.account import LARGEST_REPORTS, allowed_reports, costs, loss_of_reports, most_reports
+from estimators.accounting.accountant import (
+    LARGEST_REPORTS,
+    allowed_reports,
+    costs,
+    loss_of_reports,
+    most_reports,
+)
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from producers.budget import LEVELS, UNLIMITED, Allowance, Budget
 
 KRR_MECHANISM = KRR.from_epsilon(100, 1.0)

@@ -9,8 +9,8 @@ from prometheus_client import generate_latest
 from topics import make_topic, read
 
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from producers.budget import Allowance, Budget
 from producers.producer import Producer
 from producers.producer_config import ProducerConfig

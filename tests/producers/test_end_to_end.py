@@ -12,8 +12,8 @@ from kafka.errors import KafkaError
 from topics import make_topic, read
 
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from producers.budget import Allowance
 from producers.cluster import Cluster
 from producers.connection import DeliveryError, connect
@@ -132,7 +132,7 @@ AWAY = """
 import sys, time
 from pathlib import Path
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers import delivery
 from producers.budget import Allowance
 from producers.connection import DeliveryError
@@ -180,7 +180,7 @@ FORK = """
 import gc, os, sys
 from pathlib import Path
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers.budget import Allowance
 from producers.producer import Producer
 from producers.producer_config import ProducerConfig

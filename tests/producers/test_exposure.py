@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from estimators.account import costs
+from estimators.accounting.accountant import costs
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from producers.budget import UNLIMITED, Allowance, Budget
 from producers.exposure import STEPS, exposure, rounded_up
 from producers.punctuality import CLOCK_SECONDS, EARLY_SECONDS, untimely

@@ -9,7 +9,7 @@ import json, os, pathlib, subprocess, sys, threading, time
 sys.path.insert(0, sys.argv[2])
 from fake_kafka import FakeKafka
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers import storekeeper
 from producers.budget import Allowance
 from producers.producer import Producer

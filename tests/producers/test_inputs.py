@@ -5,7 +5,7 @@ import pytest
 from sources import ScriptedWords
 
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers.buckets import Buckets
 from producers.inputs import clients_of, different_texts, integers, text_sets, texts, window_starts
 from producers.wire import MAX_WINDOW_START

@@ -16,7 +16,7 @@ import pytest
 from topics import make_topic, read
 
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers.budget import Allowance, Budget
 from producers.client_keys import ClientKeys
 from producers.producer import Producer

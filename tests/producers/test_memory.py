@@ -7,8 +7,8 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from sources import RepeatableWords, ScriptedWords
 
-from estimators.bloom import bloom_rows
-from estimators.rappor import Rappor
+from estimators.mechanisms.bloom_filter import bloom_rows
+from estimators.mechanisms.rappor import Rappor
 from producers.memory import Memory, RepeatedWords
 from producers.randomizers import instantaneous, permanent
 from producers.secret import Secret

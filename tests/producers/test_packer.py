@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sources import RepeatableWords
 
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from producers.packer import Key, Packer, seal
 from producers.wire import MAX_RECORD_BYTES, bit_rows, buckets, decode, encode
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers.budget import Allowance
 from producers.cluster import PlaintextError
 from producers.producer_config import ProducerConfig

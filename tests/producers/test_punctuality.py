@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from aggregator.acceptance import EARLY_SECONDS
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers import punctuality
 from producers.punctuality import CLOCK_SECONDS, untimely
 

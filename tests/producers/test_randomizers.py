@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sources import RepeatableWords, ScriptedWords, spelled
 
-from estimators.krr import KRR
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from producers.randomizers import at_most, bernoulli, instantaneous, permanent, randomize_krr
 
 REPORTS = 40_000

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from sources import RepeatableWords
 
-from estimators.bloom import bloom_rows
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.bloom_filter import bloom_rows
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from producers import batch
 from producers.responder import responder_of
 from producers.secret import Secret

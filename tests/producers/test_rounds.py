@@ -9,9 +9,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from sources import RepeatableWords
 
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
-from estimators.rappor_hot import HotRappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from producers.books import Shelf
 from producers.budget import Allowance, Budget
 from producers.client_keys import ClientKeys

@@ -14,7 +14,7 @@ import pytest
 from fake_kafka import FakeKafka
 
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers import storekeeper
 from producers.budget import Allowance
 from producers.counters import Receipt
@@ -255,7 +255,7 @@ import pathlib, random, signal, sys, time
 sys.path.insert(0, sys.argv[2])
 from fake_kafka import FakeKafka
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers import storekeeper
 from producers.budget import Allowance
 from producers.intake import ClosedError

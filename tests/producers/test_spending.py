@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from spending_model import SpendingModel
 
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.longitudinal import LongitudinalKRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
 from producers.budget import Allowance, Budget
 from producers.charging import OPEN
 from producers.heads import HEAD

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from producers.budget import Allowance, Budget
 from producers.client_keys import ClientKeys
 from producers.identity import check_identity

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers.budget import LEVELS, UNLIMITED, Allowance, Budget
 from producers.heads import HEAD
 from producers.standing import Standing, UnknownLimitError

@@ -9,7 +9,7 @@ import pytest
 from fake_kafka import FakeKafka
 
 from estimators.collection import Collection
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 from producers import storekeeper
 from producers.budget import Allowance
 from producers.clock import Clock

@@ -16,7 +16,7 @@ from bench.contest.figure import Figure, Part, Table
 from bench.contest.rounds import Job, Scale
 from bench.contest.timings import Time, times
 from bench.populations import report_counts, zipf_shares
-from estimators.krr import KRR
+from estimators.mechanisms.krr import KRR
 
 REPORTS = 1_000_000
 SEED = 1

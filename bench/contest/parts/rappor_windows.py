@@ -9,9 +9,9 @@ import numpy as np
 
 from bench.candidates import HELD, REPORTS, window
 from bench.populations import round_to_counts, zipf_shares
+from estimators.arrays import FloatArray
 from estimators.decoding.design import bloom_design
-from estimators.estimate import FloatArray
-from estimators.rappor import Rappor
+from estimators.mechanisms.rappor import Rappor
 
 SEED = 1
 

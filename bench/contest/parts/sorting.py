@@ -13,8 +13,8 @@ from bench.contest.figure import Figure, Part, Table
 from bench.contest.parts.likelihood import simulate
 from bench.contest.rounds import Job, Scale
 from bench.contest.timings import times
-from estimators.krr import KRR
-from estimators.krr_estimate import mle
+from estimators.frequency.krr import mle
+from estimators.mechanisms.krr import KRR
 
 EPSILON = 8.0
 #: At most four times what numpy.argsort takes.

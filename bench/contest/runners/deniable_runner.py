@@ -6,8 +6,8 @@ import numpy as np
 
 from aggregator.counting import add_pack, is_countable
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from producers import wire
 from producers.batch import Responder
 from producers.packer import Packer

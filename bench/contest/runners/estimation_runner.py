@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.estimate import Estimate
-from estimators.ibu import Update, ibu
-from estimators.krr import KRR
-from estimators.krr_estimate import estimate, mle
-from estimators.rappor import Rappor
-from estimators.rappor_decode import decode
+from estimators.decoding.bloom import decode
+from estimators.frequency.estimate import Estimate
+from estimators.frequency.ibu import Update, ibu
+from estimators.frequency.krr import estimate, mle
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 
 LIBRARY = "deniable"
 

@@ -16,10 +16,11 @@ from aggregator.topics import Topics
 from bench import candidates
 from bench.contest.runners import deniable_runner, ledgers
 from bench.populations import report_counts, round_to_counts, zipf_shares
-from estimators import krr_estimate, rappor_decode
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.decoding import bloom as rappor_decode
+from estimators.frequency import krr as krr_estimate
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from producers import wire
 from producers.randomness import Keystream
 from producers.responder import responder_of

@@ -12,8 +12,8 @@ from aggregator.window_ids import WindowIds
 from bench.contest.runners import deniable_runner, ledgers
 from bench.contest.stopwatch import Stage, Stopwatch
 from estimators.collection import Collection
-from estimators.krr import KRR
-from estimators.rappor import Rappor
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from producers import buckets, krr_responder, packer, rappor_responder, wire
 from producers.buckets import Buckets
 from producers.memory import Memory, RepeatedWords

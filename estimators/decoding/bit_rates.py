@@ -1,0 +1,76 @@
+"""The rate of each true bit behind RAPPOR bit counts: the extraction of the paper, with errors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.arrays import FloatArray
+from estimators.frequency.estimate import shown_interval
+from estimators.frequency.inversion import Inversion
+from estimators.mechanisms.channels import BitChannel
+
+
+@dataclass(frozen=True, eq=False)
+class BitRates:
+    """Share of reports whose true bit is 1, bit by bit; for one-hot and k-hot, a bucket's frequency.
+
+    Parameters
+    ----------
+    rate : float64 array (cohorts, bits), unbiased, so entries may be negative or above 1.
+    std_error : float64 array (cohorts, bits), > 0.
+    low, high : float64 arrays (cohorts, bits), 95 % interval, within [0, 1] where `rate` is, holding `rate`.
+    """
+
+    rate: FloatArray
+    std_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def extract_rates(
+    bit_counts: NDArray[np.int64], cohort_sizes: NDArray[np.int64], mechanism: BitChannel
+) -> BitRates:
+    """Invert every bit by itself: (raw - p - f q/2 + f p/2) / ((1 - f)(q - p)) = (raw - p*) / (q* - p*).
+
+    The true bits are taken as fixed: the errors are those of the randomization alone. Intervals are score
+    intervals, exact for one bit but for the normal approximation.
+
+    Parameters
+    ----------
+    bit_counts : int64 array (cohorts, bits), reports that show a 1.
+    cohort_sizes : int64 array (cohorts,), reports of each cohort, >= 1.
+    mechanism : RAPPOR that made the reports.
+
+    Returns
+    -------
+    BitRates of the shape of `bit_counts`.
+
+    Raises
+    ------
+    ValueError if shapes do not match, a cohort has no report, or a count is negative or above its cohort's
+    size.
+
+    Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), section 4, first equation.
+    """
+    _check(bit_counts, cohort_sizes)
+    sizes = cohort_sizes[:, None].astype(np.float64)
+    inversion = Inversion.of_bit(mechanism)
+    rate = inversion.frequency(bit_counts / sizes)
+    low, high = shown_interval(*inversion.score_interval(rate, sizes), rate)
+    return BitRates(rate, inversion.std_error(rate, sizes), low, high)
+
+
+def _check(bit_counts: NDArray[np.int64], cohort_sizes: NDArray[np.int64]) -> None:
+    if bit_counts.ndim != 2 or cohort_sizes.shape != bit_counts.shape[:1]:
+        raise ValueError(
+            "bit_counts must have shape (cohorts, bits) and cohort_sizes shape (cohorts,),"
+            f" got {bit_counts.shape} and {cohort_sizes.shape}"
+        )
+    if cohort_sizes.min() < 1:
+        raise ValueError(f"cohort_sizes must be at least 1, got {cohort_sizes.min()}")
+    if bit_counts.min() < 0:
+        raise ValueError(f"bit_counts must not be negative, got {bit_counts.min()}")
+    excess = int((bit_counts - cohort_sizes[:, None]).max())
+    if excess > 0:
+        raise ValueError(f"bit_counts must not exceed their cohort's size, got {excess} more")

@@ -1,0 +1,156 @@
+"""Frequencies of candidate strings from the bit counts of Bloom RAPPOR reports."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, hstack
+
+from estimators.arrays import FloatArray
+from estimators.decoding.bit_counts import BitCounts
+from estimators.decoding.design import bloom_design, even_column
+from estimators.decoding.initial_guess import first_guess
+from estimators.decoding.least_squares import solve
+from estimators.decoding.likelihood import maximize
+from estimators.decoding.sandwich_errors import LeastSquares, fit
+from estimators.decoding.screening import estimate_beside, most_columns, screen
+from estimators.frequency.estimate import QUANTILE_975, Estimate, shown_interval
+from estimators.frequency.significance import benjamini_hochberg, normal_tail
+from estimators.mechanisms.rappor import Rappor
+
+
+def decode(
+    bit_counts: NDArray[np.int64],
+    cohort_sizes: NDArray[np.int64],
+    candidates: Sequence[str],
+    mechanism: Rappor,
+    background: bool = True,
+) -> Estimate:
+    """Estimate how often each candidate was true, with 95 % intervals and significance.
+
+    Parameters
+    ----------
+    bit_counts : int64 array (cohorts, bits), reports that show a 1.
+    cohort_sizes : int64 array (cohorts,), reports of each cohort (N_c); 0 is allowed.
+    candidates : n distinct strings, n >= 1.
+    mechanism : Rappor that made the reports.
+    background : as of `decode_design`; hashes / bits is the share of its bits.
+
+    Returns
+    -------
+    Estimate with arrays of shape (n,), as of `decode_design`.
+
+    Raises
+    ------
+    ValueError if shapes do not match, counts are negative, exceed their cohort's size or hold no report, or
+    candidates are repeated or missing.
+    """
+    shape = (mechanism.cohorts, mechanism.bits)
+    if bit_counts.shape != shape:
+        raise ValueError(f"bit_counts must have shape {shape}, got {bit_counts.shape}")
+    if not candidates:
+        raise ValueError("candidates must be at least 1, got 0")
+    repeated = len(candidates) - len(set(candidates))
+    if repeated:
+        raise ValueError(f"candidates must be distinct, got {repeated} repeated")
+    counts = BitCounts(bit_counts, cohort_sizes, mechanism)
+    design = bloom_design(candidates, mechanism)
+    return decode_design(counts, design, mechanism.hashes / mechanism.bits, background)
+
+
+def decode_design(counts: BitCounts, design: csc_array, even_share: float, background: bool) -> Estimate:
+    """Estimate the frequency of each column of a design, with 95 % intervals and significance.
+
+    Point estimate: the maximum of the independent-bit likelihood on {theta >= 0, sum <= 1}. Standard errors,
+    intervals and significance: unconstrained weighted least squares with sandwich errors (`decoding.errors`),
+    since intervals around the constrained maximum do not cover.
+
+    With more candidates than `most_columns` allows, both are taken over those that `screen` chooses, beside a
+    background. The point estimate of every other one is 0; its interval and p-value are those of a fit of the
+    chosen ones and itself. A discovery is judged among all candidates. Candidates that set the same bits as
+    another cannot be told from it: their error is infinite.
+
+    Parameters
+    ----------
+    counts : BitCounts.
+    design : csc_array (cohorts * bits, n), n >= 1, 1 where a candidate sets the bit, row cohort * bits + bit.
+    even_share : probability that a string nobody listed sets a bit, in (0, 1].
+    background : True adds a column that sets every bit with that probability: it takes the mass of strings
+        that are no candidates, which else falls upon those that share their bits.
+
+    Returns
+    -------
+    Estimate with arrays of shape (n,). `other` is the background's least-squares frequency clipped to [0, 1]
+    and its standard error, None without; the constrained maximum would give its mass to rare candidates. It
+    holds the candidates that the screening left out, too. Diagnostics: `likelihood_gap`, nats per report by
+    which the point estimate can miss the maximum at most; `chi_square_ratio`, of the residuals; `chosen`, the
+    number of candidates that the screening chose, only where there was one.
+
+    Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), section 4; DESIGN section 7.
+    """
+    rows, columns = design.shape
+    even = even_column(rows, even_share)
+    crowded = columns > most_columns(rows)
+    chosen = screen(counts, design, even) if crowded else np.arange(columns)
+    model = hstack([design[:, chosen], even], format="csc") if background or crowded else design
+    theta, gap = _maximize(counts, model)
+    squares = fit(counts, model, theta)
+    frequency = np.zeros(columns)
+    frequency[chosen] = np.clip(theta[: len(chosen)], 0, 1)  # beyond by rounding alone
+    estimate, std_error = squares.estimate[:columns], squares.std_error[:columns]
+    diagnostics = {"likelihood_gap": gap, "chi_square_ratio": squares.chi_square_ratio}
+    if crowded:
+        diagnostics["chosen"] = float(len(chosen))
+        estimate, std_error = _estimate_all(counts, design, model, theta, chosen, squares)
+    low, high = shown_interval(
+        estimate - QUANTILE_975 * std_error, estimate + QUANTILE_975 * std_error, frequency
+    )
+    return Estimate(
+        estimator="mle",
+        reports=counts.reports,
+        frequency=frequency,
+        std_error=std_error,
+        low=low,
+        high=high,
+        significant=benjamini_hochberg(normal_tail(estimate / std_error)),
+        other=_other(squares) if background else None,
+        diagnostics=diagnostics,
+    )
+
+
+def _maximize(counts: BitCounts, model: csc_array) -> tuple[FloatArray, float]:
+    """Find the maximum of the likelihood, from least squares in each cohort; return it and its gap."""
+    observed = counts.rows(model, np.zeros(model.shape[1])).observed
+    start = first_guess(model, observed, counts.cohort_sizes)
+    return maximize(counts.likelihood(model), start)
+
+
+def _other(squares: LeastSquares) -> tuple[float, float]:
+    """Frequency and standard error of the background, the last column."""
+    return float(np.clip(squares.estimate[-1], 0, 1)), float(squares.std_error[-1])
+
+
+def _estimate_all(
+    counts: BitCounts,
+    design: csc_array,
+    model: csc_array,
+    theta: FloatArray,
+    chosen: NDArray[np.int64],
+    squares: LeastSquares,
+) -> tuple[FloatArray, FloatArray]:
+    """Least-squares estimate and error of chosen candidates, and of each other one beside them."""
+    rows = counts.rows(model, theta)
+    estimate, std_error = estimate_beside(design, model, rows, solve(model, rows))
+    estimate[chosen] = squares.estimate[: len(chosen)]
+    std_error[chosen] = squares.std_error[: len(chosen)]
+    std_error[_twins(design)] = np.inf
+    return estimate, std_error
+
+
+def _twins(design: csc_array) -> NDArray[np.bool_]:
+    """True for columns that equal another one, bool (n,)."""
+    keys = [design.indices[start:end].tobytes() for start, end in pairwise(design.indptr)]
+    times = Counter(keys)
+    return np.array([times[key] > 1 for key in keys])

@@ -1,0 +1,186 @@
+"""Detectors of forged reports: how rarely an honest population looks as these reports do. Pure.
+
+Each gives a p-value: whatever the true values are, honest reports give one of x or less with probability x
+at most. They assume that each report is of another client. None sees who follows the randomizer on a value of
+his choice: such a report is an honest one of somebody who has that value (docs/poisoning.md).
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr, bdtrc, kl_div
+from scipy.stats import binom, chi2
+
+from estimators.arrays import FloatArray
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+
+# Of a cell. From here on false alarms of a likelihood ratio are within 20 % of what is stated, as tests find.
+LEAST_EXPECTED = 50
+# Tails of a binomial that are left out, and added to the p-value instead.
+_LEFT_OUT = 1e-15
+
+
+def true_ones(mechanism: Rappor | HotRappor) -> tuple[int, int]:
+    """Least and most true bits of a report that are 1; hash functions of a Bloom filter may collide."""
+    return (1 if isinstance(mechanism, Rappor) else 0, mechanism.ones)
+
+
+def popcount_p_value(popcounts: NDArray[np.int64], mechanism: Rappor | HotRappor) -> float:
+    """Judge the numbers of 1-bits in the reports of one pack, together and one by one.
+
+    A report with s true ones has Bin(s, q*) + Bin(bits - s, p*) of them, the more the larger s. So with n
+    reports their sum is least at n times the least s, and largest at n times the most: its tails there bound
+    those of any population. In the same way a report's own two tails do; the smallest of n is multiplied by
+    n, and what is the smallest of the four by 4.
+
+    Parameters
+    ----------
+    popcounts : int64 array (n,), n >= 1, each in [0, bits].
+    mechanism : RAPPOR of any kind that made the reports.
+
+    Returns
+    -------
+    p-value in [0, 1].
+
+    Raises
+    ------
+    ValueError if there is no report.
+    """
+    reports = len(popcounts)
+    if reports == 0:
+        raise ValueError("popcounts must hold at least 1 report, got 0")
+    least, most = true_ones(mechanism)
+    total, lowest, highest = int(popcounts.sum()), int(popcounts.min()), int(popcounts.max())
+    tails = (
+        _at_most(total, reports * least, reports, mechanism),
+        _at_least(total, reports * most, reports, mechanism),
+        reports * _at_most(lowest, least, 1, mechanism),
+        reports * _at_least(highest, most, 1, mechanism),
+    )
+    return min(1.0, 4 * min(tails))
+
+
+def cohort_p_value(cohort_sizes: NDArray[np.int64]) -> float:
+    """Judge whether clients fell into cohorts evenly, as they do at random: likelihood ratio, chi-square.
+
+    Parameters
+    ----------
+    cohort_sizes : int64 array (cohorts,), reports of each cohort in one window.
+
+    Returns
+    -------
+    p-value in [0, 1]; 1 where there is one cohort, or fewer than LEAST_EXPECTED reports to a cohort.
+    """
+    cohorts, expected = len(cohort_sizes), cohort_sizes.mean()
+    if cohorts == 1 or expected < LEAST_EXPECTED:
+        return 1.0
+    ratio = 2 * kl_div(cohort_sizes, expected).sum()
+    return float(chi2.sf(ratio, cohorts - 1))
+
+
+def impossible_p_values(
+    counts: NDArray[np.int64], reports: NDArray[np.int64], hit: float, miss: float
+) -> FloatArray:
+    """Judge counts that no population explains: unconstrained estimates below 0 or above 1 beyond the noise.
+
+    A count is Bin(n, hit) + Bin(N - n, miss), n of N clients being in the bucket, so its lower tail is at
+    most that of Bin(N, miss), its upper one at most that of Bin(N, hit): exact, whatever n is. Reports forged
+    for one value are missing from the others, which fall below what lies alone leave there.
+
+    Parameters
+    ----------
+    counts : int64 array, reports of a bucket, or with a bit set.
+    reports : int64 array that broadcasts with it, N, each >= the count.
+    hit, miss : as of Inversion: p and q of k-RR, q* and p* of a RAPPOR bit.
+
+    Returns
+    -------
+    float64 array of that shape, a p-value for each count, in [0, 1]; of m of them together m times the least.
+    """
+    tails = np.minimum(binom.cdf(counts, reports, miss), binom.sf(counts - 1, reports, hit))
+    p_values: FloatArray = np.minimum(1.0, 2 * tails)
+    return p_values
+
+
+def change_p_value(before: NDArray[np.int64], after: NDArray[np.int64]) -> float:
+    """Judge whether two windows of k-RR are of one distribution: likelihood ratio of 2 x k counts.
+
+    A true change alarms as well as a forged one: this tells when to look. Buckets that expect fewer than
+    LEAST_EXPECTED reports in the smaller window are taken together, or left out if they are fewer even then.
+
+    Parameters
+    ----------
+    before, after : int64 arrays (k,), reports per bucket.
+
+    Returns
+    -------
+    p-value in [0, 1]; 1 where fewer than two buckets are left.
+    """
+    together = np.stack([before, after]).astype(np.float64)
+    sizes = together.sum(axis=1)
+    if sizes.min() == 0:
+        return 1.0
+    expected = together.sum(axis=0) * sizes.min() / sizes.sum()
+    is_rare = expected < LEAST_EXPECTED
+    cells = together[:, ~is_rare]
+    if expected[is_rare].sum() >= LEAST_EXPECTED:
+        cells = np.column_stack([cells, together[:, is_rare].sum(axis=1)])
+    if cells.shape[1] < 2:
+        return 1.0
+    fitted = np.outer(cells.sum(axis=1), cells.sum(axis=0)) / cells.sum()
+    return float(chi2.sf(2 * kl_div(cells, fitted).sum(), cells.shape[1] - 1))
+
+
+def change_p_values(
+    before: NDArray[np.int64],
+    before_sizes: NDArray[np.int64],
+    after: NDArray[np.int64],
+    after_sizes: NDArray[np.int64],
+) -> FloatArray:
+    """The same for each bit of RAPPOR by itself, since the bits of a report depend on each other.
+
+    Parameters
+    ----------
+    before, after : int64 arrays (cohorts, bits), reports with a bit set.
+    before_sizes, after_sizes : int64 arrays (cohorts,), reports.
+
+    Returns
+    -------
+    float64 array (cohorts, bits), a p-value for each bit; of m of them together m times the least. 1 where
+    fewer than LEAST_EXPECTED are expected to be set, or not to be.
+    """
+    sizes = np.stack([before_sizes, after_sizes])[:, :, None].astype(np.float64)
+    ones = np.stack([before, after])
+    share = ones.sum(axis=0) / np.maximum(1, sizes.sum(axis=0))
+    expected_ones, expected_zeros = sizes * share, sizes * (1 - share)
+    ratio = 2 * (kl_div(ones, expected_ones) + kl_div(sizes - ones, expected_zeros)).sum(axis=0)
+    enough = np.minimum(expected_ones, expected_zeros).min(axis=0) >= LEAST_EXPECTED
+    return np.where(enough, chi2.sf(ratio, 1), 1.0)
+
+
+def _at_most(total: int, ones: int, reports: int, mechanism: Rappor | HotRappor) -> float:
+    """P(popcounts of so many reports, with so many true ones together, sum to this or less)."""
+    hits, probability = _hits(ones, mechanism.q_star)
+    zeros = reports * mechanism.width - ones
+    tails = np.where(hits <= total, bdtr(np.clip(total - hits, 0, zeros), zeros, mechanism.p_star), 0)
+    return min(1.0, float(probability @ tails) + 2 * _LEFT_OUT)
+
+
+def _at_least(total: int, ones: int, reports: int, mechanism: Rappor | HotRappor) -> float:
+    """P(they sum to this or more)."""
+    hits, probability = _hits(ones, mechanism.q_star)
+    zeros = reports * mechanism.width - ones
+    tails = np.where(hits < total, bdtrc(np.clip(total - 1 - hits, 0, zeros), zeros, mechanism.p_star), 1)
+    return min(1.0, float(probability @ tails) + 2 * _LEFT_OUT)
+
+
+@lru_cache(64)
+def _hits(ones: int, hit: float) -> tuple[FloatArray, FloatArray]:
+    """How many of the true ones are reported as 1, and how likely; of either tail 1e-15 is left out."""
+    if ones == 0:
+        return np.zeros(1), np.ones(1)
+    first, last = binom.ppf(_LEFT_OUT, ones, hit), binom.isf(_LEFT_OUT, ones, hit)
+    hits = np.arange(max(0.0, first), last + 1)
+    return hits, binom.pmf(hits, ones, hit)

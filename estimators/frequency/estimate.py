@@ -1,0 +1,91 @@
+"""What estimators check first, and what each returns: frequencies with their errors and significance."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.arrays import FloatArray
+
+
+def count_reports(counts: NDArray[np.int64], width: int) -> int:
+    """Check counts, and return their sum (N).
+
+    Parameters
+    ----------
+    counts : int64 array (width,), reports per reported value.
+    width : number of values that a report can have.
+
+    Returns
+    -------
+    N, >= 1.
+
+    Raises
+    ------
+    ValueError if counts is not of shape (width,), negative or all 0.
+    """
+    if counts.shape != (width,):
+        raise ValueError(f"counts must have shape ({width},), got {counts.shape}")
+    if counts.min() < 0:
+        raise ValueError(f"counts must not be negative, got {counts.min()}")
+    reports = int(counts.sum())
+    if reports == 0:
+        raise ValueError("counts must hold at least 1 report, got 0")
+    return reports
+
+
+# Normal quantile of 0.975: half the width of a 95 % interval, in standard errors.
+QUANTILE_975 = 1.959963984540054
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Estimated frequencies of n values among the counted reports.
+
+    The true values are taken as fixed: errors and intervals are those of the randomization alone.
+
+    Parameters
+    ----------
+    estimator : name of the point estimate.
+    reports : number of counted reports (N), >= 1.
+    frequency : float64 array (n,), point estimate, fractions of all reports.
+    std_error : float64 array (n,), standard error of the unconstrained estimate, > 0; inf where the counts
+        tell nothing about the value.
+    low, high : float64 arrays (n,), 95 % interval from the unconstrained estimate, within [0, 1] where
+        `frequency` is, and holding `frequency`.
+    significant : bool array (n,), frequency > 0 after Benjamini-Hochberg at 5 %, one-sided.
+    other : frequency and standard error of what no candidate explains, RAPPOR with a background only.
+    diagnostics : figures on how the estimate came about, by name.
+    """
+
+    estimator: str
+    reports: int
+    frequency: FloatArray
+    std_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    significant: NDArray[np.bool_]
+    other: tuple[float, float] | None = None
+    diagnostics: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def count(self) -> FloatArray:
+        """Estimated number of reports whose true value is each, float64 (n,): frequency times reports."""
+        return self.frequency * self.reports
+
+
+def shown_interval(low: FloatArray, high: FloatArray, frequency: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Clip an interval of the unconstrained estimate to [0, 1], then widen it to hold what is shown.
+
+    Neither step can lose a truth in [0, 1] that the interval held.
+
+    Parameters
+    ----------
+    low, high : float64 arrays (n,), any reals, low <= high.
+    frequency : float64 array (n,), the point estimate shown.
+
+    Returns
+    -------
+    The new low and high, float64 arrays (n,).
+    """
+    return np.minimum(np.clip(low, 0, 1), frequency), np.maximum(np.clip(high, 0, 1), frequency)

@@ -1,0 +1,138 @@
+"""k-ary randomized response (k-RR): tell the truth with probability p, else any other value alike."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Self
+
+from estimators.mechanisms.channels import SymmetricMechanism
+from estimators.mechanisms.directed_rounding import exp_below, log_above
+
+WORDS = 1 << 64
+LARGEST_K = 1 << 31
+LARGEST_EPSILON = 16
+
+
+@dataclass(frozen=True)
+class KRR(SymmetricMechanism):
+    """The channel that a producer runs, as the integers it compares with.
+
+    A report is the truth iff a uniform 64-bit word is below `threshold`. Else it is one of the k - 1 other
+    values, the one numbered (word * (k - 1)) >> 64 by a second word. Of the 2^64 words every number gets
+    floor(2^64 / (k - 1)) or one more; privacy is that of the rarest, estimation inverts the average.
+
+    Parameters
+    ----------
+    k : number of values, in [2, 2^31].
+    threshold : integer in (2^64 / k, 2^64), so high that the truth is likelier than any other value.
+
+    Raises
+    ------
+    ValueError if k or threshold is out of range.
+
+    Source: Pinzón et al., "Estimating the true distribution of data collected with randomized response"
+    (arXiv 2601.08603), "RR mechanism"; there p, q and K.
+    """
+
+    #: What the collection file calls it.
+    name: ClassVar[str] = "k-rr"
+
+    k: int
+    threshold: int
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.k <= LARGEST_K:
+            raise ValueError(f"k must be in [2, {LARGEST_K}], got {self.k}")
+        least = least_threshold(self.k)
+        if not least <= self.threshold < WORDS:
+            raise ValueError(f"threshold must be in [{least}, {WORDS - 1}], got {self.threshold}")
+
+    @classmethod
+    def from_epsilon(cls, k: int, epsilon: float) -> Self:
+        """Build the most truthful k-RR whose exact epsilon does not exceed the declared one.
+
+        Parameters
+        ----------
+        k : number of values, in [2, 2^31].
+        epsilon : privacy loss of one report, in (0, 16].
+
+        Raises
+        ------
+        ValueError if a parameter is out of range, or epsilon is so small that 64-bit words cannot realise it.
+        """
+        if not 0 < epsilon <= LARGEST_EPSILON:
+            raise ValueError(f"epsilon must be in (0, {LARGEST_EPSILON}], got {epsilon}")
+        if not 2 <= k <= LARGEST_K:
+            raise ValueError(f"k must be in [2, {LARGEST_K}], got {k}")
+        # p / smallest q = T 2^64 / ((2^64 - T) rarest) <= e^epsilon, solved for the largest integer T.
+        weight = exp_below(epsilon) * rarest(k)
+        threshold = int(WORDS * weight / (WORDS + weight))
+        if threshold < least_threshold(k):
+            least = cls(k, least_threshold(k)).epsilon
+            raise ValueError(f"epsilon must be in [{least}, {LARGEST_EPSILON}] for k = {k}, got {epsilon}")
+        return cls(k, threshold)
+
+    @classmethod
+    def from_probability(cls, k: int, p: float) -> Self:
+        """Build the k-RR that tells the truth with probability p, rounded down to a multiple of 2^-64.
+
+        Its epsilon is ln(p (k - 1) / (1 - p)) but for that rounding: ln 3 at p = 3/4 and k = 2.
+
+        Parameters
+        ----------
+        k : number of values, in [2, 2^31].
+        p : P(report v | truth v), in (1/k, 1). A survey that answers at random with probability r, the truth
+            among the k answers, has p = 1 - r + r/k.
+
+        Raises
+        ------
+        ValueError if a parameter is out of range.
+        """
+        if not 2 <= k <= LARGEST_K:
+            raise ValueError(f"k must be in [2, {LARGEST_K}], got {k}")
+        if not 0 < p < 1 or (threshold := int(Fraction(p) * WORDS)) < least_threshold(k):
+            raise ValueError(f"p must be in (1/{k}, 1), got {p}")
+        return cls(k, threshold)
+
+    @property
+    def p(self) -> float:
+        """P(report v | truth v)."""
+        return self.threshold / WORDS
+
+    @property
+    def q(self) -> float:
+        """P(report v | truth w), w != v, averaged over the k - 1 values w: (1 - p) / (k - 1)."""
+        return (WORDS - self.threshold) / (WORDS * (self.k - 1))
+
+    @property
+    def contrast(self) -> float:
+        """The difference p - q, rounded once, so positive even where the floats p and q are equal."""
+        return (self.k * self.threshold - WORDS) / (WORDS * (self.k - 1))
+
+    @cached_property
+    def epsilon(self) -> float:
+        """Privacy loss of one report: ln(p / smallest q), rounded up."""
+        truth = Fraction(self.threshold, WORDS)
+        return log_above(truth / ((1 - truth) * Fraction(rarest(self.k), WORDS)))
+
+    def parameters(self) -> dict[str, int | str]:
+        """All that changes what a report means, exact: what a collection's fingerprint is made of."""
+        return {"kind": self.name, "k": self.k, "threshold": self.threshold}
+
+
+def rarest(k: int) -> int:
+    """Words, of 2^64, that multiply-shift maps to the rarest of k - 1 numbers, k >= 2."""
+    return WORDS // (k - 1)
+
+
+def commonest(k: int) -> int:
+    """Words, of 2^64, that multiply-shift maps to the commonest of k - 1 numbers, k >= 2."""
+    return -(-WORDS // (k - 1))
+
+
+def least_threshold(k: int) -> int:
+    """Smallest threshold that makes the truth likelier than the commonest other value.
+
+    T / 2^64 > (1 - T / 2^64) c / 2^64, where c words lead to the commonest one; k >= 2.
+    """
+    return WORDS * commonest(k) // (WORDS + commonest(k)) + 1
