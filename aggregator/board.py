@@ -11,7 +11,7 @@ from aggregator.estimate_record import EstimateRecord
 from aggregator.foreign_records import ForeignRecords
 from aggregator.row_reader import Record
 from estimators.collection import Collection
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 TAIL_RECORDS = 500  # how far back, in each partition, following begins
 SETTLE_SECONDS = 15  # from a window's close to its final estimate, when all is well and partitions idle

@@ -7,7 +7,7 @@ Rule: counters tell of what was committed, so that nothing is told twice after a
 from aggregator.acceptance import REASONS
 from aggregator.board import SETTLE_SECONDS
 from estimators.canary import FALSE_ALARMS_A_YEAR
-from producers.metric import CounterMetric, GaugeMetric, HistogramMetric
+from producers.metrics.metric import CounterMetric, GaugeMetric, HistogramMetric
 
 VALUES_SHOWN = 20  # of one estimate
 MOST_VALUES = 2500  # different ones in a worker's life, of all collections together; four series each

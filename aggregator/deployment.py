@@ -7,7 +7,7 @@ from typing import NamedTuple
 from aggregator.rows import Genesis
 from aggregator.topics import Topics
 from estimators.collection import Collection
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 
 class ClientLimits(NamedTuple):

@@ -9,7 +9,7 @@ from aggregator.moments import Period
 from aggregator.topics import Topics
 from aggregator.window_reader import Joined, Place, Reading, windows_since
 from estimators.collection import Collection
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 MOST_COUNTERS = 1 << 25  # of all windows together: 256 MiB
 

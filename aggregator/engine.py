@@ -15,7 +15,7 @@ from aggregator.deployment import Deployment
 from aggregator.owners import Owners
 from aggregator.topics import Topics
 from aggregator.turns import HANDED_RECORDS
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 SESSION_SECONDS = 10  # after so long without a heartbeat a worker's partitions move on
 BUFFERED_EVENTS = 2  # each is what a fetch brought of a partition: FETCH_BYTES of packs at most, or one

@@ -18,7 +18,7 @@ from aiokafka.structs import OffsetAndMetadata
 from aggregator import row_keys
 from aggregator.row_reader import RowReader, fold
 from aggregator.topics import Topics
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 OPEN_SECONDS = 60.0  # of silence; a large ledger may take longer
 COMMIT_SECONDS = 15.0

@@ -18,7 +18,7 @@ from aggregator.board import Board
 from aggregator.estimate_record import EstimateRecord
 from aggregator.row_reader import POLL_MILLISECONDS, RECORDS_PER_TURN, Record
 from aggregator.terms import EARLY_SECONDS
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 FIRST_SECONDS = 60.0
 

@@ -98,11 +98,11 @@ class Owners:
                     self.metrics.show_estimate(record)
                     await asyncio.sleep(0)  # meanwhile the partition may go to another worker
 
-    def not_ready(self) -> list[str]:
+    def reasons_not_ready(self) -> list[str]:
         """Why this worker is not ready; empty when it is."""
         if not self._assigned:
             return ["waiting for partitions"]
-        reasons = [owner.readiness.not_ready for owner in self._owners.values()]
+        reasons = [owner.readiness.reason_not_ready for owner in self._owners.values()]
         return [reason for reason in reasons if reason]
 
     def _note_end(self, task: "asyncio.Task[None]") -> None:

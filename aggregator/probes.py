@@ -15,12 +15,12 @@ class Probes:
     Parameters
     ----------
     registry : what `/metrics` tells.
-    not_ready : gives the reasons why this process is not ready; none when it is.
+    reasons_not_ready : gives the reasons why this process is not ready; none when it is.
     """
 
-    def __init__(self, registry: CollectorRegistry, not_ready: Callable[[], list[str]]) -> None:
+    def __init__(self, registry: CollectorRegistry, reasons_not_ready: Callable[[], list[str]]) -> None:
         self._registry = registry
-        self._not_ready = not_ready
+        self._reasons_not_ready = reasons_not_ready
 
     def routes(self) -> list[web.RouteDef]:
         """Of the three."""
@@ -39,5 +39,5 @@ class Probes:
         return json_response({"healthy": True})
 
     async def _ready(self, _: web.Request) -> web.Response:
-        reasons = self._not_ready()
+        reasons = self._reasons_not_ready()
         return json_response({"ready": not reasons, "reasons": reasons}, status=503 if reasons else 200)

@@ -37,7 +37,7 @@ class Readiness:
         self._told = ""  # why the ledger was lost, until it is open again: minutes without Kafka are one line
 
     @property
-    def not_ready(self) -> str | None:
+    def reason_not_ready(self) -> str | None:
         """Why this partition is not served; None when it is.
 
         A ledger that is open proves nothing yet: it may be refused every transaction.

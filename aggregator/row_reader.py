@@ -7,7 +7,7 @@ from typing import Protocol, Self
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 POLL_MILLISECONDS = 500
 RECORDS_PER_TURN = 500

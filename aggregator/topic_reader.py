@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from aggregator.row_reader import POLL_MILLISECONDS, RECORDS_PER_TURN, SILENCE_SECONDS, Record
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 
 async def records_since(

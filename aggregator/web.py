@@ -58,7 +58,7 @@ class WebServer:
     collections : known collections by fingerprint.
     history : newest estimates of the last windows; `page.show` is to be told what it takes in.
     metrics : what this worker counts.
-    not_ready : gives the reasons why this worker is not ready; none when it is.
+    reasons_not_ready : gives the reasons why this worker is not ready; none when it is.
     limits : of the clients, by the collection's name.
     routes : what else is served.
     """
@@ -68,7 +68,7 @@ class WebServer:
         collections: Mapping[int, Collection],
         history: History,
         metrics: WorkerMetrics,
-        not_ready: Callable[[], list[str]],
+        reasons_not_ready: Callable[[], list[str]],
         limits: Mapping[str, ClientLimits] = MappingProxyType({}),
         routes: Iterable[web.AbstractRouteDef] = (),
     ) -> None:
@@ -76,9 +76,9 @@ class WebServer:
         self.history = history
         self.api = EstimatesApi(self.collections, history)
         self.metrics = metrics
-        self.not_ready = not_ready
+        self.reasons_not_ready = reasons_not_ready
         self.routes = routes
-        self.probes = Probes(metrics.registry, not_ready)
+        self.probes = Probes(metrics.registry, reasons_not_ready)
         self.page = PageFeed(list(collections.values()), history, limits, self.status)
         self.streams = EventStreams(self.page.feed)
         self._runners: list[web.AppRunner] = []
@@ -143,7 +143,7 @@ class WebServer:
 
     def status(self) -> dict[str, object]:
         """All that the page's head tells: is this worker ready, is what it shows stale, what was in vain."""
-        reasons = self.not_ready()
+        reasons = self.reasons_not_ready()
         collections = self.collections.values()
         return {
             "ready": not reasons,

@@ -21,7 +21,7 @@ from aggregator.rows import RowError
 from aggregator.topic_reader import records_since
 from aggregator.topics import Topics
 from estimators.collection import Collection
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 CLOCKS_MILLISECONDS = 3_600_000  # by which brokers' clocks may differ
 

@@ -62,7 +62,9 @@ async def run_worker(
     owners = Owners(deployment, metrics)
     history = History(deployment.collections.values())
     routes = RollUps(deployment).routes()
-    web = WebServer(deployment.collections, history, metrics, owners.not_ready, deployment.limits, routes)
+    web = WebServer(
+        deployment.collections, history, metrics, owners.reasons_not_ready, deployment.limits, routes
+    )
     port = await web.start(web_port)
     if metrics_listen is not None:
         await web.open_probes(*metrics_listen)

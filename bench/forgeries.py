@@ -15,7 +15,7 @@ from bench.populations import report_counts
 from estimators.mechanisms.bloom_filter import bloom_rows
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
-from producers.randomizers import instantaneous, permanent
+from producers.randomization.randomizers import instantaneous, permanent
 
 KRR_FORGERS = ("target", "follows")
 RAPPOR_FORGERS = ("crude", "careful", "one-cohort", "follows")

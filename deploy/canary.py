@@ -11,9 +11,9 @@ from deploy.produce import STOP_SECONDS, close, one_more_interrupt_ends
 from deploy.produce_view import WaitView, summary
 from estimators.canary import true_frequencies
 from estimators.collection import Collection
+from producers.config import ProducerConfig
 from producers.producer import Producer
-from producers.producer_config import ProducerConfig
-from producers.randomness import Keystream
+from producers.randomization.randomness import Keystream
 
 STEP_SECONDS = 0.1
 

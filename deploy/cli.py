@@ -32,10 +32,10 @@ EXPECTED = (
     ("deploy.input_errors", "FeedError"),
     ("deploy.topic_setup", "TopicError"),
     ("kafka.errors", "KafkaError"),
-    ("producers.connection", "DeliveryError"),
-    ("producers.secret", "SecretError"),
-    ("producers.small_file", "SecurityError"),
-    ("producers.store", "StoreError"),
+    ("producers.transport.connection", "DeliveryError"),
+    ("producers.randomization.secret", "SecretError"),
+    ("producers.transport.credential_files", "SecurityError"),
+    ("producers.storage.store", "StoreError"),
 )
 
 #: What stored ledgers say no to: the same, but exit status 3, since starting again mends nothing.

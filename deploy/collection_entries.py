@@ -17,7 +17,7 @@ from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_bits import round_to_thresholds
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.rappor_parameters import choose_thresholds
-from producers.budget import LARGEST_REPORTS_PER_WINDOW, Allowance, Budget
+from producers.budget.allowance import LARGEST_REPORTS_PER_WINDOW, Allowance, Budget
 
 LARGEST_SIZE = 1_400_000
 MOST_CANDIDATES = 1_000_000

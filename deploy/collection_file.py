@@ -21,10 +21,9 @@ from deploy.collection_schema import File, KafkaSection, ProducerSection, Securi
 from deploy.text_file import text_at
 from deploy.yaml_problems import parse
 from estimators.collection import Collection
-from producers.addresses import split_addresses
-from producers.budget import Allowance
-from producers.cluster import Cluster
-from producers.security import CredentialsError
+from producers.budget.allowance import Allowance
+from producers.transport.cluster import Cluster, split_addresses
+from producers.transport.security import CredentialsError
 
 DEFAULT_FILE = Path("deniable.yaml")
 PREFIX = "DENIABLE_"

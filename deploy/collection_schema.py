@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from deploy.collection_entries import Entry
 from deploy.collection_fields import check_range
-from producers.security import Security
+from producers.transport.security import Security
 
 Prefix = Annotated[str, Meta(pattern="^[a-zA-Z0-9._-]{0,100}$")]
 

@@ -16,8 +16,8 @@ from aiokafka.errors import (
 )
 from cryptography import x509
 
-from producers.security import Security
-from producers.small_file import SecurityError
+from producers.transport.credential_files import SecurityError
+from producers.transport.security import Security
 
 NAMES_DIFFER = (62, 64)  # OpenSSL: X509_V_ERR_HOSTNAME_MISMATCH, _IP_ADDRESS_MISMATCH
 EXPIRED, NOT_YET_VALID = 10, 9

@@ -32,8 +32,8 @@ from deploy.open_metrics import served
 from deploy.probe import probe
 from deploy.producer_setup import producer_config
 from estimators.mechanisms.krr import KRR
-from producers.cluster import Cluster
 from producers.producer import Producer
+from producers.transport.cluster import Cluster
 
 WORKERS = 2
 STREAM_SECONDS = {True: 25.0, False: 60.0}  # ending by itself, and watched in a terminal

@@ -8,7 +8,7 @@ import click
 from deploy.collection_file import load
 from deploy.command_options import CONFIG_PATH, servers_option
 from deploy.demo import run_demo
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 
 @click.command()

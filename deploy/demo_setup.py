@@ -12,8 +12,8 @@ from uuid import uuid4
 from deploy.children import Child, last_lines, spawn
 from deploy.collection_file import PASSWORD_VARIABLE, Configuration, load
 from deploy.flights import Flights
-from producers.cluster import Cluster
-from producers.secret import NEW_SECRET_BYTES
+from producers.randomization.secret import NEW_SECRET_BYTES
+from producers.transport.cluster import Cluster
 
 WORKER_START_SECONDS = 30.0
 SECRETS = (PASSWORD_VARIABLE,)

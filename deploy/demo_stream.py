@@ -6,10 +6,10 @@ import time
 from deploy.canary import Canary
 from deploy.flights import Flights
 from estimators.collection import Collection
-from producers.connection import DeliveryError
-from producers.counters import Counters
+from producers.errors import DeliveryError
+from producers.metrics.counters import Counters
 from producers.producer import Producer
-from producers.store import StoreError
+from producers.storage.store import StoreError
 
 STEP_SECONDS = 0.1
 CANARY_REPORTS = 100_000  # a window

@@ -7,7 +7,7 @@ import numpy as np
 from aggregator.deployment import ClientLimits, Deployment
 from deploy import topic_setup
 from deploy.collection_file import Configuration
-from producers.budget import UNLIMITED, Allowance
+from producers.budget.allowance import UNLIMITED, Allowance
 
 UNSPENT = np.zeros(1, np.int64)
 

@@ -7,7 +7,7 @@ from estimators.collection import Collection
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
-from producers.budget import UNLIMITED, Allowance, Budget
+from producers.budget.allowance import UNLIMITED, Allowance, Budget
 
 
 def describe(allowance: Allowance) -> str:

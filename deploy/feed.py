@@ -14,7 +14,7 @@ from deploy.input_progress import Place
 from deploy.input_records import TOO_DEEP, Record, json_records
 from deploy.input_source import Source
 from deploy.input_values import Value
-from producers.progress import Progress
+from producers.storage.input_progress import InputProgress
 
 BATCH_LINES = 10_000
 BATCH_SECONDS = 1.0  # a line's window is that of its batch
@@ -28,7 +28,7 @@ class Batch(NamedTuple):
 
     values: list[Value]
     clients: list[str] | None
-    progress: Progress | None
+    progress: InputProgress | None
 
 
 @dataclass

@@ -16,7 +16,7 @@ from aggregator.opening import log_was_made_again, partitions_were_added, place_
 from aggregator.rows import Genesis
 from aggregator.topics import Topics
 from deploy.coordinator import patiently
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 SEND_SECONDS = 20.0
 READ_SECONDS = 60.0

@@ -18,8 +18,8 @@ from aiokafka.errors import KafkaConnectionError
 from aiokafka.protocol.metadata import MetadataRequest
 
 from deploy.connection_causes import LoginWanted, NotKafka, PlaintextPort, TlsPort
-from producers.cluster import Cluster
-from producers.security import Security
+from producers.transport.cluster import Cluster
+from producers.transport.security import Security
 
 # ApiVersions, version 0, from a client without a name: size, key 18, version, correlation id, no client id.
 CORRELATION_ID = b"deny"

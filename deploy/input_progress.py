@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 
 from deploy.input_source import InputFile
-from producers.progress import Progress, forget_progress, get_progress
-from producers.secret import Secret
-from producers.store import Store
+from producers.randomization.secret import Secret
+from producers.storage.input_progress import InputProgress, forget_progress, get_progress
+from producers.storage.store import Store
 
 PURPOSE = b"deniable-input"
 DIGEST_BYTES = 32
@@ -51,7 +51,7 @@ class Place:
         self.bytes_done += len(data)
         self.lines += data.count(b"\n")
 
-    def progress(self) -> Progress | None:
+    def progress(self) -> InputProgress | None:
         """What is to be kept of it, if anything."""
         return None
 
@@ -75,7 +75,9 @@ class FilePlace(Place):
         self.key = key
         self._digest = digest
         self._last = b"\n"
-        self._line_start: Progress | None = None  # of a line whose end has not come, unless it was reported
+        self._line_start: InputProgress | None = (
+            None  # of a line whose end has not come, unless it was reported
+        )
 
     @property
     def begins_within_line(self) -> bool:
@@ -109,14 +111,14 @@ class FilePlace(Place):
             self._last = data[-1:]
         self.lines = lines
 
-    def progress(self) -> Progress:
+    def progress(self) -> InputProgress:
         """What is to be kept of it."""
         if self._line_start is not None:
             return self._line_start
-        return Progress(self.file.inode, self.bytes_done, self.lines, self._digest.digest())
+        return InputProgress(self.file.inode, self.bytes_done, self.lines, self._digest.digest())
 
 
-class InputProgress:
+class ResumePoints:
     """What is kept of one input: of what is reported from one field of a file to one collection.
 
     Not to be asked while a Producer of this process has the store open: SQLite's locks are the process's.

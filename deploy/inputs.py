@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import click
 
-from deploy.input_progress import FilePlace, InputProgress, Place
+from deploy.input_progress import FilePlace, Place, ResumePoints
 from deploy.input_source import InputFile, Pipe, Source, open_at_once, successor
 
 STDIN = 0
@@ -52,7 +52,7 @@ class Inputs:
     StoreError if the store cannot be used; FeedError if the file cannot be read.
     """
 
-    def __init__(self, stream: BinaryIO, progress: InputProgress | None, *, follow: bool) -> None:
+    def __init__(self, stream: BinaryIO, progress: ResumePoints | None, *, follow: bool) -> None:
         self._progress = progress
         self._follow = follow
         self._source: Source

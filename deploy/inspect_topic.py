@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from aggregator.row_reader import SILENCE_SECONDS, Record
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 POLL_MILLISECONDS = 500
 RECORDS_PER_TURN = 500

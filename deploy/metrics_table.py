@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from aggregator import catalogue as of_workers
-from producers import catalogue as of_producers
-from producers.metric import Metric, declared_in
+from producers.metrics import definitions as of_producers
+from producers.metrics.metric import Metric, declared_in
 
 METRICS = (*declared_in(of_workers), *declared_in(of_producers))
 

@@ -48,7 +48,7 @@ class Source(Protocol):
     def registry(self) -> CollectorRegistry:
         """What `/metrics` tells."""
 
-    def not_ready(self) -> list[str]:
+    def reasons_not_ready(self) -> list[str]:
         """Why `/readyz` answers 503; empty when it answers 200."""
 
 
@@ -139,7 +139,7 @@ def _health(path: str, source: Source) -> tuple[str, dict[str, Any]]:
         case "/healthz":
             return "200 OK", {"healthy": True}
         case "/readyz":
-            reasons = source.not_ready()
+            reasons = source.reasons_not_ready()
             status = "503 Service Unavailable" if reasons else "200 OK"
             return status, {"ready": not reasons, "reasons": reasons}
     return "404 Not Found", {"error": "there are /metrics, /healthz and /readyz"}

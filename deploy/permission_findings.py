@@ -22,7 +22,7 @@ from kafka.protocol.producer import EndTxnRequest
 from aggregator.topics import Topics
 from deploy.coordinator import STARTING_ERRORS, patiently
 from deploy.permissions import Permission, Role, permissions_of, words
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 NO_PRODUCER = -1  # which Kafka gives to nobody
 

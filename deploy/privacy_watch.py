@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from aggregator.privacy_metrics import PrivacyMetrics
 from estimators.accounting.accountant import loss_of_reports
 from estimators.accounting.renyi import zcdp_rho
-from producers.budget import Allowance
-from producers.exposure import exposure
+from producers.budget.allowance import Allowance
+from producers.budget.exposure import exposure
 
 WATCH_SECONDS = 15.0
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from deploy.connection_causes import Cause, cause_of
 from deploy.handshakes import Address, greet, log_in
-from producers.addresses import is_loopback
-from producers.cluster import Cluster
-from producers.small_file import SecurityError
+from producers.transport.cluster import Cluster, is_loopback
+from producers.transport.credential_files import SecurityError
 
 PROBE_SECONDS = 5.0
 

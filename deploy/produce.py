@@ -14,10 +14,10 @@ from deploy.inputs import Inputs
 from deploy.open_metrics import probes_at, served
 from deploy.produce_view import ProduceView, WaitView, number_of, summary
 from deploy.signals import handle, leave_at_once
-from producers.connection import DeliveryError
-from producers.counters import Receipt
+from producers.config import ProducerConfig
+from producers.errors import DeliveryError
+from producers.metrics.counters import Receipt
 from producers.producer import Producer
-from producers.producer_config import ProducerConfig
 
 WAIT_SECONDS = 60.0  # for the store, for room in the outbox, and for one more acknowledgement at the end
 STOP_SECONDS = 10.0  # for acknowledgements, of a run that is cut short

@@ -8,7 +8,7 @@ from deploy import topic_setup
 from deploy.collection_file import Configuration
 from deploy.probe import RefusedError, UnreachableError
 from estimators.collection import Collection
-from producers.producer_config import ProducerConfig
+from producers.config import ProducerConfig
 
 
 def check_topics(loaded: Configuration, collection: Collection, data_dir: Path) -> None:

@@ -14,16 +14,16 @@ from deploy.command_options import (
     servers_option,
 )
 from deploy.feed import BATCH_LINES, Feed
-from deploy.input_progress import InputProgress
+from deploy.input_progress import ResumePoints
 from deploy.input_values import takes_several, value_reader
 from deploy.inputs import InputParameter, Inputs, is_file
 from deploy.produce import WAIT_SECONDS, run_produce
 from deploy.produce_checks import check_own_clients, check_topics
 from deploy.producer_setup import producer_config
 from estimators.collection import Collection
-from producers.parts import PART_BYTES, QUEUED_BYTES
-from producers.producer_config import ProducerConfig
-from producers.secret import secret_of
+from producers.config import ProducerConfig
+from producers.randomization.secret import secret_of
+from producers.responders.batch import PART_BYTES, QUEUED_BYTES
 from producers.wire import mechanism_number, report_bytes
 
 
@@ -122,6 +122,6 @@ def _batch_lines(settings: ProducerConfig, collection: Collection) -> int:
     return min(BATCH_LINES, settings.outbox_bytes // 4 // size, PART_BYTES // (size + QUEUED_BYTES))
 
 
-def _progress(settings: ProducerConfig, collection: Collection, field: str, path: Path) -> InputProgress:
+def _progress(settings: ProducerConfig, collection: Collection, field: str, path: Path) -> ResumePoints:
     secret = secret_of(settings.data_dir, settings.secret_file)
-    return InputProgress(settings.data_dir, secret, collection.name, field, path)
+    return ResumePoints(settings.data_dir, secret, collection.name, field, path)

@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
-from producers.counters import Counters
+from producers.metrics.counters import Counters
 
 TELL_SECONDS = 0.5
 WHY_REFUSED = {

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from deploy.collection_file import Configuration
 from estimators.collection import Collection
-from producers.producer_config import ProducerConfig
-from producers.security import Security
+from producers.config import ProducerConfig
+from producers.transport.security import Security
 
 
 def producer_config(

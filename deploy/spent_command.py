@@ -12,8 +12,8 @@ from deploy.collection_file import load
 from deploy.command_options import Folder, config_option
 from deploy.describe import rounded_up
 from deploy.producer_setup import producer_config
-from producers.budget import Allowance
-from producers.spent import Spent, Statements, total
+from producers.budget.allowance import Allowance
+from producers.budget.statement import Spent, Statements, total
 
 MAX_LINE_BYTES = 2**20
 HEADINGS = (
@@ -45,7 +45,7 @@ def spent(config: Path, data_dir: Path | None) -> None:
     """
     settings = producer_config(load(config), data_dir=data_dir, connects=False)
     allowances = {each.collection.name: each for each in settings.allowances}
-    with Statements(settings) as statements:
+    with Statements(settings.data_dir, settings.secret_path, settings.allowances) as statements:
         for number, client in _clients(click.get_binary_stream("stdin")):
             told = statements.of(client, time.time())
             click.echo(f"client of line {number}\n{_table(told, allowances)}")

@@ -15,7 +15,7 @@ from deploy.permission_findings import topic_operations
 from deploy.setting_limits import limit_findings
 from deploy.topic_plan import TopicPlan, plan
 from estimators.collection import Collection
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 # What changes counts; retention and segments are the operator's choice.
 REQUIRED = ("cleanup.policy", "message.timestamp.type")

@@ -22,7 +22,7 @@ from deploy.probe import probe
 from deploy.topic_findings import numbers_of
 from deploy.topic_plan import plan, settings_made
 from estimators.collection import Collection
-from producers.cluster import Cluster, PlaintextError
+from producers.transport.cluster import Cluster, PlaintextError
 
 METADATA_SECONDS = 10.0
 

@@ -13,7 +13,7 @@ from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
 from deploy.permissions import Role
 from deploy.role_option import role_option
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 Command = Callable[..., None]
 

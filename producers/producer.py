@@ -8,24 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
-from producers import forks
-from producers.batch import Batch
-from producers.client_keys import ClientKeys
-from producers.clock import Clock
-from producers.connection import DeliveryError
-from producers.counters import Counters, Receipt, Tally
-from producers.delivery import STALL_SECONDS
-from producers.inputs import window_starts
-from producers.intake import ClosedError, Seal, Submission, Ticket
-from producers.parts import parts
-from producers.producer_config import ProducerConfig
-from producers.producer_metrics import ProducerMetrics
-from producers.progress import Progress
-from producers.randomness import Keystream
-from producers.responder import responder_of
-from producers.secret import secret_of
-from producers.storekeeper import Storekeeper
-from producers.waiting import Patience
+from producers.concurrency import fork_hooks
+from producers.concurrency.clock import Clock
+from producers.concurrency.synchronization import TimeBudget
+from producers.config import ProducerConfig
+from producers.errors import ClosedError, DeliveryError
+from producers.metrics.collector import ProducerMetrics
+from producers.metrics.counters import Counters, Receipt, ReportTotals
+from producers.pipeline.storing_thread import StoringThread
+from producers.pipeline.submission_queue import FlushRequest, PendingReceipt, Submission
+from producers.randomization.prf import ClientKeys
+from producers.randomization.randomness import Keystream
+from producers.randomization.secret import secret_of
+from producers.responders.batch import Batch, parts
+from producers.responders.factory import responder_of
+from producers.responders.validation import window_starts
+from producers.storage.input_progress import InputProgress
+from producers.transport.sender import STALL_SECONDS
 
 
 class Producer:
@@ -67,7 +66,7 @@ class Producer:
             raise
         self.registry = CollectorRegistry() if registry is None else registry
         self.registry.register(ProducerMetrics(self._allowances, self.counters))
-        forks.watch(self)
+        fork_hooks.watch(self)
 
     def report(
         self,
@@ -76,7 +75,7 @@ class Producer:
         clients: object,
         at: object = None,
         *,
-        progress: tuple[str, Progress] | None = None,
+        progress: tuple[str, InputProgress] | None = None,
     ) -> Receipt:
         """Randomize one value or many and store the reports. All are checked before the first is randomized.
 
@@ -115,7 +114,7 @@ class Producer:
         question = self._allowances[collection].collection
         moment = self._clock.unix() if at is None else at
         windows = window_starts(moment, batch.count, question.window_seconds)
-        patience = Patience(self._config.block_milliseconds / 1000)
+        patience = TimeBudget(self._config.block_milliseconds / 1000)
         tickets = []
         for part in [slice(0, batch.count)] if progress else parts(question.mechanism, batch.count):
             submission = self._randomize(collection, batch, windows, part, progress)
@@ -166,7 +165,7 @@ class Producer:
         """Totals since the start, or since the fork."""
         return self._tally.counters()
 
-    def not_ready(self) -> list[str]:
+    def reasons_not_ready(self) -> list[str]:
         """Why what is reported does not reach Kafka now: packs wait, and none was acknowledged for 20 s.
 
         They are kept, and nothing is to be done for their sake; empty when all is well.
@@ -189,17 +188,17 @@ class Producer:
     ) -> None:
         self.close()
 
-    def before_fork(self) -> forks.Pause:
+    def before_fork(self) -> fork_hooks.Pause:
         """Ask its threads to stand still, with nothing open that must not be copied."""
         return self._keeper.pause()
 
     def begin_anew(self) -> None:
         """Forget what belongs to the parent; without one, begin."""
-        self._tally = Tally(self._allowances)
+        self._tally = ReportTotals(self._allowances)
         self._dropped_told = 0
-        self._keeper = Storekeeper(self._config, self._secret, self._words, self._clock, self._tally)
+        self._keeper = StoringThread(self._config, self._secret, self._words, self._clock, self._tally)
 
-    def _running(self) -> Storekeeper:
+    def _running(self) -> StoringThread:
         if self._closing.locked():
             raise ClosedError
         self._keeper.start()
@@ -211,15 +210,17 @@ class Producer:
         batch: Batch,
         windows: NDArray[np.int64],
         part: slice,
-        progress: tuple[str, Progress] | None,
+        progress: tuple[str, InputProgress] | None,
     ) -> Submission:
         cohorts, rows = batch.respond(part)
         clients = None if batch.clients is None else self._client_keys.of(batch.clients[part])
-        return Submission(collection, windows[part], cohorts, rows, clients, Ticket(len(rows)), progress)
+        return Submission(
+            collection, windows[part], cohorts, rows, clients, PendingReceipt(len(rows)), progress
+        )
 
-    def _flushed(self, keeper: Storekeeper, timeout: float, sent: str) -> list[str]:
+    def _flushed(self, keeper: StoringThread, timeout: float, sent: str) -> list[str]:
         """What is wrong after waiting until all is acknowledged; nothing, if it is."""
-        seal, patience, wrong = Seal(), Patience(timeout), []
+        seal, patience, wrong = FlushRequest(), TimeBudget(timeout), []
         with patience:
             is_queued = keeper.put(seal, patience.left)
         is_done = is_queued and seal.done.wait(patience.left)

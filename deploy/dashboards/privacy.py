@@ -19,8 +19,8 @@ from deploy.dashboards.panels import (
     rate,
     told,
 )
-from producers import catalogue as producers
-from producers.metric import Metric
+from producers.metrics import definitions as producers
+from producers.metrics.metric import Metric
 
 NEARLY_USED = 0.8  # of a budget
 ODDS = "odds change at most by"

@@ -12,7 +12,7 @@ from deploy.dashboards.panels import (
     series,
     told,
 )
-from producers import catalogue as producers
+from producers.metrics import definitions as producers
 
 
 def producing() -> Panels:

@@ -8,7 +8,7 @@ from deploy.collection_file import Configuration
 from deploy.handshakes import Address
 from deploy.permissions import Role
 from deploy.probe import address_of
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 
 class Finding(NamedTuple):

@@ -8,7 +8,7 @@ from deploy.connection_causes import Cause, cause_of
 from deploy.doctor.case import Finding
 from deploy.handshakes import Address
 from deploy.probe import address_of
-from producers.security import Security
+from producers.transport.security import Security
 
 T = TypeVar("T")
 

@@ -28,7 +28,7 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers import wire
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 T0 = 1_767_225_600  # a window start, unix seconds
 PARTITIONS = 4

@@ -113,7 +113,7 @@ class Running:
 
     async def __aenter__(self) -> "Running":
         self.task = asyncio.create_task(self.owner.run(self._stopping))
-        await self.until(lambda: self.owner.readiness.not_ready is None)
+        await self.until(lambda: self.owner.readiness.reason_not_ready is None)
         return self
 
     async def __aexit__(self, *_: object) -> None:

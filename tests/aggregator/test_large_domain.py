@@ -11,7 +11,7 @@ from kafka import KafkaProducer
 from aggregator.row_reader import RowReader
 from deploy.collection_file import Configuration
 from deploy.topic_setup import create
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 from tests.chaos import stored
 from tests.chaos.collection_setup import write
 from tests.chaos.packs import PackMaker

@@ -12,7 +12,7 @@ from aggregator import estimate_record
 from aggregator.estimate_record import EstimateRecord
 from aggregator.history import History
 from aggregator.look_back import LookBack
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 pytestmark = pytest.mark.broker
 

@@ -53,7 +53,7 @@ def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pyte
         owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
         await owners.assign([0], broker)
         async with asyncio.timeout(DEADLINE_SECONDS):
-            while owners.not_ready():  # noqa: ASYNC110 (an owner tells nobody)
+            while owners.reasons_not_ready():  # noqa: ASYNC110 (an owner tells nobody)
                 await asyncio.sleep(0.001)
             broker.failures.append(KafkaError("gone"))
             broker.now_ms += 1
@@ -141,7 +141,7 @@ def test_what_a_successor_commits_while_rows_are_read_is_no_loss(broker: Broker)
 
     async def run() -> None:
         async with Running(broker) as running:
-            assert running.owner.readiness.not_ready is None
+            assert running.owner.readiness.reason_not_ready is None
 
     asyncio.run(run())
 

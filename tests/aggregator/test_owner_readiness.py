@@ -28,15 +28,15 @@ def test_counting_that_stands_still_is_not_ready(broker: Broker, monkeypatch: py
     async def run() -> None:
         async with Running(broker) as running:
             broker.log.append(TOPICS.reports, 0, b"no pack")
-            await running.until(lambda: running.owner.readiness.not_ready is not None)
-            assert running.owner.readiness.not_ready == (
+            await running.until(lambda: running.owner.readiness.reason_not_ready is not None)
+            assert running.owner.readiness.reason_not_ready == (
                 "partition 0: counting stands still at offset 0, the log ends at 1"
             )
             assert stalled(running) == 1
             await running.until(lambda: broker.rewinds == [0, 0])
             broker.fetch(0)
             running.owner.offer(0, NOW_MS, b"no pack")
-            await running.until(lambda: running.owner.readiness.not_ready is None)
+            await running.until(lambda: running.owner.readiness.reason_not_ready is None)
             assert stalled(running) == 0
 
     asyncio.run(run())
@@ -61,7 +61,7 @@ def test_a_record_that_can_never_be_stored_is_a_standstill(
                 if broker.current is not None and broker.current.cursor == 0:
                     broker.fetch(0)
                 running.owner.offer(0, NOW_MS, b"no pack")
-                ready.add(running.owner.readiness.not_ready is None)
+                ready.add(running.owner.readiness.reason_not_ready is None)
                 await asyncio.sleep(0.001)
             return ready
 
@@ -70,7 +70,7 @@ def test_a_record_that_can_never_be_stored_is_a_standstill(
             openings = len(broker.rewinds)
             assert await deliver_until(lambda: len(broker.rewinds) >= openings + 3) == {False}
             broker.refused_topic = None
-            await deliver_until(lambda: running.owner.readiness.not_ready is None)
+            await deliver_until(lambda: running.owner.readiness.reason_not_ready is None)
         stopping.set()
         await task
 
@@ -90,7 +90,7 @@ def test_a_ledger_that_cannot_be_stored_is_never_ready(
         seen = set()
         async with asyncio.timeout(DEADLINE_SECONDS):
             while len(broker.rewinds) < 10 or not stalled(running):
-                seen.add(running.owner.readiness.not_ready)
+                seen.add(running.owner.readiness.reason_not_ready)
                 await asyncio.sleep(0.001)
         task.cancel()
         assert seen == {
@@ -109,11 +109,13 @@ def test_a_checkpoint_that_does_not_come_back_is_told(
     async def run() -> None:
         async with Running(broker) as running:
             broker.answers.clear()
-            await running.until(lambda: running.owner.readiness.not_ready is not None)
-            assert running.owner.readiness.not_ready == "partition 0: nothing could be stored for 0.5 s"
+            await running.until(lambda: running.owner.readiness.reason_not_ready is not None)
+            assert (
+                running.owner.readiness.reason_not_ready == "partition 0: nothing could be stored for 0.5 s"
+            )
             assert stalled(running)
             broker.answers.set()
-            await running.until(lambda: running.owner.readiness.not_ready is None)
+            await running.until(lambda: running.owner.readiness.reason_not_ready is None)
             assert not stalled(running)
 
     asyncio.run(run())
@@ -180,11 +182,11 @@ def test_a_lost_ledger_is_told_until_it_is_open_again(
             broker.failures.append(KafkaError("fenced"))
             broker.fetch(0)
             running.offer(0)
-            await running.until(lambda: running.owner.readiness.not_ready is not None)
+            await running.until(lambda: running.owner.readiness.reason_not_ready is not None)
             assert (
-                running.owner.readiness.not_ready
+                running.owner.readiness.reason_not_ready
                 == "partition 0: KafkaError: fenced; opening the ledger again"
             )
-            await running.until(lambda: running.owner.readiness.not_ready is None)
+            await running.until(lambda: running.owner.readiness.reason_not_ready is None)
 
     asyncio.run(run())

@@ -34,9 +34,9 @@ AWAY = "Kafka does not answer or let us in, or a topic is missing; deniable doct
 )
 def test_why_a_ledger_was_lost_is_told_in_words(failure: Exception, reason: str) -> None:
     readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
-    assert readiness.not_ready == "partition 3: opening the ledger"
+    assert readiness.reason_not_ready == "partition 3: opening the ledger"
     readiness.lost(failure)
-    assert readiness.not_ready == f"partition 3: {reason}; opening the ledger again"
+    assert readiness.reason_not_ready == f"partition 3: {reason}; opening the ledger again"
 
 
 def test_a_ledger_that_is_lost_for_long_is_told_once() -> None:
@@ -54,9 +54,9 @@ def test_a_ledger_that_is_lost_for_long_is_told_once() -> None:
 def test_a_ledger_that_opens_and_opens_is_served_only_when_it_is_stored() -> None:
     readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
     readiness.opened(7)
-    assert readiness.not_ready == "partition 3: opening the ledger"
+    assert readiness.reason_not_ready == "partition 3: opening the ledger"
     readiness.stored(9)
-    assert readiness.not_ready is None
+    assert readiness.reason_not_ready is None
 
 
 def test_a_position_that_stands_still_across_openings_is_told_until_it_moves(
@@ -70,10 +70,10 @@ def test_a_position_that_stands_still_across_openings_is_told_until_it_moves(
     readiness.opened(7)
     readiness.watch(12)
     readiness.stored(7)
-    assert readiness.not_ready == "partition 3: counting stands still at offset 7, the log ends at 12"
+    assert readiness.reason_not_ready == "partition 3: counting stands still at offset 7, the log ends at 12"
     readiness.stored(8)
     readiness.watch(12)
     monkeypatch.setattr(readiness_module, "STANDSTILL_SECONDS", 10.0)
     readiness.watch(12)
     readiness.stored(8)
-    assert readiness.not_ready is None
+    assert readiness.reason_not_ready is None

@@ -7,8 +7,8 @@ import pytest
 from kafka import KafkaAdminClient
 
 from aggregator.row_reader import RowReader
-from producers.cluster import Cluster
-from producers.security import Security
+from producers.transport.cluster import Cluster
+from producers.transport.security import Security
 from tests.secured.broker import ADMIN, SecuredBroker
 
 TRIALS = 5

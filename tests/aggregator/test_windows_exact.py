@@ -22,7 +22,7 @@ from aggregator.final_window import Page, decode_page
 from aggregator.row_keys import Window
 from deploy.collection_file import Configuration
 from deploy.topic_setup import create
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 from tests.chaos import stored
 from tests.chaos.collection_setup import write
 from tests.chaos.packs import PackMaker

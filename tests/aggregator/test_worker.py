@@ -66,7 +66,7 @@ def test_a_worker_without_a_partition_says_so_and_is_ready() -> None:
     async def run() -> None:
         owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
         await owners.assign([], cast(Flow, None))
-        assert owners.not_ready() == []
+        assert owners.reasons_not_ready() == []
 
     with capture_logs() as logged:
         asyncio.run(run())
@@ -142,10 +142,10 @@ def test_what_goes_to_another_worker_meanwhile_is_not_told(monkeypatch: pytest.M
 def serve(engine: Engine, assigned: bool = False) -> None:
     async def run() -> None:
         owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
-        assert owners.not_ready() == ["waiting for partitions"]
+        assert owners.reasons_not_ready() == ["waiting for partitions"]
         if assigned:
             await owners.assign([0], cast(Flow, None))  # the ledger fails before it is used
-            assert owners.not_ready() == ["partition 0: opening the ledger"]
+            assert owners.reasons_not_ready() == ["partition 0: opening the ledger"]
         await worker._serve(
             cast(ExactApp, engine), owners, History(COLLECTIONS.values()), lambda: None, asyncio.Event()
         )

@@ -13,7 +13,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from aggregator.topics import Topics
 from deploy.collection_file import Configuration, load
 from deploy.topic_setup import create
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 HEAD = """\
 revision: {revision}

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 from deploy.children import GUARD, Child, last_lines, spawn, stop
 from deploy.collection_file import load
 from deploy.topic_setup import create
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 from tests.deploy.processes import wait_until
 
 COLLECTIONS = """\

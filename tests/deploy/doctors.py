@@ -13,8 +13,8 @@ from deploy.doctor.case import Case
 from deploy.doctor.examination import Result, examine
 from deploy.doctor_command import lines_of
 from deploy.permissions import Role, permissions_of
-from producers.cluster import Cluster
-from producers.security import Security
+from producers.transport.cluster import Cluster
+from producers.transport.security import Security
 from tests.secured.broker import ADMIN, SecuredBroker
 
 RUN_SECONDS = 10.0  # promised; it holds on a machine that is not overloaded

@@ -19,7 +19,7 @@ from deploy import acl_setup
 from deploy.permission_findings import missing, topic_operations
 from deploy.permissions import Permission, Role, permissions_of
 from deploy.topic_findings import settings_of
-from producers.connection import connect
+from producers.transport.connection import connect
 from tests.deploy.acl_operations import started
 from tests.deploy.processes import wait_until
 from tests.secured.broker import SecuredBroker

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from deploy.broker import Broker
-from producers.cluster import Cluster
-from producers.connection import HopelessError, connect
+from producers.errors import HopelessError
+from producers.transport.cluster import Cluster
+from producers.transport.connection import connect
 from tests.deploy.deployments import Deployment
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]

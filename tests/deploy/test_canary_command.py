@@ -20,7 +20,8 @@ from deploy.collection_file import load
 from deploy.produce_command import produce as produce_command
 from deploy.producer_setup import producer_config
 from estimators.canary import chi_square, true_frequencies
-from producers import delivery, storekeeper
+from producers.pipeline import storing_thread
+from producers.transport import sender
 from producers.wire import buckets, decode
 from tests.deploy.collection_texts import HEAD, KRR_ENTRY
 from tests.deploy.deployments import Deployment
@@ -64,8 +65,8 @@ def test_what_is_sent_has_the_known_distribution_at_the_rate_asked_for(
         if clock.now > 20:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(storekeeper, "connect", kafka.connect)
-    monkeypatch.setattr(delivery, "RETRY_SECONDS", (0.01,))
+    monkeypatch.setattr(storing_thread, "connect", kafka.connect)
+    monkeypatch.setattr(sender, "RETRY_SECONDS", (0.01,))
     monkeypatch.setattr(produce, "STOP_SECONDS", 5.0)
     monkeypatch.setattr(canary_run, "time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
     text = (HEAD + CANARY_ENTRY).replace("VALUES", values)

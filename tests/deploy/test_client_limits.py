@@ -4,7 +4,7 @@ from deploy.deployment import limits_of
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
-from producers.budget import Allowance, Budget
+from producers.budget.allowance import Allowance, Budget
 
 COARSE = Collection(name="coarse", mechanism=KRR.from_epsilon(4, 1.0))
 PERMANENT = Collection(

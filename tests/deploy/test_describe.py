@@ -8,7 +8,7 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
-from producers.budget import Allowance, Budget
+from producers.budget.allowance import Allowance, Budget
 
 RAPPOR = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 DAY = 86_400

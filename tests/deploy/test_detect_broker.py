@@ -17,7 +17,7 @@ from deploy.collection_file import load
 from deploy.detect_command import detect
 from estimators.mechanisms.bloom_filter import bloom_rows
 from producers import wire
-from producers.randomizers import instantaneous, permanent
+from producers.randomization.randomizers import instantaneous, permanent
 from tests.deploy.deployments import Deployment
 
 pytestmark = pytest.mark.broker

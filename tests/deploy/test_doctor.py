@@ -13,7 +13,7 @@ import pytest
 from deploy import probe as probe_module
 from deploy.doctor.tls import expiry
 from deploy.probe import RefusedError, UnreachableError, probe
-from producers.security import Security
+from producers.transport.security import Security
 from tests.deploy.doctors import RUN_SECONDS, Patient, run, told
 from tests.secured.broker import ADMIN, SecuredBroker
 from tests.secured.certificates import Issued

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from deploy.feed import Feed
-from deploy.input_progress import FilePlace, InputProgress
+from deploy.input_progress import FilePlace, ResumePoints
 from deploy.input_source import InputFile
 from deploy.input_values import text
-from producers.progress import get_progress, set_progress
-from producers.secret import STORE_NAME, Secret
-from producers.store import Store
+from producers.randomization.secret import STORE_NAME, Secret
+from producers.storage.input_progress import get_progress, set_progress
+from producers.storage.store import Store
 
 SECRET = Secret(bytes(32))
 CSV = 'x,"val\nue"\n1,AA\n,UA\n2,B6\n3,"9\nE"\n4,DL\n'
@@ -26,8 +26,8 @@ def path(tmp_path: Path) -> Path:
     return made
 
 
-def progress_of(path: Path, *, collection: str = "carrier", field: str = FIELD) -> InputProgress:
-    return InputProgress(path.parent / "data", SECRET, collection, field, path)
+def progress_of(path: Path, *, collection: str = "carrier", field: str = FIELD) -> ResumePoints:
+    return ResumePoints(path.parent / "data", SECRET, collection, field, path)
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def interrupt(path: Path, lines: int, layout: str = "csv") -> None:
             set_progress(store, place.key, place.progress())
 
 
-def resume(path: Path, progress: InputProgress | None = None) -> list[str]:
+def resume(path: Path, progress: ResumePoints | None = None) -> list[str]:
     """What a run reads that begins now."""
     with opened(path) as file:
         place = (progress or progress_of(path)).find(file)
@@ -149,7 +149,7 @@ def test_another_collection_field_or_secret_begins_at_line_1(path: Path) -> None
     assert resume(path, progress_of(path, collection="place")) == whole
     with opened(path) as file:
         assert progress_of(path, field="x").find(file).lines == 0
-    other = InputProgress(path.parent / "data", Secret(bytes(31) + b"x"), "carrier", FIELD, path)
+    other = ResumePoints(path.parent / "data", Secret(bytes(31) + b"x"), "carrier", FIELD, path)
     assert resume(path, other) == whole
     assert resume(path) == ["9\nE", "DL"]
 
@@ -157,7 +157,7 @@ def test_another_collection_field_or_secret_begins_at_line_1(path: Path) -> None
 def test_a_relative_path_is_the_same_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupt(path, 5)
     monkeypatch.chdir(path.parent)
-    assert resume(path, InputProgress(Path("data"), SECRET, "carrier", FIELD, Path("lines.csv"))) == [
+    assert resume(path, ResumePoints(Path("data"), SECRET, "carrier", FIELD, Path("lines.csv"))) == [
         "9\nE",
         "DL",
     ]
@@ -167,7 +167,7 @@ def test_a_link_is_the_file_that_it_leads_to(path: Path) -> None:
     interrupt(path, 5)
     link = path.with_name("link.csv")
     link.symlink_to(path.name)
-    assert resume(path, InputProgress(path.parent / "data", SECRET, "carrier", FIELD, link)) == ["9\nE", "DL"]
+    assert resume(path, ResumePoints(path.parent / "data", SECRET, "carrier", FIELD, link)) == ["9\nE", "DL"]
 
 
 def test_a_link_that_is_led_elsewhere_has_the_progress_of_each_file(path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_link_that_is_led_elsewhere_has_the_progress_of_each_file(path: Path) 
     other, link = path.with_name("other.csv"), path.with_name("link.csv")
     other.write_text(CSV)
     link.symlink_to(path.name)
-    progress = InputProgress(path.parent / "data", SECRET, "carrier", FIELD, link)
+    progress = ResumePoints(path.parent / "data", SECRET, "carrier", FIELD, link)
     with opened(path) as file, opened(other) as successor:
         first = progress.start(file)
         link.unlink()
@@ -207,7 +207,7 @@ def test_what_is_kept_tells_nothing_of_the_file_without_the_secret(path: Path) -
     with opened(path) as file, opened(path) as same:
         one, other = (
             progress_of(path).start(file),
-            InputProgress(path.parent / "data", Secret(b"x" * 32), "carrier", FIELD, path).start(same),
+            ResumePoints(path.parent / "data", Secret(b"x" * 32), "carrier", FIELD, path).start(same),
         )
         assert isinstance(one, FilePlace)
         assert one.progress().digest != other.progress().digest

@@ -11,12 +11,12 @@ from deploy import input_csv, input_lines
 from deploy.feed import Batch, Feed
 from deploy.input_errors import FeedError
 from deploy.input_lines import LONGEST_LINE, TOO_LONG
-from deploy.input_progress import InputProgress, Place
+from deploy.input_progress import Place, ResumePoints
 from deploy.input_source import CHUNK_BYTES, InputFile
 from deploy.input_values import text
-from producers.progress import Progress, set_progress
-from producers.secret import Secret
-from producers.store import Store
+from producers.randomization.secret import Secret
+from producers.storage.input_progress import InputProgress, set_progress
+from producers.storage.store import Store
 from tests.deploy.input_fakes import Pieces
 
 CSV, JSON = "csv", "jsonl"
@@ -160,7 +160,7 @@ class Resuming:
     @contextmanager
     def run(self) -> Iterator[Iterator[Batch]]:
         """Batches; each that is taken is stored with its progress."""
-        progress = InputProgress(self._data_dir, SECRET, "carrier", "v", self.path)
+        progress = ResumePoints(self._data_dir, SECRET, "carrier", "v", self.path)
         with self.path.open("rb") as stream:
             file = InputFile(self.path, stream.fileno(), follow=False)
             place = progress.find(file)
@@ -170,7 +170,7 @@ class Resuming:
         for batch in batches:
             self.values += values_of([batch])
             with closing(Store(self._data_dir)) as store, store.transaction():
-                assert isinstance(batch.progress, Progress)
+                assert isinstance(batch.progress, InputProgress)
                 set_progress(store, key, batch.progress)
             yield batch
 
@@ -240,7 +240,7 @@ def test_the_end_of_a_file_is_its_end(resuming: Resuming) -> None:
     layout = resuming.layout
     resuming.append(written(layout, "AA", "B6").removesuffix(b"\n"))
     feed = Feed(layout, "v", None, text, batch_lines=1)
-    progress = InputProgress(resuming.path.parent, SECRET, "carrier", "v", resuming.path)
+    progress = ResumePoints(resuming.path.parent, SECRET, "carrier", "v", resuming.path)
     with resuming.path.open("rb") as stream:
         file = InputFile(resuming.path, stream.fileno(), follow=False)
         found = []

@@ -15,7 +15,7 @@ from deploy import genesis, log_watch, topic_setup
 from deploy.log_watch import LogWatch
 from deploy.probe import UnreachableError
 from deploy.topic_setup import TopicError
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 OURS = Genesis(bytes(range(16)), 4)
 OTHER = Genesis(bytes(range(1, 17)), 4)

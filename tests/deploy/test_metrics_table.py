@@ -11,10 +11,10 @@ from aggregator import catalogue as of_workers
 from aggregator.metrics import WorkerMetrics
 from aggregator.window_states import STATES
 from deploy.metrics_table import BEGIN, END, METRICS, table, with_table
-from producers import catalogue as of_producers
-from producers.counters import Tally
-from producers.metric import CounterMetric, HistogramMetric, Metric, declared_in
-from producers.producer_metrics import ProducerMetrics
+from producers.metrics import definitions as of_producers
+from producers.metrics.collector import ProducerMetrics
+from producers.metrics.counters import ReportTotals
+from producers.metrics.metric import CounterMetric, HistogramMetric, Metric, declared_in
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 LABELS = {"collection", "partition", "reason", "result", "state", "value"}
@@ -29,7 +29,7 @@ def of_worker() -> CollectorRegistry:
 
 def of_producer() -> CollectorRegistry:
     registry = CollectorRegistry()
-    registry.register(ProducerMetrics([], Tally([]).counters))
+    registry.register(ProducerMetrics([], ReportTotals([]).counters))
     return registry
 
 

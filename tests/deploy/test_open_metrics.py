@@ -29,7 +29,7 @@ class Told:
     reasons: list[str]
     registry: CollectorRegistry
 
-    def not_ready(self) -> list[str]:
+    def reasons_not_ready(self) -> list[str]:
         return self.reasons
 
 

@@ -12,8 +12,8 @@ from deploy.permission_findings import lack, unreadable
 from deploy.permissions import Role, permissions_of
 from deploy.quota_setup import DEFAULT_BYTES_PER_SECOND
 from deploy.topics_command import create
-from producers.cluster import Cluster
-from producers.security import Security
+from producers.transport.cluster import Cluster
+from producers.transport.security import Security
 
 TOPICS = Topics("d-", 4)
 

@@ -20,8 +20,8 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
-from producers.budget import Allowance, Budget
-from producers.exposure import exposure
+from producers.budget.allowance import Allowance, Budget
+from producers.budget.exposure import exposure
 
 NOW = 20_000 * 86_400 + 43_200
 CARRIER = Allowance(Collection("carrier", KRR.from_epsilon(16, 0.1)), Budget(8.0, 1e-6, 86_400))

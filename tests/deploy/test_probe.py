@@ -10,7 +10,7 @@ import pytest
 
 from deploy import probe as probe_module
 from deploy.probe import UnreachableError, probe
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 
 
 @contextmanager

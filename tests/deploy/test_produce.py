@@ -13,19 +13,20 @@ from structlog.testing import capture_logs
 from deploy import produce
 from deploy.feed import Feed
 from deploy.input_errors import FeedError
-from deploy.input_progress import InputProgress
+from deploy.input_progress import ResumePoints
 from deploy.input_values import text
 from deploy.inputs import Inputs
 from deploy.produce import run_produce
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
-from producers import delivery, storekeeper
-from producers.budget import Allowance, Budget
-from producers.connection import DeliveryError
-from producers.producer_config import ProducerConfig
-from producers.secret import load_secret
-from producers.store import Store
+from producers.budget.allowance import Allowance, Budget
+from producers.config import ProducerConfig
+from producers.errors import DeliveryError
+from producers.pipeline import storing_thread
+from producers.randomization.secret import load_secret
+from producers.storage.store import Store
+from producers.transport import sender
 from producers.wire import decode
 from tests.producers.fake_kafka import FakeKafka
 
@@ -45,8 +46,8 @@ def summed(line: str) -> tuple[int, str]:
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Any:
     fake = FakeKafka(acknowledges=True)
-    monkeypatch.setattr(storekeeper, "connect", fake.connect)
-    monkeypatch.setattr(delivery, "RETRY_SECONDS", (0.01,))
+    monkeypatch.setattr(storing_thread, "connect", fake.connect)
+    monkeypatch.setattr(sender, "RETRY_SECONDS", (0.01,))
     monkeypatch.setattr(produce, "WAIT_SECONDS", 0.3)
     monkeypatch.setattr(produce, "STOP_SECONDS", 0.1)
     return fake
@@ -91,7 +92,7 @@ class Producing:
             **options,
         )
         name = config.allowances[0].collection.name
-        progress = InputProgress(
+        progress = ResumePoints(
             self.data_dir, load_secret(self.data_dir / "secret"), name, "value", self.path
         )
         with self.path.open("rb") as stream:

@@ -15,8 +15,8 @@ from deploy.input_errors import FeedError
 from deploy.input_source import Pipe
 from deploy.inputs import InputParameter, is_file
 from deploy.produce_command import produce as command
-from producers import storekeeper
-from producers.connection import DeliveryError
+from producers.errors import DeliveryError
+from producers.pipeline import storing_thread
 from tests.deploy.collection_texts import WHOLE
 
 PRODUCE = ["produce", "carrier", "--field", "carrier", "--no-clients"]
@@ -41,7 +41,9 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     def fail(*_: object) -> None:
         raise DeliveryError("no Kafka broker answers")
 
-    monkeypatch.setattr(storekeeper, "connect", fail)  # a client that is still connecting leaves sockets open
+    monkeypatch.setattr(
+        storing_thread, "connect", fail
+    )  # a client that is still connecting leaves sockets open
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{taken.getsockname()[1]}"

@@ -12,9 +12,9 @@ from deploy.feed import Batch
 from deploy.inputs import is_file
 from deploy.produce import Run
 from deploy.produce_view import WaitView
-from producers.connection import DeliveryError
-from producers.counters import Receipt
-from producers.progress import Progress
+from producers.errors import DeliveryError
+from producers.metrics.counters import Receipt
+from producers.storage.input_progress import InputProgress
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from producers.progress import Progress
         ),
         (
             [Receipt(dropped=2), Receipt(dropped=2, why_dropped="the disk is full")],
-            Progress(1, 2, 3, b""),
+            InputProgress(1, 2, 3, b""),
             r"^2 lines not taken yet: the disk is full; the same command resumes there$",
         ),
         ([Receipt(pending=2)], None, r"^the store did not take 2 lines within 0\.3 s$"),
@@ -36,7 +36,7 @@ from producers.progress import Progress
     ],
 )
 def test_what_became_of_a_batch_is_no_guess(
-    receipts: list[Receipt], progress: Progress | None, said: str, monkeypatch: pytest.MonkeyPatch
+    receipts: list[Receipt], progress: InputProgress | None, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lines are lost only where they cannot be read again."""
     monkeypatch.setattr(produce, "WAIT_SECONDS", 0.3)

@@ -5,7 +5,7 @@ import socket
 from contextlib import closing
 from pathlib import Path
 
-from producers.store import Store
+from producers.storage.store import Store
 from tests.deploy.deployments import Deployment
 from tests.deploy.processes import wait_until
 

@@ -9,7 +9,7 @@ import pytest
 
 from deploy import produce_view
 from deploy.produce_view import ProduceView, WaitView, summary
-from producers.counters import Backlog, Counters
+from producers.metrics.counters import Backlog, Counters
 
 
 def counters(**given: object) -> Counters:

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from deploy.commands import COMMANDS
 from deploy.metrics_table import METRICS
-from producers.metric import HistogramMetric
+from producers.metrics.metric import HistogramMetric
 
 REPOSITORY = Path(__file__).parents[2]
 RULES = REPOSITORY / "deploy" / "prometheus"

@@ -13,8 +13,8 @@ from needed import missing
 from prometheus_client.parser import text_string_to_metric_families
 
 from aggregator import catalogue as of_workers
-from producers import catalogue as of_producers
-from producers.metric import Metric, declared_in
+from producers.metrics import definitions as of_producers
+from producers.metrics.metric import Metric, declared_in
 from tests.deploy.deployments import Deployment
 from tests.deploy.processes import wait_until
 

@@ -14,11 +14,10 @@ from deploy.collection_file import load
 from deploy.commands import deniable
 from deploy.producer_setup import producer_config
 from deploy.spent_command import MAX_LINE_BYTES
-from producers.client_keys import ClientKeys
-from producers.identity import check_identity
-from producers.secret import load_secret
-from producers.spending import Spending
-from producers.store import Store
+from producers.budget.spending import Spending
+from producers.randomization.prf import ClientKeys
+from producers.randomization.secret import load_secret
+from producers.storage.store import Store, check_identity
 
 TEXT = """\
 revision: 1

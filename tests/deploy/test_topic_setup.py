@@ -13,7 +13,7 @@ from aggregator.topics import Topics
 from deploy import genesis
 from deploy.topic_plan import plan
 from deploy.topic_setup import TopicError, check, create, require, require_reports, standing
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 from tests.deploy.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.contract]

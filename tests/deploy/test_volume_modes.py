@@ -16,10 +16,10 @@ import logging, sys
 from pathlib import Path
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers.budget import Allowance
-from producers.connection import DeliveryError
+from producers.budget.allowance import Allowance
+from producers.transport.connection import DeliveryError
 from producers.producer import Producer
-from producers.producer_config import ProducerConfig
+from producers.config import ProducerConfig
 
 logging.basicConfig(level=logging.WARNING)
 carrier = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)

@@ -21,7 +21,7 @@ from aggregator.topics import Topics
 from aggregator.web import WebServer
 from aggregator.window_reader import Joined, Reading
 from estimators.collection import Collection
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 from tests.aggregator.builders import COLLECTIONS, DEPLOYMENT, T0, estimate_of
 
 ANSWER_SECONDS = 10

@@ -4,8 +4,8 @@ import numpy as np
 from sources import ScriptedWords
 
 from estimators.mechanisms.krr import KRR
-from producers.memory import Memory
-from producers.randomizers import instantaneous, permanent, randomize_krr
+from producers.randomization.permanent_responses import Memory
+from producers.randomization.randomizers import instantaneous, permanent, randomize_krr
 
 # words: what they break is the code that draws them, as it is
 

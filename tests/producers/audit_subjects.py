@@ -6,9 +6,9 @@ import numpy as np
 from sources import RepeatableWords
 
 from estimators.mechanisms.bloom_filter import bloom_positions
-from producers.randomizers import at_most, instantaneous, permanent, randomize_krr
-from producers.responder import responder_of
-from producers.secret import Secret
+from producers.randomization.randomizers import at_most, instantaneous, permanent, randomize_krr
+from producers.randomization.secret import Secret
+from producers.responders.factory import responder_of
 
 SECRET = Secret(bytes(range(32)))
 REPEATS = 7

@@ -30,8 +30,8 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
-from producers.memory import Memory
-from producers.randomness import Keystream
+from producers.randomization.permanent_responses import Memory
+from producers.randomization.randomness import Keystream
 
 #: Probability that any audit fails right randomizers; each has an equal share of it.
 FALSE_ALARM = 1e-6

@@ -7,9 +7,10 @@ import pytest
 from fake_kafka import FakeKafka
 from questions import FREE
 
-from producers import delivery, storekeeper
+from producers.config import ProducerConfig
+from producers.pipeline import storing_thread
 from producers.producer import Producer
-from producers.producer_config import ProducerConfig
+from producers.transport import sender
 
 NEVER = 3600.0
 
@@ -18,8 +19,8 @@ NEVER = 3600.0
 def kafka(monkeypatch):
     """The connection that every Producer here gets."""
     fake = FakeKafka(acknowledges=True)
-    monkeypatch.setattr(storekeeper, "connect", fake.connect)
-    monkeypatch.setattr(delivery, "RETRY_SECONDS", (0.01,))
+    monkeypatch.setattr(storing_thread, "connect", fake.connect)
+    monkeypatch.setattr(sender, "RETRY_SECONDS", (0.01,))
     return fake
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
-from producers.budget import Allowance
+from producers.budget.allowance import Allowance
 
 CARRIER = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
 LATENCY = Collection("latency", KRR.from_epsilon(1000, 1.0))

@@ -12,12 +12,12 @@ import numpy as np
 
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers.budget import Allowance, Budget
-from producers.lanes import take_lane
-from producers.outbox import Buffered, Outbox
-from producers.progress import Progress, get_progress, set_progress
-from producers.spending import Spending
-from producers.store import Store
+from producers.budget.allowance import Allowance, Budget
+from producers.budget.spending import Spending
+from producers.storage.input_progress import InputProgress, get_progress, set_progress
+from producers.storage.lane_locks import claim_lane
+from producers.storage.outbox import Outbox, StoredBuffer
+from producers.storage.store import Store
 
 NOW = 1_700_000_000
 CLIENTS = 20
@@ -30,7 +30,7 @@ ALLOWANCE = Allowance(
 def work(folder, input_name):
     """Run for ever, or until the budget of all clients is spent."""
     store = Store(folder, busy_seconds=30)
-    outbox = Outbox(store, take_lane(folder), folder)
+    outbox = Outbox(store, claim_lane(folder), folder)
     spending = Spending(store, [ALLOWANCE], NOW)
     with store.transaction():
         outbox.save(outbox.adopt(own=True))
@@ -42,8 +42,8 @@ def work(folder, input_name):
             windows = np.full(CLIENTS, NOW + 60 * lines + 60_000_000 * sum(input_name.encode()))
             accepted = int(spending.charge("answers", KEYS, windows, NOW).accepted.sum())
             outbox.put([accepted.to_bytes(4, "little")], NOW)
-            outbox.save([Buffered(1, lines, 0, bytes(lines % 5))])
-            set_progress(store, input_name, Progress(0, 0, lines, b""))
+            outbox.save([StoredBuffer(1, lines, 0, bytes(lines % 5))])
+            set_progress(store, input_name, InputProgress(0, 0, lines, b""))
         sys.stdout.write(f"{lines}\n")
         sys.stdout.flush()
 

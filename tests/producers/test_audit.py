@@ -35,7 +35,7 @@ from sources import RepeatableWords
 
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
-from producers.randomizers import instantaneous, permanent
+from producers.randomization.randomizers import instantaneous, permanent
 
 OUTPUTS = 200_000
 ERROR = 1e-8

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from producers.background import Background
-from producers.connection import DeliveryError
+from producers.concurrency.background_thread import Background
+from producers.errors import DeliveryError
 
 
 def test_it_runs_once_and_what_follows_it():

@@ -5,14 +5,14 @@ import pytest
 
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers import books
-from producers.books import Shelf
-from producers.budget import Allowance, Budget
-from producers.clock import Clock
-from producers.producer_config import ProducerConfig
-from producers.secret import Secret
-from producers.spending_table import SpendingTable
-from producers.store import Store
+from producers.budget.allowance import Allowance, Budget
+from producers.budget.table import SpendingTable
+from producers.concurrency.clock import Clock
+from producers.config import ProducerConfig
+from producers.pipeline import open_store
+from producers.pipeline.open_store import StoreHandle
+from producers.randomization.secret import Secret
+from producers.storage.store import Store
 
 NOW = 1_700_000_000
 ALLOWANCE = Allowance(Collection("answers", KRR.from_epsilon(100, 1.0)), Budget(8.0, 1e-6, 86_400))
@@ -28,7 +28,7 @@ def shelf(tmp_path):
         partitions=1,
         data_dir=tmp_path,
     )
-    made = Shelf(config, Secret(bytes(32)), Clock(unix=lambda: NOW))
+    made = StoreHandle(config, Secret(bytes(32)), Clock(unix=lambda: NOW))
     yield made
     made.close()
 
@@ -42,7 +42,7 @@ def test_limits_are_found_before_the_store_is_opened(shelf, monkeypatch):
     steps, limits = [], Allowance.limits
     monkeypatch.setattr(Allowance, "limits", lambda *given: steps.append("limits") or limits(*given))
     monkeypatch.setattr(
-        books, "Store", lambda *given, **named: steps.append("open") or Store(*given, **named)
+        open_store, "Store", lambda *given, **named: steps.append("open") or Store(*given, **named)
     )
     shelf.opened()
     assert steps[:2] == ["limits", "open"]

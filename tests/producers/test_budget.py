@@ -17,7 +17,7 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
-from producers.budget import LEVELS, UNLIMITED, Allowance, Budget
+from producers.budget.allowance import LEVELS, UNLIMITED, Allowance, Budget
 
 KRR_MECHANISM = KRR.from_epsilon(100, 1.0)
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)

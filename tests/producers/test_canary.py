@@ -11,9 +11,9 @@ from topics import make_topic, read
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
-from producers.budget import Allowance, Budget
+from producers.budget.allowance import Allowance, Budget
+from producers.config import ProducerConfig
 from producers.producer import Producer
-from producers.producer_config import ProducerConfig
 
 VALUE = "canary-value-Zürich-7391"
 CLIENT = "canary-client-Ærø-5519"

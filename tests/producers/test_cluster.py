@@ -2,8 +2,8 @@
 
 import pytest
 
-from producers.cluster import Cluster, PlaintextError
-from producers.security import Security
+from producers.transport.cluster import Cluster, PlaintextError
+from producers.transport.security import Security
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import sqlite3
 import pytest
 from questions import FREE
 
-from producers.connection import DeliveryError
-from producers.counters import Receipt
+from producers.errors import DeliveryError
+from producers.metrics.counters import Receipt
 
 NAME = FREE[0].collection.name
 VALUE = FREE[0].collection.values[0] if FREE[0].collection.values else 1

@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from producers import storekeeper
-from producers.connection import DeliveryError
-from producers.counters import Receipt
-from producers.dispatch import Dispatch
-from producers.rounds import Rounds
+from producers.errors import DeliveryError
+from producers.metrics.counters import Receipt
+from producers.pipeline import storing_thread
+from producers.pipeline.dispatcher import Dispatch
+from producers.pipeline.transactions import StoreTransactions
 
 CANARY = "canary-7391"
 
@@ -25,7 +25,7 @@ def test_the_death_of_the_storing_thread_is_told_at_once(make, kafka, monkeypatc
     target = make()
     assert target.report("latency", 1, None).stored == 1
     target.flush()
-    monkeypatch.setattr(Rounds, "run", die)
+    monkeypatch.setattr(StoreTransactions, "run", die)
     began = time.monotonic()
     for call in (lambda: target.report("latency", 1, None), target.flush, target.close):
         with pytest.raises(
@@ -66,7 +66,7 @@ def test_the_death_of_the_delivery_thread_is_told_and_what_comes_is_kept(make, m
     def die(*_):
         raise ValueError(CANARY)
 
-    monkeypatch.setattr(storekeeper, "connect", die)
+    monkeypatch.setattr(storing_thread, "connect", die)
     target = make()
     began = time.monotonic()
     for call, packs_are, sent in (
@@ -108,9 +108,9 @@ def test_a_thread_that_cannot_be_started_is_told_and_tried_again(make, monkeypat
 
 
 def test_a_thread_that_does_not_end_in_time_is_told(make, monkeypatch):
-    monkeypatch.setattr(storekeeper, "END_SECONDS", 0.05)
+    monkeypatch.setattr(storing_thread, "END_SECONDS", 0.05)
     going_on = threading.Event()
-    monkeypatch.setattr(Rounds, "end", lambda *_: going_on.wait(10))
+    monkeypatch.setattr(StoreTransactions, "end", lambda *_: going_on.wait(10))
     target = make()
     with pytest.raises(DeliveryError, match=r"^the storing thread did not end within 0\.05 s$"):
         target.close()
@@ -124,7 +124,7 @@ def test_a_flush_over_which_the_storing_thread_dies_fails(make, monkeypatch):
 
     target = make()
     assert target.report("latency", 1, None).stored == 1
-    monkeypatch.setattr(Rounds, "run", die)
+    monkeypatch.setattr(StoreTransactions, "run", die)
     with pytest.raises(DeliveryError, match=r"^the storing thread died of KeyError; "):
         target.flush()
     with pytest.raises(DeliveryError, match=r"^the storing thread died of KeyError; "):

@@ -9,9 +9,9 @@ from fake_kafka import FakeKafka
 from kafka.errors import KafkaTimeoutError
 from kafka.future import Future
 
-from producers import delivery as module
-from producers.connection import DeliveryError, TopicError
-from producers.delivery import BYTES_IN_FLIGHT, Delivery, Outcome, Parcel
+from producers.errors import DeliveryError, PartitionsError
+from producers.transport import sender as module
+from producers.transport.sender import BYTES_IN_FLIGHT, Delivery, Outcome, Parcel
 
 PARCEL = Parcel(number=7, partition=3, timestamp_ms=60_000, record=b"record")
 
@@ -160,9 +160,9 @@ def test_there_is_no_room_until_a_broker_answers(deliver, caplog):
 
 
 def test_a_wrong_topic_is_told(deliver):
-    delivery, woken = deliver(TopicError("topic reports must have 4 partitions, got 3"))
+    delivery, woken = deliver(PartitionsError("topic reports must have 4 partitions, got 3"))
     assert woken.wait(10)
-    assert isinstance(delivery.trouble, TopicError)
+    assert isinstance(delivery.trouble, PartitionsError)
 
 
 def test_closing_closes_kafka(deliver):

@@ -5,13 +5,13 @@ import logging
 import pytest
 from questions import LATENCY
 
-from producers.connection import DeliveryError, HopelessError
-from producers.counters import Tally
-from producers.delivery import Outcome
-from producers.dispatch import Dispatch
-from producers.lanes import take_lane
-from producers.outbox import Outbox
-from producers.store import Store
+from producers.errors import DeliveryError, HopelessError
+from producers.metrics.counters import ReportTotals
+from producers.pipeline.dispatcher import Dispatch
+from producers.storage.lane_locks import claim_lane
+from producers.storage.outbox import Outbox
+from producers.storage.store import Store
+from producers.transport.sender import Outcome
 from producers.wire import KRR_NUMBER, MAX_RECORD_BYTES, Pack, encode
 
 DAMAGED = "a record of the store is damaged: malformed; put back a copy"
@@ -45,9 +45,9 @@ class Desk:
     """A dispatch over an outbox of four packs, 1 to 4."""
 
     def __init__(self, folder):
-        self.store, self.lane = Store(folder), take_lane(folder)
+        self.store, self.lane = Store(folder), claim_lane(folder)
         self.outbox = Outbox(self.store, self.lane, folder)
-        self.hand, self.tally = Hand(), Tally(["latency"])
+        self.hand, self.tally = Hand(), ReportTotals(["latency"])
         self.dispatch = Dispatch(self.hand, 4, {LATENCY.fingerprint: LATENCY}, self.tally)
         self.numbers = self.outbox.put([record(number) for number in range(4)], 0)
 

@@ -14,12 +14,13 @@ from topics import make_topic, read
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
-from producers.budget import Allowance
-from producers.cluster import Cluster
-from producers.connection import DeliveryError, connect
-from producers.counters import Receipt
+from producers.budget.allowance import Allowance
+from producers.config import ProducerConfig
+from producers.errors import DeliveryError
+from producers.metrics.counters import Receipt
 from producers.producer import Producer
-from producers.producer_config import ProducerConfig
+from producers.transport.cluster import Cluster
+from producers.transport.connection import connect
 from producers.wire import bit_rows, decode, encode, partition_of
 
 PARTITIONS = 3
@@ -123,7 +124,7 @@ def test_another_number_of_partitions_is_told_and_nothing_is_sent(broker, topic,
 
 @pytest.mark.broker
 def test_an_absent_topic_is_named(broker, topic_prefix, monkeypatch):
-    monkeypatch.setattr("producers.connection.METADATA_MILLISECONDS", 500)
+    monkeypatch.setattr("producers.transport.connection.METADATA_MILLISECONDS", 500)
     with pytest.raises(DeliveryError, match=rf"^topic {topic_prefix}none cannot be found: \w+$"):
         connect(Cluster(broker), f"{topic_prefix}none", 4, 10.0)
 
@@ -134,10 +135,10 @@ from pathlib import Path
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from producers import delivery
-from producers.budget import Allowance
-from producers.connection import DeliveryError
+from producers.budget.allowance import Allowance
+from producers.transport.connection import DeliveryError
 from producers.producer import Producer
-from producers.producer_config import ProducerConfig
+from producers.config import ProducerConfig
 
 delivery.RETRY_SECONDS = (0.1,)
 carrier = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
@@ -181,9 +182,9 @@ import gc, os, sys
 from pathlib import Path
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers.budget import Allowance
+from producers.budget.allowance import Allowance
 from producers.producer import Producer
-from producers.producer_config import ProducerConfig
+from producers.config import ProducerConfig
 
 carrier = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
 producer = Producer(ProducerConfig(
@@ -220,7 +221,7 @@ def test_a_connection_is_closed_in_its_own_process_only(broker, topic, monkeypat
     """And at once there, whatever is in flight."""
     kafka = connect(Cluster(broker), topic, PARTITIONS, 10.0)
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("producers.connection.os.getpid", lambda: 0)
+        elsewhere.setattr("producers.transport.connection.os.getpid", lambda: 0)
         kafka.close()
     kafka.send(topic, value=b"x", partition=0).get(timeout=10)
     kafka.send(topic, value=b"y", partition=0)

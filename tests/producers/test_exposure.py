@@ -11,11 +11,11 @@ from estimators.accounting.accountant import costs
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
-from producers.budget import UNLIMITED, Allowance, Budget
-from producers.exposure import STEPS, exposure, rounded_up
-from producers.punctuality import CLOCK_SECONDS, EARLY_SECONDS, untimely
-from producers.spending import Spending
-from producers.store import Store
+from producers.budget.allowance import UNLIMITED, Allowance, Budget
+from producers.budget.exposure import STEPS, exposure, rounded_up
+from producers.budget.lateness import CLOCK_SECONDS, EARLY_SECONDS, untimely
+from producers.budget.spending import Spending
+from producers.storage.store import Store
 
 DAY = 86_400
 NOON = 20_000 * DAY + DAY // 2

@@ -10,14 +10,14 @@ sys.path.insert(0, sys.argv[2])
 from fake_kafka import FakeKafka
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers import storekeeper
-from producers.budget import Allowance
+from producers.pipeline import storing_thread
+from producers.budget.allowance import Allowance
 from producers.producer import Producer
-from producers.producer_config import ProducerConfig
+from producers.config import ProducerConfig
 from producers.wire import decode
 
 kafka = FakeKafka(acknowledges=True)
-storekeeper.connect = lambda *where: kafka.connect(*where)
+storing_thread.connect = lambda *where: kafka.connect(*where)
 latency = Collection("latency", KRR.from_epsilon(1000, 1.0))
 config = ProducerConfig(
     allowances=(Allowance(latency, None),), bootstrap_servers="127.0.0.1:9092", topic="reports", partitions=4,
@@ -132,24 +132,24 @@ def test_a_fork_and_its_child_wait_for_no_other_process(tmp_path):
 
 
 BUSY = """
-from producers.store import Store, StoreError
-from producers.rounds import Rounds
+from producers.storage.store import Store, StoreError
+from producers.pipeline.transactions import StoreTransactions
 
-going_on, rounds = threading.Event(), Rounds.run
+going_on, rounds = threading.Event(), StoreTransactions.run
 
 def hang(self, submissions, seals, *, ticking):  # as on a disk that does not answer, with the store open
     going_on.wait(30)
     return rounds(self, submissions, seals, ticking=ticking)
 
 producer = Producer(config)
-Rounds.run = hang
+StoreTransactions.run = hang
 waiting = threading.Thread(target=producer.report, args=("latency", [1, 2, 3], None))
 waiting.start()
 time.sleep(0.2)
 began = time.monotonic()
 child = os.fork()
 if child == 0:
-    Rounds.run = rounds
+    StoreTransactions.run = rounds
     told = producer.report("latency", [1, 2], None)
     assert (told.dropped, told.stored) == (2, 0), told
     assert told.why_dropped.endswith("it was open when the process forked; close it first"), told.why_dropped

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from test_spending import DAY, NOON, Ledger, allowance, window_of
 
-from producers.charging import OPEN, Rows
-from producers.heads import HEAD
-from producers.horizon import horizons
+from producers.budget.charging import OPEN, Rows, horizons
+from producers.budget.client_balance import CLIENT_BALANCE
 
 YEAR = 365 * DAY
 MIDNIGHT = NOON - DAY // 2
@@ -71,7 +70,9 @@ def test_longer_windows_beside_shorter_ones_are_never_counted_anew(tmp_path):
 
 
 def test_the_horizon_counts_as_far_as_a_client_has_reported():
-    rows = Rows(np.zeros(3, HEAD), np.array([(500, 1), (900, 1), (2000, 1)], OPEN), np.array([0, 0, 2]))
+    rows = Rows(
+        np.zeros(3, CLIENT_BALANCE), np.array([(500, 1), (900, 1), (2000, 1)], OPEN), np.array([0, 0, 2])
+    )
     assert horizons(rows, 600, 600).tolist() == [600, 600, 600]
     assert horizons(rows, 600, 1000).tolist() == [900, 600, 1000]
     assert horizons(rows, 1500, 1800).tolist() == [1500, 1500, 1800]

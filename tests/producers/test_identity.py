@@ -2,9 +2,8 @@
 
 import pytest
 
-from producers.identity import check_identity
-from producers.secret import Secret, SecretError
-from producers.store import BusyError, Store
+from producers.randomization.secret import Secret, SecretError
+from producers.storage.store import BusyError, Store, check_identity
 
 
 @pytest.fixture

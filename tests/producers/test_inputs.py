@@ -6,8 +6,15 @@ from sources import ScriptedWords
 
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers.buckets import Buckets
-from producers.inputs import clients_of, different_texts, integers, text_sets, texts, window_starts
+from producers.responders.buckets import Buckets
+from producers.responders.validation import (
+    clients_of,
+    different_texts,
+    integers,
+    text_sets,
+    texts,
+    window_starts,
+)
 from producers.wire import MAX_WINDOW_START
 
 CANARY = "canary-7391"

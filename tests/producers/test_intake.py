@@ -6,26 +6,35 @@ import time
 import numpy as np
 import pytest
 
-from producers.counters import Receipt
-from producers.intake import QUEUE_BYTES, ClosedError, Intake, Seal, Submission, Ticket
+from producers.errors import ClosedError
+from producers.metrics.counters import Receipt
+from producers.pipeline.submission_queue import (
+    QUEUE_BYTES,
+    FlushRequest,
+    PendingReceipt,
+    Submission,
+    SubmissionQueue,
+)
 
 
 def submission(size):
     """One of so many bytes."""
     none = np.zeros(0, np.int64)
-    return Submission("latency", none, none.astype(np.uint16), np.zeros((size, 1), np.uint8), None, Ticket(0))
+    return Submission(
+        "latency", none, none.astype(np.uint16), np.zeros((size, 1), np.uint8), None, PendingReceipt(0)
+    )
 
 
 def test_items_come_in_their_order():
-    intake = Intake()
-    items = [submission(1), Seal(), submission(2)]
+    intake = SubmissionQueue()
+    items = [submission(1), FlushRequest(), submission(2)]
     assert all(intake.put(item, 0) for item in items)
     assert intake.take(0) == items
     assert intake.take(0) == []
 
 
 def test_the_queue_is_bounded_in_bytes():
-    intake = Intake()
+    intake = SubmissionQueue()
     assert intake.put(submission(QUEUE_BYTES - 5), 0)
     assert intake.put(submission(5), 0)
     started = time.monotonic()
@@ -36,7 +45,7 @@ def test_the_queue_is_bounded_in_bytes():
 
 
 def test_room_lets_who_waits_go_on():
-    intake = Intake()
+    intake = SubmissionQueue()
     intake.put(submission(QUEUE_BYTES), 0)
     timer = threading.Timer(0.02, intake.take, (0,))
     timer.start()
@@ -45,8 +54,8 @@ def test_room_lets_who_waits_go_on():
 
 
 def test_taking_waits_for_an_item_or_to_be_woken():
-    intake = Intake()
-    for act in (lambda: intake.put(Seal(), 0), intake.wake):
+    intake = SubmissionQueue()
+    for act in (lambda: intake.put(FlushRequest(), 0), intake.wake):
         timer = threading.Timer(0.02, act)
         started = time.monotonic()
         timer.start()
@@ -57,7 +66,7 @@ def test_taking_waits_for_an_item_or_to_be_woken():
 
 
 def test_a_closed_queue_takes_nothing_and_gives_what_it_has():
-    intake = Intake()
+    intake = SubmissionQueue()
     intake.put(submission(QUEUE_BYTES), 0)
     threading.Timer(0.02, intake.close).start()
     with pytest.raises(ClosedError, match=r"^the producer is closed$"):
@@ -67,15 +76,15 @@ def test_a_closed_queue_takes_nothing_and_gives_what_it_has():
 
 def test_what_comes_when_nobody_takes_any_more_is_refused(monkeypatch):
     """Also between the question whether it is closed and the last taking; what that took is in."""
-    intake = Intake()
+    intake = SubmissionQueue()
     intake.put(submission(1), 0)
     assert len(intake.end()) == 1
     with pytest.raises(ClosedError):
         intake.put(submission(1), 0)
-    intake = Intake()
+    intake = SubmissionQueue()
     monkeypatch.setattr(intake._bell, "ring", intake.end)
     assert intake.put(submission(1), 0)
-    intake = Intake()
+    intake = SubmissionQueue()
     intake._is_over = True
     with pytest.raises(ClosedError):
         intake.put(submission(1), 0)
@@ -85,7 +94,12 @@ def test_what_comes_when_nobody_takes_any_more_is_refused(monkeypatch):
 def test_some_of_the_reports_keep_their_ticket():
     numbers = np.arange(3)
     given = Submission(
-        "latency", numbers, numbers.astype(np.uint16), numbers.astype(np.uint8)[:, None], None, Ticket(3)
+        "latency",
+        numbers,
+        numbers.astype(np.uint16),
+        numbers.astype(np.uint8)[:, None],
+        None,
+        PendingReceipt(3),
     )
     assert given.only(np.ones(3, bool)) is given
     some = given.only(np.array([True, False, True]))
@@ -95,7 +109,7 @@ def test_some_of_the_reports_keep_their_ticket():
 
 
 def test_a_ticket_is_pending_until_it_is_settled():
-    ticket = Ticket(5)
+    ticket = PendingReceipt(5)
     assert ticket.receipt == Receipt(pending=5)
     assert not ticket.done.is_open
     ticket.settle(Receipt(stored=4, refused=1))

@@ -17,13 +17,13 @@ from topics import make_topic, read
 
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers.budget import Allowance, Budget
-from producers.client_keys import ClientKeys
+from producers.budget.allowance import Allowance, Budget
+from producers.budget.spending import Spending
+from producers.config import ProducerConfig
 from producers.producer import Producer
-from producers.producer_config import ProducerConfig
-from producers.secret import load_secret
-from producers.spending import Spending
-from producers.store import Store
+from producers.randomization.prf import ClientKeys
+from producers.randomization.secret import load_secret
+from producers.storage.store import Store
 from producers.wire import decode
 
 ROUNDS = 20

@@ -7,22 +7,22 @@ import sys
 
 import pytest
 
-from producers.lanes import take_lane, try_lane
-from producers.store import StoreError
+from producers.storage.lane_locks import claim_lane, try_lane
+from producers.storage.store import StoreError
 
 HOLDER = (
-    "import sys, time; from pathlib import Path; from producers.lanes import take_lane\n"
-    "lane = take_lane(Path(sys.argv[1])); print(lane.number, flush=True); time.sleep(60)"
+    "import sys, time; from pathlib import Path; from producers.storage.lane_locks import claim_lane\n"
+    "lane = claim_lane(Path(sys.argv[1])); print(lane.number, flush=True); time.sleep(60)"
 )
 
 
 def test_the_lowest_free_lane_is_taken(tmp_path):
-    first, second, third = (take_lane(tmp_path) for _ in range(3))
+    first, second, third = (claim_lane(tmp_path) for _ in range(3))
     assert [lane.number for lane in (first, second, third)] == [0, 1, 2]
     assert try_lane(tmp_path, 1) is None
     second.release()
     second.release()
-    again = take_lane(tmp_path)
+    again = claim_lane(tmp_path)
     assert again.number == 1
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
@@ -31,14 +31,14 @@ def test_a_killed_process_leaves_its_lane(tmp_path):
     command = [sys.executable, "-c", HOLDER, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout.readline() == "0\n"
-        assert take_lane(tmp_path).number == 1
+        assert claim_lane(tmp_path).number == 1
         holder.send_signal(signal.SIGKILL)
         holder.wait()
-    assert take_lane(tmp_path).number == 0
+    assert claim_lane(tmp_path).number == 0
 
 
 def test_a_forked_child_does_not_hold_the_lane(tmp_path):
-    lane = take_lane(tmp_path)
+    lane = claim_lane(tmp_path)
     begun, ended = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:
@@ -47,7 +47,7 @@ def test_a_forked_child_does_not_hold_the_lane(tmp_path):
         os._exit(0)
     os.read(begun[0], 1)
     lane.release()
-    again = take_lane(tmp_path)
+    again = claim_lane(tmp_path)
     os.write(ended[1], b"!")
     os.waitpid(child, 0)
     for descriptor in (*begun, *ended):
@@ -60,7 +60,7 @@ def test_a_lock_that_cannot_be_made_is_told(tmp_path):
     with pytest.raises(
         StoreError, match=r"lane-0\.lock: Is a directory; give this user access to file and folder$"
     ):
-        take_lane(tmp_path)
+        claim_lane(tmp_path)
 
 
 def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
@@ -70,5 +70,5 @@ def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr("fcntl.flock", refuse)
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(StoreError, match=r"lane-0\.lock: Operation not supported; give this user access"):
-        take_lane(tmp_path)
+        claim_lane(tmp_path)
     assert len(os.listdir("/proc/self/fd")) == before

@@ -9,9 +9,9 @@ from sources import RepeatableWords, ScriptedWords
 
 from estimators.mechanisms.bloom_filter import bloom_rows
 from estimators.mechanisms.rappor import Rappor
-from producers.memory import Memory, RepeatedWords
-from producers.randomizers import instantaneous, permanent
-from producers.secret import Secret
+from producers.randomization.permanent_responses import Memory, RepeatedWords
+from producers.randomization.randomizers import instantaneous, permanent
+from producers.randomization.secret import Secret
 
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 SECRET = Secret(bytes(range(32)))

@@ -15,8 +15,8 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
-from producers.responder import responder_of
-from producers.secret import Secret
+from producers.randomization.secret import Secret
+from producers.responders.factory import responder_of
 
 SECRET = Secret(bytes(range(32)))
 LISTED = ("AA", "B6", "9E", "DL", "UA", "WN", "AS", "F9", "HA")

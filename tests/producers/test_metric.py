@@ -5,7 +5,7 @@ from types import ModuleType
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric as Family
 
-from producers.metric import CounterMetric, GaugeMetric, HistogramMetric, declared_in
+from producers.metrics.metric import CounterMetric, GaugeMetric, HistogramMetric, declared_in
 
 COUNTER = CounterMetric(name="sent", unit="bytes", meaning="Bytes.", remedy="none.", labels=("result",))
 GAUGE = GaugeMetric(name="lag", unit="records", meaning="Records.")

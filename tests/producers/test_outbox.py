@@ -4,13 +4,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from producers.lanes import take_lane
-from producers.outbox import MIN_FREE_PAGES, OVERHEAD_BYTES, VACUUM_PAGES, Buffered, Depth, Outbox, Waiting
-from producers.store import Store
+from producers.storage.lane_locks import claim_lane
+from producers.storage.outbox import (
+    MIN_FREE_PAGES,
+    OVERHEAD_BYTES,
+    VACUUM_PAGES,
+    Depth,
+    Outbox,
+    StoredBuffer,
+    StoredPack,
+)
+from producers.storage.store import Store
 
 NOW = 1_700_000_000.5
-FIRST = Buffered(2**64 - 1, 1_700_000_000, 0, b"abcd")
-SECOND = Buffered(2**64 - 1, 1_700_000_000, 3, b"efgh")
+FIRST = StoredBuffer(2**64 - 1, 1_700_000_000, 0, b"abcd")
+SECOND = StoredBuffer(2**64 - 1, 1_700_000_000, 3, b"efgh")
 
 
 class Room:
@@ -23,7 +31,7 @@ class Room:
     def open(self, limit_bytes=1_000_000):
         store = Store(self.folder)
         self._stores.append(store)
-        lane = take_lane(self.folder)
+        lane = claim_lane(self.folder)
         return Opened(store, lane, Outbox(store, lane, self.folder, limit_bytes))
 
     def close(self):
@@ -57,7 +65,7 @@ def test_packs_wait_in_order_until_they_are_forgotten(room):
     numbers = outbox.put([b"one", b"two", b"three"], NOW)
     assert numbers == sorted(numbers)
     assert outbox.waiting(0, 100) == [
-        Waiting(number, record) for number, record in zip(numbers, [b"one", b"two", b"three"], strict=True)
+        StoredPack(number, record) for number, record in zip(numbers, [b"one", b"two", b"three"], strict=True)
     ]
     assert [each.record for each in outbox.waiting(numbers[0], 100)] == [b"two", b"three"]
     outbox.forget([numbers[1], 12345])
@@ -82,15 +90,15 @@ def test_numbers_are_never_used_again(room):
 
 def test_nothing_shows_reports(room):
     assert "abcd" not in repr(FIRST)
-    assert "abcd" not in repr(Waiting(1, b"abcd"))
+    assert "abcd" not in repr(StoredPack(1, b"abcd"))
 
 
 def test_a_buffer_is_replaced_whole_and_removed_when_empty(room):
     outbox = room.open()
     outbox.save([FIRST, SECOND])
-    outbox.save([Buffered(FIRST.fingerprint, FIRST.window_start, FIRST.cohort, b"ij")])
+    outbox.save([StoredBuffer(FIRST.fingerprint, FIRST.window_start, FIRST.cohort, b"ij")])
     assert outbox.depth(NOW).bytes == 6 + 2 * OVERHEAD_BYTES
-    outbox.save([Buffered(SECOND.fingerprint, SECOND.window_start, SECOND.cohort, b"")])
+    outbox.save([StoredBuffer(SECOND.fingerprint, SECOND.window_start, SECOND.cohort, b"")])
     assert outbox.depth(NOW) == Depth(0, 2 + OVERHEAD_BYTES, 0.0)
     assert [each.reports for each in outbox.adopt(own=True)] == [b"ij"]
     assert outbox.depth(NOW) == Depth(0, 0, 0.0)
@@ -213,7 +221,7 @@ def test_totals_are_those_of_what_is_kept(tmp_path_factory, actions):
             del packs[number]
         elif action == "save":
             cohort, reports = given_
-            outbox.save([Buffered(1, 60, cohort, reports)])
+            outbox.save([StoredBuffer(1, 60, cohort, reports)])
             buffers[cohort] = reports
         elif action == "next":
             outbox.lane.release()

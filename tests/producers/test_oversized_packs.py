@@ -10,11 +10,11 @@ from kafka.admin import ACLOperation, ConfigResource, ConfigResourceType, Resour
 from questions import CARRIER
 from topics import make_topic, read
 
-from producers.budget import Allowance
-from producers.connection import DeliveryError
+from producers.budget.allowance import Allowance
+from producers.config import ProducerConfig
+from producers.errors import DeliveryError
 from producers.producer import Producer
-from producers.producer_config import ProducerConfig
-from producers.security import Security
+from producers.transport.security import Security
 from producers.wire import decode
 
 LARGE, SMALL = 2000, 5

@@ -11,7 +11,7 @@ from sources import RepeatableWords
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
-from producers.packer import Key, Packer, seal
+from producers.pipeline.packer import Key, Packer, seal
 from producers.wire import MAX_RECORD_BYTES, bit_rows, buckets, decode, encode
 
 LATENCY = Collection("latency", KRR.from_epsilon(1000, 1.0))

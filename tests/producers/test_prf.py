@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sources import RepeatableWords
 
-from producers.client_keys import ClientKeys
-from producers.prf import derive_key, encrypt, mac, mac_texts
-from producers.secret import Secret
+from producers.randomization.prf import ClientKeys, derive_key, encrypt, mac, mac_texts
+from producers.randomization.secret import Secret
 
 KEY = bytes(range(16))
 SECRET = Secret(bytes(range(32)))

@@ -10,13 +10,15 @@ import pytest
 from kafka.errors import KafkaTimeoutError
 from questions import CARRIER, DESTINATION, LATENCY
 
-from producers import parts, producer, storekeeper
-from producers.budget import Allowance, Budget
-from producers.connection import DeliveryError, TopicError
-from producers.counters import Receipt
-from producers.progress import Progress, get_progress
-from producers.secret import SecretError
-from producers.store import Store, StoreError
+from producers import producer
+from producers.budget.allowance import Allowance, Budget
+from producers.errors import DeliveryError, PartitionsError
+from producers.metrics.counters import Receipt
+from producers.pipeline import storing_thread
+from producers.randomization.secret import SecretError
+from producers.responders import batch as parts
+from producers.storage.input_progress import InputProgress, get_progress
+from producers.storage.store import Store, StoreError
 from producers.wire import bit_rows, buckets, decode
 
 CANARY = "canary-7391"
@@ -303,9 +305,9 @@ def test_what_is_not_acknowledged_is_sent_again_by_the_next_producer(make, kafka
 
 def test_a_wrong_topic_is_told_at_once_and_nothing_is_sent(make, kafka, monkeypatch):
     def refuse(*_):
-        raise TopicError("topic reports must have 4 partitions, got 3")
+        raise PartitionsError("topic reports must have 4 partitions, got 3")
 
-    monkeypatch.setattr(storekeeper, "connect", refuse)
+    monkeypatch.setattr(storing_thread, "connect", refuse)
     target = make()
     target.report("latency", [1, 2, 3], None)
     for call in (target.flush, target.close):
@@ -373,7 +375,7 @@ def test_a_store_that_another_process_holds_loses_nothing(make, kafka, tmp_path)
 
 def test_a_store_that_is_held_to_the_end_drops_and_tells_it(make, kafka, tmp_path, monkeypatch, caplog):
     """What was kept before is sent; nothing of what failed is."""
-    monkeypatch.setattr(storekeeper, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(storing_thread, "BUSY_SECONDS", 0.01)
     target = make()
     assert target.report("latency", [1, 2], None).stored == 2
     target.flush()
@@ -390,9 +392,9 @@ def test_a_store_that_is_held_to_the_end_drops_and_tells_it(make, kafka, tmp_pat
 def test_the_place_in_the_input_is_kept_with_the_reports(make, tmp_path, kafka):
     kafka.acknowledges = False
     target = make(outbox_bytes=1_000_000)
-    place = Progress(inode=5, bytes_done=100, lines=3, digest=b"x" * 32)
+    place = InputProgress(inode=5, bytes_done=100, lines=3, digest=b"x" * 32)
     assert target.report("latency", [1, 2], None, progress=("/in.csv", place)).stored == 2
-    beyond = Progress(inode=5, bytes_done=200, lines=6, digest=b"y" * 32)
+    beyond = InputProgress(inode=5, bytes_done=200, lines=6, digest=b"y" * 32)
     too_many = np.zeros(600_000, np.int64)
     assert target.report("latency", too_many, None, progress=("/in.csv", beyond)).dropped == 600_000
     store = Store(tmp_path)
@@ -447,10 +449,10 @@ def test_it_is_not_ready_while_packs_wait_and_none_is_acknowledged(make, kafka, 
     kafka.acknowledges = False
     target = make(pack_seconds=0.05)
     time.sleep(0.3)
-    assert target.not_ready() == []  # nothing waits
+    assert target.reasons_not_ready() == []  # nothing waits
     target.report("latency", [1, 2, 3], None)
-    wait_until(target.not_ready)
-    assert target.not_ready() == ["1 pack waits in the outbox: nothing was acknowledged for 0 s"]
+    wait_until(target.reasons_not_ready)
+    assert target.reasons_not_ready() == ["1 pack waits in the outbox: nothing was acknowledged for 0 s"]
     kafka.acknowledges = True
     kafka.acknowledge()
-    wait_until(lambda: not target.not_ready())
+    wait_until(lambda: not target.reasons_not_ready())

@@ -6,10 +6,10 @@ import pytest
 
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers.budget import Allowance
-from producers.cluster import PlaintextError
-from producers.producer_config import ProducerConfig
-from producers.security import Security
+from producers.budget.allowance import Allowance
+from producers.config import ProducerConfig
+from producers.transport.cluster import PlaintextError
+from producers.transport.security import Security
 
 LATENCY = Allowance(Collection("latency", KRR.from_epsilon(1000, 1.0)), None)
 GIVEN = {

@@ -2,9 +2,11 @@
 
 from prometheus_client import CollectorRegistry
 
-from producers import catalogue, counters, rounds
-from producers.counters import Backlog, Receipt, Tally
-from producers.producer_metrics import ProducerMetrics
+from producers.metrics import counters
+from producers.metrics import definitions as catalogue
+from producers.metrics.collector import ProducerMetrics
+from producers.metrics.counters import Backlog, Receipt, ReportTotals
+from producers.pipeline import transactions as rounds
 
 
 def test_receipts_add_up():
@@ -15,14 +17,14 @@ def test_every_reason_to_refuse_is_shown_from_the_start():
     """Prometheus takes no increase from a series that begins at its first refusal."""
     assert {*rounds.REASONS, "too_early"} == set(catalogue.REASONS)
     registry = CollectorRegistry()
-    registry.register(ProducerMetrics(["carrier"], Tally(["carrier"]).counters))
+    registry.register(ProducerMetrics(["carrier"], ReportTotals(["carrier"]).counters))
     for reason in catalogue.REASONS:
         labels = {"collection": "carrier", "reason": reason}
         assert registry.get_sample_value("deniable_producer_refused_total", labels) == 0
 
 
 def test_every_counter_is_shown_under_its_name():
-    tally = Tally(["carrier", "latency"])
+    tally = ReportTotals(["carrier", "latency"])
     registry = CollectorRegistry()
     registry.register(ProducerMetrics(["latency", "carrier"], tally.counters))
     tally.settled("latency", 100, {"over_window": 3, "over_budget": 2, "too_late": 0})
@@ -56,7 +58,7 @@ def test_a_pack_stands_still_from_when_it_began_to_wait(monkeypatch):
     """However seldom the outbox is looked at: what has arrived since does not wait."""
     now = [0.0]
     monkeypatch.setattr(counters.time, "monotonic", lambda: now[0])
-    tally = Tally(["carrier"])
+    tally = ReportTotals(["carrier"])
     now[0] = 40.0
     tally.left(Backlog(1, 100, 0.0))
     assert tally.standstill_seconds() == 0

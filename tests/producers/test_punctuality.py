@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from aggregator.acceptance import EARLY_SECONDS
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers import punctuality
-from producers.punctuality import CLOCK_SECONDS, untimely
+from producers.budget import lateness
+from producers.budget.lateness import CLOCK_SECONDS, untimely
 
 LATENCY = Collection("latency", KRR.from_epsilon(1000, 1.0), window_seconds=60, grace_seconds=30)
 NOW = 1_800_000_000
@@ -32,4 +32,4 @@ def test_what_the_aggregator_could_take_is_never_refused(start, clocks_differ):
 
 
 def test_the_rule_is_that_of_the_aggregator():
-    assert punctuality.EARLY_SECONDS == EARLY_SECONDS
+    assert lateness.EARLY_SECONDS == EARLY_SECONDS

@@ -16,7 +16,7 @@ from sources import RepeatableWords, ScriptedWords, spelled
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
-from producers.randomizers import at_most, bernoulli, instantaneous, permanent, randomize_krr
+from producers.randomization.randomizers import at_most, bernoulli, instantaneous, permanent, randomize_krr
 
 REPORTS = 40_000
 FALSE_ALARM = 1e-6

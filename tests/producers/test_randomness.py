@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from producers import randomness
-from producers.randomness import Keystream, below
+from producers.randomization import randomness
+from producers.randomization.randomness import Keystream, below
 
 
 def test_words_are_the_aes_ctr_keystream_little_endian(monkeypatch):
@@ -81,7 +81,7 @@ def test_no_word_without_a_key(monkeypatch):
 
 FORK = """
 import os, threading
-from producers.randomness import Keystream
+from producers.randomization.randomness import Keystream
 
 stream = Keystream()
 before = stream.words64(4).tobytes().hex()

@@ -14,9 +14,9 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
-from producers import batch
-from producers.responder import responder_of
-from producers.secret import Secret
+from producers.randomization.secret import Secret
+from producers.responders import batch
+from producers.responders.factory import responder_of
 from producers.wire import mechanism_number, report_bytes
 
 SECRET = Secret(bytes(range(32)))

@@ -12,22 +12,22 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
-from producers.books import Shelf
-from producers.budget import Allowance, Budget
-from producers.client_keys import ClientKeys
-from producers.clock import Clock
-from producers.counters import Receipt, Tally
-from producers.delivery import Outcome
-from producers.dispatch import Dispatch
-from producers.intake import Seal, Submission, Ticket
-from producers.outbox import Outbox
-from producers.producer_config import ProducerConfig
-from producers.producer_metrics import ProducerMetrics
-from producers.responder import responder_of
-from producers.rounds import Rounds
-from producers.secret import Secret
-from producers.standing import UnknownLimitError
-from producers.store import BusyError, Store, StoreError
+from producers.budget.allowance import Allowance, Budget
+from producers.budget.limits import UnknownLimitError
+from producers.concurrency.clock import Clock
+from producers.config import ProducerConfig
+from producers.metrics.collector import ProducerMetrics
+from producers.metrics.counters import Receipt, ReportTotals
+from producers.pipeline.dispatcher import Dispatch
+from producers.pipeline.open_store import StoreHandle
+from producers.pipeline.submission_queue import FlushRequest, PendingReceipt, Submission
+from producers.pipeline.transactions import StoreTransactions
+from producers.randomization.prf import ClientKeys
+from producers.randomization.secret import Secret
+from producers.responders.factory import responder_of
+from producers.storage.outbox import Outbox
+from producers.storage.store import BusyError, Store, StoreError
+from producers.transport.sender import Outcome
 from producers.wire import buckets, decode
 
 NOW = 1_800_000_000
@@ -95,11 +95,11 @@ def make(tmp_path):
             data_dir=folder,
             **options,
         )
-        clock, tally = FakeClock(), Tally(each.collection.name for each in config.allowances)
+        clock, tally = FakeClock(), ReportTotals(each.collection.name for each in config.allowances)
         hand, words = Hand(clock, answers), RepeatableWords(seed)
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
-        shelf = Shelf(config, Secret(bytes(32)), clock)
-        rounds = Rounds(config, shelf, words, clock, tally, Dispatch(hand, 4, collections, tally))
+        shelf = StoreHandle(config, Secret(bytes(32)), clock)
+        rounds = StoreTransactions(config, shelf, words, clock, tally, Dispatch(hand, 4, collections, tally))
         made.append(shelf)
         return SimpleNamespace(
             rounds=rounds,
@@ -121,7 +121,7 @@ def reports(numbers, clients=None, window=NOW // 60 * 60):
     count = len(numbers)
     keys = None if clients is None else ClientKeys(Secret(bytes(32))).of(clients)
     return Submission(
-        "latency", np.full(count, window), np.zeros(count, np.uint16), rows, keys, Ticket(count)
+        "latency", np.full(count, window), np.zeros(count, np.uint16), rows, keys, PendingReceipt(count)
     )
 
 
@@ -143,7 +143,9 @@ def steps(made, values, destinations, meals, clients):
             batch = responders[name].prepare(given[part], clients[part])
             cohorts, rows = batch.respond(slice(0, 5))
             windows = np.full(5, NOW // 60 * 60 + step // 10 * 60)
-            submissions.append(Submission(name, windows, cohorts, rows, keys.of(batch.clients), Ticket(5)))
+            submissions.append(
+                Submission(name, windows, cohorts, rows, keys.of(batch.clients), PendingReceipt(5))
+            )
         made.rounds.run(submissions, [], ticking=step % 3 == 2)
         receipts += [submission.ticket.receipt for submission in submissions]
         made.clock.advance(1.0)
@@ -190,7 +192,7 @@ def test_nothing_leaves_before_it_is_kept_and_paid(make, monkeypatch):
 
     monkeypatch.setattr(Outbox, "put", fail)
     lost = reports([4, 5, 6, 7, 8], ["a", "b", "c", "d", "e"])
-    seal = Seal()
+    seal = FlushRequest()
     made.rounds.run([lost], [seal], ticking=True)
     assert lost.ticket.receipt == Receipt(dropped=5)
     assert seal.error == "the disk is full"
@@ -225,7 +227,7 @@ def test_a_crash_loses_nothing_that_was_kept(make):
 def test_what_others_leave_later_is_taken_over_later(make):
     first, second = make(answers=False), make(answers=False, seed=4)
     first.rounds.run([reports(list(range(10)))], [], ticking=False)
-    second.rounds.run([reports([50])], [Seal()], ticking=True)
+    second.rounds.run([reports([50])], [FlushRequest()], ticking=True)
     assert sent(second.hand) == [[50]]
     first.shelf.close()
     second.clock.advance(29.0)
@@ -256,7 +258,7 @@ def test_a_store_that_was_begun_with_another_secret_keeps_nothing(make, caplog):
     first, second = make(), make()
     first.rounds.run([reports([1])], [], ticking=False)
     second.shelf._secret = Secret(b"x" * 32)
-    lost, seal = reports([2, 3]), Seal()
+    lost, seal = reports([2, 3]), FlushRequest()
     second.rounds.run([lost], [seal], ticking=False)
     assert lost.ticket.receipt == Receipt(dropped=2)
     assert lost.ticket.receipt.why_dropped == seal.error
@@ -265,7 +267,7 @@ def test_a_store_that_was_begun_with_another_secret_keeps_nothing(make, caplog):
 
 
 def test_a_store_that_another_process_holds_leaves_all_as_it_was(make, tmp_path):
-    made, given, seal = make(), reports(list(range(7))), Seal()
+    made, given, seal = make(), reports(list(range(7))), FlushRequest()
     made.shelf.opened()
     other = Store(tmp_path)
     with other.transaction():
@@ -282,7 +284,7 @@ def test_a_store_that_another_process_holds_leaves_all_as_it_was(make, tmp_path)
 
 def test_a_store_that_is_busy_at_the_last_question_leaves_all_as_it_was(make, monkeypatch):
     """After the commit nothing is asked any more: what was kept would be kept again."""
-    made, given, seal = make(), reports(list(range(7))), Seal()
+    made, given, seal = make(), reports(list(range(7))), FlushRequest()
     made.rounds.run([], [], ticking=True)
     depth = Outbox.depth
 
@@ -305,7 +307,7 @@ def test_a_limit_that_must_be_found_leaves_all_as_it_was(make, tmp_path):
     before = make(Allowance(Collection("latency", KRR.from_epsilon(1000, 0.5)), budget))
     before.rounds.run([reports([1], ["ann"], NOW // 60 * 60 - 60)], [], ticking=False)
     before.shelf.close()
-    made, given, seal = make(Allowance(LATENCY, budget)), reports([1, 2], ["ann", "ben"]), Seal()
+    made, given, seal = make(Allowance(LATENCY, budget)), reports([1, 2], ["ann", "ben"]), FlushRequest()
     with pytest.raises(UnknownLimitError) as unknown:
         made.rounds.run([given], [seal], ticking=True)
     assert (given.done.is_open, seal.done.is_open, made.hand.parcels) == (False, False, [])
@@ -326,7 +328,7 @@ def test_a_clock_that_was_ahead_is_told(make, caplog):
 
 
 def test_a_seal_that_nobody_answers_any_more_is_settled_at_the_end(make):
-    made, seal = make(answers=False), Seal()
+    made, seal = make(answers=False), FlushRequest()
     made.rounds.run([reports([1])], [seal], ticking=False)
     assert not seal.done.is_open
     made.rounds.end("the producer is closed")
@@ -352,7 +354,7 @@ def test_a_seal_waits_for_its_packs_and_for_what_was_left_before(make):
     first.rounds.run([reports(list(range(10)))], [], ticking=False)
     first.shelf.close()
     second = make(answers=False)
-    seal = Seal()
+    seal = FlushRequest()
     second.rounds.run([], [seal], ticking=False)
     second.rounds.run([], [], ticking=False)
     assert not seal.done.is_open
@@ -360,7 +362,7 @@ def test_a_seal_waits_for_its_packs_and_for_what_was_left_before(make):
     second.rounds.run([], [], ticking=False)
     assert seal.done.is_open
     assert seal.error is None
-    nothing = Seal()
+    nothing = FlushRequest()
     second.rounds.run([], [nothing], ticking=False)
     assert nothing.done.is_open
 

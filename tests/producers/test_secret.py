@@ -7,8 +7,8 @@ from hashlib import blake2b
 
 import pytest
 
-from producers import secret
-from producers.secret import Secret, SecretError, load_secret, read_secret, secret_of
+from producers.randomization import secret
+from producers.randomization.secret import Secret, SecretError, load_secret, read_secret, secret_of
 
 
 def fingerprint(loaded):

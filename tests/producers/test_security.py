@@ -15,10 +15,11 @@ from cryptography.hazmat.primitives import serialization
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from producers.cluster import Cluster
-from producers.connection import DeliveryError, connect
-from producers.security import CredentialsError, CurrentPassword, Security
-from producers.small_file import MOST_BYTES, SecurityError
+from producers.errors import DeliveryError
+from producers.transport.cluster import Cluster
+from producers.transport.connection import connect
+from producers.transport.credential_files import MOST_BYTES, SecurityError
+from producers.transport.security import CredentialsError, CurrentPassword, Security
 from tests.secured.broker import SecuredBroker
 from tests.secured.certificates import Authority, Issued
 from tests.secured.closing import closing_connections

@@ -15,14 +15,14 @@ from fake_kafka import FakeKafka
 
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers import storekeeper
-from producers.budget import Allowance
-from producers.counters import Receipt
-from producers.intake import ClosedError
+from producers.budget.allowance import Allowance
+from producers.concurrency.synchronization import AtomicSum
+from producers.config import ProducerConfig
+from producers.errors import ClosedError
+from producers.metrics.counters import Receipt
+from producers.pipeline import storing_thread
 from producers.producer import Producer
-from producers.producer_config import ProducerConfig
-from producers.randomness import Keystream
-from producers.total import Total
+from producers.randomization.randomness import Keystream
 
 CARRIER = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
 
@@ -61,7 +61,7 @@ def steps_of(call):
 @pytest.fixture
 def make(monkeypatch, tmp_path):
     """Makes producers whose calls wait for 20 s; they tick only if told to."""
-    monkeypatch.setattr(storekeeper, "connect", FakeKafka(acknowledges=True).connect)
+    monkeypatch.setattr(storing_thread, "connect", FakeKafka(acknowledges=True).connect)
     folders = (tmp_path / str(number) for number in range(10_000))
 
     def make_one():
@@ -182,7 +182,7 @@ def test_no_word_is_drawn_twice_by_a_handler():
 
 
 def test_a_total_loses_nothing_to_a_handler():
-    total, added = Total(), []
+    total, added = AtomicSum(), []
 
     def call():
         added.append(1)
@@ -195,7 +195,7 @@ def test_a_total_loses_nothing_to_a_handler():
 
 
 def test_a_total_loses_nothing_to_other_threads():
-    total = Total()
+    total = AtomicSum()
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -212,8 +212,8 @@ def test_a_total_loses_nothing_to_other_threads():
 FIRST_DRAWS = """
 import os, signal, sys
 import numpy as np
-from producers import prf
-from producers.randomness import Keystream
+from producers.randomization import prf
+from producers.randomization.randomness import Keystream
 
 blocks = [np.zeros((2, 2), np.uint64)] * 3
 draws = (lambda: Keystream().words64(1)), (lambda: prf.mac(bytes(16), blocks)), (
@@ -256,14 +256,14 @@ sys.path.insert(0, sys.argv[2])
 from fake_kafka import FakeKafka
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers import storekeeper
-from producers.budget import Allowance
-from producers.intake import ClosedError
+from producers.pipeline import storing_thread
+from producers.budget.allowance import Allowance
+from producers.pipeline.submission_queue import ClosedError
 from producers.producer import Producer
-from producers.producer_config import ProducerConfig
+from producers.config import ProducerConfig
 
 kafka = FakeKafka(acknowledges=True)
-storekeeper.connect = kafka.connect
+storing_thread.connect = kafka.connect
 latency = Collection("latency", KRR.from_epsilon(1000, 1.0))
 draw, counts, pending = random.Random(7), [], 0
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from producers.small_packs import SmallPacks
+from producers.pipeline.small_pack_warning import SmallPacks
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
-from producers.budget import Allowance, Budget
-from producers.charging import OPEN
-from producers.heads import HEAD
-from producers.spending import Spending
-from producers.standing import UnknownLimitError
-from producers.store import LOG_BYTES, Store, StoreError
+from producers.budget.allowance import Allowance, Budget
+from producers.budget.charging import OPEN
+from producers.budget.client_balance import CLIENT_BALANCE
+from producers.budget.limits import UnknownLimitError
+from producers.budget.spending import Spending
+from producers.storage.store import LOG_BYTES, Store, StoreError
 
 DAY = 86400
 NOON = 20_000 * DAY + DAY // 2
@@ -142,7 +142,7 @@ def test_a_client_reports_as_often_as_its_budget_allows(ledger):
     allowed = limit(allowance(), 0.0)
     assert 3 < allowed < 40
     assert ledger.spend(1, 40) == allowed
-    size = HEAD.itemsize + allowed * OPEN.itemsize
+    size = CLIENT_BALANCE.itemsize + allowed * OPEN.itemsize
     assert ledger.store.rows("SELECT length(spent) FROM spending_1") == [(size,)]
     assert ledger.spend(1, 40) == 0
     refused = ledger.charge([1, 2])
@@ -358,7 +358,10 @@ def test_an_undone_transaction_charges_nothing(ledger):
     assert ledger.charge([1]).accepted.all()
 
 
-@pytest.mark.parametrize("length", [0, HEAD.itemsize - 1, HEAD.itemsize + 1, HEAD.itemsize - OPEN.itemsize])
+@pytest.mark.parametrize(
+    "length",
+    [0, CLIENT_BALANCE.itemsize - 1, CLIENT_BALANCE.itemsize + 1, CLIENT_BALANCE.itemsize - OPEN.itemsize],
+)
 def test_a_row_that_is_damaged_is_told_when_it_is_read(ledger, length):
     ledger.charge([1])
     ledger.store.rows("UPDATE spending_1 SET spent = zeroblob(?)", length)

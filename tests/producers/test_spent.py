@@ -9,18 +9,21 @@ import pytest
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
-from producers.budget import Allowance, Budget
-from producers.client_keys import ClientKeys
-from producers.identity import check_identity
-from producers.producer_config import ProducerConfig
-from producers.secret import SecretError, load_secret
-from producers.spending import Spending
-from producers.spent import Spent, Statements, total
-from producers.store import Store, StoreError
+from producers.budget.allowance import Allowance, Budget
+from producers.budget.spending import Spending
+from producers.budget.statement import Spent, Statements, total
+from producers.config import ProducerConfig
+from producers.randomization.prf import ClientKeys
+from producers.randomization.secret import SecretError, load_secret
+from producers.storage.store import Store, StoreError, check_identity
 
 NOW = 1_700_000_000
 DAY = 86400
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
+
+
+def statements_of(settings: ProducerConfig) -> Statements:
+    return Statements(settings.data_dir, settings.secret_path, settings.allowances)
 
 
 def allowance(name, mechanism, budget, memoize=False):
@@ -70,7 +73,7 @@ def used(tmp_path):
 
 
 def told(folder: Path, client: str, *allowances: Allowance, now: int = NOW) -> dict[str, Spent]:
-    with Statements(config(folder, *allowances)) as statements:
+    with statements_of(config(folder, *allowances)) as statements:
         return statements.of(client, now)
 
 
@@ -153,10 +156,10 @@ def test_a_folder_that_was_not_used_is_told_and_left_alone(tmp_path):
     with pytest.raises(
         StoreError, match=r"none/producer\.sqlite: there is none; no producer has used this folder$"
     ):
-        Statements(config(tmp_path / "none", ANSWERS))
+        statements_of(config(tmp_path / "none", ANSWERS))
     (tmp_path / "producer.sqlite").touch(0o600)
     with pytest.raises(StoreError, match="no producer has used this folder"):
-        Statements(config(tmp_path, ANSWERS))
+        statements_of(config(tmp_path, ANSWERS))
     assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("producer.sqlite", 0)]
 
 
@@ -166,14 +169,14 @@ def test_a_store_that_nobody_has_begun_is_told_and_left_alone(tmp_path):
         with pytest.raises(
             StoreError, match=r"producer\.sqlite: there is none; no producer has used this folder$"
         ):
-            Statements(config(tmp_path, ANSWERS))
+            statements_of(config(tmp_path, ANSWERS))
         assert store.rows("SELECT digest FROM identity") == []
 
 
 def test_a_secret_that_is_gone_is_told_and_not_made(used, tmp_path):
     (tmp_path / "data" / "secret").unlink()
     with pytest.raises(SecretError, match=r"data/secret: No such file or directory$"):
-        Statements(config(tmp_path / "data", ANSWERS))
+        statements_of(config(tmp_path / "data", ANSWERS))
     assert not (tmp_path / "data" / "secret").exists()
 
 
@@ -181,7 +184,7 @@ def test_another_secret_is_refused(used, tmp_path):
     other = tmp_path / "other"
     load_secret(other)
     with pytest.raises(SecretError, match=r"^the secret is another one than .*data was used with"):
-        Statements(config(tmp_path / "data", ANSWERS, secret_file=other))
+        statements_of(config(tmp_path / "data", ANSWERS, secret_file=other))
 
 
 def test_a_given_secret_is_read(tmp_path):
@@ -189,7 +192,7 @@ def test_a_given_secret_is_read(tmp_path):
     used = Used(tmp_path / "data", ANSWERS, secret_file=given)
     with closing(used.store):
         used.spend("anna", "answers", 1)
-    with Statements(config(tmp_path / "data", ANSWERS, secret_file=given)) as statements:
+    with statements_of(config(tmp_path / "data", ANSWERS, secret_file=given)) as statements:
         assert statements.of("anna", NOW)["answers"].reports == 1
     with pytest.raises(StoreError, match="Cannot operate on a closed database"):
         statements.of("anna", NOW)

@@ -5,23 +5,23 @@ import pytest
 
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers.budget import LEVELS, UNLIMITED, Allowance, Budget
-from producers.heads import HEAD
-from producers.standing import Standing, UnknownLimitError
+from producers.budget.allowance import LEVELS, UNLIMITED, Allowance, Budget
+from producers.budget.client_balance import CLIENT_BALANCE
+from producers.budget.limits import CollectionLimits, UnknownLimitError
 
 ALLOWANCE = Allowance(Collection("answers", KRR.from_epsilon(100, 1.0)), Budget(8.0, 1e-6, 100))
 
 
 def heads(*each):
     """Of (reports, carried), in the period that ends at 100."""
-    made = np.zeros(len(each), HEAD)
+    made = np.zeros(len(each), CLIENT_BALANCE)
     made["until"] = 100
     made["reports"], made["carried"] = zip(*each, strict=True)
     return made
 
 
 def test_a_limit_is_asked_for_before_it_is_used_and_found_once():
-    standing, carried = Standing(ALLOWANCE), np.array([0.0, 0.99, 2.99, 0.99])
+    standing, carried = CollectionLimits(ALLOWANCE), np.array([0.0, 0.99, 2.99, 0.99])
     with pytest.raises(
         UnknownLimitError, match=r"^the limit of answers at level 8 must be found before clients are charged$"
     ) as unknown:
@@ -36,13 +36,13 @@ def test_a_limit_is_asked_for_before_it_is_used_and_found_once():
 
 def test_without_a_budget_no_limit_is_asked_for():
     assert (
-        Standing(Allowance(ALLOWANCE.collection, None)).limits(np.array([0.0, 9.0])).tolist()
+        CollectionLimits(Allowance(ALLOWANCE.collection, None)).limits(np.array([0.0, 9.0])).tolist()
         == [UNLIMITED] * 2
     )
 
 
 def test_the_largest_share_is_that_of_whoever_spent_most():
-    standing = Standing(ALLOWANCE)
+    standing = CollectionLimits(ALLOWANCE)
     assert standing.largest_ratio(50.0) == 0.0
     standing.note(heads((5, 0.0), (3, 0.0)))
     assert standing.largest_ratio(50.0) == ALLOWANCE.epsilon(5) / 8.0
@@ -63,14 +63,14 @@ def test_who_carried_less_and_reported_no_more_is_not_accounted_for(monkeypatch)
     monkeypatch.setattr(
         Allowance, "epsilon", lambda self, reports: asked.append(reports) or epsilon(self, reports)
     )
-    standing = Standing(ALLOWANCE)
+    standing = CollectionLimits(ALLOWANCE)
     standing.note(heads((5, 0.0), (4, 0.99), (5, 1.99)))
     assert standing.largest_ratio(50.0) == 16 / LEVELS + epsilon(ALLOWANCE, 5) / 8
     assert asked == [5]
 
 
 def test_windows_closed_before_their_time_are_told_once_each_time():
-    standing = Standing(ALLOWANCE)
+    standing = CollectionLimits(ALLOWANCE)
     standing.seconds_ahead = 300
     assert standing.warning() is None
     for _ in range(2):

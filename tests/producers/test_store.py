@@ -10,12 +10,12 @@ import time
 
 import pytest
 
-from producers.lanes import take_lane
-from producers.progress import Progress, forget_progress, get_progress, set_progress
-from producers.secret import STORE_NAME
-from producers.store import PAGE_BYTES, BusyError, Store, StoreError
+from producers.randomization.secret import STORE_NAME
+from producers.storage.input_progress import InputProgress, forget_progress, get_progress, set_progress
+from producers.storage.lane_locks import claim_lane
+from producers.storage.store import PAGE_BYTES, BusyError, Store, StoreError
 
-PROGRESS = Progress(inode=7, bytes_done=1000, lines=10, digest=b"d" * 32)
+PROGRESS = InputProgress(inode=7, bytes_done=1000, lines=10, digest=b"d" * 32)
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_opening_a_second_store_keeps_the_locks_of_the_first(store):
     """
     Store(store.path.parent).close()
     log = store.path.with_name("producer.sqlite-wal")
-    code = "import sys, pathlib, producers.store as s; s.Store(pathlib.Path(sys.argv[1])).close()"
+    code = "import sys, pathlib, producers.storage.store as s; s.Store(pathlib.Path(sys.argv[1])).close()"
     subprocess.run([sys.executable, "-c", code, str(store.path.parent)], check=True)
     assert log.exists()
     with store.transaction():
@@ -266,7 +266,7 @@ def test_what_disks_do_is_told_with_a_remedy(store, code, message):
 def test_a_store_that_was_lost_is_not_begun_anew_in_silence(tmp_path, left):
     """Every client would have its budget again."""
     Store(tmp_path).close()
-    take_lane(tmp_path).release()
+    claim_lane(tmp_path).release()
     (tmp_path / STORE_NAME).unlink()
     if left is not None:
         (tmp_path / STORE_NAME).write_bytes(left)

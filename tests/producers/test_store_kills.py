@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from store_worker import ALLOWANCE, CLIENTS, KEYS, NOW
 
-from producers.lanes import take_lane
-from producers.outbox import OVERHEAD_BYTES, Outbox
-from producers.progress import get_progress
-from producers.spending import Spending
-from producers.store import Store
+from producers.budget.spending import Spending
+from producers.storage.input_progress import get_progress
+from producers.storage.lane_locks import claim_lane
+from producers.storage.outbox import OVERHEAD_BYTES, Outbox
+from producers.storage.store import Store
 
 WORKER = Path(__file__).with_name("store_worker.py")
 LIMIT = int(ALLOWANCE.limits(ALLOWANCE.levels(KEYS[0, :1] * 0.0))[0])
@@ -33,7 +33,7 @@ def left(folder):
     """Reports in packs, packs, and reports charged for, by whoever has the store."""
     store = Store(folder)
     assert store.rows("PRAGMA integrity_check") == [("ok",)]
-    lane = take_lane(folder)
+    lane = claim_lane(folder)
     outbox = Outbox(store, lane, folder)
     with store.transaction():
         buffers = outbox.adopt(own=True)

@@ -10,26 +10,26 @@ from fake_kafka import FakeKafka
 
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers import storekeeper
-from producers.budget import Allowance
-from producers.clock import Clock
-from producers.counters import Receipt, Tally
-from producers.intake import Seal, Submission, Ticket
-from producers.producer_config import ProducerConfig
-from producers.randomness import Keystream
-from producers.rounds import Rounds
-from producers.secret import Secret
-from producers.spending import Spending
-from producers.standing import Standing, UnknownLimitError
-from producers.storekeeper import Storekeeper
-from producers.waiting import Latch
+from producers.budget.allowance import Allowance
+from producers.budget.limits import CollectionLimits, UnknownLimitError
+from producers.budget.spending import Spending
+from producers.concurrency.clock import Clock
+from producers.concurrency.synchronization import Latch
+from producers.config import ProducerConfig
+from producers.metrics.counters import Receipt, ReportTotals
+from producers.pipeline import storing_thread
+from producers.pipeline.storing_thread import StoringThread
+from producers.pipeline.submission_queue import FlushRequest, PendingReceipt, Submission
+from producers.pipeline.transactions import StoreTransactions
+from producers.randomization.randomness import Keystream
+from producers.randomization.secret import Secret
 
 LATENCY = Collection("latency", KRR.from_epsilon(100, 1.0))
 
 
 @pytest.fixture
 def keeper(tmp_path, monkeypatch):
-    monkeypatch.setattr(storekeeper, "connect", FakeKafka(acknowledges=True).connect)
+    monkeypatch.setattr(storing_thread, "connect", FakeKafka(acknowledges=True).connect)
     config = ProducerConfig(
         allowances=(Allowance(LATENCY, None),),
         bootstrap_servers="127.0.0.1:9092",
@@ -38,7 +38,7 @@ def keeper(tmp_path, monkeypatch):
         data_dir=tmp_path,
         pack_seconds=8.0,
     )
-    keeper = Storekeeper(config, Secret(bytes(32)), Keystream(), Clock(), Tally(["latency"]))
+    keeper = StoringThread(config, Secret(bytes(32)), Keystream(), Clock(), ReportTotals(["latency"]))
     keeper.open()
     keeper.start()
     yield keeper
@@ -48,7 +48,7 @@ def keeper(tmp_path, monkeypatch):
 def one(clients=None):
     window = np.array([LATENCY.window_start(time.time())])
     rows = np.zeros((1, 1), np.uint8)
-    return Submission("latency", window, np.zeros(1, np.uint16), rows, clients, Ticket(1))
+    return Submission("latency", window, np.zeros(1, np.uint16), rows, clients, PendingReceipt(1))
 
 
 def open_files():
@@ -104,7 +104,7 @@ def test_while_a_limit_is_found_the_store_is_closed_and_forks_do_not_wait(keeper
 
     def charge_later(self, *given):
         if not finding.is_open:
-            raise Unknown(Standing(Allowance(LATENCY, None)), 1)
+            raise Unknown(CollectionLimits(Allowance(LATENCY, None)), 1)
         return charge(self, *given)
 
     monkeypatch.setattr(Spending, "charge", charge_later)
@@ -129,12 +129,12 @@ def test_what_is_queued_when_the_storing_thread_dies_is_dropped(keeper, monkeypa
         going_on.wait(10)
         raise KeyError("canary")
 
-    monkeypatch.setattr(Rounds, "run", die)
+    monkeypatch.setattr(StoreTransactions, "run", die)
     first = one()
     keeper.put(first, 0)
     while keeper._intake._items:
         time.sleep(0.001)
-    queued, seal = one(), Seal()
+    queued, seal = one(), FlushRequest()
     keeper.put(queued, 0)
     keeper.put(seal, 0)
     going_on.set()

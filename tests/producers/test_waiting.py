@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from producers.waiting import Bell, Latch, Patience
+from producers.concurrency.synchronization import Latch, TimeBudget, WakeUp
 
 
 def test_a_ring_is_heard_once():
-    bell = Bell()
+    bell = WakeUp()
     assert not bell.wait(0)
     bell.ring()
     bell.ring()
@@ -18,7 +18,7 @@ def test_a_ring_is_heard_once():
 
 
 def test_a_ring_wakes_who_waits():
-    bell = Bell()
+    bell = WakeUp()
     timer = threading.Timer(0.02, bell.ring)
     timer.start()
     assert bell.wait(10)
@@ -27,7 +27,7 @@ def test_a_ring_wakes_who_waits():
 
 @pytest.mark.parametrize("seconds", [-1.0, 0.0, float("-inf"), float("nan")])
 def test_no_time_is_no_wait(seconds):
-    assert not Bell().wait(seconds)
+    assert not WakeUp().wait(seconds)
 
 
 def test_a_latch_lets_all_go_on_who_wait_and_who_come():
@@ -51,14 +51,14 @@ def test_a_latch_lets_all_go_on_who_wait_and_who_come():
 
 
 def test_patience_is_used_up_within_it_only():
-    patience = Patience(0.5)
+    patience = TimeBudget(0.5)
     with patience:
         time.sleep(0.1)
     left = patience.left
     assert 0.2 < left <= 0.4
     time.sleep(0.05)
     assert patience.left == left
-    short = Patience(0.01)
+    short = TimeBudget(0.01)
     with short:
         time.sleep(0.02)
     assert short.left == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aggregator.topics import Topics
 from deploy.collection_file import load
-from producers.cluster import Cluster
+from producers.transport.cluster import Cluster
 from tests.deploy.deployments import Deployment
 from tests.secured.broker import ADMIN, SecuredBroker
 from tests.secured.certificates import Issued

@@ -13,9 +13,10 @@ from kafka import KafkaAdminClient
 from kafka.admin import ACLOperation, ResourcePattern, ResourceType
 from kafka.errors import KafkaTimeoutError
 
-from producers.cluster import Cluster
-from producers.connection import DeliveryError, connect
-from producers.security import Security
+from producers.errors import DeliveryError
+from producers.transport.cluster import Cluster
+from producers.transport.connection import connect
+from producers.transport.security import Security
 from tests.secured.broker import SecuredBroker
 from tests.secured.certificates import Issued
 from tests.secured.closing import closing_connections

@@ -15,7 +15,7 @@ from bench.contest.parts.workers import WorkerError
 from bench.contest.rounds import Scale
 from deploy.broker import Broker
 from deploy.broker_errors import BrokerError
-from producers.connection import DeliveryError
+from producers.errors import DeliveryError
 
 #: Of what one worker sustains; the next where it does not keep up.
 LOAD_SHARES = {0.5: "half", 0.25: "a quarter", 0.125: "an eighth"}

@@ -14,7 +14,7 @@ from deploy.coordinator import patiently
 from deploy.probe import UnreachableError
 from deploy.topic_plan import plan
 from deploy.topic_setup import TopicError, create
-from producers.connection import BATCH_BYTES
+from producers.transport.connection import BATCH_BYTES
 
 LEAVE_SECONDS = 30.0
 BROKER_GONE = (KafkaError, TopicError, UnreachableError)  # what its clients raise then

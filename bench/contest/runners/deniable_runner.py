@@ -9,12 +9,11 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers import wire
-from producers.batch import Responder
-from producers.packer import Packer
-from producers.parts import parts
-from producers.randomness import Keystream
-from producers.responder import responder_of
-from producers.secret import NEW_SECRET_BYTES, Secret
+from producers.pipeline.packer import Packer
+from producers.randomization.randomness import Keystream
+from producers.randomization.secret import NEW_SECRET_BYTES, Secret
+from producers.responders.batch import Responder, parts
+from producers.responders.factory import responder_of
 
 LIBRARY = "deniable"
 PACK_REPORTS = 10_000

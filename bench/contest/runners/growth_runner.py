@@ -22,9 +22,9 @@ from estimators.frequency import krr as krr_estimate
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers import wire
-from producers.randomness import Keystream
-from producers.responder import responder_of
-from producers.secret import NEW_SECRET_BYTES, Secret
+from producers.randomization.randomness import Keystream
+from producers.randomization.secret import NEW_SECRET_BYTES, Secret
+from producers.responders.factory import responder_of
 
 LIBRARY = "deniable"
 

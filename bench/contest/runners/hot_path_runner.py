@@ -14,11 +14,15 @@ from bench.contest.stopwatch import Stage, Stopwatch
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
-from producers import buckets, krr_responder, packer, rappor_responder, wire
-from producers.buckets import Buckets
-from producers.memory import Memory, RepeatedWords
-from producers.packer import Packer
-from producers.randomness import Keystream
+from producers import wire
+from producers.pipeline import packer
+from producers.pipeline.packer import Packer
+from producers.randomization.permanent_responses import Memory, RepeatedWords
+from producers.randomization.randomness import Keystream
+from producers.responders import buckets
+from producers.responders import krr as krr_responder
+from producers.responders import rappor as rappor_responder
+from producers.responders.buckets import Buckets
 
 LIBRARY = "deniable"
 

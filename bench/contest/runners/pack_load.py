@@ -13,7 +13,7 @@ from kafka import KafkaProducer
 
 from bench.deployments import payload_of, send
 from deploy.collection_file import load
-from producers.connection import BATCH_BYTES
+from producers.transport.connection import BATCH_BYTES
 
 STEP_SECONDS = 0.01
 

@@ -1,0 +1,198 @@
+"""Which reports a client may make, for many clients at once: pure arithmetic on what was counted before.
+
+The rules, for each report in the order given:
+1. A window that starts before the client's horizon is closed: too late.
+2. The client's reports in this period have reached its limit: over budget.
+3. The client's reports in this window have reached theirs: over window.
+4. Else it is accepted, and counted in both.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.budget.client_balance import MOST_REPORTS
+
+# Reports of one client in one window that is still open.
+OPEN = np.dtype([("window_start", "<i8"), ("reports", "<u2")])
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+_NONE = np.iinfo(np.int64).min
+
+
+@dataclass
+class Rows:
+    """What is kept of some clients, all distinct.
+
+    Parameters
+    ----------
+    heads : HEAD (m,), see `producers.budget.client_balance`.
+    windows : OPEN (e,), each of another client or start.
+    owners : int64 (e,), the client, in [0, m), that each of them belongs to.
+    """
+
+    heads: NDArray[np.void]
+    windows: NDArray[np.void]
+    owners: Ints
+
+
+# Horizons. Before it a client's windows are closed, since what it reported in them may have been forgotten:
+# 1. A charge at a time forgets, of the clients that it charges, windows that start before `earliest`: that
+#    time minus window and grace.
+# 2. The horizon of terms is the largest `earliest` of any charge, under any terms, since these were first
+#    used. It never goes back. Terms of a new fingerprint have none: nothing that was counted under them was
+#    forgotten. Terms of a known fingerprint begin with its horizon: their windows are the same.
+# 3. A client is charged in windows from max(earliest, min(horizon, its newest window)) on.
+#
+# Why nothing is counted anew: let P be the largest `earliest` of the charges that accepted a report of a
+# client since the terms were first used. The window accepted starts at P or later; what makes it forgotten
+# comes with one that starts later still: P is at most the newest window. By rule 2, P is at most the horizon.
+# So what rule 3 lets pass starts at P or later, and was not forgotten.
+def horizons(rows: Rows, earliest: int, horizon: int) -> Ints:
+    """Start of the earliest window that is open to each client, int64 (m,).
+
+    Parameters
+    ----------
+    rows : Rows of m clients, as they are kept.
+    earliest : unix seconds, from the clock, see rule 1.
+    horizon : of the present terms, unix seconds, `earliest` included.
+    """
+    newest = np.full(len(rows.heads), _NONE)
+    if horizon > earliest:
+        np.maximum.at(newest, rows.owners, rows.windows["window_start"])
+    opened: Ints = np.maximum(earliest, np.minimum(horizon, newest))
+    return opened
+
+
+@dataclass(frozen=True)
+class ChargeResult:
+    """Which reports were accepted, and how many were not, by reason.
+
+    Parameters
+    ----------
+    accepted : bool (n,).
+    over_window, over_budget, too_late : reports refused.
+    """
+
+    accepted: Bools
+    over_window: int
+    over_budget: int
+    too_late: int
+
+
+def charge_rows(
+    rows: Rows,
+    owners: Ints,
+    windows: Ints,
+    limits: Ints,
+    reports_per_window: int,
+    horizons: Ints,
+    earliest: int,
+) -> tuple[ChargeResult, Rows]:
+    """Decide about n reports of m clients, one after the other.
+
+    Parameters
+    ----------
+    rows : Rows of the m clients, heads as of `present`.
+    owners : int64 (n,), the client of each report, in [0, m), rising.
+    windows : int64 (n,), start of its window, unix seconds.
+    limits : int64 (m,), reports of each client in this period.
+    reports_per_window : of one client.
+    horizons : int64 (m,), unix seconds, at least `earliest`; earlier windows of each client are closed.
+    earliest : unix seconds; earlier windows are forgotten.
+
+    Returns
+    -------
+    What was decided, and the Rows that follow from it, owners rising.
+    """
+    timely = np.flatnonzero(windows >= horizons[owners])
+    groups = _Groups.of(rows, owners[timely], windows[timely], earliest)
+    # Rule 3 as if all that it lets pass were accepted: right until rule 2 refuses, and not asked after that.
+    passes = groups.before() < reports_per_window
+    left = limits - rows.heads["reports"].astype(np.int64)
+    passed = _running(passes.astype(np.int64), np.flatnonzero(changes(owners[timely])))
+    exhausted = passed >= left[owners[timely]]
+    taken = passes & ~exhausted
+
+    accepted = np.zeros(len(owners), bool)
+    accepted[timely] = taken
+    heads = rows.heads.copy()
+    made = np.bincount(owners[accepted], minlength=len(heads))
+    for column in ("reports", "lifetime"):
+        heads[column] = np.minimum(heads[column] + made, MOST_REPORTS)
+    charged = ChargeResult(
+        accepted,
+        over_window=int((~passes & ~exhausted).sum()),
+        over_budget=int(exhausted.sum()),
+        too_late=len(owners) - len(timely),
+    )
+    return charged, Rows(heads, *groups.with_reports(taken))
+
+
+def changes(column: Ints) -> Bools:
+    """True at the first of each run of equal numbers."""
+    return np.diff(column, prepend=column[:1] - 1).astype(bool)
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Open windows that are kept, and then reports, grouped by client and window.
+
+    Parameters
+    ----------
+    owner, start : int64 (e + n,), of each.
+    kept : int64 (e,), reports in each window that is kept.
+    order : int64 (e + n,), by client and window; within a group, the window first, then reports as given.
+    first : int64 (g,), rising, where in `order` each group begins.
+    """
+
+    owner: Ints
+    start: Ints
+    kept: Ints
+    order: Ints
+    first: Ints
+
+    @classmethod
+    def of(cls, rows: Rows, owners: Ints, windows: Ints, earliest: int) -> Self:
+        """Group the windows of `rows` from the earliest on, and reports."""
+        is_open = rows.windows["window_start"] >= earliest
+        kept = rows.windows[is_open]
+        owner = np.concatenate([rows.owners[is_open], owners])
+        start = np.concatenate([kept["window_start"], windows])
+        order = np.lexsort((start, owner))
+        first = np.flatnonzero(changes(owner[order]) | changes(start[order]))
+        return cls(owner, start, kept["reports"].astype(np.int64), order, first)
+
+    def before(self) -> Ints:
+        """Reports of the same client and window that come before each report, int64 (n,)."""
+        ones = np.ones(len(self.owner) - len(self.kept), np.int64)
+        found = np.empty(len(self.owner), np.int64)
+        found[self.order] = _running(np.concatenate([self.kept, ones])[self.order], self.first)
+        return found[len(self.kept) :]
+
+    def with_reports(self, taken: Bools) -> tuple[NDArray[np.void], Ints]:
+        """Open windows, with the reports that are taken: OPEN (f,) and owners, int64 (f,), rising."""
+        totals = _totals(np.concatenate([self.kept, taken])[self.order], self.first)
+        is_open = totals > 0
+        place = self.order[self.first[is_open]]
+        windows = np.empty(len(place), OPEN)
+        windows["window_start"], windows["reports"] = self.start[place], totals[is_open]
+        return windows, self.owner[place]
+
+
+def _running(weights: Ints, first: Ints) -> Ints:
+    """Sum of the weights before each one in its group; groups begin at `first`."""
+    sums = np.cumsum(weights) - weights
+    return sums - np.repeat(sums[first], np.diff(first, append=len(weights)))
+
+
+def _totals(weights: Ints, first: Ints) -> Ints:
+    """Sum of the weights of each group."""
+    sums = np.concatenate([[0], np.cumsum(weights)])
+    ends = np.append(first[1:], len(weights)) if len(first) else first
+    totals: Ints = sums[ends] - sums[first]
+    return totals

@@ -1,0 +1,165 @@
+"""What clients have spent, read from a producer's folder without changing what is kept in it.
+
+SQLite's own housekeeping goes on: who closes the store last moves its log into the file.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.budget.allowance import Allowance
+from producers.budget.client_balance import ENDLESS, SpendingTerms, bring_up_to_date
+from producers.budget.table import SpendingTable, keys_of
+from producers.budget.terms import read_terms, terms_of
+from producers.randomization.prf import ClientKeys
+from producers.randomization.secret import STORE_NAME, read_secret
+from producers.storage.store import Store, StoreError, check_identity
+
+# A collection of which nothing is known but what it cost, and numbers that no terms in a store have.
+_FORGOTTEN = SpendingTerms(b"", ENDLESS, 0.0, 0.0)
+_PRESENT = 0
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What one client has spent in one collection, or in several together.
+
+    Parameters
+    ----------
+    reports, epsilon : in the present period.
+    lifetime_reports, lifetime_epsilon : since it first reported.
+    delta : at which both epsilons hold.
+
+    Both epsilons include what was spent under earlier parameters; the numbers of reports do not.
+    """
+
+    reports: int = 0
+    epsilon: float = 0.0
+    lifetime_reports: int = 0
+    lifetime_epsilon: float = 0.0
+    delta: float = 0.0
+
+
+class Statements:
+    """Tells what clients have spent, also while producers use the folder. A context manager: it closes.
+
+    Parameters
+    ----------
+    data_dir : folder of the producers.
+    secret_file : their secret.
+    allowances : the collections of their configuration.
+
+    Raises
+    ------
+    StoreError if no producer has used the folder, or its store cannot be read; SecretError if the secret
+    cannot be read, or is not that of the store.
+    """
+
+    def __init__(self, data_dir: Path, secret_file: Path, allowances: Iterable[Allowance]) -> None:
+        path = data_dir / STORE_NAME
+        unused = StoreError(f"store {path}: there is none; no producer has used this folder")
+        if not (path.exists() and path.stat().st_size):  # an empty one would be made anew
+            raise unused
+        secret = read_secret(secret_file)
+        self._client_keys = ClientKeys(secret)
+        self._allowances = {each.collection.name: each for each in allowances}
+        self._store = Store(data_dir)
+        try:
+            if not self._store.rows("SELECT 1 FROM identity"):
+                raise unused
+            check_identity(self._store, secret)
+        except BaseException:
+            self._store.close()
+            raise
+
+    def of(self, client: str, now: float) -> dict[str, Spent]:
+        """What a client has spent, by collection: those of the configuration, then what else is in the store.
+
+        A collection that is no more in the configuration has no periods: all that it ever cost is told.
+
+        Parameters
+        ----------
+        client : its id.
+        now : unix seconds.
+
+        Raises
+        ------
+        StoreError if the store cannot be read.
+        """
+        key = self._client_keys.of([client])[0]
+        numbers = dict(self._store.rows("SELECT name, number FROM collections ORDER BY number"))
+        return {
+            name: spent_in(self._store, numbers[name], self._allowances.get(name), key, now)
+            if name in numbers
+            else Spent(delta=self._allowances[name].delta)
+            for name in [*self._allowances, *(each for each in numbers if each not in self._allowances)]
+        }
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def spent_in(
+    store: Store, number: int, allowance: Allowance | None, client: NDArray[np.uint8], now: float
+) -> Spent:
+    """What a client has spent in one collection.
+
+    Parameters
+    ----------
+    store : Store.
+    number : of the collection, in the store.
+    allowance : the present one; None where there is none, which forgets periods and numbers of reports.
+    client : uint8 (16,), keyed hash.
+    now : unix seconds.
+    """
+    rows = SpendingTable(store, number).load(keys_of(client[np.newaxis]), _PRESENT)
+    terms = read_terms(store, number) | {_PRESENT: terms_of(allowance) if allowance else _FORGOTTEN}
+    return _told(bring_up_to_date(rows.heads, now, _PRESENT, terms)[0], allowance)
+
+
+def total(spent: Iterable[Spent]) -> Spent:
+    """What one client has spent in several collections together.
+
+    What costs epsilon_1 at delta_1 and what costs epsilon_2 at delta_2 cost epsilon_1 + epsilon_2 together,
+    at delta_1 + delta_2: collections randomize independently of each other. As in one collection, one value
+    in each is assumed.
+
+    Source: sequential composition, Dwork and Roth, "The algorithmic foundations of differential privacy",
+    2014, theorem 3.16.
+    """
+    each = list(spent)
+    return Spent(
+        sum(one.reports for one in each),
+        sum(one.epsilon for one in each),
+        sum(one.lifetime_reports for one in each),
+        sum(one.lifetime_epsilon for one in each),
+        sum(one.delta for one in each),
+    )
+
+
+def _told(head: np.void, allowance: Allowance | None) -> Spent:
+    carried, carried_lifetime = float(head["carried"]), float(head["carried_lifetime"])
+    if allowance is None:
+        return Spent(epsilon=carried, lifetime_epsilon=carried_lifetime)
+    reports, lifetime = int(head["reports"]), int(head["lifetime"])
+    return Spent(
+        reports,
+        carried + allowance.epsilon(reports),
+        lifetime,
+        carried_lifetime + allowance.epsilon(lifetime),
+        allowance.delta,
+    )

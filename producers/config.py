@@ -1,0 +1,84 @@
+"""What a producer is told: its collections and their limits, where to send, and how much room there is."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from producers.budget.allowance import Allowance
+from producers.transport.cluster import Cluster
+from producers.transport.security import Security
+from producers.wire import MAX_RECORD_BYTES
+
+MAX_PARTITIONS = 1000
+MAX_PACK_REPORTS = 1_000_000
+MAX_SECONDS = 3600
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProducerConfig:
+    """All that a producer needs to know.
+
+    Parameters
+    ----------
+    allowances : a collection each, with its budget and its reports per window; names distinct.
+    bootstrap_servers : "host:port", or several with commas.
+    topic : the topic `reports`, its prefix included.
+    partitions : of that topic, in [1, 1000]; must be its real number, which is checked once Kafka answers.
+    data_dir : folder of secret, budgets and outbox, made when absent; processes may share it.
+    secret_file : default `secret` in data_dir, made when absent.
+    pack_reports : reports of a full pack, in [1, 1000000]; fewer where a record would pass MAX_RECORD_BYTES.
+    pack_seconds : age at which a pack leaves although it is not full, in (0, 3600].
+    outbox_bytes : that may wait in data_dir for acknowledgement, in [1000000, inf).
+    block_milliseconds : how long a call to `report` may wait in all, in [0, 3600000].
+    connect_seconds : how long one attempt to reach Kafka may take, in (0, 3600].
+    security : of the connections; None for connections in clear.
+    allow_plaintext : True when connections in clear may go to other machines.
+
+    Raises
+    ------
+    ValueError if a name is not distinct, an address is none, or a number is out of range; PlaintextError,
+    a ValueError, where reports would leave this machine in clear and nothing allows it.
+    """
+
+    allowances: tuple[Allowance, ...]
+    bootstrap_servers: str
+    topic: str
+    partitions: int
+    data_dir: Path
+    secret_file: Path | None = None
+    pack_reports: int = 1000
+    pack_seconds: float = 1.0
+    outbox_bytes: int = 2**28
+    block_milliseconds: float = 50.0
+    connect_seconds: float = 10.0
+    security: Security | None = None
+    allow_plaintext: bool = False
+
+    def __post_init__(self) -> None:
+        names = [allowance.collection.name for allowance in self.allowances]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"names of collections must be distinct, got {name} twice")
+        _ = self.cluster  # which checks the addresses
+        self._check("partitions", 1, MAX_PARTITIONS)
+        self._check("pack_reports", 1, MAX_PACK_REPORTS)
+        self._check("pack_seconds", 0, MAX_SECONDS, open_below=True)
+        self._check("outbox_bytes", MAX_RECORD_BYTES, None)
+        self._check("block_milliseconds", 0, 1000 * MAX_SECONDS)
+        self._check("connect_seconds", 0, MAX_SECONDS, open_below=True)
+
+    @property
+    def secret_path(self) -> Path:
+        """Where the secret is: `secret_file`, else `secret` in data_dir."""
+        return self.secret_file or self.data_dir / "secret"
+
+    @property
+    def cluster(self) -> Cluster:
+        """Which Kafka, and how to connect to it."""
+        return Cluster(self.bootstrap_servers, self.security, self.allow_plaintext)
+
+    def _check(self, field: str, lowest: int, highest: int | None, *, open_below: bool = False) -> None:
+        value = getattr(self, field)
+        low_enough = highest is None or value <= highest
+        if not ((lowest < value if open_below else lowest <= value) and low_enough):
+            upper = "inf)" if highest is None else f"{highest}]"
+            raise ValueError(f"{field} must be in {'(' if open_below else '['}{lowest}, {upper}, got {value}")

@@ -1,0 +1,20 @@
+"""The errors that a producer raises to its application."""
+
+
+class DeliveryError(RuntimeError):
+    """The broker cannot be used, or did not take every report."""
+
+
+class HopelessError(DeliveryError):
+    """Waiting will not help."""
+
+
+class PartitionsError(HopelessError):
+    """The topic has another number of partitions."""
+
+
+class ClosedError(RuntimeError):
+    """The producer takes nothing more."""
+
+    def __init__(self) -> None:
+        super().__init__("the producer is closed")

@@ -1,0 +1,70 @@
+"""What a producer tells Prometheus: its counters, read when they are asked for."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
+
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from producers.metrics import definitions as catalogue
+from producers.metrics.counters import Counters
+from producers.metrics.metric import CounterMetric, GaugeMetric
+
+
+class ProducerMetrics(Collector):
+    """Metrics of one producer.
+
+    Parameters
+    ----------
+    collections : names; each is shown from the start, at 0.
+    counters : returns the totals at this moment.
+    """
+
+    def __init__(self, collections: Iterable[str], counters: Callable[[], Counters]) -> None:
+        self._collections = tuple(collections)
+        self._counters = counters
+
+    def describe(self) -> list[Metric]:
+        """Return nothing, so that registering asks for no counters."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics."""
+        counters = self._counters()
+        yield self._reports(counters)
+        refused = catalogue.REFUSED.family()
+        for key in product(self._collections, catalogue.REASONS):
+            refused.add_metric(key, counters.refused.get(key, 0))
+        yield refused
+        backlog = counters.backlog
+        yield _single(catalogue.PACKS, counters.packs)
+        yield _single(catalogue.SENT_BYTES, counters.bytes)
+        yield _single(catalogue.OUTBOX_PACKS, backlog.packs)
+        yield _single(catalogue.OUTBOX_BYTES, backlog.bytes)
+        yield _single(catalogue.OUTBOX_AGE, backlog.seconds)
+        yield _single(catalogue.OUTBOX_UNSENDABLE, counters.unsendable)
+        used = catalogue.BUDGET_USED.family()
+        for name, ratio in backlog.budget_used.items():
+            used.add_metric([name], ratio)
+        yield used
+
+    def _reports(self, counters: Counters) -> Metric:
+        family = catalogue.REPORTS.family()
+        by_result = {
+            "stored": counters.stored,
+            "acknowledged": counters.acknowledged,
+            "dropped": counters.dropped,
+            "expired": counters.expired,
+        }
+        for name in self._collections:
+            for result, counts in by_result.items():
+                family.add_metric([name, result], counts.get(name, 0))
+            refused = sum(count for (other, _), count in counters.refused.items() if other == name)
+            family.add_metric([name, "refused"], refused)
+        return family
+
+
+def _single(metric: CounterMetric | GaugeMetric, value: float) -> Metric:
+    family = metric.family()
+    family.add_metric([], value)
+    return family

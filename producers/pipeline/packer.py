@@ -1,0 +1,206 @@
+"""Packs: reports of one collection, window and cohort, shuffled, that leave together."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.collection import Collection
+from producers.randomization.randomness import Words
+from producers.wire import (
+    HEADER_BYTES,
+    MAX_RECORD_BYTES,
+    PACK_ID_BYTES,
+    Pack,
+    encode,
+    mechanism_number,
+    report_bytes,
+)
+
+UNSEALED = bytes(PACK_ID_BYTES)
+
+
+class Key(NamedTuple):
+    """What all reports of a pack share."""
+
+    fingerprint: int
+    window_start: int
+    cohort: int
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Reports that came one after the other, and when the first of them did."""
+
+    reports: bytes
+    born: float
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What the packs of a collection look like."""
+
+    mechanism: int
+    width: int
+    report_bytes: int
+    full_bytes: int
+
+
+class Packer:
+    """Buffers randomized reports and cuts them into packs. Not thread-safe; reads no clock.
+
+    Reports leave in the order of their coming, a pack at a time, and are shuffled within their pack.
+
+    Parameters
+    ----------
+    collections : whose reports come.
+    pack_reports : reports of a full pack, at least 1; fewer where they would pass MAX_RECORD_BYTES.
+    pack_seconds : age at which a pack leaves although it is not full, seconds.
+    words : source of the pack ids and of the shuffling.
+    """
+
+    def __init__(
+        self, collections: Iterable[Collection], pack_reports: int, pack_seconds: float, words: Words
+    ) -> None:
+        self._kinds = {each.fingerprint: _kind_of(each, pack_reports) for each in collections}
+        self._pack_seconds = pack_seconds
+        self._words = words
+        self._buffers: dict[Key, Buffer] = {}
+        self._changed: set[Key] = set()
+
+    def state(self) -> dict[Key, Buffer]:
+        """What is buffered, to be given to `restore`."""
+        return dict(self._buffers)
+
+    def restore(self, state: dict[Key, Buffer]) -> None:
+        """Buffer what was buffered then: what came and left since is undone."""
+        self._buffers = state
+        self._changed.clear()
+
+    def add(
+        self,
+        fingerprint: int,
+        windows: NDArray[np.int64],
+        cohorts: NDArray[np.uint16],
+        rows: NDArray[np.uint8],
+        now: float,
+    ) -> list[Pack]:
+        """Take n reports; returns the packs that they filled.
+
+        Parameters
+        ----------
+        fingerprint : of the collection.
+        windows : int64 (n,), window starts, unix seconds.
+        cohorts : uint16 (n,).
+        rows : uint8 (n, bytes of a report), randomized.
+        now : seconds of any steady clock.
+        """
+        packs: list[Pack] = []
+        full = self._kinds[fingerprint].full_bytes
+        for window, cohort, part in _groups(windows, cohorts, rows):
+            key = Key(fingerprint, window, cohort)
+            buffer = self._buffers.pop(key, Buffer(b"", now))
+            reports = buffer.reports + part.tobytes()
+            whole = len(reports) // full * full
+            packs += self._packs(key, reports[:whole])
+            if whole < len(reports):
+                # What stays behind a full pack came just now.
+                self._buffers[key] = Buffer(reports[whole:], now if whole else buffer.born)
+            self._changed.add(key)
+        return packs
+
+    def due(self, now: float) -> list[Pack]:
+        """Packs, not full ones, whose first report has waited for pack_seconds."""
+        keys = [key for key, buffer in self._buffers.items() if now - buffer.born >= self._pack_seconds]
+        self._changed.update(keys)
+        return [pack for key in keys for pack in self._packs(key, self._buffers.pop(key).reports)]
+
+    def flush(self) -> list[Pack]:
+        """All that is buffered."""
+        return self.due(math.inf)
+
+    def changes(self) -> dict[Key, bytes]:
+        """Each buffer that has changed since the last call, as a record that `seal` takes; empty: it is gone.
+
+        A record says by itself what its reports are, so that another producer can send them.
+        """
+        changed = {
+            key: encode(self._pack(key, self._buffers[key].reports)) if key in self._buffers else b""
+            for key in self._changed
+        }
+        self._changed.clear()
+        return changed
+
+    def _packs(self, key: Key, reports: bytes) -> list[Pack]:
+        size = self._kinds[key.fingerprint].full_bytes
+        parts = (reports[start : start + size] for start in range(0, len(reports), size))
+        return [seal(self._pack(key, part), self._words) for part in parts]
+
+    def _pack(self, key: Key, reports: bytes) -> Pack:
+        kind = self._kinds[key.fingerprint]
+        return Pack(
+            mechanism=kind.mechanism,
+            cohort=key.cohort,
+            fingerprint=key.fingerprint,
+            window_start=key.window_start,
+            reports=len(reports) // kind.report_bytes,
+            width=kind.width,
+            pack_id=UNSEALED,
+            payload=reports,
+        )
+
+
+def seal(pack: Pack, words: Words) -> Pack:
+    """The same reports, shuffled, under an id of their own."""
+    drawn = words.words64((PACK_ID_BYTES // 8 + pack.reports,))
+    rows = np.frombuffer(pack.payload, np.uint8).reshape(pack.reports, -1)
+    payload = rows.take(_order(drawn[PACK_ID_BYTES // 8 :]), axis=0).tobytes()
+    return replace(pack, pack_id=drawn[: PACK_ID_BYTES // 8].tobytes(), payload=payload)
+
+
+def _order(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Sort 0 … n-1 by independent words: every order is equally likely, but for ties.
+
+    The lowest digits of each word make room for its number, so that numbers are sorted with their words: in
+    half the time that it takes to sort them by words. A pack has below 2^20 reports, so 44 digits are left,
+    and a pair of reports ties, and stays in order, with probability 2^-44 at most.
+    """
+    numbers = np.uint64((1 << len(words).bit_length()) - 1)
+    order = words & ~numbers
+    order |= np.arange(len(words), dtype=np.uint64)
+    order.sort()
+    order &= numbers
+    return order.view(np.int64)
+
+
+def _kind_of(collection: Collection, pack_reports: int) -> _Kind:
+    mechanism = mechanism_number(collection.mechanism)
+    size = report_bytes(mechanism, collection.width)
+    full = min(pack_reports, (MAX_RECORD_BYTES - HEADER_BYTES) // size) * size
+    return _Kind(mechanism, collection.width, size, full)
+
+
+def _groups(
+    windows: NDArray[np.int64], cohorts: NDArray[np.uint16], rows: NDArray[np.uint8]
+) -> Iterator[tuple[int, int, NDArray[np.uint8]]]:
+    """Each window and cohort that occurs, with the rows of its reports in the order of their coming."""
+    if len(rows) == 0:
+        return
+    # Almost always there is one window, and two bytes of cohort sort many times faster than both together.
+    one_window = bool((windows == windows[0]).all())
+    if one_window and (cohorts == cohorts[0]).all():
+        yield int(windows[0]), int(cohorts[0]), rows
+        return
+    order = np.argsort(cohorts, kind="stable") if one_window else np.lexsort((cohorts, windows))
+    cohorts, rows = cohorts.take(order), rows.take(order, axis=0)
+    new = cohorts[1:] != cohorts[:-1]
+    if not one_window:
+        windows = windows.take(order)
+        new |= windows[1:] != windows[:-1]
+    starts = [0, *(np.flatnonzero(new) + 1).tolist()]
+    for start, end in pairwise([*starts, len(rows)]):
+        yield int(windows[start]), int(cohorts[start]), rows[start:end]

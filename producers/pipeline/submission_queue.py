@@ -1,0 +1,189 @@
+"""The bounded queue between the threads that report and the thread that stores."""
+
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.concurrency.synchronization import AtomicSum, Latch, WakeUp
+from producers.errors import ClosedError
+from producers.metrics.counters import Receipt
+from producers.storage.input_progress import InputProgress
+
+QUEUE_BYTES = 16 * 2**20
+
+
+@dataclass
+class PendingReceipt:
+    """What a caller waits with, after the reports themselves are gone.
+
+    Parameters
+    ----------
+    reports : how many.
+    receipt : what became of them; until `done` is open they are pending.
+    """
+
+    reports: int
+    receipt: Receipt = field(init=False)
+    done: Latch = field(default_factory=Latch, init=False)
+
+    def __post_init__(self) -> None:
+        self.receipt = Receipt(pending=self.reports)
+
+    def settle(self, receipt: Receipt) -> None:
+        """Say what became of them."""
+        self.receipt = receipt
+        self.done.open()
+
+
+@dataclass(frozen=True, eq=False)
+class Submission:
+    """Randomized reports of one collection that are stored or dropped together, but for refused ones.
+
+    Parameters
+    ----------
+    collection : its name.
+    windows : int64 (n,), window starts, unix seconds.
+    cohorts : uint16 (n,).
+    rows : uint8 (n, bytes of a report).
+    clients : uint8 (n, CLIENT_KEY_BYTES), key of each report's client; None: each is a client of its own.
+    ticket : to be settled.
+    progress : path of an input and how far it was read, noted in the transaction that keeps the reports.
+    """
+
+    collection: str
+    windows: NDArray[np.int64]
+    cohorts: NDArray[np.uint16]
+    rows: NDArray[np.uint8]
+    clients: NDArray[np.uint8] | None
+    ticket: PendingReceipt
+    progress: tuple[str, InputProgress] | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes it holds, about."""
+        clients = 0 if self.clients is None else self.clients.nbytes
+        return self.windows.nbytes + self.cohorts.nbytes + self.rows.nbytes + clients
+
+    @property
+    def done(self) -> Latch:
+        """Open when the ticket is settled, or never will be, since the storing thread died over it."""
+        return self.ticket.done
+
+    def only(self, chosen: NDArray[np.bool_]) -> "Submission":
+        """The reports that are chosen, bool (n,), and the same ticket."""
+        if chosen.all():
+            return self
+        return replace(
+            self,
+            windows=self.windows[chosen],
+            cohorts=self.cohorts[chosen],
+            rows=self.rows[chosen],
+            clients=None if self.clients is None else self.clients[chosen],
+        )
+
+
+@dataclass(eq=False)
+class FlushRequest:
+    """Asks for all that was queued before it to be packed and sent.
+
+    Parameters
+    ----------
+    until : number of the last pack to be acknowledged; 0 as long as it is not known.
+    error : why it cannot be had, once `done` is open; None when all is acknowledged.
+    """
+
+    until: int = field(default=0, init=False)
+    error: str | None = field(default=None, init=False)
+    done: Latch = field(default_factory=Latch, init=False)
+
+    size = 0
+
+    def settle(self, error: str | None = None) -> None:
+        """Say that all is acknowledged, or why not."""
+        self.error = error
+        self.done.open()
+
+
+class SubmissionQueue:
+    """Submissions and seals in the order of their coming, for one thread that takes them; no lock is held.
+
+    QUEUE_BYTES at most, and what threads put at the same moment, each of which found room.
+    """
+
+    def __init__(self) -> None:
+        self._items: deque[Submission | FlushRequest] = deque()
+        self._bytes = AtomicSum()
+        self._bell = WakeUp()
+        self._waiting: deque[Latch] = deque()
+        self._is_closed = False
+        self._is_over = False
+
+    def put(self, item: Submission | FlushRequest, seconds: float) -> bool:
+        """Queue it; False when there was no room within so many seconds. An empty queue has room for any.
+
+        Raises
+        ------
+        ClosedError after `close`.
+        """
+        deadline = time.monotonic() + seconds
+        while not (self._is_closed or self._has_room(item)):
+            freed = Latch()
+            self._waiting.append(freed)
+            # Asked again, since it may have become free before `freed` was seen.
+            if not self._has_room(item) and not freed.wait(deadline - time.monotonic()):
+                return False
+        if self._is_closed:
+            raise ClosedError
+        self._bytes.add(item.size)
+        self._items.append(item)
+        self._bell.ring()
+        if self._is_over:
+            self._take_back(item)
+        return True
+
+    def take(self, seconds: float) -> list[Submission | FlushRequest]:
+        """All that is queued; waits for something, for `wake` or for so many seconds."""
+        self._bell.wait(seconds)
+        return self._taken()
+
+    def wake(self) -> None:
+        """Let `take` return."""
+        self._bell.ring()
+
+    def close(self) -> None:
+        """Take nothing more."""
+        self._is_closed = True
+        self._let_go()
+
+    def end(self) -> list[Submission | FlushRequest]:
+        """Take nothing more; all that is still queued. Nobody will `take` again."""
+        self._is_over = True
+        self.close()
+        return self._taken()
+
+    def _taken(self) -> list[Submission | FlushRequest]:
+        items: list[Submission | FlushRequest] = []
+        with suppress(IndexError):  # one was taken back
+            for _ in range(len(self._items)):
+                items.append(self._items.popleft())
+        self._bytes.add(-sum(item.size for item in items))
+        self._let_go()
+        return items
+
+    def _take_back(self, item: Submission | FlushRequest) -> None:
+        """Refuse what came too late for `end`, unless that has it."""
+        with suppress(ValueError):  # it has
+            self._items.remove(item)
+            raise ClosedError
+
+    def _let_go(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._waiting.popleft().open()
+
+    def _has_room(self, item: Submission | FlushRequest) -> bool:
+        return not self._items or self._bytes.value + item.size <= QUEUE_BYTES

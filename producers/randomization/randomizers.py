@@ -1,0 +1,147 @@
+"""The randomizers: every probability that privacy rests on, beside the line that makes it.
+
+Pure functions of values and words. Each draws the same words and does the same work whatever the values are.
+Source: Kairouz et al. (k-RR); Erlingsson, Pihur and Korolova, CCS 2014, section 3 (RAPPOR).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor_bits import TwoStepBits
+from producers.randomization.randomness import Words, below
+from producers.wire import bucket_dtype
+
+PLACES = 32
+
+
+def randomize_krr(values: NDArray[np.int64], mechanism: KRR, words: Words) -> NDArray[np.unsignedinteger]:
+    """k-ary randomized response.
+
+    Parameters
+    ----------
+    values : int64 (n,), true buckets in [0, k).
+    mechanism : KRR.
+    words : first one 64-bit word per report, then another one.
+
+    Returns
+    -------
+    bucket_dtype(k) (n,), the reported buckets.
+
+    Raises
+    ------
+    ValueError if a value is no bucket.
+    """
+    if values.size and not (values.min() >= 0 and values.max() < mechanism.k):
+        raise ValueError(f"every value must be a bucket in [0, {mechanism.k - 1}]")
+    # P(word < threshold) = threshold / 2^64 = p: the truth is kept.
+    keep = words.words64(values.shape) < np.uint64(mechanism.threshold)
+    # Uniform over 0 … k-2, each within 2^-64 of 1 / (k-1); what is not below the truth moves up by one,
+    # so it is uniform over the k-1 other values.
+    truth = values.astype(np.uint64)
+    lie = below(words.words64(values.shape), mechanism.k - 1)
+    lie += lie >= truth
+    return np.where(keep, truth, lie).astype(bucket_dtype(mechanism.k))
+
+
+def permanent(rows: NDArray[np.uint8], mechanism: TwoStepBits, words: Words) -> NDArray[np.uint8]:
+    """Permanent randomized response: every bit is replaced by a fair coin with probability f.
+
+    Parameters
+    ----------
+    rows : uint8 (n, bits // 8), true bits, bit 0 lowest.
+    mechanism : any RAPPOR.
+    words : as of `bernoulli`.
+
+    Returns
+    -------
+    uint8 (n, bits // 8).
+    """
+    # A fair coin instead of the bit, with probability f, is the bit flipped with probability f/2.
+    return rows ^ bernoulli(rows, mechanism.flip_threshold, mechanism.flip_threshold, words)
+
+
+def instantaneous(rows: NDArray[np.uint8], mechanism: TwoStepBits, words: Words) -> NDArray[np.uint8]:
+    """Instantaneous randomized response: a bit is reported as 1 with probability q if it is 1, p if it is 0.
+
+    Parameters
+    ----------
+    rows : uint8 (n, bits // 8), permanent responses, bit 0 lowest.
+    mechanism : any RAPPOR.
+    words : as of `bernoulli`.
+
+    Returns
+    -------
+    uint8 (n, bits // 8).
+    """
+    return bernoulli(rows, mechanism.q_threshold, mechanism.p_threshold, words)
+
+
+def bernoulli(rows: NDArray[np.uint8], if_one: int, if_zero: int, words: Words) -> NDArray[np.uint8]:
+    """Independent bits: 1 with probability if_one / 2^32 where `rows` has a 1, if_zero / 2^32 where a 0.
+
+    A bit is 1 iff a uniform number U of 32 binary digits is below its threshold T. A word holds one digit of
+    64 such numbers, complemented. From the lowest digit up, U < T so far iff U's digit is below T's, or they
+    are equal and U < T was so before. Where T has a 1, that is `word | before`; where it has a 0,
+    `word & before`; where that depends on the bit, the majority of word, before and digit. Below the lowest 1
+    of both thresholds nothing is drawn: no number is below 0.
+
+    Parameters
+    ----------
+    rows : uint8 (n, size).
+    if_one, if_zero : in [0, 2^32).
+    words : for each place from the lowest 1 up to the 32nd, n rows of size / 8 words, rounded up.
+
+    Returns
+    -------
+    uint8 (n, size).
+    """
+    truth = _lanes(rows)
+    before = np.zeros_like(truth)
+    for place in range(PLACES):
+        if not (if_one | if_zero) & ((2 << place) - 1):
+            continue
+        word = words.words64(truth.shape)
+        match if_one >> place & 1, if_zero >> place & 1:
+            case 1, 1:
+                before |= word
+            case 0, 0:
+                before &= word
+            case 1, 0:
+                before ^= (before ^ word) & (before ^ truth)
+            case _:
+                before ^= (before ^ word) & ~(before ^ truth)
+    return before.view(np.uint8)[:, : rows.shape[1]]
+
+
+def _lanes(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """64 bits to a word, each row filled up with zeros: uint64 (n, size / 8, rounded up)."""
+    count, size = rows.shape
+    if size % 8 == 0 and rows.flags.c_contiguous:
+        return rows.view(np.uint64)
+    filled = np.zeros((count, -(-size // 8) * 8), np.uint8)
+    filled[:, :size] = rows
+    return filled.view(np.uint64)
+
+
+def at_most(rows: NDArray[np.uint8], ones: int, words: Words) -> NDArray[np.uint8]:
+    """Clear 1-bits until each row has no more than `ones`: those that stay are a uniformly random subset.
+
+    Parameters
+    ----------
+    rows : uint8 (n, size), bit 0 lowest.
+    ones : in [1, 8 * size].
+    words : one 64-bit word per bit.
+
+    Returns
+    -------
+    uint8 (n, size).
+    """
+    bits = np.unpackbits(rows, axis=1, bitorder="little")
+    # The 1-bits with the smallest words stay. Every order of the words is equally likely, but for ties, which
+    # two bits have with probability 2^-64.
+    rank = np.where(bits, words.words64(bits.shape), np.uint64(2**64 - 1))
+    stay = np.argpartition(rank, ones - 1, axis=1)[:, :ones]
+    kept = np.zeros_like(bits)
+    np.put_along_axis(kept, stay, np.take_along_axis(bits, stay, axis=1), axis=1)
+    return np.packbits(kept, axis=1, bitorder="little")

@@ -1,0 +1,81 @@
+"""True values to bucket numbers, for k-RR of both kinds and RAPPOR without hashing."""
+
+from itertools import repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.collection import Collection
+from producers.concurrency.synchronization import AtomicSum
+from producers.randomization.randomness import Words, below
+from producers.responders.validation import integers, texts
+
+UNKNOWN = -1
+
+
+class Buckets:
+    """Bucket numbers of one collection.
+
+    A listed value has its index, an integer of a collection without a list is its own number. Any other value
+    has the last bucket where the collection says `other`; nothing is refused or left out because of what it
+    is.
+
+    Parameters
+    ----------
+    collection : Collection whose mechanism hashes nothing.
+    size : its number of buckets, `other` included.
+
+    Attributes
+    ----------
+    meaning : what the numbers stand for: equal for two collections only if every value has the same in both.
+    """
+
+    def __init__(self, collection: Collection, size: int) -> None:
+        self._what = f"values of {collection.name}"
+        self._size = size
+        self._known = size - collection.other
+        self._other = collection.other
+        self._index = {value: index for index, value in enumerate(collection.values)}
+        self._unknown = AtomicSum()
+        self.meaning: tuple[str | int, ...] = (size, collection.other, *collection.values)
+
+    @property
+    def unknown(self) -> int:
+        """Values settled so far that were unknown. It depends on true values: never to leave this machine."""
+        return self._unknown.value
+
+    def find(self, values: object) -> NDArray[np.int64]:
+        """Number of each value, int64 (n,), in [0, size) or UNKNOWN.
+
+        Parameters
+        ----------
+        values : one value or many: text where the collection lists its values, else integers of any size.
+
+        Raises
+        ------
+        TypeError if a value is of another type.
+        """
+        if self._index:
+            return self.find_texts(texts(self._what, values))
+        numbers = integers(self._what, values)
+        # A negative number wraps to 2^63 or more.
+        inside = numbers.astype(np.uint64) < np.uint64(self._known)
+        return np.where(inside, numbers.astype(np.int64, copy=False), UNKNOWN)
+
+    def find_texts(self, values: list[str]) -> NDArray[np.int64]:
+        """As `find`, of values that are known to be text."""
+        return np.fromiter(map(self._index.get, values, repeat(UNKNOWN)), np.int64, len(values))
+
+    def settle(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the unknown, and give them the bucket `other` where there is one; else they stay UNKNOWN."""
+        unknown = numbers == UNKNOWN
+        self._unknown.add(int(np.count_nonzero(unknown)))
+        return np.where(unknown, self._known, numbers) if self._other else numbers
+
+    def place(self, numbers: NDArray[np.int64], words: Words) -> NDArray[np.int64]:
+        """Give what `settle` left UNKNOWN a uniformly random bucket; int64 (n,), in [0, size)."""
+        if self._other:
+            return numbers
+        # Drawn whether needed or not, so that the words that follow do not depend on the values.
+        anywhere = below(words.words64(numbers.shape), self._size).astype(np.int64)
+        return np.where(numbers == UNKNOWN, anywhere, numbers)

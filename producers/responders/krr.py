@@ -1,0 +1,99 @@
+"""Responders of k-RR, and of longitudinal k-RR, which remembers."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from producers.randomization.permanent_responses import Blocks, Memory
+from producers.randomization.randomizers import randomize_krr
+from producers.randomization.randomness import Words
+from producers.randomization.secret import Secret
+from producers.responders.batch import Batch, Responses, chunks
+from producers.responders.buckets import Buckets
+from producers.responders.validation import clients_of
+from producers.wire import bucket_dtype
+
+NUMBER_BYTES = 8
+
+
+class KRRResponder:
+    """k-RR has one cohort and no memory: a client changes nothing."""
+
+    def __init__(self, collection: Collection, mechanism: KRR, words: Words) -> None:
+        self._buckets = Buckets(collection, mechanism.k)
+        self._mechanism = mechanism
+        self._words = words
+
+    @property
+    def unknown(self) -> int:
+        """Values so far that the collection does not list."""
+        return self._buckets.unknown
+
+    def prepare(self, values: object, clients: object) -> Batch:
+        """As Responder."""
+        numbers = self._buckets.find(values)
+        owners = clients_of(clients, len(numbers))
+        return Batch(len(numbers), owners, lambda part: self._respond(numbers[part]))
+
+    def _respond(self, numbers: NDArray[np.int64]) -> Responses:
+        settled = self._buckets.settle(numbers)
+        reports = np.empty(len(numbers), bucket_dtype(self._mechanism.k))
+        for part in chunks(len(numbers), NUMBER_BYTES):
+            placed = self._buckets.place(settled[part], self._words)
+            reports[part] = randomize_krr(placed, self._mechanism, self._words)
+        return _alone(reports)
+
+
+class LongitudinalResponder:
+    """Longitudinal k-RR: a client's permanent bucket for each value, randomized anew for each report.
+
+    Memory is what it is for, so it always remembers. All values that are not listed are one value to it.
+    """
+
+    def __init__(
+        self, collection: Collection, mechanism: LongitudinalKRR, secret: Secret, words: Words
+    ) -> None:
+        self._buckets = Buckets(collection, mechanism.k)
+        self._mechanism = mechanism
+        parameters = ("k-rr-longitudinal", mechanism.permanent.threshold, *self._buckets.meaning)
+        self._memory = Memory(secret, collection.name, parameters, memoize=True)
+        self._words = words
+
+    @property
+    def unknown(self) -> int:
+        """Values so far that the collection does not list."""
+        return self._buckets.unknown
+
+    def prepare(self, values: object, clients: object) -> Batch:
+        """As Responder."""
+        numbers = self._buckets.find(values)
+        owners = clients_of(clients, len(numbers))
+        return Batch(len(numbers), owners, lambda part: self._respond(numbers[part], owners and owners[part]))
+
+    def _respond(self, numbers: NDArray[np.int64], clients: list[str] | None) -> Responses:
+        settled = self._buckets.settle(numbers)
+        owners = None if clients is None else self._memory.digest(clients)
+        reports = np.empty(len(numbers), bucket_dtype(self._mechanism.k))
+        for part in chunks(len(numbers), NUMBER_BYTES):
+            reports[part] = self._reports(settled[part], None if owners is None else owners[part])
+        return _alone(reports)
+
+    def _reports(self, numbers: NDArray[np.int64], owners: Blocks | None) -> NDArray[np.unsignedinteger]:
+        kept = self._memory.words(owners, lambda: [_number_blocks(numbers)], self._words)
+        # A value that stays UNKNOWN has its bucket from the same words: one value, one response.
+        placed = self._buckets.place(numbers, kept)
+        responses = randomize_krr(placed, self._mechanism.permanent, kept)
+        return randomize_krr(responses.astype(np.int64), self._mechanism.instantaneous, self._words)
+
+
+def _number_blocks(numbers: NDArray[np.int64]) -> Blocks:
+    blocks = np.zeros((len(numbers), 2), np.uint64)
+    blocks[:, 0] = numbers.view(np.uint64)
+    return blocks
+
+
+def _alone(reports: NDArray[np.unsignedinteger]) -> Responses:
+    """Reports of the only cohort there is."""
+    return np.zeros(len(reports), np.uint16), reports.view(np.uint8).reshape(len(reports), reports.itemsize)

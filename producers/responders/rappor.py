@@ -1,0 +1,150 @@
+"""Responders of RAPPOR: of Bloom filters, which take any text, and of listed values, one or several."""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.collection import Collection
+from estimators.mechanisms.bloom_filter import numbered_rows
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from producers.randomization.aes import BLOCK_BYTES
+from producers.randomization.permanent_responses import Blocks, Memory
+from producers.randomization.randomizers import at_most, instantaneous, permanent
+from producers.randomization.randomness import Words
+from producers.randomization.secret import Secret
+from producers.responders.batch import Batch, Responses, chunks
+from producers.responders.buckets import UNKNOWN, Buckets
+from producers.responders.validation import clients_of, different_texts, text_sets, texts
+
+
+class BloomResponder:
+    """RAPPOR over Bloom filters takes any text, so nothing is unknown to it."""
+
+    unknown = 0
+
+    def __init__(self, collection: Collection, mechanism: Rappor, secret: Secret, words: Words) -> None:
+        self._what = f"values of {collection.name}"
+        self._mechanism = mechanism
+        shape = (mechanism.bits, mechanism.hashes, mechanism.cohorts)
+        parameters = ("rappor", *shape, mechanism.flip_threshold)
+        self._memory = Memory(secret, collection.name, parameters, collection.memoize)
+        self._words = words
+
+    def prepare(self, values: object, clients: object) -> Batch:
+        """As Responder."""
+        different, number = different_texts(self._what, values)
+        # Lone surrogates have no UTF-8 to hash; to refuse such a text would depend on the value, and show it.
+        words = [word.encode("utf-8", "replace").decode() for word in different]
+        listed = clients_of(clients, len(number))
+        # Each is made when it is needed first, for all parts.
+        names = cache(lambda: self._memory.digest(words))
+        owners = cache(lambda: None if listed is None else self._memory.digest(listed))
+
+        def respond(part: slice) -> Responses:
+            blocks = owners()
+            return self._respond(words, number[part], names, None if blocks is None else blocks[part])
+
+        return Batch(len(number), listed, respond)
+
+    def _respond(
+        self, words: list[str], number: NDArray[np.int64], names: Callable[[], Blocks], owners: Blocks | None
+    ) -> Responses:
+        cohorts = self._memory.cohorts(owners, len(number), self._mechanism.cohorts, self._words)
+        rows = numbered_rows(words, number, cohorts, self._mechanism)
+        for part in chunks(len(number), self._mechanism.bits // 8):
+            rows[part] = self._reports(
+                rows[part], number[part], names, None if owners is None else owners[part]
+            )
+        return cohorts, rows
+
+    def _reports(
+        self,
+        rows: NDArray[np.uint8],
+        number: NDArray[np.int64],
+        names: Callable[[], Blocks],
+        owners: Blocks | None,
+    ) -> NDArray[np.uint8]:
+        kept = self._memory.words(owners, lambda: [names().take(number, axis=0)], self._words)
+        # Where nothing is remembered, no bit knows of its row: as one row they take no word in part.
+        bits = rows.reshape(1, -1) if kept is self._words else rows
+        noisy = instantaneous(permanent(bits, self._mechanism, kept), self._mechanism, self._words)
+        return noisy.reshape(rows.shape)
+
+
+class HotResponder:
+    """RAPPOR with a bit for each listed value: one-hot takes a value, k-hot a set of them, for a report.
+
+    A set of more than `hot` values is cut down to a uniformly random subset of `hot` of them, the same for
+    ever where responses are memoized; a smaller one is left as it is, since the loss is that of the bits that
+    differ. A value that is not listed sets the bit `other`, or, where there is none, no bit: every estimate
+    is of the share of reports whose client is in a bucket, and that client is in none.
+
+    Raises
+    ------
+    ValueError if the collection lists no values.
+    """
+
+    def __init__(self, collection: Collection, mechanism: HotRappor, secret: Secret, words: Words) -> None:
+        if not collection.values:
+            raise ValueError(f"values of {collection.name} must be listed for RAPPOR without hashing")
+        self._what = f"values of {collection.name}"
+        self._mechanism = mechanism
+        self._buckets = Buckets(collection, mechanism.buckets)
+        parameters = ("rappor-hot", mechanism.hot, mechanism.flip_threshold, *self._buckets.meaning)
+        self._memory = Memory(secret, collection.name, parameters, collection.memoize)
+        self._words = words
+
+    @property
+    def unknown(self) -> int:
+        """Values so far that the collection does not list."""
+        return self._buckets.unknown
+
+    def prepare(self, values: object, clients: object) -> Batch:
+        """As Responder; a value of k-hot is a set, list or tuple of text."""
+        if self._mechanism.hot == 1:
+            members = texts(self._what, values)
+            sizes = np.ones(len(members), np.int64)
+        else:
+            members, sizes = text_sets(self._what, values)
+        numbers = self._buckets.find_texts(members)
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        owners = clients_of(clients, len(sizes))
+
+        def respond(part: slice) -> Responses:
+            start, stop, _ = part.indices(len(sizes))
+            rows = self._rows(numbers[ends[start] : ends[stop]], sizes[part])
+            return self._respond(rows, owners and owners[part])
+
+        return Batch(len(sizes), owners, respond)
+
+    def _rows(self, numbers: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Bits of each value, uint8 (n, bits // 8), from the buckets of all and how many belong to each."""
+        settled = self._buckets.settle(numbers)
+        rows = np.zeros((len(sizes), self._mechanism.bits // 8), np.uint8)
+        bits = np.where(settled == UNKNOWN, 0, 1 << (settled & 7)).astype(np.uint8)
+        np.bitwise_or.at(rows, (np.repeat(np.arange(len(sizes)), sizes), settled >> 3), bits)
+        return rows
+
+    def _respond(self, rows: NDArray[np.uint8], clients: list[str] | None) -> Responses:
+        owners = None if clients is None else self._memory.digest(clients)
+        cohorts = np.zeros(len(rows), np.uint16)
+        for part in chunks(len(rows), rows.shape[1]):
+            rows[part] = self._reports(rows[part], None if owners is None else owners[part])
+        return cohorts, rows
+
+    def _reports(self, rows: NDArray[np.uint8], owners: Blocks | None) -> NDArray[np.uint8]:
+        kept = self._memory.words(owners, lambda: _row_blocks(rows), self._words)
+        if self._mechanism.hot > 1:
+            rows = at_most(rows, self._mechanism.hot, kept)
+        return instantaneous(permanent(rows, self._mechanism, kept), self._mechanism, self._words)
+
+
+def _row_blocks(rows: NDArray[np.uint8]) -> list[Blocks]:
+    """Rows, filled up with zeros, cut into m arrays of blocks, uint64 (n, 2)."""
+    count, size = rows.shape
+    filled = np.zeros((count, -(-size // BLOCK_BYTES) * BLOCK_BYTES), np.uint8)
+    filled[:, :size] = rows
+    return list(np.swapaxes(filled.view(np.uint64).reshape(count, -1, 2), 0, 1))

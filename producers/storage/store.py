@@ -1,0 +1,263 @@
+"""The store: the one SQLite file in which a producer keeps what must outlive it.
+
+It holds randomized reports, as they are sent (`outbox`), counts of reports by keyed hash of a client
+(`spending`), and how far input files were read (`progress`). No true value and no client's id is in it; but
+who also has the secret can tell whether a client that it knows has reported, how often, and in which windows
+last: those that were open when it last did are kept until it reports again.
+
+One transaction holds a batch's charges, its reports, what the broker acknowledged and the place in the input:
+no crash can separate them, and what `transaction` returned from is on the disk. Several processes share the
+file. Its folder must be on a local disk: SQLite's write-ahead log does not work over a network.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from producers.randomization.secret import STORE_NAME, Secret, SecretError
+
+SCHEMA_VERSION = 2
+APPLICATION_ID = int.from_bytes(b"DNBL", "big")
+CACHE_BYTES = 128 * 2**20
+LOG_BYTES = 16 * 2**20
+PAGE_BYTES = 8192
+DIGEST_BYTES = 16
+
+_SCHEMA = """
+CREATE TABLE identity (only INTEGER PRIMARY KEY CHECK (only = 0), digest BLOB NOT NULL);
+CREATE TABLE collections (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE terms (
+    number INTEGER PRIMARY KEY, collection INTEGER NOT NULL, fingerprint BLOB NOT NULL,
+    epsilon_per_report REAL NOT NULL, epsilon_inf REAL NOT NULL, horizon INTEGER NOT NULL,
+    UNIQUE (collection, fingerprint)
+);
+CREATE TABLE lanes (lane INTEGER PRIMARY KEY, packs INTEGER NOT NULL, bytes INTEGER NOT NULL);
+CREATE TABLE buffers (
+    lane INTEGER NOT NULL, fingerprint BLOB NOT NULL, window_start INTEGER NOT NULL, cohort INTEGER NOT NULL,
+    reports BLOB NOT NULL, PRIMARY KEY (lane, fingerprint, window_start, cohort)
+);
+CREATE TABLE packs (number INTEGER PRIMARY KEY AUTOINCREMENT, lane INTEGER NOT NULL, born INTEGER NOT NULL);
+CREATE INDEX packs_by_lane ON packs (lane);
+CREATE TABLE records (number INTEGER PRIMARY KEY, record BLOB NOT NULL);
+CREATE TABLE inputs (
+    path TEXT PRIMARY KEY, inode INTEGER NOT NULL, bytes_done INTEGER NOT NULL, lines INTEGER NOT NULL,
+    digest BLOB NOT NULL
+);
+"""
+
+_LAST_RESORT = "put back a copy; to move it away forgets what was spent and what waits to be sent"
+_REMEDIES: dict[int | None, str] = {
+    sqlite3.SQLITE_BUSY: "another process holds it; stop what is stuck, then try again",
+    sqlite3.SQLITE_FULL: "the disk is full, or its file may not grow; make room, then try again",
+    sqlite3.SQLITE_READONLY: "it may not be written; give this user write access to file and folder",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; give this user access to file and folder",
+    sqlite3.SQLITE_IOERR: "the disk failed or is full; look at the disk, then try again",
+    sqlite3.SQLITE_CORRUPT: f"it is damaged; {_LAST_RESORT}",
+    sqlite3.SQLITE_ERROR: f"it is damaged, or was changed by another program; {_LAST_RESORT}",
+    sqlite3.SQLITE_NOTADB: f"it is no database; {_LAST_RESORT}",
+}
+
+
+class StoreError(RuntimeError):
+    """The store cannot be used. The message names file, cause and remedy; nothing was done by halves."""
+
+
+class BusyError(StoreError):
+    """Another process holds the store. It can be used when that lets go."""
+
+
+class Store:
+    """The open file. One thread uses it at a time. It must be closed before the process forks.
+
+    If it is not, the child leaves its copy alone and cannot open the file: SQLite keeps in the memory of a
+    process which locks it has, and the copied memory tells of locks that the child does not have.
+
+    Parameters
+    ----------
+    folder : made, mode 0700, when absent; the file in it, mode 0600, too.
+    busy_seconds : how long to wait for another process's transaction, at least 0.
+
+    Raises
+    ------
+    StoreError if the file cannot be opened, others may read it, it is damaged or of a later version, or it
+    was open when the process forked; BusyError if another process holds it.
+    """
+
+    def __init__(self, folder: Path, busy_seconds: float = 5.0) -> None:
+        self.path = folder / STORE_NAME
+        self.file = self.path.resolve()
+        self._process = os.getpid()
+        if any(each.file == self.file for each in _of_parent):
+            raise _forked(self.path)
+        _make_private(self.path)
+        with self._translated():
+            self._connection = sqlite3.connect(
+                self.path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+            )
+            _open.add(self)
+            try:
+                self._prepare()
+            except BaseException:
+                self.close()
+                raise
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing: on the disk once left, undone by any error within.
+
+        Raises
+        ------
+        StoreError if the store cannot be written, or was open when the process forked; BusyError if another
+        process holds it.
+        """
+        with self._translated():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+    def rows(self, statement: str, *parameters: object) -> list[Any]:
+        """Execute one statement; its rows."""
+        with self._translated():
+            return self._connection.execute(statement, parameters).fetchall()
+
+    def each(self, statement: str, *parameters: object) -> Iterator[Any]:
+        """Execute one statement; its rows one after the other."""
+        with self._translated():
+            yield from self._connection.execute(statement, parameters)
+
+    def many(self, statement: str, parameters: Iterable[tuple[object, ...]]) -> None:
+        """Execute one statement for each tuple of parameters."""
+        with self._translated():
+            self._connection.executemany(statement, parameters)
+
+    def insert(self, statement: str, *parameters: object) -> int:
+        """Execute an INSERT; the number of its row."""
+        with self._translated():
+            return self._connection.execute(statement, parameters).lastrowid or 0
+
+    def close(self) -> None:
+        """Close the file. Calling it again does nothing."""
+        with self._translated():
+            self._connection.close()
+        _open.discard(self)
+
+    def damaged(self) -> StoreError:
+        """What to raise where the file holds what was never written into it."""
+        return StoreError(f"store {self.path}: {_REMEDIES[sqlite3.SQLITE_CORRUPT]}")
+
+    def _check_unused(self) -> None:
+        """Raise StoreError in a folder that had a store: lanes are taken only where there is one."""
+        if any(self.path.parent.glob("lane-*.lock")):
+            raise StoreError(
+                f"store {self.path}: it is empty, and its folder was used; put back a copy; to begin anew, "
+                "which forgets what was spent and what waits to be sent, delete lane-*.lock beside it too"
+            )
+
+    def _prepare(self) -> None:
+        run = self._connection.execute
+        if self._is_new():
+            # Before the first table is made: free pages can then be given back to the disk (Outbox.forget).
+            run(f"PRAGMA page_size = {PAGE_BYTES}")
+            run("PRAGMA auto_vacuum = INCREMENTAL")
+        run("PRAGMA journal_mode = WAL")
+        run("PRAGMA synchronous = FULL")
+        run("PRAGMA temp_store = MEMORY")  # a statement of many rows copies the pages that it touches
+        run(f"PRAGMA cache_size = {-CACHE_BYTES // 1024}")
+        # The log is copied into the file when it has grown so long, and then cut back to that length.
+        run(f"PRAGMA wal_autocheckpoint = {LOG_BYTES // PAGE_BYTES}")
+        run(f"PRAGMA journal_size_limit = {LOG_BYTES}")
+        if self._is_new():
+            with self.transaction():
+                if self._is_new():
+                    self._check_unused()
+                    for statement in _SCHEMA.split(";"):
+                        run(statement)
+                    run(f"PRAGMA application_id = {APPLICATION_ID}")
+                    run(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        if run("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+            raise StoreError(f"store {self.path}: it belongs to another program; move it away")
+        (version,) = run("PRAGMA user_version").fetchone()
+        if version != SCHEMA_VERSION:
+            raise StoreError(
+                f"store {self.path}: version must be {SCHEMA_VERSION}, got {version}; use the deniable "
+                "that wrote it"
+            )
+
+    def _is_new(self) -> bool:
+        return not self._connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        if os.getpid() != self._process:
+            raise _forked(self.path)
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", None)
+            primary = None if code is None else code & 0xFF
+            kind = BusyError if primary == sqlite3.SQLITE_BUSY else StoreError
+            raise kind(f"store {self.path}: {_REMEDIES.get(primary, error)}") from None
+
+
+_open: set[Store] = set()
+_of_parent: list[Store] = []
+
+
+def _leave_to_parent() -> None:
+    # Kept, since SQLite closes what is forgotten: in the child that could delete the log under the parent.
+    _of_parent.extend(_open)
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
+
+
+def _forked(path: Path) -> StoreError:
+    return StoreError(f"store {path}: it was open when the process forked; close it first")
+
+
+def _make_private(path: Path) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Made without opening it: closing any descriptor of a file drops the locks of SQLite in this process.
+        with suppress(FileExistsError):
+            os.mknod(path, 0o600)
+        mode = path.stat().st_mode & 0o777
+        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise StoreError(
+            f"store {path}: {error.strerror}; give this user access to file and folder"
+        ) from None
+    if mode & 0o077:
+        raise StoreError(f"store {path}: mode must be 0600, got {mode:04o}; run: chmod 600 {path}")
+
+
+def check_identity(store: Store, secret: Secret) -> None:
+    """Check that a store was begun with this secret; note so in a new one.
+
+    Raises
+    ------
+    SecretError if it was begun with another one: clients would be other clients, with budgets of their own
+    and other permanent responses. StoreError if the store cannot be used.
+    """
+    digest = secret.function(b"deniable-store", DIGEST_BYTES).digest()
+    if not (known := store.rows("SELECT digest FROM identity")):
+        with store.transaction():
+            store.rows("INSERT OR IGNORE INTO identity VALUES (0, ?)", digest)
+            known = store.rows("SELECT digest FROM identity")
+    if known != [(digest,)]:
+        raise SecretError(
+            f"the secret is another one than {store.path.parent} was used with: put the former one back; "
+            "with this one every client would have its budget again, and other permanent responses"
+        )

@@ -1,0 +1,96 @@
+"""Which Kafka, and how to connect to it: what every client is told."""
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from producers.transport.security import Security
+
+_LABEL = r"[A-Za-z0-9_-]{1,63}"
+_ADDRESS = re.compile(rf"(?:\[([0-9a-fA-F:.]+)\]|({_LABEL}(?:\.{_LABEL})*)):([0-9]{{1,5}})")
+
+
+def split_addresses(bootstrap_servers: str) -> list[tuple[str, int]]:
+    """Host, without brackets, and port of each broker.
+
+    Parameters
+    ----------
+    bootstrap_servers : HOST:PORT, or several with commas; IPv6 in brackets.
+
+    Raises
+    ------
+    ValueError that names the address.
+    """
+    return [_split(address) for address in bootstrap_servers.split(",")]
+
+
+def _split(address: str) -> tuple[str, int]:
+    match = _ADDRESS.fullmatch(address)
+    if match is None or not 1 <= int(match[3]) <= 65535:
+        shown = f"…@{address.rpartition('@')[2]}" if "@" in address else address  # it may hold a password
+        raise ValueError(f"bootstrap_servers must be HOST:PORT with a port in [1, 65535], got '{shown}'")
+    return match[1] or match[2], int(match[3])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, as its name or address alone tells."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class PlaintextError(ValueError):
+    """The connection would leave this machine without encryption, and nobody has allowed that."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Brokers and how connections to them are secured.
+
+    Parameters
+    ----------
+    bootstrap_servers : HOST:PORT, or several with commas.
+    security : TLS, and who we are; None for connections in clear.
+    allow_plaintext : True when connections in clear may go to other machines.
+
+    Raises
+    ------
+    ValueError if an address is none; PlaintextError if one is another machine, there is no security, and
+    nothing else is allowed.
+    """
+
+    bootstrap_servers: str
+    security: Security | None = None
+    allow_plaintext: bool = False
+
+    def __post_init__(self) -> None:
+        for host, _ in self.addresses():
+            if self.security is None and not (self.allow_plaintext or is_loopback(host)):
+                raise PlaintextError(
+                    f"bootstrap_servers is another machine ({host}) and the connection is not encrypted: "
+                    "give security (TLS), or allow_plaintext: true if the network between is trusted"
+                )
+
+    def addresses(self) -> list[tuple[str, int]]:
+        """Host and port of each broker that is named."""
+        return split_addresses(self.bootstrap_servers)
+
+    def check_advertised(self, hosts: Iterable[str]) -> None:
+        """Refuse to go on in clear to another machine that a broker of ours names, with PlaintextError."""
+        for host in hosts:
+            if self.security is None and not (self.allow_plaintext or is_loopback(host)):
+                raise PlaintextError(
+                    f"Kafka at {self.bootstrap_servers} sends its clients to another machine ({host}: its "
+                    "advertised.listeners) and the connection is not encrypted: give security (TLS), or "
+                    "allow_plaintext: true if the network between is trusted"
+                )
+
+    def client_settings(self) -> dict[str, Any]:
+        """Keywords for clients of kafka-python and aiokafka; SecurityError if a file is of no use."""
+        secured = {} if self.security is None else self.security.client_settings()
+        return {"bootstrap_servers": self.bootstrap_servers} | secured

@@ -1,0 +1,157 @@
+"""The Kafka producer that packs leave through."""
+
+import logging
+import os
+import selectors
+from contextlib import suppress
+
+from kafka import KafkaProducer
+from kafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    SaslAuthenticationFailedError,
+    TopicAuthorizationFailedError,
+)
+from kafka.net.compat import KafkaNetClient
+
+from producers.errors import DeliveryError, HopelessError, PartitionsError
+from producers.transport.cluster import Cluster, PlaintextError
+from producers.transport.credential_files import SecurityError
+
+METADATA_MILLISECONDS = 10_000
+BATCH_BYTES = 131_072
+
+
+class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
+    """A KafkaProducer that can be dropped while no broker answers, and that a forked child leaves alone."""
+
+    def __init__(self, **configs: object) -> None:
+        self._process = os.getpid()
+        clients: list[KafkaNetClient] = []
+        refusals: list[KafkaError] = []
+
+        def remembered(**settings: object) -> KafkaNetClient:
+            client = KafkaNetClient(**settings)
+            clients.append(client)
+            _collect_refusals(client, refusals)
+            return client
+
+        try:
+            super().__init__(kafka_client=remembered, **configs)
+        except BaseException as error:
+            for client in clients:  # else its sockets stay open until they are collected
+                client.close()
+            if refusals and isinstance(error, KafkaTimeoutError):  # it tried until then, and does not say why
+                raise refusals[0] from None
+            raise
+        for client in clients:  # what is asked for in each request would note without end
+            del client._manager.get_connection
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Wait for what was sent; no error when it takes longer, since `close` would not close then."""
+        with suppress(KafkaTimeoutError):
+            super().flush(timeout)
+
+    def close(self, timeout: float | None = None, null_logger: bool = False) -> None:
+        """Close it, unless it is the copy that a forked child has, whose sockets are the parent's."""
+        if os.getpid() == self._process:
+            super().close(timeout, null_logger)
+
+
+def connect(cluster: Cluster, topic: str, partitions: int, connect_seconds: float) -> Connection:
+    """Connect to Kafka: acks=all, idempotent, uncompressed.
+
+    Parameters
+    ----------
+    cluster : which Kafka.
+    topic : that packs will go to.
+    partitions : how many it must have. A pack's partition is computed from it, so a wrong one is refused.
+    connect_seconds : how long to wait for a broker.
+
+    Raises
+    ------
+    DeliveryError if no broker answers or the topic cannot be found in time; PartitionsError if it has another
+    number of partitions; HopelessError if reports would go to another machine in clear.
+    """
+    # At level DEBUG these loggers write the payload of every record.
+    for name in ("kafka.producer", "kafka.net", "kafka.protocol"):
+        logging.getLogger(name).setLevel(logging.INFO)
+    try:
+        kafka = Connection(
+            **cluster.client_settings(),
+            bootstrap_timeout_ms=round(connect_seconds * 1000),
+            client_id="deniable-producer",
+            acks="all",
+            enable_idempotence=True,
+            compression_type=None,
+            batch_size=BATCH_BYTES,
+            max_block_ms=METADATA_MILLISECONDS,
+            # An epoll object is shared with a forked child, where cleaning up takes our sockets out of it.
+            selector=selectors.PollSelector,
+            allow_auto_create_topics=False,
+        )
+    except SecurityError as error:
+        raise DeliveryError(f"no connection to Kafka can be secured: {error}") from None
+    except SaslAuthenticationFailedError as error:
+        raise DeliveryError(f"Kafka at {cluster.bootstrap_servers}: {cause(error)}") from None
+    except KafkaError as error:
+        raise DeliveryError(
+            f"no Kafka broker answers at {cluster.bootstrap_servers}: {cause(error)}"
+        ) from None
+    try:
+        _check_advertised(kafka, cluster)
+        _check_topic(kafka, topic, partitions)
+    except DeliveryError:
+        kafka.close(timeout=0)
+        raise
+    return kafka
+
+
+def _collect_refusals(client: KafkaNetClient, refusals: list[KafkaError]) -> None:
+    """Note why brokers end connections; kafka-python tells it to the log alone while it looks for the first.
+
+    The answer that a login failed is often lost, as the broker hangs up behind it: then that is all we know.
+    """
+    get_connection = client._manager.get_connection
+
+    def note(error: BaseException) -> None:
+        if isinstance(error, SaslAuthenticationFailedError):
+            refusals.insert(0, error)
+        elif isinstance(error, KafkaConnectionError) and "socket disconnected" in str(error):
+            refusals.append(error)
+
+    def watched(*arguments: object, **options: object) -> object:
+        found = get_connection(*arguments, **options)
+        found.close_future.add_errback(note)
+        return found
+
+    client._manager.get_connection = watched
+
+
+def cause(error: BaseException) -> str:
+    """What an error of Kafka's client means; its type where we know no better."""
+    match error:
+        case SaslAuthenticationFailedError():
+            return "authentication failed, the password is wrong or the user unknown"
+        case KafkaConnectionError() if "socket disconnected" in str(error):
+            return "it hangs up before it lets us in; deniable doctor says why"
+        case TopicAuthorizationFailedError():
+            return "not authorized, Write on the topic is what a producer needs"
+    return type(error).__name__
+
+
+def _check_advertised(kafka: Connection, cluster: Cluster) -> None:
+    try:
+        cluster.check_advertised(broker.host for broker in kafka._metadata.brokers())
+    except PlaintextError as error:
+        raise HopelessError(str(error)) from None
+
+
+def _check_topic(kafka: Connection, topic: str, partitions: int) -> None:
+    try:
+        found = len(kafka.partitions_for(topic))
+    except KafkaError as error:
+        raise DeliveryError(f"topic {topic} cannot be found: {cause(error)}") from None
+    if found != partitions:
+        raise PartitionsError(f"topic {topic} must have {partitions} partitions, got {found}")

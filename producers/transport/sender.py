@@ -1,0 +1,235 @@
+"""Packs to Kafka: a thread that connects, sends, and says what was acknowledged and what was not."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+
+from producers.concurrency.background_thread import Background
+from producers.errors import DeliveryError, HopelessError
+from producers.transport.connection import Connection, cause
+
+BYTES_IN_FLIGHT = 32 * 2**20
+CLOSE_SECONDS = 1.0
+STALL_SECONDS = 20.0
+RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
+TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A pack on its way.
+
+    Parameters
+    ----------
+    number : by which the outbox knows it.
+    partition : of the topic, in [0, partitions).
+    timestamp_ms : window start, unix milliseconds. Without one the record would hold this machine's clock.
+    record : its bytes.
+    """
+
+    number: int
+    partition: int
+    timestamp_ms: int
+    record: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of packs since it was last asked for.
+
+    Parameters
+    ----------
+    acknowledged : append time of each pack that the broker has appended, unix milliseconds, by number.
+    lost : numbers of packs that are to be sent again. They may have been appended all the same.
+    too_large : numbers of packs that the broker refused for their size: the same again would be refused.
+    """
+
+    acknowledged: Mapping[int, int]
+    lost: frozenset[int]
+    too_large: frozenset[int] = frozenset()
+
+
+class Delivery:
+    """Packs in flight; thread-safe.
+
+    After any failure the connection is dropped, all that is in flight is lost, and a new connection is made.
+    So also when nothing in flight was acknowledged for 20 s: Kafka's client alone may wait minutes.
+
+    Parameters
+    ----------
+    connect : makes a connection; DeliveryError when there is none to be had now.
+    topic : the topic `reports`, its prefix included.
+    wake : called, from any thread, when there is something to ask for.
+    waiting : how many packs wait, to be told when they go again.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Connection],
+        topic: str,
+        wake: Callable[[], None],
+        waiting: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self._connect = connect
+        self._topic = topic
+        self._wake = wake
+        self._waiting = waiting
+        self._changed = threading.Condition()
+        self._queue: list[Parcel] = []
+        self._sizes: dict[int, int] = {}
+        self._room = 0
+        self._acknowledged: dict[int, int] = {}
+        self._lost: set[int] = set()
+        self._too_large: set[int] = set()
+        self._broken: Connection | None = None
+        self._failures = 0
+        self._moved_at = 0.0  # when something was acknowledged, or handed over with nothing in flight
+        self._closing = False
+        self._trouble: DeliveryError | None = None
+        self._told: set[str] = set()  # since something was acknowledged
+        self._thread = Background("delivery", self._run, self._lose_all)
+
+    def start(self) -> None:
+        """Begin to connect. Calling it again does nothing.
+
+        Raises
+        ------
+        DeliveryError if its thread cannot be started; the next call tries again.
+        """
+        self._thread.start()
+
+    @property
+    def trouble(self) -> DeliveryError | None:
+        """Why nothing was acknowledged of late, as far as it is known."""
+        death = self._thread.death
+        return self._trouble if death is None else HopelessError(death)
+
+    def room(self) -> int:
+        """Bytes that may be handed over; none without a connection."""
+        return self._room
+
+    def send(self, parcels: Iterable[Parcel]) -> None:
+        """Hand packs over, none of which is in flight."""
+        with self._changed:
+            if not self._sizes:
+                self._moved_at = time.monotonic()
+            for parcel in parcels:
+                self._queue.append(parcel)
+                self._sizes[parcel.number] = len(parcel.record)
+                self._room -= len(parcel.record)
+            self._changed.notify_all()
+
+    def outcome(self) -> Outcome:
+        """What became of packs since the last call."""
+        with self._changed:
+            outcome = Outcome(self._acknowledged, frozenset(self._lost), frozenset(self._too_large))
+            self._acknowledged, self._lost, self._too_large = {}, set(), set()
+        return outcome
+
+    def close(self) -> None:
+        """Send nothing more and disconnect; what is in flight then has no outcome.
+
+        An attempt to connect is not waited for longer than CLOSE_SECONDS; it ends by itself.
+        """
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join(CLOSE_SECONDS)
+
+    def _run(self) -> None:
+        while not self._closing:
+            try:
+                kafka = self._connect()
+            except DeliveryError as error:
+                self._note(error)
+            else:
+                self._room = BYTES_IN_FLIGHT
+                self._wake()
+                try:
+                    self._send_all(kafka)
+                finally:
+                    kafka.close(timeout=0)
+            self._lose_all()
+            with self._changed:
+                pause = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS)) - 1]
+                self._changed.wait_for(lambda: self._closing, pause)
+
+    def _send_all(self, kafka: Connection) -> None:
+        """Send what comes until something fails, or until the end."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(
+                    lambda: self._closing or self._broken is kafka or self._queue, STALL_SECONDS / 4
+                )
+                if self._closing or self._broken is kafka:
+                    return
+                if self._sizes and time.monotonic() - self._moved_at > STALL_SECONDS:
+                    self._note(DeliveryError(f"nothing was acknowledged for {STALL_SECONDS:.0f} s"))
+                    return
+                parcels, self._queue = self._queue, []
+            for parcel in parcels:
+                self._send_one(kafka, parcel)
+
+    def _send_one(self, kafka: Connection, parcel: Parcel) -> None:
+        try:
+            future = kafka.send(
+                self._topic,
+                value=parcel.record,
+                partition=parcel.partition,
+                timestamp_ms=parcel.timestamp_ms,
+            )
+        except (KafkaError, ValueError) as error:
+            self._fail(kafka, error)
+        else:
+            future.add_callback(lambda metadata: self._acknowledge(parcel.number, metadata.timestamp))
+            future.add_errback(lambda error: self._refuse(kafka, parcel.number, error))
+
+    def _acknowledge(self, number: int, append_ms: int) -> None:
+        with self._changed:
+            self._acknowledged[number] = append_ms
+            self._moved_at = time.monotonic()
+            # Unknown when it was lost with an earlier connection, whose answer came late.
+            self._room += self._sizes.pop(number, 0)
+            self._failures, trouble, self._trouble = 0, self._trouble, None
+            self._told.clear()
+        if trouble is not None:
+            _log.warning("packs go again, %d were waiting", self._waiting())
+        self._wake()
+
+    def _refuse(self, kafka: Connection, number: int, error: BaseException) -> None:
+        with self._changed:
+            # Only the first is of this pack: Kafka's client then fails all others with the same error.
+            is_its_own = self._broken is not kafka and isinstance(error, TOO_LARGE)
+            if is_its_own and self._sizes.pop(number, None) is not None:
+                self._too_large.add(number)
+        self._fail(kafka, error)
+
+    def _fail(self, kafka: Connection, error: BaseException) -> None:
+        with self._changed:
+            if self._broken is kafka or self._closing:
+                return
+            self._broken = kafka
+            self._note(DeliveryError(f"the broker did not take a pack: {cause(error)}"))
+            self._changed.notify_all()
+
+    def _note(self, error: DeliveryError) -> None:
+        self._failures += 1
+        if str(error) not in self._told:  # in an outage causes come by turns
+            self._told.add(str(error))
+            _log.warning("packs wait in the outbox: %s", error)
+        self._trouble = error
+        self._wake()
+
+    def _lose_all(self) -> None:
+        with self._changed:
+            self._lost.update(self._sizes)
+            self._sizes.clear()
+            self._queue.clear()
+            self._room = 0
+        self._wake()
