@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from aggregator.rows import Genesis
-from aggregator.topics import Topics
+from aggregator.ledger.row_values import Genesis
+from aggregator.topics.names import Topics
 from estimators.collection import Collection
 from producers.transport.cluster import Cluster
 

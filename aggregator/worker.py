@@ -11,13 +11,14 @@ from aiokafka.errors import KafkaError
 from prometheus_client import disable_created_metrics
 
 from aggregator.deployment import Deployment
-from aggregator.engine import ExactApp, build_app
-from aggregator.history import History
-from aggregator.look_back import LookBack
-from aggregator.metrics import WorkerMetrics
-from aggregator.owners import Owners
-from aggregator.roll_up_web import RollUps
-from aggregator.web import WebServer
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.partition.assignment import Assignment
+from aggregator.partition.consumer import ExactApp
+from aggregator.partition.faust_app import build_app
+from aggregator.views.backfill import Backfill
+from aggregator.views.estimate_history import EstimateHistory
+from aggregator.web.rollup_api import RollUps
+from aggregator.web.server import WebServer
 
 STOP_SECONDS = 10.0
 RETRY_SECONDS = 2.0
@@ -59,8 +60,8 @@ async def run_worker(
     stop, begin_to_stop = _on_signals(stopping)
     without_created: Callable[[], None] = disable_created_metrics
     without_created()  # else each counter has a second series, whose name is in no catalogue
-    owners = Owners(deployment, metrics)
-    history = History(deployment.collections.values())
+    owners = Assignment(deployment, metrics)
+    history = EstimateHistory(deployment.collections.values())
     routes = RollUps(deployment).routes()
     web = WebServer(
         deployment.collections, history, metrics, owners.reasons_not_ready, deployment.limits, routes
@@ -97,7 +98,7 @@ def _on_signals(stopping: Callable[[], None]) -> tuple[asyncio.Event, Callable[[
     return stop, begin
 
 
-async def _started(deployment: Deployment, owners: Owners, stop: asyncio.Event) -> ExactApp | None:
+async def _started(deployment: Deployment, owners: Assignment, stop: asyncio.Event) -> ExactApp | None:
     """An engine that runs; None when stopping. Faust does not wait for a broker that goes away meanwhile."""
     while not stop.is_set():
         app = build_app(deployment, owners)
@@ -113,7 +114,11 @@ async def _started(deployment: Deployment, owners: Owners, stop: asyncio.Event) 
 
 
 async def _serve(
-    app: ExactApp, owners: Owners, history: History, check: Callable[[], None], stop: asyncio.Event
+    app: ExactApp,
+    owners: Assignment,
+    history: EstimateHistory,
+    check: Callable[[], None],
+    stop: asyncio.Event,
 ) -> None:
     while not stop.is_set():
         with suppress(TimeoutError):
@@ -128,7 +133,7 @@ async def _serve(
             raise WorkerError(f"the engine stopped by itself: {app.crash_reason!r}") from app.crash_reason
 
 
-async def _stop(app: ExactApp | None, owners: Owners | None) -> None:
+async def _stop(app: ExactApp | None, owners: Assignment | None) -> None:
     try:
         async with asyncio.timeout(STOP_SECONDS):
             if owners is not None:
@@ -147,12 +152,12 @@ async def _watch_loop(metrics: WorkerMetrics) -> None:
         metrics.loop_delay.observe(max(0.0, time.monotonic() - before - LOOP_SECONDS))
 
 
-async def _follow(history: History, web: WebServer, deployment: Deployment) -> None:
+async def _follow(history: EstimateHistory, web: WebServer, deployment: Deployment) -> None:
     """Take in what is published, and what was published before."""
     topic, partitions = deployment.topics.estimates, deployment.topics.partitions
     names = [collection.name for collection in deployment.collections.values()]
     while True:
-        look_back = LookBack(history, names, web.page.show)
+        look_back = Backfill(history, names, web.page.show)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(history.follow(deployment.cluster, topic, partitions, web.page.show))

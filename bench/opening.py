@@ -14,12 +14,11 @@ from pathlib import Path
 import click
 import numpy as np
 
-from aggregator import row_keys, rows
 from aggregator.deployment import Deployment
-from aggregator.ledger_store import LedgerStore, Outgoing
-from aggregator.opening import decoded, restored
-from aggregator.pack_ids import PackIds
-from aggregator.window_ids import MERGED_ROWS
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.pack_ids import MERGED_ROWS, PackIds
+from aggregator.partition.ledger_checks import decoded, restored
+from aggregator.partition.ledger_store import LedgerStore, Outgoing
 from bench.aggregator_results import Row, keep
 from bench.deployments import configure
 from deploy.broker import Broker
@@ -65,15 +64,17 @@ def _large(deployment: Deployment, ids: int) -> Iterator[tuple[row_keys.Key, byt
     fingerprints = list(deployment.collections)
     collection = deployment.collections[fingerprints[0]]
     window = collection.window_start(time.time())
-    counters = rows.encode_counters(rows.Counters(300, 1, np.arange(collection.width, dtype=np.int64)))
+    counters = row_values.encode_counters(
+        row_values.CounterPage(300, 1, np.arange(collection.width, dtype=np.int64))
+    )
     for number in range(COUNT_ROWS):
         later, place = divmod(number, COLLECTIONS * COHORTS)
         cohort, which = divmod(place, COLLECTIONS)
         start = window + later * collection.window_seconds
         yield row_keys.CountKey(fingerprints[which], start, cohort, 0), counters
     for first in range(0, ids, MERGED_ROWS):  # the smallest rows that merging leaves
-        stored = os.urandom(rows.ID_BYTES * min(MERGED_ROWS, ids - first))
-        yield row_keys.IdsKey(fingerprints[0], window, first), rows.encode_ids(stored)
+        stored = os.urandom(row_values.ID_BYTES * min(MERGED_ROWS, ids - first))
+        yield row_keys.IdsKey(fingerprints[0], window, first), row_values.encode_ids(stored)
 
 
 def ids_cost(added: int) -> Row:
@@ -81,7 +82,7 @@ def ids_cost(added: int) -> Row:
     tracemalloc.start()
     ids, longest = PackIds(), 0.0
     for _ in range(added):
-        pack_id = os.urandom(rows.ID_BYTES)
+        pack_id = os.urandom(row_values.ID_BYTES)
         began = time.perf_counter()
         ids.add(pack_id)
         longest = max(longest, time.perf_counter() - began)

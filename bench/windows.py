@@ -17,7 +17,7 @@ import click
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from aggregator.row_reader import read_rows
+from aggregator.topics.partition_reader import read_rows
 from bench.aggregation import memory_mib
 from bench.aggregator_results import Row, keep
 from bench.deployments import bytes_on_disk, configure, payload_of, send

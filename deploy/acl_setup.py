@@ -19,7 +19,7 @@ from kafka.admin import (
 )
 from kafka.errors import ClusterAuthorizationFailedError, KafkaError, SecurityDisabledError
 
-from aggregator.topics import Topics
+from aggregator.topics.names import Topics
 from deploy.permissions import Permission, Role, permissions_of
 
 SEEN_SECONDS = 20.0

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 from aiokafka.errors import GroupAuthorizationFailedError, TopicAuthorizationFailedError
 
-from aggregator.metrics import WorkerMetrics
+from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.worker import WorkerError, run_worker
 from deploy import topic_setup
 from deploy.collection_file import load

@@ -17,9 +17,9 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 #: What a user or an operator can mend: one line on stderr, exit status 1, never a traceback.
 EXPECTED = (
-    ("aggregator.maintenance", "MaintenanceError"),
-    ("aggregator.replay", "ReplayError"),
-    ("aggregator.web", "PortInUseError"),
+    ("aggregator.maintenance.ledger_changes", "MaintenanceError"),
+    ("aggregator.maintenance.replay", "ReplayError"),
+    ("aggregator.web.server", "PortInUseError"),
     ("aggregator.worker", "WorkerError"),
     ("aiokafka.errors", "KafkaError"),
     ("deploy.acl_setup", "AclError"),
@@ -32,7 +32,7 @@ EXPECTED = (
     ("deploy.input_errors", "FeedError"),
     ("deploy.topic_setup", "TopicError"),
     ("kafka.errors", "KafkaError"),
-    ("producers.transport.connection", "DeliveryError"),
+    ("producers.errors", "DeliveryError"),
     ("producers.randomization.secret", "SecretError"),
     ("producers.transport.credential_files", "SecurityError"),
     ("producers.storage.store", "StoreError"),
@@ -40,9 +40,9 @@ EXPECTED = (
 
 #: What stored ledgers say no to: the same, but exit status 3, since starting again mends nothing.
 REFUSALS = (
-    ("aggregator.agreement", "TermsError"),
-    ("aggregator.opening", "LedgerRefused"),
-    ("aggregator.rows", "RowError"),
+    ("aggregator.ledger.terms_update", "TermsError"),
+    ("aggregator.partition.ledger_checks", "LedgerRefusedError"),
+    ("aggregator.ledger.row_values", "RowError"),
 )
 
 

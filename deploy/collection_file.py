@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from aggregator.topics import Topics
+from aggregator.topics.names import Topics
 from deploy.collection_entries import Entry, allowance_of
 from deploy.collection_fields import MOST_BYTES
 from deploy.collection_schema import File, KafkaSection, ProducerSection, SecuritySection

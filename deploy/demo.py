@@ -11,11 +11,11 @@ import click
 from rich.console import Console
 from rich.live import Live
 
-from aggregator import estimating
-from aggregator.merge import MergedCounts
-from aggregator.replay import Comparison, replay
-from aggregator.row_reader import RowReader
-from aggregator.topics import Topics
+from aggregator.estimation import window_estimate
+from aggregator.estimation.merged_counts import MergedCounts
+from aggregator.maintenance.replay import Comparison, replay
+from aggregator.topics.names import Topics
+from aggregator.topics.partition_reader import RowReader
 from deploy import topic_setup
 from deploy.broker import Broker
 from deploy.children import Child, last_lines, stop
@@ -195,7 +195,7 @@ class Demo:
             collection = self.configuration.collection(name)
             totals = counts.all_windows(collection)
             if totals.reports:
-                estimate = await asyncio.to_thread(estimating.estimate, collection, totals)
+                estimate = await asyncio.to_thread(window_estimate.estimate, collection, totals)
                 judged.append(Judged(collection, estimate, Counter(values[:sent])))
         return judged
 

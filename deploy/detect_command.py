@@ -5,11 +5,17 @@ from pathlib import Path
 import click
 import msgspec
 
-from aggregator.detection import Finding, Judged, finding, judge_pack, judge_windows
-from aggregator.each_window import check_room, read_windows
-from aggregator.moments import iso
-from aggregator.roll_up import Coverage, coverage_of
-from aggregator.row_reader import Record
+from aggregator.history.forgery_detection import (
+    DetectorFinding,
+    ScoredWindow,
+    finding,
+    judge_pack,
+    judge_windows,
+)
+from aggregator.history.periods import iso
+from aggregator.history.rollup import WindowCoverage, coverage_of
+from aggregator.history.window_reader import check_room, read_windows
+from aggregator.topics.partition_reader import KafkaRecord
 from deploy import topic_setup
 from deploy.collection_file import Configuration, load
 from deploy.command_options import config_option, servers_option
@@ -38,8 +44,8 @@ class Answer(msgspec.Struct, frozen=True):
     collection: str
     fingerprint: str
     rate: float
-    coverage: Coverage
-    findings: list[Finding]
+    coverage: WindowCoverage
+    findings: list[DetectorFinding]
 
 
 @click.command()
@@ -122,24 +128,24 @@ def _warn(loaded: Configuration, collection: Collection) -> None:
         )
 
 
-def _packs(loaded: Configuration, collection: Collection, packs: int, partitions: int) -> list[Judged]:
+def _packs(loaded: Configuration, collection: Collection, packs: int, partitions: int) -> list[ScoredWindow]:
     """The newest packs of each partition, as producers sent them, counted or not."""
-    judged: list[Judged] = []
+    judged: list[ScoredWindow] = []
 
-    def take(partition: int, record: Record) -> None:
+    def take(partition: int, record: KafkaRecord) -> None:
         try:
             p_value = judge_pack(collection, wire.decode(record.value))
         except wire.WireError:
             return
         if p_value is not None:
-            judged.append(Judged({"partition": partition, "offset": record.offset}, p_value))
+            judged.append(ScoredWindow({"partition": partition, "offset": record.offset}, p_value))
 
     cluster, name = loaded.cluster, loaded.topics.reports
     run_until_told(read_topic(cluster, name, range(partitions), Span(tail=packs), committed=False, show=take))
     return judged
 
 
-def _tell(found: Finding) -> None:
+def _tell(found: DetectorFinding) -> None:
     things = "packs" if found.detector == "popcounts" else "windows"
     click.echo(
         f"{found.detector}: {len(found.alarms)} of {found.judged} {things} alarm ({SAID[found.detector]}), "

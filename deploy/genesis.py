@@ -10,11 +10,11 @@ from uuid import UUID
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetSpec, TopicPartition
 from kafka.errors import KafkaTimeoutError, for_code
 
-from aggregator import row_keys, rows
-from aggregator.loss import RecordsLost
-from aggregator.opening import log_was_made_again, partitions_were_added, place_told
-from aggregator.rows import Genesis
-from aggregator.topics import Topics
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.row_values import Genesis
+from aggregator.partition.failures import RecordsLostError
+from aggregator.partition.ledger_checks import log_was_made_again, partitions_were_added, place_told
+from aggregator.topics.names import Topics
 from deploy.coordinator import patiently
 from producers.transport.cluster import Cluster
 
@@ -51,7 +51,7 @@ def begin(admin: KafkaAdminClient, cluster: Cluster, topics: Topics, *, reports_
     missing = [partition for partition in range(topics.partitions) if partition not in noted]
     if not missing or (not reports_made and _committed(admin, topics)):
         return
-    value = rows.encode_genesis(log)
+    value = row_values.encode_genesis(log)
     producer = KafkaProducer(**cluster.client_settings(), acks="all")
     try:
         sent = [producer.send(topics.state, value, key=KEY, partition=partition) for partition in missing]
@@ -119,7 +119,7 @@ def notes(cluster: Cluster, topics: Topics, partitions: int, log: Genesis | None
                 values = [record.value for record in records if record.key == KEY and record.value]
                 if values:
                     with place_told(topics, source.partition):
-                        found[source.partition] = rows.decode_genesis(values[-1])
+                        found[source.partition] = row_values.decode_genesis(values[-1])
             read = {each for each in unread if consumer.position(each) >= ends[each]}
             read |= {each for each in unread if _is_of(log, found.get(each.partition))}
             consumer.pause(*read)
@@ -142,7 +142,7 @@ def _lost(admin: KafkaAdminClient, topics: Topics) -> list[str]:
         return []
     positions = _committed(admin, topics)
     return [
-        str(RecordsLost(partition, position, starts[TopicPartition(topics.reports, partition)].offset))
+        str(RecordsLostError(partition, position, starts[TopicPartition(topics.reports, partition)].offset))
         for partition, position in sorted(positions.items())
         if position < starts[TopicPartition(topics.reports, partition)].offset
     ]

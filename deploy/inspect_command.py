@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from aggregator import estimate_schema
-from aggregator.row_reader import Record
+from aggregator.records import estimate_schema
+from aggregator.topics.partition_reader import KafkaRecord
 from deploy import topic_setup
 from deploy.collection_file import Configuration, load
 from deploy.command_options import config_option, servers_option
@@ -73,7 +73,7 @@ def _print_schema(topic: str) -> None:
 
 
 def _printer(topic: str, inspection: Inspection, *, is_json: bool) -> Show:
-    def show(partition: int, record: Record) -> None:
+    def show(partition: int, record: KafkaRecord) -> None:
         fields = fields_of(topic, inspection, partition, record)
         write_line(json.dumps(fields) if is_json else line_of(fields))
 

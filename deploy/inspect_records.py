@@ -10,11 +10,11 @@ from typing import Literal
 
 import msgspec
 
-from aggregator import estimate_record
-from aggregator.acceptance import REASONS
-from aggregator.final_window import decode_page
-from aggregator.row_reader import Record
-from aggregator.rows import RowError
+from aggregator.ledger.acceptance import REASONS
+from aggregator.ledger.row_values import RowError
+from aggregator.records import estimate as estimate_record
+from aggregator.records.final_window import decode_page
+from aggregator.topics.partition_reader import KafkaRecord
 from deploy.inspect_rows import Fields, Inspection, counts_row, instant, state_row
 from producers import wire
 
@@ -34,7 +34,7 @@ class _Rejected(msgspec.Struct):
     reason: str
 
 
-def fields_of(topic: str, inspection: Inspection, partition: int, record: Record) -> Fields:
+def fields_of(topic: str, inspection: Inspection, partition: int, record: KafkaRecord) -> Fields:
     """Place, time, kind and contents of a record; of one that is damaged or none of ours, what is wrong.
 
     Parameters
@@ -54,7 +54,7 @@ def fields_of(topic: str, inspection: Inspection, partition: int, record: Record
     return place | {"kind": "unreadable", "problem": problem, "bytes": size}
 
 
-def _pack(inspection: Inspection, record: Record) -> Fields:
+def _pack(inspection: Inspection, record: KafkaRecord) -> Fields:
     pack = wire.decode(record.value)
     said: Fields = {
         "kind": "pack",
@@ -73,7 +73,7 @@ def _pack(inspection: Inspection, record: Record) -> Fields:
     return said | {"payload": wire.buckets(pack).tolist()}
 
 
-def _rejected(_: Inspection, record: Record) -> Fields:
+def _rejected(_: Inspection, record: KafkaRecord) -> Fields:
     said = msgspec.json.decode(record.value or b"", type=_Rejected)
     if said.reason not in REASONS:
         raise RowError("reason is none that workers give")
@@ -85,7 +85,7 @@ def _rejected(_: Inspection, record: Record) -> Fields:
     }
 
 
-def _estimate(inspection: Inspection, record: Record) -> Fields:
+def _estimate(inspection: Inspection, record: KafkaRecord) -> Fields:
     estimate = estimate_record.decode(record.value or b"")
     said: Fields = {"kind": "estimate", **msgspec.to_builtins(estimate)}
     if not inspection.payload:
@@ -95,7 +95,7 @@ def _estimate(inspection: Inspection, record: Record) -> Fields:
     return said
 
 
-def _window(inspection: Inspection, record: Record) -> Fields:
+def _window(inspection: Inspection, record: KafkaRecord) -> Fields:
     page = decode_page(record.key or b"", record.value or b"")
     said: Fields = {
         "kind": "window",
@@ -115,7 +115,7 @@ def _window(inspection: Inspection, record: Record) -> Fields:
     return said | {"cohort_sizes": page.cohort_sizes.tolist(), "counts": page.counters.tolist()}
 
 
-READERS: dict[str, Callable[[Inspection, Record], Fields]] = {
+READERS: dict[str, Callable[[Inspection, KafkaRecord], Fields]] = {
     "reports": _pack,
     "counts": counts_row,
     "rejected": _rejected,

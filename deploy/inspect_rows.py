@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from aggregator import row_keys, rows
-from aggregator.acceptance import REASONS
-from aggregator.row_reader import Record
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.acceptance import REASONS
+from aggregator.topics.partition_reader import KafkaRecord
 from estimators.collection import Collection
 
 Fields = dict[str, object]
@@ -40,12 +40,12 @@ def instant(unix_ms: int) -> str:
     )
 
 
-def state_row(inspection: Inspection, record: Record) -> Fields:
+def state_row(inspection: Inspection, record: KafkaRecord) -> Fields:
     """What a row of a ledger says; RowError if it is none."""
     return _row(inspection, row_keys.decode_key(record.key or b""), record.value)
 
 
-def counts_row(inspection: Inspection, record: Record) -> Fields:
+def counts_row(inspection: Inspection, record: KafkaRecord) -> Fields:
     """What a row of `counts` says, its source partition first; RowError if it is none."""
     key, source = row_keys.split_source(record.key or b"")
     return {"source": source} | _row(inspection, key, record.value)
@@ -67,7 +67,7 @@ def _key(inspection: Inspection, key: row_keys.Key) -> Fields:
         said |= {"cohort": key.cohort, "page": key.page}
     if isinstance(key, row_keys.RejectedKey):
         if key.reason not in REASONS:
-            raise rows.RowError("reason is none that workers give")
+            raise row_values.RowError("reason is none that workers give")
         said["reason"] = key.reason
     return said
 
@@ -84,33 +84,33 @@ KINDS: dict[type, str] = {
 def _value(inspection: Inspection, key: row_keys.Key, value: bytes) -> Fields:
     match key:
         case row_keys.CountKey():
-            return _counters(rows.decode_counters(value), payload=inspection.payload)
+            return _counters(row_values.decode_counters(value), payload=inspection.payload)
         case row_keys.IdsKey():
-            return {"ids": len(rows.decode_ids(value)) // rows.ID_BYTES}
+            return {"ids": len(row_values.decode_ids(value)) // row_values.ID_BYTES}
         case row_keys.RejectedKey():
-            return {"packs": rows.decode_rejected(value)}
+            return {"packs": row_values.decode_rejected(value)}
         case row_keys.PublishedKey():
-            return rows.decode_published(value)._asdict()
+            return row_values.decode_published(value)._asdict()
         case row_keys.TermsKey():
-            terms = msgspec.to_builtins(rows.decode_terms(value))
+            terms = msgspec.to_builtins(row_values.decode_terms(value))
             return {name: terms[name] for name in ("since", "until", "window_seconds", "spans")}
         case row_keys.SingleKey.PROGRESS:
-            return _progress(rows.decode_progress(value))
+            return _progress(row_values.decode_progress(value))
         case row_keys.SingleKey.REVISION:
-            return {"revision": rows.decode_revision(value)}
+            return {"revision": row_values.decode_revision(value)}
         case row_keys.SingleKey.GENESIS:
-            genesis = rows.decode_genesis(value)
+            genesis = row_values.decode_genesis(value)
             return {"topic_id": genesis.topic_id.hex(), "partitions": genesis.partitions}
         case row_keys.SingleKey.OWNER:
             return {}
 
 
-def _counters(counters: rows.Counters, *, payload: bool) -> Fields:
+def _counters(counters: row_values.CounterPage, *, payload: bool) -> Fields:
     said: Fields = {"reports": counters.reports, "packs": counters.packs, "counters": len(counters.counts)}
     return said | ({"counts": counters.counts.tolist()} if payload else {})
 
 
-def _progress(progress: rows.Progress) -> Fields:
+def _progress(progress: row_values.LedgerProgress) -> Fields:
     return {
         "position": progress.position,
         "watermark": instant(progress.watermark_ms),

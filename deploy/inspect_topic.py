@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from aggregator.row_reader import SILENCE_SECONDS, Record
+from aggregator.topics.partition_reader import SILENCE_SECONDS, KafkaRecord
 from producers.transport.cluster import Cluster
 
 POLL_MILLISECONDS = 500
 RECORDS_PER_TURN = 500
 
-Show = Callable[[int, Record], None]
+Show = Callable[[int, KafkaRecord], None]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,9 @@ async def _consumer(
         await consumer.stop()
 
 
-async def _present(consumer: AIOKafkaConsumer, source: TopicPartition, span: Span) -> AsyncIterator[Record]:
+async def _present(
+    consumer: AIOKafkaConsumer, source: TopicPartition, span: Span
+) -> AsyncIterator[KafkaRecord]:
     """What the partition holds now, from where the span begins."""
     start = (await consumer.beginning_offsets([source]))[source]
     end = (await consumer.end_offsets([source]))[source]
@@ -116,22 +118,24 @@ async def _tail_offset(
         back *= 4
 
 
-async def _towards(consumer: AIOKafkaConsumer, source: TopicPartition, end: int) -> AsyncIterator[Record]:
+async def _towards(
+    consumer: AIOKafkaConsumer, source: TopicPartition, end: int
+) -> AsyncIterator[KafkaRecord]:
     while await consumer.position(source) < end:
         async with asyncio.timeout(SILENCE_SECONDS):  # aiokafka waits for a broker without end
-            batch: list[Record] = []
+            batch: list[KafkaRecord] = []
             while not batch and await consumer.position(source) < end:
                 batch = (await _poll(consumer)).get(source, [])
         for record in batch:
             yield record
 
 
-async def _poll(consumer: AIOKafkaConsumer) -> dict[TopicPartition, list[Record]]:
+async def _poll(consumer: AIOKafkaConsumer) -> dict[TopicPartition, list[KafkaRecord]]:
     await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
     task = asyncio.current_task()
     if task is not None and task.cancelling():  # while a consumer stopped, which swallows it
         raise asyncio.CancelledError
-    found: dict[TopicPartition, list[Record]] = await consumer.getmany(
+    found: dict[TopicPartition, list[KafkaRecord]] = await consumer.getmany(
         timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_TURN
     )
     return found

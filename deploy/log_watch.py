@@ -10,8 +10,8 @@ import time
 from contextlib import suppress
 
 from aggregator.deployment import Deployment
-from aggregator.opening import log_was_made_again, partitions_were_added
-from aggregator.rows import Genesis
+from aggregator.ledger.row_values import Genesis
+from aggregator.partition.ledger_checks import log_was_made_again, partitions_were_added
 from deploy import topic_setup
 from deploy.probe import UnreachableError
 from deploy.topic_setup import TopicError
@@ -37,7 +37,7 @@ class LogWatch(threading.Thread):
 
         Raises
         ------
-        LedgerRefused when the topic is another one, or has got more partitions; TopicError when settings
+        LedgerRefusedError when the topic is another one, or has got more partitions; TopicError when settings
         have changed.
         """
         if self._found is None:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from aggregator import catalogue as of_workers
+from aggregator.metrics import definitions as of_workers
 from producers.metrics import definitions as of_producers
 from producers.metrics.metric import Metric, declared_in
 

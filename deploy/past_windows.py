@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import click
 import msgspec
 
-from aggregator.moments import Period, iso, period_of
-from aggregator.roll_up import Coverage, coverage_of, record_of, roll_up
-from aggregator.window_reader import Joined, join_windows
+from aggregator.history.periods import Period, iso, period_of
+from aggregator.history.rollup import WindowCoverage, coverage_of, record_of, roll_up
+from aggregator.history.window_reader import Joined, join_windows
 from deploy import topic_setup
 from deploy.collection_file import Configuration
 from deploy.estimate_table import roll_up_table
@@ -44,7 +44,7 @@ class Past:
     """
 
     collection: Collection
-    coverage: Coverage
+    coverage: WindowCoverage
     joined: Joined
 
     def roll_up(self) -> RollUp | None:
@@ -117,7 +117,7 @@ def period_asked(collection: Collection, start: str, end: str | None) -> Period:
     return period
 
 
-def coverage_lines(collection: Collection, coverage: Coverage) -> list[str]:
+def coverage_lines(collection: Collection, coverage: WindowCoverage) -> list[str]:
     """Which windows were joined, and which not, in sentences."""
     period = Period(coverage.start, coverage.end)
     lines = [

@@ -19,7 +19,7 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.metadata import CoordinatorType
 from kafka.protocol.producer import EndTxnRequest
 
-from aggregator.topics import Topics
+from aggregator.topics.names import Topics
 from deploy.coordinator import STARTING_ERRORS, patiently
 from deploy.permissions import Permission, Role, permissions_of, words
 from producers.transport.cluster import Cluster

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kafka.admin import ACLOperation, ACLResourcePatternType, ResourcePattern, ResourceType
 
-from aggregator.topics import Topics
+from aggregator.topics.names import Topics
 
 _KINDS = {
     ResourceType.TOPIC: "topic",

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterable
 
-from aggregator.privacy_metrics import PrivacyMetrics
+from aggregator.metrics.privacy_metrics import PrivacyMetrics
 from estimators.accounting.accountant import loss_of_reports
 from estimators.accounting.renyi import zcdp_rho
 from producers.budget.allowance import Allowance

@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from aggregator.deployment import Deployment
-from aggregator.maintenance import accept_loss
-from aggregator.rebuild import rebuild
-from aggregator.replay import Comparison, ReplayError
-from aggregator.replay import replay as recount
+from aggregator.maintenance.ledger_changes import accept_loss
+from aggregator.maintenance.rebuild import rebuild
+from aggregator.maintenance.replay import Comparison, ReplayError
+from aggregator.maintenance.replay import replay as recount
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
 from deploy.deployment import deployment_of

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from aggregator.maintenance import retire
+from aggregator.maintenance.ledger_changes import retire
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option
 from deploy.deployment import deployment_of

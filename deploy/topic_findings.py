@@ -9,7 +9,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
-from aggregator.topics import Topics
+from aggregator.topics.names import Topics
 from deploy import genesis
 from deploy.permission_findings import topic_operations
 from deploy.setting_limits import limit_findings

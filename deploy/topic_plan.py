@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from aggregator.topics import Topics
+from aggregator.topics.names import Topics
 
 RECORD_BYTES = 1_048_588  # Kafka's own default; packs and rows stay below it
 DAY_MILLISECONDS = 86_400_000

@@ -13,8 +13,8 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from aggregator.rows import Genesis
-from aggregator.topics import Topics
+from aggregator.ledger.row_values import Genesis
+from aggregator.topics.names import Topics
 from deploy import genesis, topic_findings
 from deploy.permission_findings import lack, missing, permission_findings, unreadable, who
 from deploy.permissions import Role, permissions_of, topic_permission

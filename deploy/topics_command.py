@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from aggregator.topics import Topics
+from aggregator.topics.names import Topics
 from deploy import acl_setup, quota_setup, topic_setup
 from deploy.collection_file import load
 from deploy.command_options import config_option, servers_option

@@ -12,10 +12,10 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from aggregator import estimate_record
-from aggregator.board import Board
-from aggregator.estimate_parts import Parts
-from aggregator.estimate_record import EstimateRecord
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate_parts import Parts
+from aggregator.views.latest_estimates import LatestEstimates
 from deploy.collection_file import Configuration
 from deploy.line_output import end_with_the_reader, write_line
 from estimators.collection import Collection
@@ -25,7 +25,7 @@ TABLE_FRAME = 9  # lines that are no values: title (3), head and borders (4), wh
 LOOK_SECONDS = 1.0
 
 
-class EveryEstimate(Board):
+class EveryEstimate(LatestEstimates):
     """For programs: not the newest window alone, but whatever is published of older ones too."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ async def watch_collection(configuration: Configuration, collection: Collection)
         end_with_the_reader()
         await _follow(EveryEstimate(), configuration, collection, _print_line)
         return
-    console, board = Console(), Board()
+    console, board = Console(), LatestEstimates()
     with Live(console=console, auto_refresh=False) as live:
 
         def show() -> None:
@@ -64,7 +64,7 @@ async def _look_again(show: Callable[[], None]) -> None:
 
 
 async def _follow(
-    board: Board,
+    board: LatestEstimates,
     configuration: Configuration,
     collection: Collection,
     show: Callable[[EstimateRecord], None],

@@ -67,7 +67,7 @@ def test_faust_is_imported_in_two_files_at_most() -> None:
         ("estimators", "import producers.wire"),
         ("estimators", "from aggregator import ledger"),
         ("estimators", "def late():\n    import msgspec"),
-        ("producers", "from aggregator.ledger import Ledger"),
+        ("producers", "from aggregator.ledger.ledger import Ledger"),
         ("producers", "import deploy.broker"),
         ("producers", "import random"),
         ("producers", "from numpy import random"),

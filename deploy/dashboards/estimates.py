@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.builders import table, timeseries
 from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
 
-from aggregator import catalogue
+from aggregator.metrics import definitions as catalogue
 from deploy.dashboards.frame import Panels, chosen, framed, one_collection
 from deploy.dashboards.panels import (
     COLLECTION,

@@ -12,7 +12,7 @@ from grafana_foundation_sdk.builders.dashboard import (
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as model
 
-from aggregator.catalogue import EPSILON_PER_REPORT
+from aggregator.metrics.definitions import EPSILON_PER_REPORT
 from deploy.dashboards.panels import DATASOURCE, series
 
 TAG = "deniable"

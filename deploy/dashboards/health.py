@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from aggregator import catalogue as workers
+from aggregator.metrics import definitions as workers
 from deploy.dashboards.frame import Panels, framed, some_collections
 from deploy.dashboards.panels import (
     COLLECTION,

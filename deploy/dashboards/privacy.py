@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.builders import table
 from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
 
-from aggregator import catalogue as workers
+from aggregator.metrics import definitions as workers
 from deploy.dashboards.frame import Panels, framed, some_collections
 from deploy.dashboards.panels import (
     COLLECTION,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from aggregator.rows import RowError
+from aggregator.ledger.row_values import RowError
 from deploy import genesis, topic_findings
 from deploy.doctor.case import Answer, Case, Finding, NotUsed
 from deploy.permissions import Role

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from estimators.arrays import FloatArray
-from estimators.decoding.least_squares import Rows
+from estimators.decoding.least_squares import BitEquations
 from estimators.decoding.likelihood import BitLikelihood
 from estimators.mechanisms.channels import BitChannel
 
@@ -61,7 +61,7 @@ class BitCounts:
         zeros = (self.cohort_sizes[:, None] - self.ones).ravel().astype(np.float64)
         return BitLikelihood(design, ones, zeros, self.reports, self.channel)
 
-    def rows(self, design: csc_array, theta: FloatArray) -> Rows:
+    def rows(self, design: csc_array, theta: FloatArray) -> BitEquations:
         """One equation for each bit of each cohort, its weight taken at the shares X theta.
 
         Parameters
@@ -79,7 +79,7 @@ class BitCounts:
         noise = (p_star * (1 - p_star) + truth * contrast * (1 - p_star - self.channel.q_star)) / contrast**2
         weight = sizes * contrast**2 / (rate * (1 - rate))
         repeated = (self.overlap - 1) * (self.permanent_variance + truth * (1 - truth)) / held
-        return Rows(
+        return BitEquations(
             observed=(self.ones.ravel() / held - p_star) / contrast,
             weight=weight,
             noise=(noise + (self.overlap - 1) * self.permanent_variance) / held,

@@ -19,7 +19,7 @@ _PRIOR_ROWS = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class BitEquations:
     """One equation for each bit of each cohort: observed = (X theta)_row + error.
 
     Parameters
@@ -57,7 +57,7 @@ class Solution:
     chi_square_ratio: float
 
 
-def solve(design: csc_array, rows: Rows) -> Solution:
+def solve(design: csc_array, rows: BitEquations) -> Solution:
     """Minimize the weighted squared residuals over all real theta.
 
     Parameters
@@ -74,7 +74,7 @@ def solve(design: csc_array, rows: Rows) -> Solution:
 
 
 def solve_extra_columns(
-    extra: csc_array, design: csc_array, rows: Rows, solution: Solution
+    extra: csc_array, design: csc_array, rows: BitEquations, solution: Solution
 ) -> tuple[FloatArray, FloatArray]:
     """Estimate each further column as if it alone were added to the solution's.
 

@@ -9,7 +9,7 @@ from scipy.sparse import csc_array, diags_array
 from estimators.arrays import FloatArray
 from estimators.decoding.bit_counts import BitCounts
 from estimators.decoding.design import one_block_per_cohort, weighted_gram
-from estimators.decoding.least_squares import Rows, Solution, moderate, solve
+from estimators.decoding.least_squares import BitEquations, Solution, moderate, solve
 
 # Least share of a row's residual that is left to it: a row that one column fits exactly has none.
 _LEAST_FREEDOM = 1e-10
@@ -75,7 +75,7 @@ def fit(counts: BitCounts, design: csc_array, theta: FloatArray) -> LeastSquares
     return LeastSquares(solution.estimate, std_error, solution.chi_square_ratio)
 
 
-def _inflation(design: csc_array, rows: Rows, solution: Solution) -> FloatArray:
+def _inflation(design: csc_array, rows: BitEquations, solution: Solution) -> FloatArray:
     """Factor on each variance: `moderate`, each row weighed as it enters the estimate's variance.
 
     Source: MacKinnon, White, J. Econometrics 29 (1985), HC2, for residuals over 1 - leverage.

@@ -8,7 +8,7 @@ from scipy.sparse import csc_array, hstack
 
 from estimators.arrays import FloatArray
 from estimators.decoding.bit_counts import BitCounts
-from estimators.decoding.least_squares import Rows, Solution, solve, solve_extra_columns
+from estimators.decoding.least_squares import BitEquations, Solution, solve, solve_extra_columns
 
 #: With more columns the normal equations take longer than all else.
 MOST_COLUMNS = 1000
@@ -80,7 +80,7 @@ def screen(counts: BitCounts, design: csc_array, background: csc_array) -> NDArr
 
 
 def estimate_beside(
-    design: csc_array, model: csc_array, rows: Rows, solution: Solution
+    design: csc_array, model: csc_array, rows: BitEquations, solution: Solution
 ) -> tuple[FloatArray, FloatArray]:
     """Estimate every candidate as one more column of a solved model, in pieces that fit into memory.
 

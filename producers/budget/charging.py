@@ -25,7 +25,7 @@ _NONE = np.iinfo(np.int64).min
 
 
 @dataclass
-class Rows:
+class ClientRows:
     """What is kept of some clients, all distinct.
 
     Parameters
@@ -52,7 +52,7 @@ class Rows:
 # client since the terms were first used. The window accepted starts at P or later; what makes it forgotten
 # comes with one that starts later still: P is at most the newest window. By rule 2, P is at most the horizon.
 # So what rule 3 lets pass starts at P or later, and was not forgotten.
-def horizons(rows: Rows, earliest: int, horizon: int) -> Ints:
+def horizons(rows: ClientRows, earliest: int, horizon: int) -> Ints:
     """Start of the earliest window that is open to each client, int64 (m,).
 
     Parameters
@@ -85,14 +85,14 @@ class ChargeResult:
 
 
 def charge_rows(
-    rows: Rows,
+    rows: ClientRows,
     owners: Ints,
     windows: Ints,
     limits: Ints,
     reports_per_window: int,
     horizons: Ints,
     earliest: int,
-) -> tuple[ChargeResult, Rows]:
+) -> tuple[ChargeResult, ClientRows]:
     """Decide about n reports of m clients, one after the other.
 
     Parameters
@@ -130,7 +130,7 @@ def charge_rows(
         over_budget=int(exhausted.sum()),
         too_late=len(owners) - len(timely),
     )
-    return charged, Rows(heads, *groups.with_reports(taken))
+    return charged, ClientRows(heads, *groups.with_reports(taken))
 
 
 def changes(column: Ints) -> Bools:
@@ -157,7 +157,7 @@ class _Groups:
     first: Ints
 
     @classmethod
-    def of(cls, rows: Rows, owners: Ints, windows: Ints, earliest: int) -> Self:
+    def of(cls, rows: ClientRows, owners: Ints, windows: Ints, earliest: int) -> Self:
         """Group the windows of `rows` from the earliest on, and reports."""
         is_open = rows.windows["window_start"] >= earliest
         kept = rows.windows[is_open]

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.budget.charging import OPEN, Bools, Ints, Rows
+from producers.budget.charging import OPEN, Bools, ClientRows, Ints
 from producers.budget.client_balance import CLIENT_BALANCE
 from producers.storage.store import Store
 
@@ -49,7 +49,7 @@ class SpendingTable:
         """Make it in the present transaction, unless it is there."""
         self._store.rows(self._make)
 
-    def load(self, keys: Ints, terms: int) -> Rows:
+    def load(self, keys: Ints, terms: int) -> ClientRows:
         """What is kept of clients; of one that is not there yet, nothing spent, under the present terms.
 
         Parameters
@@ -69,9 +69,9 @@ class SpendingTable:
         heads["terms"] = terms
         found = np.array(places, np.int64)
         heads[found], windows, counts = self._unpack(spent)
-        return Rows(heads, windows, np.repeat(found, counts))
+        return ClientRows(heads, windows, np.repeat(found, counts))
 
-    def save(self, keys: Ints, rows: Rows, chosen: Ints) -> None:
+    def save(self, keys: Ints, rows: ClientRows, chosen: Ints) -> None:
         """Write rows in place of what they were.
 
         Parameters

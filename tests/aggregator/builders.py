@@ -10,20 +10,21 @@ import numpy as np
 import numpy.typing as npt
 from aiokafka import TopicPartition
 
-from aggregator import estimating, row_keys, rows
-from aggregator.counting import add_pack
 from aggregator.deployment import Deployment
-from aggregator.estimate_record import EstimateRecord
-from aggregator.estimator import Estimator
-from aggregator.ledger import Ledger
-from aggregator.ledger_store import Outgoing
-from aggregator.lost_windows import LostWindows
-from aggregator.merge import WindowCounts
-from aggregator.metrics import WorkerMetrics
-from aggregator.row_keys import Window
-from aggregator.row_reader import Record, RowReader
-from aggregator.terms import terms_of
-from aggregator.topics import Topics
+from aggregator.estimation import window_estimate
+from aggregator.estimation.estimator import Estimator
+from aggregator.estimation.lost_windows import LostWindows
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.bit_counting import add_pack
+from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.row_keys import Window
+from aggregator.ledger.terms import terms_of
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.partition.ledger_store import Outgoing
+from aggregator.records.estimate import EstimateRecord
+from aggregator.records.window_counts import WindowCounts
+from aggregator.topics.names import Topics
+from aggregator.topics.partition_reader import KafkaRecord, RowReader
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
@@ -56,11 +57,11 @@ PLACE = Collection(
 )
 COLLECTIONS = {collection.fingerprint: collection for collection in (FRUIT, PLACE)}
 TERMS = {fingerprint: terms_of(collection) for fingerprint, collection in COLLECTIONS.items()}
-LOG = rows.Genesis(bytes(range(16)), PARTITIONS)
+LOG = row_values.Genesis(bytes(range(16)), PARTITIONS)
 #: Of tests that reach no broker: nothing listens there.
 NOWHERE = Cluster("127.0.0.1:9")
 DEPLOYMENT = Deployment(NOWHERE, TOPICS, LOG, COLLECTIONS, 1)
-GENESIS = (row_keys.encode_key(row_keys.SingleKey.GENESIS), rows.encode_genesis(LOG))
+GENESIS = (row_keys.encode_key(row_keys.SingleKey.GENESIS), row_values.encode_genesis(LOG))
 
 
 def pack_of(
@@ -117,8 +118,8 @@ def estimate_of(collection: Collection = FRUIT) -> EstimateRecord:
     """A provisional estimate from 40 reports of each cohort."""
     counts = counts_of(collection, [0, 1, 1, 2] * 10)[None].repeat(collection.cohorts, axis=0)
     window = WindowCounts(counts, counts[:, 0] * 0 + 40, packs=1, rejected=0)
-    result = estimating.estimate(collection, window)
-    return estimating.record_of(collection, T0, window, result, final=False)
+    result = window_estimate.estimate(collection, window)
+    return window_estimate.record_of(collection, T0, window, result, final=False)
 
 
 def changed(record: EstimateRecord, **fields: object) -> EstimateRecord:
@@ -138,7 +139,7 @@ def tallies_of(ledger: Ledger) -> dict[tuple[int, int, int], tuple[list[int], in
     }
 
 
-def new_estimator(published: Mapping[Window, rows.Published] | None = None) -> Estimator:
+def new_estimator(published: Mapping[Window, row_values.Published] | None = None) -> Estimator:
     """An estimator that knows the terms of all partitions."""
     metrics = WorkerMetrics(COLLECTIONS)
     made = Estimator(COLLECTIONS, PARTITIONS, published or {}, LostWindows(metrics), metrics)
@@ -151,7 +152,10 @@ def new_estimator(published: Mapping[Window, rows.Published] | None = None) -> E
 def terms_rows(source: int) -> list[tuple[bytes, bytes]]:
     """Rows of `counts` that tell the terms of one partition."""
     return [
-        (row_keys.with_source(row_keys.encode_key(row_keys.TermsKey(name)), source), rows.encode_terms(terms))
+        (
+            row_keys.with_source(row_keys.encode_key(row_keys.TermsKey(name)), source),
+            row_values.encode_terms(terms),
+        )
         for name, terms in TERMS.items()
     ]
 
@@ -162,7 +166,7 @@ def estimate_due(estimator: Estimator) -> None:
 
 
 def progress_row(position: int = 0, watermark_ms: int = 0, closed_until_ms: int = 0) -> bytes:
-    return rows.encode_progress(rows.Progress(position, watermark_ms, closed_until_ms))
+    return row_values.encode_progress(row_values.LedgerProgress(position, watermark_ms, closed_until_ms))
 
 
 @dataclass
@@ -177,9 +181,9 @@ class MemoryLog:
     """Topics in memory."""
 
     def __init__(self) -> None:
-        self._partitions: dict[tuple[str, int], list[Record]] = {}
+        self._partitions: dict[tuple[str, int], list[KafkaRecord]] = {}
 
-    def partition(self, topic: str, partition: int) -> list[Record]:
+    def partition(self, topic: str, partition: int) -> list[KafkaRecord]:
         return self._partitions.setdefault((topic, partition), [])
 
     def append(
@@ -203,7 +207,7 @@ class MemoryLog:
 
     async def since(
         self, _: Cluster, topic: str, partitions: int, unix_ms: int
-    ) -> AsyncGenerator[tuple[int, Record], None]:
+    ) -> AsyncGenerator[tuple[int, KafkaRecord], None]:
         """In place of `records_since`: a record of each partition in turn, as from several brokers."""
         found = [[r for r in self.partition(topic, p) if r.timestamp >= unix_ms] for p in range(partitions)]
         for turn in zip_longest(*found):
@@ -213,7 +217,7 @@ class MemoryLog:
 
 
 class MemoryReader(RowReader):
-    def __init__(self, records: list[Record]) -> None:
+    def __init__(self, records: list[KafkaRecord]) -> None:
         self.topic_partition = TopicPartition("memory", 0)
         self._records = records
         self._next = 0
@@ -233,7 +237,7 @@ class MemoryReader(RowReader):
     async def position(self) -> int:
         return self._next
 
-    async def poll(self, milliseconds: int = 0) -> list[Record]:
+    async def poll(self, milliseconds: int = 0) -> list[KafkaRecord]:
         await asyncio.sleep(0)
         batch = [record for record in self._records if record.offset >= self._next]
         self._next = await self.end_offset()

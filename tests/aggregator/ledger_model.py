@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from builders import COLLECTIONS, FRUIT, ids_of, tallies_of
 
-from aggregator.ledger import Ledger
+from aggregator.ledger.ledger import Ledger
 from estimators.collection import Collection
 from producers import wire
 

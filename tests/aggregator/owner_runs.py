@@ -7,13 +7,13 @@ import pytest
 from aiokafka.errors import KafkaError
 from builders import COLLECTIONS, DEPLOYMENT, FRUIT, GENESIS, T0, TOPICS, MemoryLog, record_of
 
-from aggregator import owner as owner_module
-from aggregator import row_keys, rows
-from aggregator.chain import Chain
-from aggregator.ledger_store import Outgoing
-from aggregator.metrics import WorkerMetrics
-from aggregator.owner import Owner
-from aggregator.row_reader import fold
+from aggregator.ledger import row_keys, row_values
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.partition import owner as owner_module
+from aggregator.partition.ledger_store import Outgoing
+from aggregator.partition.offset_chain import OffsetChain
+from aggregator.partition.owner import PartitionOwner
+from aggregator.topics.partition_reader import fold
 
 NOW_MS = T0 * 1000
 DEADLINE_SECONDS = 5
@@ -32,7 +32,7 @@ class Broker:
         self.refused_topic: str | None = None
         self.transactions: list[list[Outgoing]] = []
         self.rewinds: list[int] = []
-        self.current: Chain | None = None
+        self.current: OffsetChain | None = None
         self.while_opening: Callable[[], None] = lambda: None
         self.while_asked_for_the_end: Callable[[], None] = lambda: None
         self.answers = asyncio.Event()  # cleared: no commit comes back
@@ -72,7 +72,7 @@ class Broker:
 
     async def rewind(self, partition: int, position: int) -> None:
         self.rewinds.append(position)
-        self.current = Chain(position)
+        self.current = OffsetChain(position)
 
     async def end_offset(self, partition: int) -> int:
         records = self.log.partition(TOPICS.reports, 0)
@@ -81,7 +81,7 @@ class Broker:
         self.while_asked_for_the_end()
         return end
 
-    def chain(self, partition: int) -> Chain | None:
+    def chain(self, partition: int) -> OffsetChain | None:
         return self.current
 
     def fetch(self, *offsets: int) -> None:
@@ -108,7 +108,7 @@ class Running:
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.metrics = WorkerMetrics(COLLECTIONS)
-        self.owner = Owner(0, DEPLOYMENT, broker, self.metrics)
+        self.owner = PartitionOwner(0, DEPLOYMENT, broker, self.metrics)
         self._stopping = asyncio.Event()
 
     async def __aenter__(self) -> "Running":
@@ -138,11 +138,11 @@ class Running:
 def packs(broker: Broker) -> int:
     """Packs that the stored ledger holds."""
     row = broker.stored().get(row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0))
-    return rows.decode_counters(row).packs if row else 0
+    return row_values.decode_counters(row).packs if row else 0
 
 
 def position(broker: Broker) -> int:
-    return rows.decode_progress(broker.stored()[row_keys.SingleKey.PROGRESS]).position
+    return row_values.decode_progress(broker.stored()[row_keys.SingleKey.PROGRESS]).position
 
 
 def last(broker: Broker) -> list[Outgoing]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 from builders import T0
 
-from aggregator import estimating
 from aggregator.deployment import ClientLimits
-from aggregator.estimate_record import EstimateRecord
-from aggregator.merge import WindowCounts
+from aggregator.estimation import window_estimate
+from aggregator.records.estimate import EstimateRecord
+from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
@@ -59,5 +59,5 @@ def _record(
     collection: Collection, start: int, counts: np.ndarray, sizes: np.ndarray, final: bool
 ) -> EstimateRecord:
     window = WindowCounts(counts, sizes, packs=REPORTS // 1000, rejected=0)
-    result = estimating.estimate(collection, window)
-    return estimating.record_of(collection, start, window, result, final=final)
+    result = window_estimate.estimate(collection, window)
+    return window_estimate.record_of(collection, start, window, result, final=final)

@@ -10,14 +10,15 @@ from types import SimpleNamespace
 import pytest
 from builders import COLLECTIONS, FRUIT, estimate_of
 
-from aggregator import estimate_record, web
-from aggregator.board import successor_due
 from aggregator.deployment import ClientLimits
-from aggregator.estimate_record import EstimateRecord
-from aggregator.event_streams import EventStreams
-from aggregator.history import History
-from aggregator.metrics import WorkerMetrics
-from aggregator.web import WebServer
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
+from aggregator.views.estimate_history import EstimateHistory
+from aggregator.views.latest_estimates import successor_due
+from aggregator.web import server as web
+from aggregator.web.server import WebServer
+from aggregator.web.server_sent_events import EventStreams
 from estimators.collection import Collection
 
 DEADLINE_SECONDS = 30
@@ -39,7 +40,7 @@ class Served:
     ) -> None:
         self.reasons: list[str] = []
         self.metrics = WorkerMetrics(collections)
-        self.history = History(collections.values())
+        self.history = EstimateHistory(collections.values())
         self.history.sought.clear()
         self.server = WebServer(
             collections, self.history, self.metrics, lambda: list(self.reasons), limits or {}

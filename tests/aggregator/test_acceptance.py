@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from builders import COLLECTIONS, FRUIT, PARTITIONS, PLACE, T0, TERMS, ids_of, new_ledger, pack_of, record_of
 
-from aggregator.acceptance import REASONS, Acceptance, Rejection
-from aggregator.terms import EARLY_SECONDS, terms_of
+from aggregator.ledger.acceptance import REASONS, Acceptance, Rejection
+from aggregator.ledger.terms import EARLY_SECONDS, terms_of
 from producers import wire
 
 NOW_MS = T0 * 1000

@@ -9,11 +9,11 @@ import pytest
 from aiohttp import ClientSession
 from builders import COLLECTIONS, FRUIT, T0, changed, estimate_of
 
-from aggregator import estimate_record
-from aggregator.estimate_record import EstimateRecord
-from aggregator.history import History
-from aggregator.metrics import WorkerMetrics
-from aggregator.web import WebServer
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
+from aggregator.views.estimate_history import EstimateHistory
+from aggregator.web.server import WebServer
 from estimators.planning import expected_std_error
 
 NEWEST = changed(estimate_of(), revision=3)
@@ -24,7 +24,7 @@ def get(path: str, *records: EstimateRecord, sought: Iterable[str] = ()) -> tupl
     """Status and JSON of one answer of a worker that knows these estimates; None of an empty answer."""
 
     async def ask() -> tuple[int, Any]:
-        history = History(COLLECTIONS.values())
+        history = EstimateHistory(COLLECTIONS.values())
         history.sought = set(sought)
         for record in records:
             history.take(estimate_record.encode(record))

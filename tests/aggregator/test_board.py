@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from aggregator import board as board_module
-from aggregator import estimate_record
-from aggregator.board import SETTLE_SECONDS, Board
-from aggregator.estimate_record import EstimateRecord
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord
+from aggregator.views import latest_estimates as board_module
+from aggregator.views.latest_estimates import LatestEstimates
 
 
 def estimate(
@@ -48,7 +48,7 @@ def estimate(
     )
 
 
-def taken(board: Board, record: EstimateRecord) -> bool:
+def taken(board: LatestEstimates, record: EstimateRecord) -> bool:
     """Whether the board shows this record from now on."""
     shown = board.take(estimate_record.encode(record))
     assert shown in (None, record)
@@ -57,14 +57,14 @@ def taken(board: Board, record: EstimateRecord) -> bool:
 
 
 def test_the_newest_window_wins_whatever_its_revision() -> None:
-    board = Board()
+    board = LatestEstimates()
     assert taken(board, estimate(window=T0, revision=9, final=True))
     assert taken(board, estimate(window=T0 + 10))
     assert not taken(board, estimate(window=T0, revision=99, final=True))
 
 
 def test_within_a_window_the_winning_estimate_is_shown() -> None:
-    board = Board()
+    board = LatestEstimates()
     assert taken(board, estimate(revision=2))
     assert not taken(board, estimate(revision=1, final=True))
     assert taken(board, estimate(revision=2, final=True))
@@ -73,7 +73,7 @@ def test_within_a_window_the_winning_estimate_is_shown() -> None:
 
 
 def test_of_an_estimate_in_parts_the_first_is_shown() -> None:
-    board, first = Board(), replace(estimate(final=True), parts=3)
+    board, first = LatestEstimates(), replace(estimate(final=True), parts=3)
     assert taken(board, first)
     for part in (2, 3):
         assert board.take(estimate_record.encode(replace(first, part=part))) is None
@@ -81,7 +81,7 @@ def test_of_an_estimate_in_parts_the_first_is_shown() -> None:
 
 
 def test_collections_do_not_disturb_each_other() -> None:
-    board = Board()
+    board = LatestEstimates()
     assert taken(board, estimate(FRUIT.name, T0 + 10))
     assert taken(board, estimate(PLACE.name, T0))
     assert board.newest.keys() == {"fruit", "place"}
@@ -94,7 +94,7 @@ def test_what_is_no_estimate_is_passed_over(monkeypatch: pytest.MonkeyPatch, dat
     first, second = estimate(), estimate(revision=2)
     partition = [estimate_record.encode(first), *[data] * 30, estimate_record.encode(second), None]
     with capture_logs() as lines:
-        board = followed(monkeypatch, Board(), [partition], shown)
+        board = followed(monkeypatch, LatestEstimates(), [partition], shown)
     assert (board.newest, shown) == ({"fruit": second}, [first, second])
     assert lines == [
         {
@@ -110,16 +110,16 @@ def test_what_is_no_estimate_is_passed_over(monkeypatch: pytest.MonkeyPatch, dat
 
 def test_a_flood_is_one_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     with capture_logs() as lines:
-        followed(monkeypatch, Board(), [[b"no estimate"]] * 5, [])
+        followed(monkeypatch, LatestEstimates(), [[b"no estimate"]] * 5, [])
     assert [line["records"] for line in lines] == [1]
 
 
 def followed(
     monkeypatch: pytest.MonkeyPatch,
-    board: Board,
+    board: LatestEstimates,
     batches: list[list[bytes | None]],
     shown: list[EstimateRecord],
-) -> Board:
+) -> LatestEstimates:
     """A board that followed a topic whose partition 1 gave these batches, the first record at offset 7."""
     source, waiting, offsets = TopicPartition("estimates", 1), list(batches), itertools.count(7)
 
@@ -146,7 +146,7 @@ def followed(
 
 @given(st.permutations([(window, revision) for window in (T0, T0 + 10) for revision in (1, 2, 3)]))
 def test_the_order_of_arrival_does_not_matter(order: list[tuple[int, int]]) -> None:
-    board = Board()
+    board = LatestEstimates()
     for window, revision in order:
         board.take(estimate_record.encode(estimate(window=window, revision=revision)))
     assert board.newest == {"fruit": estimate(window=T0 + 10, revision=3)}
@@ -156,7 +156,7 @@ def test_the_order_of_arrival_does_not_matter(order: list[tuple[int, int]]) -> N
 def test_an_estimate_is_stale_when_its_successor_should_be_here(final: bool, windows: int) -> None:
     """After a provisional one that is the final one of its window; after a final one, the next window's."""
     due = T0 + windows * FRUIT.window_seconds + FRUIT.grace_seconds + SETTLE_SECONDS
-    board = Board()
+    board = LatestEstimates()
     board.take(estimate_record.encode(estimate(final=final)))
     assert board.stale([FRUIT, PLACE], due) == {}
     assert board.stale([FRUIT, PLACE], due + 0.1) == {"fruit": due}
@@ -168,7 +168,7 @@ def test_a_step_of_the_event_loop_takes_in_one_record() -> None:
     """Of 2,000 values one takes milliseconds, and heartbeats and counting wait meanwhile."""
 
     async def run() -> list[int]:
-        board, steps = Board(), [0]
+        board, steps = LatestEstimates(), [0]
         estimates = [estimate(revision=revision) for revision in range(1, 21)]
         partition = [MemoryRecord(i, 0, None, estimate_record.encode(r)) for i, r in enumerate(estimates)]
 

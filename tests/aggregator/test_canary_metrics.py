@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from builders import FRUIT, PARTITIONS, T0, estimate_due, progress_row
 
-from aggregator import row_keys, rows
-from aggregator.estimator import Estimator
-from aggregator.lost_windows import LostWindows
-from aggregator.metrics import WorkerMetrics
-from aggregator.terms import terms_of
+from aggregator.estimation.estimator import Estimator
+from aggregator.estimation.lost_windows import LostWindows
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.terms import terms_of
+from aggregator.metrics.worker_metrics import WorkerMetrics
 from estimators.canary import alarm_threshold, chi_square, report_shares
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
@@ -30,7 +30,7 @@ def estimator_of(collection: Collection) -> Estimator:
     collections = {collection.fingerprint: collection}
     metrics = WorkerMetrics(collections)
     made = Estimator(collections, PARTITIONS, {}, LostWindows(metrics), metrics)
-    terms = rows.encode_terms(terms_of(collection))
+    terms = row_values.encode_terms(terms_of(collection))
     key = row_keys.encode_key(row_keys.TermsKey(collection.fingerprint))
     for source in range(PARTITIONS):
         made.take(row_keys.with_source(key, source), terms)
@@ -41,8 +41,8 @@ def count(estimator: Estimator, counts: np.ndarray, window_start: int = T0, pack
     """Let a partition publish so many reports of each value."""
     (fingerprint,) = estimator.collections
     key = row_keys.encode_key(row_keys.CountKey(fingerprint, window_start, 0, 0))
-    counters = rows.Counters(int(counts.sum()), packs, counts)
-    estimator.take(row_keys.with_source(key, 0), rows.encode_counters(counters))
+    counters = row_values.CounterPage(int(counts.sum()), packs, counts)
+    estimator.take(row_keys.with_source(key, 0), row_values.encode_counters(counters))
 
 
 def close(estimator: Estimator, window_start: int = T0) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.chain import BrokenChain, Chain
+from aggregator.partition.offset_chain import BrokenChainError, OffsetChain
 
 
 @given(st.sets(st.integers(10, 60)), st.data())
@@ -12,7 +12,7 @@ def test_following_the_chain_visits_every_fetched_record_once(present: set[int],
     """However the log's records are cut into fetches, and whatever holes lie between them."""
     offsets = sorted(present)
     cuts = sorted(data.draw(st.sets(st.integers(0, len(offsets)))))
-    chain = Chain(10)
+    chain = OffsetChain(10)
     for first, last in zip([0, *cuts], [*cuts, len(offsets)], strict=True):
         chain.admit(offsets[first:last], 0)
     visited, position = [], 10
@@ -26,13 +26,13 @@ def test_following_the_chain_visits_every_fetched_record_once(present: set[int],
 
 
 def test_a_hole_is_crossed_only_from_its_beginning() -> None:
-    chain = Chain(5)
+    chain = OffsetChain(5)
     chain.admit([5, 6, 9], 10)
     assert [chain.follows(position) for position in (5, 6, 7, 8, 9, 10)] == [5, 6, 9, 8, 9, 10]
 
 
 def test_the_fetcher_stands_beyond_holes_at_the_end() -> None:
-    chain = Chain(5)
+    chain = OffsetChain(5)
     chain.admit([5], 8)
     assert (chain.cursor, chain.fetched_until) == (6, 8)
     chain.admit([], 9)
@@ -40,7 +40,7 @@ def test_the_fetcher_stands_beyond_holes_at_the_end() -> None:
 
 
 def test_a_fetcher_that_is_not_known_stands_at_the_cursor() -> None:
-    chain = Chain(5)
+    chain = OffsetChain(5)
     chain.admit([5, 6], 0)
     assert chain.fetched_until == 7
 
@@ -54,21 +54,21 @@ def test_a_fetcher_that_is_not_known_stands_at_the_cursor() -> None:
     ],
 )
 def test_going_back_breaks_the_chain(again: list[int], message: str) -> None:
-    chain = Chain(5)
+    chain = OffsetChain(5)
     chain.admit([5, 6], 7)
-    with pytest.raises(BrokenChain, match=f"^{message}$"):
+    with pytest.raises(BrokenChainError, match=f"^{message}$"):
         chain.admit(again, 8)
 
 
 def test_holes_before_the_position_are_forgotten() -> None:
-    chain = Chain(0)
+    chain = OffsetChain(0)
     chain.admit([0, 2, 4, 6], 7)
     chain.passed(3)
     assert [chain.follows(position) for position in (1, 3, 5)] == [1, 4, 6]
 
 
 def test_a_hole_at_the_end_is_passed_once_all_before_it_is_counted() -> None:
-    chain = Chain(5)
+    chain = OffsetChain(5)
     chain.admit([5, 6], 9)
     assert [chain.pass_hole(5), chain.pass_hole(6)] == [5, 6]
     assert chain.pass_hole(7) == 9
@@ -94,4 +94,4 @@ def test_the_first_offset_that_a_fetch_passed_over_is_known(
     offsets: list[int], fetched_until: int, hole: int | None
 ) -> None:
     """Before, within or behind its records, and where there are none: retention may have eaten it."""
-    assert Chain(5).first_hole(offsets, fetched_until) == hole
+    assert OffsetChain(5).first_hole(offsets, fetched_until) == hole

@@ -21,11 +21,14 @@ from builders import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator import estimate_record, estimating, row_keys, rows
-from aggregator.checkpoint import compose, moved, take
-from aggregator.ledger import Ledger
-from aggregator.ledger_store import Outgoing
-from aggregator.merge import MergedCounts, WindowCounts
+from aggregator.estimation import window_estimate
+from aggregator.estimation.merged_counts import MergedCounts
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.ledger import Ledger
+from aggregator.partition.checkpoint import compose, moved, take
+from aggregator.partition.ledger_store import Outgoing
+from aggregator.records import estimate as estimate_record
+from aggregator.records.window_counts import WindowCounts
 from estimators.mechanisms.krr import KRR
 
 NOW_MS = T0 * 1000
@@ -59,7 +62,7 @@ def test_a_ledger_that_was_moved_tells_its_position_though_nothing_else_changed(
     ledger = settled()
     ledger.pass_over(9, NOW_MS)
     (told,) = moved(ledger, TOPICS)
-    assert rows.decode_progress(told.value or b"") == rows.Progress(9, 0, 0, T0 + 301)
+    assert row_values.decode_progress(told.value or b"") == row_values.LedgerProgress(9, 0, 0, T0 + 301)
 
 
 def test_nothing_leaves_when_nothing_changed() -> None:
@@ -73,7 +76,7 @@ def test_nothing_leaves_when_nothing_changed() -> None:
 def test_counts_come_before_progress_and_progress_goes_to_every_partition() -> None:
     ledger = counted(record_of(), record_of(PLACE))
     records = compose(take(ledger, new_estimator(), NOW_MS + 7), TOPICS)
-    progress = rows.encode_progress(rows.Progress(2, NOW_MS, NOW_MS + 7))
+    progress = row_values.encode_progress(row_values.LedgerProgress(2, NOW_MS, NOW_MS + 7))
     key = row_keys.with_source(b"P", 0)
     kinds = [record.key[:1] for record in records if record.topic == TOPICS.counts and record.key]
     assert kinds == [b"C", b"C", *[b"P"] * PARTITIONS]
@@ -158,7 +161,7 @@ def test_an_estimate_leaves_with_its_note_and_the_note_with_the_window() -> None
     assert (record.partition, record.key) == (partition_of(b"fruit/%d" % T0), b"fruit/%d" % T0)
     assert (estimate.reports, estimate.revision, estimate.final) == (15, 1, False)
     note = row_keys.encode_key(row_keys.PublishedKey(*window))
-    expected = Outgoing(TOPICS.state, 0, note, rows.encode_published(rows.Published(1, False)))
+    expected = Outgoing(TOPICS.state, 0, note, row_values.encode_published(row_values.Published(1, False)))
     assert expected in records
     assert all(record.key != note for record in compose(take(ledger, estimator, None), TOPICS))
 
@@ -226,7 +229,7 @@ def test_all_parts_of_an_estimate_leave_at_once_side_by_side() -> None:
     wide = replace(FRUIT, mechanism=KRR.from_epsilon(5000, 4.0), values=(), other=False, publish_all=True)
     window = (wide.fingerprint, T0)
     totals = WindowCounts(np.ones((1, 5000), np.int64), np.array([5000]), packs=3, rejected=0)
-    records = estimating.records_of(wide, T0, totals, estimating.estimate(wide, totals), final=True)
+    records = window_estimate.records_of(wide, T0, totals, window_estimate.estimate(wide, totals), final=True)
     assert [record.part for record in records] == [1, 2]
     checkpoint = take(settled())._replace(estimates=[(window, record) for record in records])
     sent = compose(checkpoint, TOPICS)
@@ -235,7 +238,7 @@ def test_all_parts_of_an_estimate_leave_at_once_side_by_side() -> None:
     assert {part.partition for part in parts} == {partition_of(b"fruit/%d" % T0)}
     note = row_keys.encode_key(row_keys.PublishedKey(*window))
     assert [record.value for record in sent if record.key == note] == [
-        rows.encode_published(rows.Published(3, True))
+        row_values.encode_published(row_values.Published(3, True))
     ]
 
 

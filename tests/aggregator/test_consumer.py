@@ -9,9 +9,9 @@ import pytest
 from aiokafka.conn import AIOKafkaConnection
 from faust.types import TP
 
-from aggregator import engine
-from aggregator.consumer import FETCH_WAIT_MILLISECONDS, READ_AHEAD_BYTES
-from aggregator.engine import COUNTING_SECONDS, _count, build_app
+from aggregator.partition import faust_app
+from aggregator.partition.consumer import FETCH_WAIT_MILLISECONDS, READ_AHEAD_BYTES
+from aggregator.partition.faust_app import COUNTING_SECONDS, _count, build_app
 from tests.aggregator.builders import DEPLOYMENT
 
 SOURCE = TP("deniable-reports", 3)
@@ -124,7 +124,7 @@ def test_a_full_stream_stops_no_partition():
 @pytest.mark.parametrize(("seconds", "turns"), [(0, 0), (COUNTING_SECONDS, 20)])
 def test_others_have_their_turn_while_a_fetch_is_counted(seconds, turns, monkeypatch):
     offers = Offers(seconds)
-    monkeypatch.setattr(engine, "time", offers)
+    monkeypatch.setattr(faust_app, "time", offers)
 
     async def counted():
         had = 0

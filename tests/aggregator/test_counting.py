@@ -10,7 +10,7 @@ from builders import FRUIT, PLACE, pack_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.counting import add_pack, count_bits, is_countable
+from aggregator.ledger.bit_counting import add_pack, count_bits, is_countable
 from estimators.mechanisms.krr import KRR
 from producers import wire
 

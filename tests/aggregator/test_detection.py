@@ -4,12 +4,18 @@ import numpy as np
 import pytest
 from builders import FRUIT, PLACE, T0, MemoryRecord, pack_of
 
-from aggregator import each_window
-from aggregator.detection import Finding, Judged, finding, judge_pack, judge_windows
-from aggregator.each_window import EachWindow, check_room
-from aggregator.final_window import FinalWindow, encode_pages
-from aggregator.merge import WindowCounts
-from aggregator.moments import Period
+from aggregator.history import window_reader
+from aggregator.history.forgery_detection import (
+    DetectorFinding,
+    ScoredWindow,
+    finding,
+    judge_pack,
+    judge_windows,
+)
+from aggregator.history.periods import Period
+from aggregator.history.window_reader import EachWindow, check_room
+from aggregator.records.final_window import FinalWindow, encode_pages
+from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection
 
 EVEN = (1000, 1000, 1000)
@@ -25,19 +31,20 @@ def rappor(sizes: tuple[int, ...] = EVEN, share: float = 0.4, packs: int = 1) ->
     return WindowCounts(counts, np.array(sizes), packs, 0)
 
 
-def judged(collection: Collection, *windows: WindowCounts) -> dict[str, Finding]:
+def judged(collection: Collection, *windows: WindowCounts) -> dict[str, DetectorFinding]:
     by_start = {T0 + 10 * number: window for number, window in enumerate(windows)}
     return {each.detector: each for each in judge_windows(collection, by_start, 0.001)}
 
 
 def test_p_values_are_multiplied_by_their_number() -> None:
     places = [
-        Judged({"window_start": number}, p_value) for number, p_value in enumerate((0.3, 2e-4, 0.9, 4e-4))
+        ScoredWindow({"window_start": number}, p_value)
+        for number, p_value in enumerate((0.3, 2e-4, 0.9, 4e-4))
     ]
     found = finding("change", places, 0.001)
     assert (found.judged, found.p_value) == (4, pytest.approx(8e-4))
     assert found.alarms == [{"window_start": 1, "p_value": pytest.approx(8e-4)}]
-    assert finding("change", [], 0.001) == Finding("change", 0, 1.0, [])
+    assert finding("change", [], 0.001) == DetectorFinding("change", 0, 1.0, [])
 
 
 def test_honest_windows_do_not_alarm() -> None:
@@ -109,7 +116,7 @@ def test_the_newest_revision_of_each_window_is_judged() -> None:
 
 
 def test_a_window_whose_newest_revision_lacks_pages_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    from aggregator import final_window
+    from aggregator.records import final_window
 
     reading = read((T0, krr(1, 2, 3, 4, packs=2)))
     monkeypatch.setattr(final_window, "PAGE_COUNTERS", 2)
@@ -120,7 +127,7 @@ def test_a_window_whose_newest_revision_lacks_pages_is_not_judged(monkeypatch: p
 
 
 def test_too_long_a_period_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(each_window, "MOST_COUNTERS", 40)
+    monkeypatch.setattr(window_reader, "MOST_COUNTERS", 40)
     check_room(FRUIT, Period(T0, T0 + 100))
     expected = r"^from and to must hold at most 10 windows of fruit, got 11; give a shorter period$"
     with pytest.raises(ValueError, match=expected):

@@ -7,9 +7,9 @@ from builders import COLLECTIONS, FRUIT, T0, changed, estimate_of
 from prometheus_client import CollectorRegistry
 from prometheus_client.samples import Sample
 
-from aggregator import catalogue
-from aggregator.estimate_metrics import FIGURES, EstimateMetrics
-from aggregator.estimate_record import EstimateRecord, Other
+from aggregator.metrics import definitions as catalogue
+from aggregator.metrics.estimate_metrics import FIGURES, EstimateMetrics
+from aggregator.records.estimate import EstimateRecord, Other
 
 LATENCY = "latency"
 MOST_SERIES = 10_000  # of values, that Prometheus ever keeps of one worker

@@ -5,8 +5,8 @@ from itertools import permutations
 from builders import estimate_of
 from msgspec.structs import replace
 
-from aggregator.estimate_parts import MOST_UNFINISHED, Parts
-from aggregator.estimate_record import EstimateRecord, Other
+from aggregator.records.estimate import EstimateRecord, Other
+from aggregator.records.estimate_parts import MOST_UNFINISHED, Parts
 
 WHOLE = estimate_of()  # three values
 

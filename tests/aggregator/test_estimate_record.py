@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from aggregator import estimate_record
-from aggregator.estimate_record import EstimateRecord
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
 
 FIELDS = {
     "version", "collection", "fingerprint", "window_start", "window_end", "revision", "final", "reports",

@@ -9,9 +9,11 @@ import pytest
 from builders import FRUIT, PLACE, T0, estimate_of
 from needed import missing
 
-from aggregator import estimate_record, estimate_schema, estimating
-from aggregator.estimate_record import EstimateRecord
-from aggregator.merge import WindowCounts
+from aggregator.estimation import window_estimate
+from aggregator.records import estimate as estimate_record
+from aggregator.records import estimate_schema
+from aggregator.records.estimate import EstimateRecord
+from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
@@ -32,7 +34,7 @@ def validator() -> Any:
 
 
 def test_the_file_is_current() -> None:
-    """If not: python -c 'from aggregator.estimate_schema import *; PATH.write_text(text())'."""
+    """If not: python -c 'from aggregator.records.estimate_schema import *; PATH.write_text(text())'."""
     assert estimate_schema.PATH.read_text(encoding="utf-8") == estimate_schema.text()
 
 
@@ -49,8 +51,8 @@ def records(mechanism: Mechanism, values: int, *, other: bool = False) -> list[E
     counts = np.random.default_rng(1).integers(300, 500, (1, mechanism.width))
     reports = int(counts.sum()) if isinstance(mechanism, KRR | LongitudinalKRR) else 1000
     window = WindowCounts(counts, np.array([reports]), packs=3, rejected=1)
-    result = estimating.estimate(collection, window)
-    return estimating.records_of(collection, T0, window, result, final=True)
+    result = window_estimate.estimate(collection, window)
+    return window_estimate.records_of(collection, T0, window, result, final=True)
 
 
 REAL = [

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from builders import CHANNEL, FRUIT, PLACE, T0
 
-from aggregator import estimate_record, estimating
-from aggregator.estimate_record import Other
-from aggregator.estimating import VALUES_PER_RECORD, record_of, records_of
-from aggregator.merge import WindowCounts
+from aggregator.estimation import window_estimate
+from aggregator.estimation.window_estimate import VALUES_PER_RECORD, record_of, records_of
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import Other
+from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection
 from estimators.frequency.estimate import Estimate
 from estimators.mechanisms.krr import KRR
@@ -32,7 +33,7 @@ FRUITS = window_of([[50, 20, 10, 20]], [100])
 
 
 def test_frequencies_are_fractions_of_all_reports_and_counts_their_number() -> None:
-    record = record_of(FRUIT, T0, FRUITS, estimating.estimate(FRUIT, FRUITS), final=False)
+    record = record_of(FRUIT, T0, FRUITS, window_estimate.estimate(FRUIT, FRUITS), final=False)
     assert record.other is not None
     assert sum(record.frequency) + record.other.frequency == pytest.approx(1)
     assert record.count == pytest.approx([100 * frequency for frequency in record.frequency])
@@ -43,7 +44,7 @@ def test_frequencies_are_fractions_of_all_reports_and_counts_their_number() -> N
 
 def test_without_other_all_buckets_are_values() -> None:
     plain = replace(FRUIT, values=(), other=False)
-    record = record_of(plain, T0, FRUITS, estimating.estimate(plain, FRUITS), final=False)
+    record = record_of(plain, T0, FRUITS, window_estimate.estimate(plain, FRUITS), final=False)
     assert record.values == ["0", "1", "2", "3"]
     assert record.other is None
     assert sum(record.frequency) == pytest.approx(1)
@@ -51,7 +52,7 @@ def test_without_other_all_buckets_are_values() -> None:
 
 def test_rappor_names_candidates_and_the_background() -> None:
     window = window_of([[40] * 16, [40] * 16, [45] * 16], [100, 100, 100])
-    result = estimating.estimate(PLACE, window)
+    result = window_estimate.estimate(PLACE, window)
     record = record_of(PLACE, T0, window, result, final=False)
     assert (record.mechanism, record.values) == ("rappor", ["LAX", "SFO", "JFK"])
     assert record.epsilon == CHANNEL.epsilon_one
@@ -87,7 +88,7 @@ def test_expected_counts_of_every_mechanism_give_back_what_was_held(
     else:
         rates = mechanism.channel @ shares
     window = window_of([np.rint(rates * 1e12).astype(np.int64).tolist()], [10**12])
-    record = record_of(collection, T0, window, estimating.estimate(collection, window), final=True)
+    record = record_of(collection, T0, window, window_estimate.estimate(collection, window), final=True)
     assert (record.mechanism, record.estimator, record.values) == (name, "mle", ["first", "rest"])
     assert record.frequency == pytest.approx(held[:2], abs=1e-10)
     assert record.other is not None
@@ -126,7 +127,7 @@ def mixed(k: int) -> list[int]:
 def test_of_a_large_domain_the_largest_values_are_kept_in_order() -> None:
     counts = mixed(5000)
     collection, window = wide(5000, counts)
-    result = estimating.estimate(collection, window)
+    result = window_estimate.estimate(collection, window)
     record = record_of(collection, T0, window, result, final=False)
     assert (record.omitted, record.part, record.parts) == (5000 - VALUES_PER_RECORD, 1, 1)
     assert {len(getattr(record, column)) for column in COLUMNS} == {VALUES_PER_RECORD}
@@ -143,7 +144,7 @@ def test_other_tells_of_what_is_left_out_of_a_large_domain() -> None:
     for has_other in (False, True):
         collection, window = wide(3000, counts)
         collection = replace(collection, other=has_other)
-        result = estimating.estimate(collection, window)
+        result = window_estimate.estimate(collection, window)
         record = record_of(collection, T0, window, result, final=False)
         assert record.omitted == 1000 - has_other
         assert record.other is not None
@@ -157,7 +158,7 @@ def test_other_of_one_hot_buckets_is_of_what_is_left_out() -> None:
     hot = Collection("hot", mechanism, values=tuple(map(str, range(3000))))
     ones = (int(mechanism.p_star * 10**8) + np.arange(mechanism.width)[::-1] * 20).tolist()
     window = window_of([ones], [10**8])
-    record = record_of(hot, T0, window, estimating.estimate(hot, window), final=False)
+    record = record_of(hot, T0, window, window_estimate.estimate(hot, window), final=False)
     assert (record.omitted, record.other is not None) == (1000, True)
     assert record.values[-1] == "1999"
 
@@ -183,7 +184,7 @@ def test_candidates_that_fit_leave_the_background_alone_in_other() -> None:
 
 def test_parts_hold_every_value_once_and_the_first_is_the_usual_record() -> None:
     collection, window = wide(12_000, mixed(12_000))
-    result = estimating.estimate(collection, window)
+    result = window_estimate.estimate(collection, window)
     parts = records_of(collection, T0, window, result, final=True)
     usual = record_of(collection, T0, window, result, final=True)
     assert [(part.part, part.parts) for part in parts] == [(1, 3), (2, 3), (3, 3)]
@@ -200,14 +201,14 @@ def test_parts_hold_every_value_once_and_the_first_is_the_usual_record() -> None
 
 
 def test_a_small_domain_is_one_part() -> None:
-    result = estimating.estimate(FRUIT, FRUITS)
+    result = window_estimate.estimate(FRUIT, FRUITS)
     whole = record_of(FRUIT, T0, FRUITS, result, final=True)
     assert records_of(FRUIT, T0, FRUITS, result, final=True) == [whole]
 
 
 def test_a_value_too_long_for_any_record_is_in_none() -> None:
-    long = replace(FRUIT, values=("apple", "x" * estimating.VALUE_BYTES, "kiwi"))
-    result = estimating.estimate(long, FRUITS)
+    long = replace(FRUIT, values=("apple", "x" * window_estimate.VALUE_BYTES, "kiwi"))
+    result = window_estimate.estimate(long, FRUITS)
     (record,) = records_of(long, T0, FRUITS, result, final=True)
     assert (record.values, record.omitted) == (["apple", "kiwi"], 1)
     nothing = replace(long, values=("x" * 10**6, "y" * 10**6, "z" * 10**6))
@@ -227,7 +228,7 @@ def test_a_record_of_long_values_stays_below_kafkas_limit() -> None:
     values = tuple(f"{number:04}" + "\u00e4\n" * 400 for number in range(VALUES_PER_RECORD))
     long, window = wide(len(values), list(range(1, len(values) + 1)))
     long = replace(long, values=values)
-    record = record_of(long, T0, window, estimating.estimate(long, window), final=True)
+    record = record_of(long, T0, window, window_estimate.estimate(long, window), final=True)
     assert 800_000 < len(estimate_record.encode(record)) < 1_000_000
     shown = len(record.values)
     assert record.omitted == len(values) - shown > 0

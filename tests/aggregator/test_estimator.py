@@ -19,12 +19,13 @@ from builders import (
 )
 from structlog.testing import capture_logs
 
-from aggregator import estimating, row_keys, rows
-from aggregator import estimator as estimator_module
-from aggregator.estimator import Estimator, Made
-from aggregator.row_keys import Window
-from aggregator.row_reader import Record
-from aggregator.rows import Published
+from aggregator.estimation import estimator as estimator_module
+from aggregator.estimation import window_estimate
+from aggregator.estimation.estimator import Estimator, WindowResult
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.row_keys import Window
+from aggregator.ledger.row_values import Published
+from aggregator.topics.partition_reader import KafkaRecord
 
 FRUITS = (FRUIT.fingerprint, T0)
 CLOSES_MS = FRUIT.closes_at(T0) * 1000
@@ -41,8 +42,8 @@ def count(
     """Let a partition publish its counts of the window, as of so many packs."""
     collection = FRUIT if len(counts) == FRUIT.width else PLACE
     key = row_keys.encode_key(row_keys.CountKey(collection.fingerprint, T0, cohort, 0))
-    counters = rows.Counters(max(counts) * 2, packs, np.array(counts, dtype=np.int64))
-    estimator.take(row_keys.with_source(key, source), rows.encode_counters(counters))
+    counters = row_values.CounterPage(max(counts) * 2, packs, np.array(counts, dtype=np.int64))
+    estimator.take(row_keys.with_source(key, source), row_values.encode_counters(counters))
 
 
 def close(
@@ -162,8 +163,8 @@ def test_too_few_reports_are_not_published_until_there_are_more() -> None:
 def test_counts_of_an_unknown_collection_are_left_alone() -> None:
     estimator = new_estimator()
     key = row_keys.CountKey(replace(FRUIT, name="stranger").fingerprint, T0, 0, 0)
-    counters = rows.Counters(9, 1, np.full(4, 9))
-    estimator.take(row_keys.with_source(row_keys.encode_key(key), 0), rows.encode_counters(counters))
+    counters = row_values.CounterPage(9, 1, np.full(4, 9))
+    estimator.take(row_keys.with_source(row_keys.encode_key(key), 0), row_values.encode_counters(counters))
     assert estimator.due() == []
 
 
@@ -171,7 +172,7 @@ def test_the_oldest_window_is_estimated_first() -> None:
     estimator = new_estimator()
     for start in (T0 + 20, T0, T0 + 10):
         key = row_keys.encode_key(row_keys.CountKey(FRUIT.fingerprint, start, 0, 0))
-        row = rows.encode_counters(rows.Counters(9, 1, np.array([3, 3, 3, 0])))
+        row = row_values.encode_counters(row_values.CounterPage(9, 1, np.array([3, 3, 3, 0])))
         estimator.take(row_keys.with_source(key, 0), row)
     assert [window[1] for window, _ in estimator.due()] == [T0, T0 + 10, T0 + 20]
 
@@ -190,7 +191,7 @@ def test_an_estimate_is_of_all_partitions_and_is_given_once() -> None:
 
 def test_all_values_are_published_with_the_final_estimate_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the collection asks for them."""
-    monkeypatch.setattr(estimating, "VALUES_PER_RECORD", 2)
+    monkeypatch.setattr(window_estimate, "VALUES_PER_RECORD", 2)
     asking = {FRUIT.fingerprint: replace(FRUIT, publish_all=True)}
     for collections, parts in ((asking, [1, 2]), ({}, [1])):
         estimator = new_estimator()
@@ -220,8 +221,8 @@ def test_counts_that_no_estimate_fits_are_counted_and_logged(cohort: int, bits: 
     """More set bits than reports, or a cohort or bits that there are not: rows that were tampered with."""
     estimator = new_estimator()
     key = row_keys.encode_key(row_keys.CountKey(PLACE.fingerprint, T0, cohort, 0))
-    counters = rows.Counters(7, 1, np.full(bits, count))
-    estimator.take(row_keys.with_source(key, 0), rows.encode_counters(counters))
+    counters = row_values.CounterPage(7, 1, np.full(bits, count))
+    estimator.take(row_keys.with_source(key, 0), row_values.encode_counters(counters))
     with capture_logs() as logs:
         estimate_due(estimator)
     assert estimator.drain() == []
@@ -285,7 +286,7 @@ def test_estimates_are_made_in_threads_of_their_own(monkeypatch: pytest.MonkeyPa
     """What the event loop, checkpoints and openings wait for is never a slow estimate."""
     threads, make = [], Estimator.make
 
-    def told(self: Estimator, window: Window, *, final: bool) -> Made | None:
+    def told(self: Estimator, window: Window, *, final: bool) -> WindowResult | None:
         threads.append(threading.current_thread().name)
         return make(self, window, final=final)
 
@@ -330,7 +331,7 @@ def test_a_record_of_another_program_is_passed_over() -> None:
 
 def test_a_row_of_ours_that_cannot_be_read_is_refused() -> None:
     key = row_keys.with_source(row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0)), 0)
-    with pytest.raises(rows.RowError) as caught:
+    with pytest.raises(row_values.RowError) as caught:
         read_counts((key, b"\x02"))
     assert str(caught.value) == (
         "offset 0 of partition 0 of memory: row version must be 1, got 2: run the deniable that wrote it, or "
@@ -347,7 +348,7 @@ def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(estimator_module, "ESTIMATE_SECONDS", 0.0)
     log = MemoryLog()
     key = row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0))
-    row = rows.encode_counters(rows.Counters(9, 1, np.array([4, 3, 2, 0])))
+    row = row_values.encode_counters(row_values.CounterPage(9, 1, np.array([4, 3, 2, 0])))
     for source in range(PARTITIONS - 1):
         log.append("counts", 0, row, row_keys.with_source(key, source))
     moved = [PARTITIONS - 1]
@@ -356,7 +357,7 @@ def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch
     everything = reader.poll
     made: list[int] = []
 
-    async def one_by_one(milliseconds: int = 0) -> list[Record]:
+    async def one_by_one(milliseconds: int = 0) -> list[KafkaRecord]:
         await asyncio.sleep(0)
         while moved:
             log.append("counts", 0, row, row_keys.with_source(key, moved.pop()))

@@ -12,14 +12,14 @@ import pytest
 from aiohttp import ClientResponse, ClientSession, web
 from builders import COLLECTIONS, FRUIT, PLACE, T0, changed, estimate_of
 
-from aggregator import event_streams, page_feed
 from aggregator.deployment import ClientLimits
-from aggregator.estimate_record import EstimateRecord, encode
-from aggregator.event_streams import CHUNK_BYTES, MOST_STREAMS, EventStreams
-from aggregator.frames import Feed
-from aggregator.history import History
-from aggregator.metrics import WorkerMetrics
-from aggregator.web import STOP_SECONDS, WebServer
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.records.estimate import EstimateRecord, encode
+from aggregator.views.estimate_history import EstimateHistory
+from aggregator.web import page_events, server_sent_events
+from aggregator.web.event_feed import EventFeed
+from aggregator.web.server import STOP_SECONDS, WebServer
+from aggregator.web.server_sent_events import CHUNK_BYTES, MOST_STREAMS, EventStreams
 
 Event = tuple[str, Any]
 SECONDS = 20
@@ -28,7 +28,7 @@ SECONDS = 20
 class Worker:
     def __init__(self, limits: dict[str, ClientLimits] | None = None) -> None:
         self.reasons: list[str] = []
-        self.history = History(COLLECTIONS.values())
+        self.history = EstimateHistory(COLLECTIONS.values())
         self.server = WebServer(
             COLLECTIONS, self.history, WorkerMetrics(COLLECTIONS), lambda: list(self.reasons), limits or {}
         )
@@ -110,8 +110,8 @@ def test_an_open_page_is_told_what_is_new() -> None:
 
 
 def test_a_change_of_status_is_told_soon_and_none_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_feed, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(page_feed, "PULSE_SECONDS", 0.1)
+    monkeypatch.setattr(page_events, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(page_events, "PULSE_SECONDS", 0.1)
 
     async def test(worker: Worker) -> None:
         async with worker.stream() as read:
@@ -148,7 +148,7 @@ def test_the_limits_of_clients_follow_when_they_are_computed() -> None:
 
 
 def test_a_stream_too_many_is_told_so_and_one_that_ends_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_streams, "MOST_STREAMS", 2)
+    monkeypatch.setattr(server_sent_events, "MOST_STREAMS", 2)
 
     async def test(worker: Worker) -> None:
         async with worker.stream() as first, worker.stream() as second:
@@ -164,7 +164,7 @@ def test_a_stream_too_many_is_told_so_and_one_that_ends_makes_room(monkeypatch: 
 
 def test_a_reader_that_takes_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Frames far larger than all buffers are made; the worker holds none of them for it."""
-    monkeypatch.setattr(event_streams, "WRITE_SECONDS", 0.2)
+    monkeypatch.setattr(server_sent_events, "WRITE_SECONDS", 0.2)
 
     async def test(worker: Worker) -> None:
         with socket.create_connection(("127.0.0.1", worker.port)) as idle:
@@ -177,7 +177,7 @@ def test_a_reader_that_takes_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_window_that_is_given_up_is_not_told_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aggregator.history.WINDOWS", 2)
+    monkeypatch.setattr("aggregator.views.estimate_history.WINDOWS", 2)
 
     async def test(worker: Worker) -> None:
         for step in range(4):
@@ -209,7 +209,7 @@ def test_open_streams_end_when_the_server_stops() -> None:
 
 def test_of_pages_that_connect_at_once_one_gets_a_chunk_in_a_step() -> None:
     """Sockets that take everything: without a pause one page would be told the whole history in one step."""
-    feed = Feed()
+    feed = EventFeed()
     for window in range(400):
         feed.put(("window", "fruit", window), "x" * 4000)
     everything = b"".join(frame.data for frame in feed.since(0))
@@ -245,7 +245,7 @@ def test_what_is_given_up_is_found_without_looking_at_all_that_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of 100 collections with 60 windows there are 6,000 frames, and one is given up with each new window."""
-    monkeypatch.setattr("aggregator.history.WINDOWS", 3)
+    monkeypatch.setattr("aggregator.views.estimate_history.WINDOWS", 3)
     worker, gone = Worker(), []
     monkeypatch.setattr(worker.server.page.feed, "forget", gone.append)
     for step in range(6):

@@ -9,7 +9,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
 from aggregator.deployment import Deployment
-from aggregator.stored_ledger import ledger_rows, progress_in
+from aggregator.maintenance.ledger_reader import ledger_rows, progress_in
 from deploy.deployment import deployment_of
 from tests.chaos.collection_setup import configure
 from tests.chaos.workers import Workers

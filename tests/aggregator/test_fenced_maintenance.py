@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiokafka.errors import ProducerFenced
 
-from aggregator.maintenance import FENCED_TRIES, _until_written
+from aggregator.maintenance.ledger_changes import FENCED_TRIES, _until_written
 
 
 @pytest.mark.parametrize("fenced", [0, 1, FENCED_TRIES - 1])

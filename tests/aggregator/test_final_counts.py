@@ -14,13 +14,14 @@ from builders import (
     new_ledger,
 )
 
-from aggregator import estimate_record, row_keys, rows
-from aggregator import estimator as estimator_module
-from aggregator.checkpoint import compose, take
-from aggregator.estimator import Estimator
-from aggregator.final_window import FinalWindow, decode_page, join_pages
-from aggregator.ledger_store import Outgoing
-from aggregator.rows import Published
+from aggregator.estimation import estimator as estimator_module
+from aggregator.estimation.estimator import Estimator
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.row_values import Published
+from aggregator.partition.checkpoint import compose, take
+from aggregator.partition.ledger_store import Outgoing
+from aggregator.records import estimate as estimate_record
+from aggregator.records.final_window import FinalWindow, decode_page, join_pages
 from estimators.collection import Collection
 
 ENOUGH, FEW = (5, 3, 2, 1), (1, 1, 0, 0)  # of FEW even two packs are too few
@@ -39,15 +40,15 @@ def count(
 ) -> None:
     """Let a partition publish its counts of a window."""
     key = row_keys.encode_key(row_keys.CountKey(collection.fingerprint, start, cohort, 0))
-    counters = rows.Counters(sum(counts), packs, np.array(counts, np.int64))
-    estimator.take(row_keys.with_source(key, source), rows.encode_counters(counters))
+    counters = row_values.CounterPage(sum(counts), packs, np.array(counts, np.int64))
+    estimator.take(row_keys.with_source(key, source), row_values.encode_counters(counters))
 
 
 def close(estimator: Estimator, whole_from: int = 0) -> None:
     """Let every partition be closed beyond the window's grace."""
     for source in range(PARTITIONS):
-        progress = rows.Progress(1, 0, PLACE.closes_at(T0 + 600) * 1000, whole_from)
-        estimator.take(row_keys.with_source(b"P", source), rows.encode_progress(progress))
+        progress = row_values.LedgerProgress(1, 0, PLACE.closes_at(T0 + 600) * 1000, whole_from)
+        estimator.take(row_keys.with_source(b"P", source), row_values.encode_progress(progress))
 
 
 def leaving(estimator: Estimator) -> list[Outgoing]:
@@ -74,7 +75,7 @@ def test_a_final_estimate_and_its_counts_leave_together() -> None:
     count(estimator, packs=3)
     count(estimator, (0, 1, 1, 9), packs=2, source=2)
     key = row_keys.encode_key(row_keys.RejectedKey(*WINDOW, "duplicate"))
-    estimator.take(row_keys.with_source(key, 1), rows.encode_rejected(7))
+    estimator.take(row_keys.with_source(key, 1), row_values.encode_rejected(7))
     close(estimator)
     records = leaving(estimator)
     assert topics(records) == ["estimates", "state", "windows"]
@@ -137,7 +138,7 @@ def test_a_small_window_leaves_its_counts_and_a_note_and_no_estimate() -> None:
     [(_, final)] = finals(records)
     assert final.counts.counts.tolist() == [list(FEW)]
     home = TOPICS.counts_partition(FRUIT.fingerprint)
-    assert Outgoing(TOPICS.state, home, NOTE, rows.encode_published(Published(2, True))) in records
+    assert Outgoing(TOPICS.state, home, NOTE, row_values.encode_published(Published(2, True))) in records
     estimator.show_published()
     sample = estimator.metrics.registry.get_sample_value
     assert sample("deniable_estimate_reports", {"collection": "fruit"}) is None

@@ -10,10 +10,10 @@ from builders import FRUIT, PLACE, T0
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator import final_window
-from aggregator.final_window import FinalWindow, Page, PageRun, decode_page, encode_pages, join_pages
-from aggregator.merge import WindowCounts
-from aggregator.rows import RowError
+from aggregator.ledger.row_values import RowError
+from aggregator.records import final_window
+from aggregator.records.final_window import FinalWindow, Page, PageRun, decode_page, encode_pages, join_pages
+from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor

@@ -3,8 +3,7 @@
 from aiokafka import TopicPartition
 from structlog.testing import capture_logs
 
-from aggregator.foreign_records import ForeignRecords
-from aggregator.strays import QUIET_SECONDS
+from aggregator.topics.foreign_records import QUIET_SECONDS, ForeignRecords
 
 
 def test_a_flood_is_one_line_a_minute_for_each_partition() -> None:

@@ -5,7 +5,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.frames import Feed
+from aggregator.web.event_feed import EventFeed
 
 MATTERS = st.lists(st.tuples(st.sampled_from(["estimate", "status"]), st.integers(0, 3)), max_size=20)
 
@@ -15,7 +15,7 @@ def test_a_reader_gets_the_newest_frame_of_each_matter_once_and_in_order(
     matters: list[tuple[str, int]], read: int
 ) -> None:
     """Whatever was read before, what is read in the end is the newest of all, and nothing twice."""
-    feed, got = Feed(), []
+    feed, got = EventFeed(), []
     for count, matter in enumerate(matters):
         feed.put(matter, count)
         if count == read:
@@ -30,7 +30,7 @@ def test_a_reader_gets_the_newest_frame_of_each_matter_once_and_in_order(
 
 
 def test_text_with_line_ends_is_one_line_of_data() -> None:
-    feed = Feed()
+    feed = EventFeed()
     feed.put(("status",), {"reason": "a\n\nevent: estimate\r\ndata: b"})
     (frame,) = feed.since(0)
     assert frame.data.count(b"\n") == 3
@@ -38,7 +38,7 @@ def test_text_with_line_ends_is_one_line_of_data() -> None:
 
 
 def test_what_is_forgotten_is_told_to_nobody() -> None:
-    feed = Feed()
+    feed = EventFeed()
     for window in range(3):
         feed.put(("window", "fruit", window), window)
     for window in (0, 2):
@@ -48,7 +48,7 @@ def test_what_is_forgotten_is_told_to_nobody() -> None:
 
 def test_a_reader_waits_for_news_or_the_end() -> None:
     async def run() -> None:
-        feed = Feed()
+        feed = EventFeed()
         waiting = asyncio.create_task(feed.changed(0))
         await asyncio.sleep(0)
         assert not waiting.done()

@@ -5,17 +5,18 @@ from dataclasses import replace
 import pytest
 from builders import FRUIT, PLACE, T0, changed, estimate_of
 
-from aggregator import estimate_record, history
-from aggregator.estimate_record import EstimateRecord
-from aggregator.history import VALUES, History, point_of
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
+from aggregator.views import estimate_history
+from aggregator.views.estimate_history import VALUES, EstimateHistory, point_of
 from estimators.mechanisms.krr import KRR
 
 
-def taken(board: History, record: EstimateRecord) -> bool:
+def taken(board: EstimateHistory, record: EstimateRecord) -> bool:
     return board.take(estimate_record.encode(record)) is not None
 
 
-def kept(board: History, window_start: int | None = None) -> EstimateRecord | None:
+def kept(board: EstimateHistory, window_start: int | None = None) -> EstimateRecord | None:
     data = board.record(FRUIT, window_start)
     return None if data is None else estimate_record.decode(data)
 
@@ -25,7 +26,7 @@ def window(step: int, **fields: object) -> EstimateRecord:
 
 
 def test_each_window_keeps_its_newest_estimate() -> None:
-    board = History([FRUIT])
+    board = EstimateHistory([FRUIT])
     assert kept(board) is None
     assert taken(board, window(1, revision=5))
     assert taken(board, window(0, revision=9, final=True))
@@ -38,8 +39,8 @@ def test_each_window_keeps_its_newest_estimate() -> None:
 
 
 def test_the_oldest_windows_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "WINDOWS", 3)
-    board = History([FRUIT])
+    monkeypatch.setattr(estimate_history, "WINDOWS", 3)
+    board = EstimateHistory([FRUIT])
     for step in (2, 0, 3, 1):
         assert taken(board, window(step))
     assert board.starts(FRUIT) == [T0 + 10, T0 + 20, T0 + 30]
@@ -48,12 +49,12 @@ def test_the_oldest_windows_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_bytes_are_bounded_but_the_newest_window_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     size = len(estimate_record.encode(window(0)))
-    monkeypatch.setattr(history, "BYTES", 2 * size + 10)
-    board = History([FRUIT])
+    monkeypatch.setattr(estimate_history, "BYTES", 2 * size + 10)
+    board = EstimateHistory([FRUIT])
     for step in range(4):
         assert taken(board, window(step))
     assert board.starts(FRUIT) == [T0 + 20, T0 + 30]
-    monkeypatch.setattr(history, "BYTES", 1)
+    monkeypatch.setattr(estimate_history, "BYTES", 1)
     assert taken(board, window(4))
     assert board.starts(FRUIT) == [T0 + 40]
 
@@ -61,7 +62,7 @@ def test_bytes_are_bounded_but_the_newest_window_is_kept(monkeypatch: pytest.Mon
 def test_another_collection_or_another_meaning_is_passed_over() -> None:
     """Estimates of the name under former parameters would be other values, at another price."""
     other = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
-    board = History([FRUIT])
+    board = EstimateHistory([FRUIT])
     assert not taken(board, estimate_of(PLACE))
     assert not taken(board, estimate_of(other))
     assert (board.newest, board.starts(FRUIT)) == ({}, [])
@@ -69,7 +70,7 @@ def test_another_collection_or_another_meaning_is_passed_over() -> None:
 
 def test_our_parameters_under_another_name_are_passed_over() -> None:
     """The page knows the collections by name: it could not show this one."""
-    board = History([FRUIT, PLACE])
+    board = EstimateHistory([FRUIT, PLACE])
     for name in ("other", PLACE.name):
         assert not taken(board, changed(estimate_of(), collection=name))
     assert not board.newest

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaProducer
 
-from aggregator.row_reader import RowReader
+from aggregator.topics.partition_reader import RowReader
 from deploy.collection_file import Configuration
 from deploy.topic_setup import create
 from producers.transport.cluster import Cluster

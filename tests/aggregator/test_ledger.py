@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ledger_model import Event, Model, check_equal
 
-from aggregator import row_keys, rows, window_ids
-from aggregator.ledger import Ledger, Refusal
+from aggregator.ledger import pack_ids, row_keys, row_values
+from aggregator.ledger.ledger import Ledger, Refusal
 from producers import wire
 
 STEPS_MS = [-5000, -1, 0, 1, 999, 1000, 4999, 5000, 5001, 10000, 20000]
@@ -31,9 +31,9 @@ STEPS_MS = [-5000, -1, 0, 1, 999, 1000, 4999, 5000, 5001, 10000, 20000]
 def small_rows() -> Iterator[None]:
     """Three counters and three ids a row, so that a few packs already fill several."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "PAGE_COUNTERS", 3)
-        patch.setattr(rows, "IDS_PER_ROW", 3)
-        patch.setattr(window_ids, "MERGED_ROWS", 2)
+        patch.setattr(row_values, "PAGE_COUNTERS", 3)
+        patch.setattr(row_values, "IDS_PER_ROW", 3)
+        patch.setattr(pack_ids, "MERGED_ROWS", 2)
         yield
 
 
@@ -153,7 +153,9 @@ def test_many_ids_of_one_checkpoint_fill_several_rows() -> None:
         ledger.apply(number, T0 * 1000, record_of(number=number))
         if number in (6, 13):
             stores.take(ledger)
-    rows_of_ids = [len(value) // rows.ID_BYTES for key, value in stores.state.items() if key[:1] == b"I"]
+    rows_of_ids = [
+        len(value) // row_values.ID_BYTES for key, value in stores.state.items() if key[:1] == b"I"
+    ]
     assert sorted(rows_of_ids) == [1, 1, 3, 3, 3, 3]
     assert ids_of(stores.restored()) == ids_of(ledger)
 
@@ -188,7 +190,7 @@ def test_rows_without_terms_are_refused() -> None:
     ledger, stores = new_ledger(), Stores()
     ledger.apply(0, T0 * 1000, record_of())
     stores.take(ledger)
-    with pytest.raises(rows.RowError) as caught:
+    with pytest.raises(row_values.RowError) as caught:
         Ledger(3, 4).restore(
             [(row_keys.decode_key(key), value) for key, value in stores.state.items() if key[:1] != b"T"]
         )
@@ -197,15 +199,15 @@ def test_rows_without_terms_are_refused() -> None:
 
 def test_rows_of_a_newer_version_are_refused() -> None:
     with pytest.raises(
-        rows.RowError,
+        row_values.RowError,
         match=r"^row version must be 1, got 2: run the deniable that wrote it, or a newer one$",
     ):
         new_ledger().restore([(row_keys.SingleKey.PROGRESS, b"\x02" + progress_row()[1:])])
 
 
 def test_a_row_with_too_few_counters_is_refused() -> None:
-    row = rows.encode_counters(rows.Counters(1, 1, np.zeros(FRUIT.width - 1, dtype=np.int64)))
-    with pytest.raises(rows.RowError, match=rf"^counter row must hold {FRUIT.width} counters, got 3$"):
+    row = row_values.encode_counters(row_values.CounterPage(1, 1, np.zeros(FRUIT.width - 1, dtype=np.int64)))
+    with pytest.raises(row_values.RowError, match=rf"^counter row must hold {FRUIT.width} counters, got 3$"):
         new_ledger().restore([(row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0), row)])
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from ledger_model import Event, Model, check_equal
 
-from aggregator import row_keys, rows, window_ids
-from aggregator.checkpoint import compose, take
-from aggregator.ledger import Ledger
-from aggregator.merge import MergedCounts
+from aggregator.estimation.merged_counts import MergedCounts
+from aggregator.ledger import pack_ids, row_keys, row_values
+from aggregator.ledger.ledger import Ledger
+from aggregator.partition.checkpoint import compose, take
 from producers import wire
 
 COLLECTION = st.sampled_from([FRUIT, PLACE])
@@ -29,7 +29,7 @@ LATE = st.sampled_from([10, 20, 40, 400])
 @pytest.fixture(autouse=True, scope="module")
 def ids_are_merged_soon() -> Iterator[None]:
     """Rows of ids are merged within a run."""
-    with mock.patch.object(window_ids, "MERGED_ROWS", 3):
+    with mock.patch.object(pack_ids, "MERGED_ROWS", 3):
         yield
 
 
@@ -174,7 +174,7 @@ class Machine(RuleBasedStateMachine):
 
     def position(self) -> int:
         value = self.state.get(b"P")
-        return rows.decode_progress(value).position if value else 0
+        return row_values.decode_progress(value).position if value else 0
 
     def transact(self, worker: int, publishes: bool, *, is_applied: bool, is_heard: bool) -> None:
         worker = self.serving(worker)

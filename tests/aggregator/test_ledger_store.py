@@ -9,10 +9,10 @@ from aiokafka.errors import GroupCoordinatorNotAvailableError, IllegalOperation,
 from aiokafka.structs import OffsetAndMetadata
 from builders import NOWHERE, TOPICS, MemoryLog, MemoryReader, progress_row
 
-from aggregator import ledger_store as store_module
-from aggregator import rows
-from aggregator.ledger_store import STORE_ERRORS, LedgerStore, Outgoing
-from aggregator.row_reader import Record
+from aggregator.ledger import row_values
+from aggregator.partition import ledger_store as store_module
+from aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore, Outgoing
+from aggregator.topics.partition_reader import KafkaRecord
 
 ROWS = 8
 OPEN_SECONDS = 0.2
@@ -49,7 +49,7 @@ class SlowReader(MemoryReader):
 
     silent_after = ROWS
 
-    async def poll(self, milliseconds: int = 0) -> list[Record]:
+    async def poll(self, milliseconds: int = 0) -> list[KafkaRecord]:
         await asyncio.sleep(OPEN_SECONDS / 4)
         batch = [record for record in self._records if record.offset >= self._next][:1]
         if self._next >= self.silent_after:
@@ -72,7 +72,7 @@ def open_slowly(monkeypatch: pytest.MonkeyPatch, silent_after: int) -> dict[byte
 def test_a_large_ledger_may_take_long_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice as long here as silence is put up with."""
     stored = open_slowly(monkeypatch, ROWS + 1)
-    assert rows.decode_progress(stored[b"P"]).position == ROWS - 1
+    assert row_values.decode_progress(stored[b"P"]).position == ROWS - 1
 
 
 def test_a_store_that_a_successor_has_overtaken_while_it_read_says_so(

@@ -11,10 +11,11 @@ from aiokafka import TopicPartition
 from builders import FRUIT, NOWHERE, PLACE, T0, MemoryRecord, changed, estimate_of
 from structlog.testing import capture_logs
 
-from aggregator import estimate_record, look_back
-from aggregator.estimate_record import EstimateRecord
-from aggregator.history import History
-from aggregator.look_back import LookBack
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
+from aggregator.views import backfill
+from aggregator.views.backfill import Backfill
+from aggregator.views.estimate_history import EstimateHistory
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 
@@ -40,13 +41,13 @@ class Topic:
     def consumer(self, **_: object) -> "Consumer":
         return Consumer(self)
 
-    def search(self, board: History) -> list[EstimateRecord]:
+    def search(self, board: EstimateHistory) -> list[EstimateRecord]:
         """Look back for fruit and place; what was shown."""
         shown: list[EstimateRecord] = []
 
         async def run() -> None:
             async with asyncio.timeout(20):
-                await LookBack(board, ["fruit", "place"], shown.append).run(NOWHERE, "estimates", 2)
+                await Backfill(board, ["fruit", "place"], shown.append).run(NOWHERE, "estimates", 2)
 
         asyncio.run(run())
         return shown
@@ -97,9 +98,9 @@ def ended(age_seconds: int, collection: Collection = FRUIT) -> EstimateRecord:
 @pytest.fixture
 def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
     topic = Topic()
-    monkeypatch.setattr(look_back, "AIOKafkaConsumer", topic.consumer)
-    monkeypatch.setattr(look_back, "time", SimpleNamespace(time=lambda: NOW))
-    monkeypatch.setattr(look_back, "RECORDS_PER_TURN", 7)
+    monkeypatch.setattr(backfill, "AIOKafkaConsumer", topic.consumer)
+    monkeypatch.setattr(backfill, "time", SimpleNamespace(time=lambda: NOW))
+    monkeypatch.setattr(backfill, "RECORDS_PER_TURN", 7)
     return topic
 
 
@@ -111,7 +112,7 @@ def test_a_slow_collection_is_found_behind_any_number_of_others(topic: Topic) ->
     for age in range(600, 0, -1):
         topic.append(age % 2, age)
     topic.append(1, 1, ended(10, PLACE))
-    board = History([FRUIT, PLACE])
+    board = EstimateHistory([FRUIT, PLACE])
     shown = topic.search(board)
     assert board.newest == {"fruit": newest, "place": ended(10, PLACE)}
     assert shown == [ended(10, PLACE), newest]
@@ -127,7 +128,7 @@ def test_the_newest_one_wins_over_one_that_fewer_records_follow(topic: Topic) ->
     for age in range(900, 0, -1):
         topic.append(1, age)
     topic.append(1, 1, estimate_of(PLACE))
-    board = History([FRUIT, PLACE])
+    board = EstimateHistory([FRUIT, PLACE])
     topic.search(board)
     assert board.newest["fruit"] == newest
 
@@ -138,7 +139,7 @@ def test_a_final_that_comes_after_a_later_window_ends_no_search(topic: Topic) ->
     for age in range(900, 0, -1):
         topic.append(1, age)
     topic.append(0, 100, changed(ended(1020), final=True))
-    board = History([FRUIT, PLACE])
+    board = EstimateHistory([FRUIT, PLACE])
     topic.search(board)
     assert board.newest["fruit"] == ended(1010)
 
@@ -146,7 +147,7 @@ def test_a_final_that_comes_after_a_later_window_ends_no_search(topic: Topic) ->
 def test_an_older_one_that_was_followed_ends_no_search(topic: Topic) -> None:
     """Following begins so many records back, which in a quiet partition is far."""
     older, newest = changed(estimate_of(), window_start=T0 - 10), estimate_of()
-    board = History([FRUIT, PLACE])
+    board = EstimateHistory([FRUIT, PLACE])
     topic.append(0, 2000, older)
     asyncio.run(board.take_all(TopicPartition("estimates", 0), topic.partitions[0], lambda _: None))
     topic.append(1, 1000, newest)
@@ -163,7 +164,7 @@ def test_of_one_that_is_nowhere_it_is_known_in_the_end(topic: Topic) -> None:
         topic.append(0, age)
     topic.append(0, 1, estimate_of(PLACE))
     topic.append(1, 5, estimate_of(FORMER))
-    board = History([FRUIT, PLACE])
+    board = EstimateHistory([FRUIT, PLACE])
     assert board.sought == {"fruit", "place"}
     assert topic.search(board) == [estimate_of(PLACE)]
     assert board.sought == set()
@@ -172,7 +173,7 @@ def test_of_one_that_is_nowhere_it_is_known_in_the_end(topic: Topic) -> None:
 
 
 def test_an_empty_topic_is_no_endless_search(topic: Topic) -> None:
-    board = History([FRUIT, PLACE])
+    board = EstimateHistory([FRUIT, PLACE])
     assert topic.search(board) == []
     assert board.sought == set()
 
@@ -182,7 +183,7 @@ def test_what_is_no_longer_missing_is_not_decoded(topic: Topic) -> None:
     topic.append(0, DAY, estimate_of())
     for age in range(5000, 0, -50):
         topic.append(1, age, ended(age + 30 - age % 10, PLACE))
-    board = History([FRUIT, PLACE])
+    board = EstimateHistory([FRUIT, PLACE])
     shown = topic.search(board)
     names = [each.collection for each in shown]
     assert names[-1] == "fruit"
@@ -192,7 +193,7 @@ def test_what_is_no_longer_missing_is_not_decoded(topic: Topic) -> None:
 def test_ours_that_cannot_be_read_is_passed_over(topic: Topic) -> None:
     topic.append(0, 10, estimate_of())
     topic.partitions[0].append(MemoryRecord(2, int(NOW * 1000), b"fruit/7", b"no estimate"))
-    board = History([FRUIT, PLACE])
+    board = EstimateHistory([FRUIT, PLACE])
     with capture_logs() as lines:
         assert topic.search(board) == [estimate_of()]
     assert lines == []  # who follows the topic tells of it

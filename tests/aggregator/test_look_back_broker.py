@@ -8,10 +8,10 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from builders import FRUIT, PLACE, T0, changed, estimate_of
 
-from aggregator import estimate_record
-from aggregator.estimate_record import EstimateRecord
-from aggregator.history import History
-from aggregator.look_back import LookBack
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
+from aggregator.views.backfill import Backfill
+from aggregator.views.estimate_history import EstimateHistory
 from producers.transport.cluster import Cluster
 
 pytestmark = pytest.mark.broker
@@ -46,7 +46,7 @@ async def publish(
 
 @pytest.mark.contract
 def test_the_newest_committed_estimate_is_found(broker: str, topic_prefix: str) -> None:
-    topic, board = f"{topic_prefix}estimates", History([FRUIT, PLACE])
+    topic, board = f"{topic_prefix}estimates", EstimateHistory([FRUIT, PLACE])
     newest, lost = changed(estimate_of(), window_start=T0 + 10), changed(estimate_of(), window_start=T0 + 20)
     stranger = changed(estimate_of(), collection="stranger", fingerprint="0" * 16)
 
@@ -59,7 +59,7 @@ def test_the_newest_committed_estimate_is_found(broker: str, topic_prefix: str) 
             for age in range(30, 0, -1):
                 await publish(producer, topic, 100 * age, changed(stranger, window_start=T0 + 10 * age))
         async with asyncio.timeout(SECONDS):
-            await LookBack(board, ["fruit", "place"], lambda _: None).run(Cluster(broker), topic, 2)
+            await Backfill(board, ["fruit", "place"], lambda _: None).run(Cluster(broker), topic, 2)
 
     asyncio.run(run())
     assert board.newest == {"fruit": newest}

@@ -6,10 +6,10 @@ import pytest
 from aiohttp import ClientSession
 from builders import COLLECTIONS
 
-from aggregator.history import History
-from aggregator.loopback import HEADERS
-from aggregator.metrics import WorkerMetrics
-from aggregator.web import PAGE_FILES, WebServer
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.views.estimate_history import EstimateHistory
+from aggregator.web.origin_check import HEADERS
+from aggregator.web.server import PAGE_FILES, WebServer
 
 PATHS = ("/", "/api/collections", "/api/events", "/api/status", "/metrics", "/healthz", "/nothing")
 
@@ -18,7 +18,9 @@ def ask(headers: dict[str, str], *paths: str) -> dict[str, tuple[int, str]]:
     """Status and text by path; every answer has the headers of all answers."""
 
     async def run() -> dict[str, tuple[int, str]]:
-        server = WebServer(COLLECTIONS, History(COLLECTIONS.values()), WorkerMetrics(COLLECTIONS), list)
+        server = WebServer(
+            COLLECTIONS, EstimateHistory(COLLECTIONS.values()), WorkerMetrics(COLLECTIONS), list
+        )
         port = await server.start(0)
         given = {name: value.replace("PORT", str(port)) for name, value in headers.items()}
         answers = {}

@@ -16,10 +16,10 @@ from builders import (
 )
 from structlog.testing import capture_logs
 
-from aggregator import row_keys, rows
-from aggregator.checkpoint import compose, take
-from aggregator.estimator import Estimator
-from aggregator.rows import Published
+from aggregator.estimation.estimator import Estimator
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.row_values import Published
+from aggregator.partition.checkpoint import compose, take
 
 FRUITS = (FRUIT.fingerprint, T0)
 CLOSES_MS = FRUIT.closes_at(T0) * 1000
@@ -35,8 +35,10 @@ def reading(published: Published | None = None) -> Estimator:
 
 def count(estimator: Estimator, reports: int = 9, source: int = 0, page: int = 0) -> None:
     key = row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, page))
-    counters = rows.Counters(reports, 1, np.array([reports, 0, 0, 0]) if page == 0 else np.zeros(0, np.int64))
-    estimator.take(row_keys.with_source(key, source), rows.encode_counters(counters))
+    counters = row_values.CounterPage(
+        reports, 1, np.array([reports, 0, 0, 0]) if page == 0 else np.zeros(0, np.int64)
+    )
+    estimator.take(row_keys.with_source(key, source), row_values.encode_counters(counters))
 
 
 def close(estimator: Estimator) -> None:
@@ -138,7 +140,9 @@ def test_a_lost_window_is_remembered_until_every_partition_has_deleted_it() -> N
     count(estimator)
     for source in range(PARTITIONS):
         terms_row = row_keys.encode_key(row_keys.TermsKey(FRUIT.fingerprint))
-        estimator.take(row_keys.with_source(terms_row, source), rows.encode_terms(TERMS[FRUIT.fingerprint]))
+        estimator.take(
+            row_keys.with_source(terms_row, source), row_values.encode_terms(TERMS[FRUIT.fingerprint])
+        )
     die(estimator, 0, 1)
     estimate_due(estimator)
     die(estimator, 2)

@@ -8,15 +8,15 @@ from builders import FRUIT, PARTITIONS, PLACE, T0, new_ledger, progress_row, rec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator import row_keys, rows
-from aggregator.changes import Row
-from aggregator.merge import MergedCounts
+from aggregator.estimation.merged_counts import MergedCounts
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.counts import StateRecord
 from estimators.collection import Collection
 
 PROGRESS = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
 
 
-def published(partition: int, seed: int) -> tuple[list[Row], dict[row_keys.Key, bytes]]:
+def published(partition: int, seed: int) -> tuple[list[StateRecord], dict[row_keys.Key, bytes]]:
     """What one partition publishes over two windows, keys with their source, and its rows at the end."""
     source, ledger, records = random.Random(seed), new_ledger(partition), []
     for number in range(source.randrange(8)):
@@ -44,11 +44,11 @@ def test_any_interleaving_of_the_sources_gives_the_sum(source: random.Random) ->
         for key, value in counted.items():
             if isinstance(key, row_keys.CountKey):
                 collection = FRUIT if key.fingerprint == FRUIT.fingerprint else PLACE
-                counters = rows.decode_counters(value)
+                counters = row_values.decode_counters(value)
                 expected[collection][key.cohort] += counters.counts
                 packs += counters.packs
             else:
-                rejected += rows.decode_rejected(value)
+                rejected += row_values.decode_rejected(value)
     while any(queues):
         merged.apply(*source.choice([queue for queue in queues if queue]).pop(0))
     totals = {collection: merged.all_windows(collection) for collection in expected}
@@ -63,8 +63,8 @@ def counters_row(
     collection: Collection, source: int, counts: list[int], packs: int = 1, window: int = T0
 ) -> tuple[bytes, bytes]:
     key = row_keys.encode_key(row_keys.CountKey(collection.fingerprint, window, 0, 0))
-    counters = rows.Counters(sum(counts), packs, np.array(counts, dtype=np.int64))
-    return row_keys.with_source(key, source), rows.encode_counters(counters)
+    counters = row_values.CounterPage(sum(counts), packs, np.array(counts, dtype=np.int64))
+    return row_keys.with_source(key, source), row_values.encode_counters(counters)
 
 
 def test_a_newer_row_takes_the_place_of_the_older() -> None:
@@ -78,7 +78,7 @@ def test_a_newer_row_takes_the_place_of_the_older() -> None:
 
 
 def test_pages_are_put_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "PAGE_COUNTERS", 3)
+    monkeypatch.setattr(row_values, "PAGE_COUNTERS", 3)
     ledger, merged = new_ledger(), MergedCounts()
     for number, reports in enumerate([[0, 1], [3, 3, 3]]):
         ledger.apply(number, T0 * 1000, record_of(number=number, reports=reports))
@@ -95,7 +95,7 @@ def test_tombstones_delete_one_row_and_the_last_one_the_window() -> None:
     refused = row_keys.with_source(row_keys.encode_key(row_keys.RejectedKey(*window, "duplicate")), 1)
     for key, value in [counters_row(FRUIT, 0, [1] * 4), counters_row(FRUIT, 1, [2] * 4)]:
         merged.apply(key, value)
-    merged.apply(refused, rows.encode_rejected(6))
+    merged.apply(refused, row_values.encode_rejected(6))
     assert merged.totals(window, FRUIT).rejected == 6
     assert merged.apply(counters_row(FRUIT, 1, [0])[0], None) == window
     assert merged.totals(window, FRUIT).counts.tolist() == [[1] * 4]
@@ -147,5 +147,5 @@ def test_a_window_dies_when_any_partition_is_past_it() -> None:
     ],
 )
 def test_what_belongs_to_the_state_topic_is_refused(key: row_keys.Key, name: str) -> None:
-    with pytest.raises(rows.RowError, match=f"^a {name} has no place in the counts topic$"):
+    with pytest.raises(row_values.RowError, match=f"^a {name} has no place in the counts topic$"):
         MergedCounts().apply(row_keys.with_source(row_keys.encode_key(key), 0), b"")

@@ -5,10 +5,10 @@ from dataclasses import replace
 from builders import CHANNEL, COLLECTIONS, FRUIT, PLACE, T0, estimate_of, pack_of
 from prometheus_client.samples import Sample
 
-from aggregator.acceptance import REASONS, Rejection
-from aggregator.metrics import WorkerMetrics
-from aggregator.outcomes import Outcomes
-from aggregator.window_states import STATES
+from aggregator.estimation.window_states import STATES
+from aggregator.ledger.acceptance import REASONS, Rejection
+from aggregator.ledger.outcomes import PackOutcomes
+from aggregator.metrics.worker_metrics import WorkerMetrics
 
 
 def samples(metrics: WorkerMetrics) -> list[Sample]:
@@ -18,7 +18,7 @@ def samples(metrics: WorkerMetrics) -> list[Sample]:
 def used() -> WorkerMetrics:
     """Metrics of a worker that has seen everything."""
     metrics = WorkerMetrics(COLLECTIONS)
-    outcomes = Outcomes()
+    outcomes = PackOutcomes()
     for collection in (FRUIT, PLACE):
         outcomes.add(pack_of(collection, reports=[0, 1, 2]))
         metrics.show_estimate(estimate_of(collection))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.moments import LATEST, Period, gaps, iso, merged, moment, period_of
+from aggregator.history.periods import LATEST, Period, gaps, iso, merged, moment, period_of
 
 JANUARY = 1_769_817_600  # 2026-01-31T00:00:00Z
 

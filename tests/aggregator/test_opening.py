@@ -5,10 +5,17 @@ from collections.abc import Callable
 import pytest
 from builders import DEPLOYMENT, GENESIS, LOG, PARTITIONS, T0, new_ledger, progress_row, record_of
 
-from aggregator import row_keys, rows
 from aggregator.deployment import Deployment
-from aggregator.opening import LedgerRefused, check_partition, decoded, log_was_cut, published, restored
-from aggregator.row_keys import Stored
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.row_keys import Stored
+from aggregator.partition.ledger_checks import (
+    LedgerRefusedError,
+    check_partition,
+    decoded,
+    log_was_cut,
+    published,
+    restored,
+)
 
 BEGUN: Stored = (row_keys.SingleKey.GENESIS, GENESIS[1])
 AT_7: Stored = (row_keys.SingleKey.PROGRESS, progress_row(7, T0 * 1000))
@@ -23,7 +30,7 @@ AGAIN = (
 
 
 def refused(call: Callable[[], object]) -> str:
-    with pytest.raises(LedgerRefused) as caught:
+    with pytest.raises(LedgerRefusedError) as caught:
         call()
     return str(caught.value)
 
@@ -33,7 +40,7 @@ def opening(*stored: Stored, committed: int | None = None, deployment: Deploymen
 
 
 def genesis(topic_id: bytes = LOG.topic_id, partitions: int = PARTITIONS) -> Stored:
-    return (row_keys.SingleKey.GENESIS, rows.encode_genesis(rows.Genesis(topic_id, partitions)))
+    return (row_keys.SingleKey.GENESIS, row_values.encode_genesis(row_values.Genesis(topic_id, partitions)))
 
 
 def test_what_was_stored_is_restored() -> None:
@@ -84,7 +91,7 @@ def test_another_number_of_partitions_is_refused() -> None:
 
 def test_rows_of_a_newer_version_are_refused() -> None:
     for key, value in [BEGUN, AT_7]:
-        with pytest.raises(rows.RowError) as caught:
+        with pytest.raises(row_values.RowError) as caught:
             restored(DEPLOYMENT, 2, dict([BEGUN, (key, b"\x02" + value[1:])]), None)
         assert str(caught.value) == (
             "partition 2 of test-state: row version must be 1, got 2: run the deniable that wrote it, or a "
@@ -93,7 +100,7 @@ def test_rows_of_a_newer_version_are_refused() -> None:
 
 
 def test_a_record_of_another_program_is_refused() -> None:
-    with pytest.raises(rows.RowError) as caught:
+    with pytest.raises(row_values.RowError) as caught:
         decoded(DEPLOYMENT, 2, {b"k": b"not json"})
     assert str(caught.value) == (
         "partition 2 of test-state: row key of unknown kind (1 bytes); a newer version may have written it. "
@@ -103,9 +110,13 @@ def test_a_record_of_another_program_is_refused() -> None:
 
 def test_a_note_of_an_estimate_that_cannot_be_read_is_told_with_its_place() -> None:
     key = row_keys.PublishedKey(7, T0)
-    note = rows.encode_published(rows.Published(3, final=True))
-    assert published(DEPLOYMENT, 2, {key: note, BEGUN[0]: BEGUN[1]}) == {(7, T0): rows.Published(3, True)}
-    with pytest.raises(rows.RowError, match=r"^partition 2 of test-state: .*deniable replay --rebuild$"):
+    note = row_values.encode_published(row_values.Published(3, final=True))
+    assert published(DEPLOYMENT, 2, {key: note, BEGUN[0]: BEGUN[1]}) == {
+        (7, T0): row_values.Published(3, True)
+    }
+    with pytest.raises(
+        row_values.RowError, match=r"^partition 2 of test-state: .*deniable replay --rebuild$"
+    ):
         published(DEPLOYMENT, 2, {key: note[:-1]})
 
 

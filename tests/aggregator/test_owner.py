@@ -11,10 +11,10 @@ import pytest
 from builders import FRUIT, T0, TOPICS, record_of
 from owner_runs import DEADLINE_SECONDS, NOW_MS, Broker, Running, last, packs, position, served_from_memory
 
-from aggregator import owner as owner_module
-from aggregator import row_keys, rows
-from aggregator.ledger_store import Outgoing
-from aggregator.owner import CLOCK_SKEW_MILLISECONDS
+from aggregator.ledger import row_keys, row_values
+from aggregator.partition import owner as owner_module
+from aggregator.partition.ledger_store import Outgoing
+from aggregator.partition.owner import CLOCK_SKEW_MILLISECONDS
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
 
 def test_what_was_read_to_open_a_ledger_does_not_stay_in_memory(broker: Broker) -> None:
     """Ten million ids would take twice as much for as long as the partition is owned."""
-    row = rows.encode_published(rows.Published(1, final=False))
+    row = row_values.encode_published(row_values.Published(1, final=False))
     key = row_keys.encode_key(row_keys.PublishedKey(FRUIT.fingerprint, T0))
     broker.log.append(TOPICS.state, 0, row, key)
     before = sys.getrefcount(row)
@@ -161,7 +161,7 @@ def test_what_was_fetched_but_not_delivered_is_fetched_again(
 def closed_until(broker: Broker) -> int:
     key = row_keys.with_source(b"P", 0)
     return max(
-        rows.decode_progress(record.value or b"").closed_until_ms
+        row_values.decode_progress(record.value or b"").closed_until_ms
         for record in broker.log.partition(TOPICS.counts, 0)
         if record.key == key
     )

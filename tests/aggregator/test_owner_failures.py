@@ -12,14 +12,14 @@ from builders import COLLECTIONS, DEPLOYMENT, NOWHERE, TOPICS, progress_row
 from owner_runs import DEADLINE_SECONDS, NOW_MS, Broker, Running, packs, position, served_from_memory
 from structlog.testing import capture_logs
 
-from aggregator import owner as owner_module
-from aggregator import owners as owners_module
-from aggregator.chain import Chain
-from aggregator.ledger_store import LedgerStore
-from aggregator.loss import RecordsLost
-from aggregator.metrics import WorkerMetrics
-from aggregator.owners import Owners
-from aggregator.tally import Tally
+from aggregator.ledger.tally import Tally
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.partition import assignment as owners_module
+from aggregator.partition import owner as owner_module
+from aggregator.partition.assignment import Assignment
+from aggregator.partition.failures import RecordsLostError
+from aggregator.partition.ledger_store import LedgerStore
+from aggregator.partition.offset_chain import OffsetChain
 from producers import wire
 
 
@@ -50,7 +50,7 @@ def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pyte
     monkeypatch.setattr(owner_module, "RowReader", SlowReader)
 
     async def run() -> None:
-        owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
         await owners.assign([0], broker)
         async with asyncio.timeout(DEADLINE_SECONDS):
             while owners.reasons_not_ready():  # noqa: ASYNC110 (an owner tells nobody)
@@ -152,7 +152,7 @@ def test_a_log_that_ends_before_the_position_ends_the_worker(broker: Broker) -> 
             broker.fetch(0, 1)
             running.offer(0, 1)
             await running.stored()
-            broker.current = Chain(1)
+            broker.current = OffsetChain(1)
             await running.until(running.task.done)
 
     with pytest.raises(ExceptionGroup) as caught:
@@ -191,7 +191,7 @@ def test_a_task_that_outlives_its_cancellation_is_cancelled_again(monkeypatch: p
         await asyncio.sleep(DEADLINE_SECONDS)
 
     async def run() -> None:
-        owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
         task = owners._tasks[0] = asyncio.create_task(stubborn())
         await asyncio.sleep(0)
         await owners.release()
@@ -201,7 +201,7 @@ def test_a_task_that_outlives_its_cancellation_is_cancelled_again(monkeypatch: p
 
 
 def test_lost_records_are_told_with_what_to_do() -> None:
-    assert str(RecordsLost(3, 5, 9)) == (
+    assert str(RecordsLostError(3, 5, 9)) == (
         "partition 3 of the reports topic now starts at offset 9, but 5 is the next to count: 4 offsets were "
         "deleted uncounted; raise the topic's retention; to go on without them, run deniable replay "
         "--accept-loss"

@@ -8,10 +8,10 @@ from aiokafka.errors import KafkaError
 from builders import TOPICS, record_of
 from owner_runs import DEADLINE_SECONDS, NOW_MS, Broker, Running, served_from_memory
 
-from aggregator import estimator as estimator_module
-from aggregator import owner as owner_module
-from aggregator import readiness as readiness_module
-from aggregator.topics import Topics
+from aggregator.estimation import estimator as estimator_module
+from aggregator.partition import owner as owner_module
+from aggregator.partition import readiness as readiness_module
+from aggregator.topics.names import Topics
 
 COUNTED = {"collection": "fruit", "result": "counted"}
 

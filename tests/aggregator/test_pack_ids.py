@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator import pack_ids
-from aggregator.pack_ids import PackIds
+from aggregator.ledger import pack_ids
+from aggregator.ledger.pack_ids import PackIds
 
 MANY = 10_000_000
 BYTES_PER_ID = 400 * 2**20 / MANY

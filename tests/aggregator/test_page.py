@@ -8,7 +8,7 @@ from browser import Watched, watched
 from builders import COLLECTIONS, PLACE, T0, changed, estimate_of
 from served import FRESH, Served, set_clock
 
-from aggregator.estimate_record import Other
+from aggregator.records.estimate import Other
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

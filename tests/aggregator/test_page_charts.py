@@ -9,7 +9,7 @@ from browser import Watched, watched
 from builders import FRUIT, T0, changed, estimate_of
 from served import Served
 
-from aggregator.estimate_record import EstimateRecord
+from aggregator.records.estimate import EstimateRecord
 from estimators.mechanisms.krr import KRR
 from estimators.planning import expected_std_error, smallest_detectable
 

@@ -9,7 +9,7 @@ from browser import Watched, watched
 from builders import FRUIT, T0, changed, estimate_of
 from served import Served, set_clock
 
-from aggregator import event_streams
+from aggregator.web import server_sent_events
 from estimators.mechanisms.krr import KRR
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def see(shown: Watched, *, seen: bool) -> None:
 def test_a_page_too_many_says_so_and_tries_again(
     browser: "Browser", served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_streams, "MOST_STREAMS", 0)
+    monkeypatch.setattr(server_sent_events, "MOST_STREAMS", 0)
     with browser.new_context() as context:
         page = context.new_page()
         page.clock.install()

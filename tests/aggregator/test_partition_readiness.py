@@ -10,9 +10,9 @@ from aiokafka.errors import (
 from builders import COLLECTIONS
 from structlog.testing import capture_logs
 
-from aggregator import readiness as readiness_module
-from aggregator.metrics import WorkerMetrics
-from aggregator.readiness import Readiness
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.partition import readiness as readiness_module
+from aggregator.partition.readiness import Readiness
 
 AWAY = "Kafka does not answer or let us in, or a topic is missing; deniable doctor says which"
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from builders import FRUIT, PLACE
 
-from aggregator.plan import STEPS, plan
+from aggregator.web.what_if import STEPS, plan
 from estimators.collection import Collection
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.mechanism import at_epsilon, epsilon_range

@@ -6,7 +6,7 @@ import time
 import pytest
 from kafka import KafkaAdminClient
 
-from aggregator.row_reader import RowReader
+from aggregator.topics.partition_reader import RowReader
 from producers.transport.cluster import Cluster
 from producers.transport.security import Security
 from tests.secured.broker import ADMIN, SecuredBroker

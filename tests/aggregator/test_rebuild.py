@@ -11,9 +11,9 @@ import pytest
 from aiokafka.errors import KafkaError
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
-from aggregator import rebuild
-from aggregator.ledger_store import LedgerStore, Outgoing
-from aggregator.stored_ledger import ledger_rows, progress_in
+from aggregator.maintenance import rebuild
+from aggregator.maintenance.ledger_reader import ledger_rows, progress_in
+from aggregator.partition.ledger_store import LedgerStore, Outgoing
 from deploy.collection_file import Configuration
 from deploy.deployment import deployment_of
 from tests.chaos import stored

@@ -22,13 +22,17 @@ from builders import (
     record_of,
 )
 
-from aggregator import estimate_record, row_keys, row_reader, rows, stored_ledger, window_reader
-from aggregator import recount as recount_module
-from aggregator import replay as replay_module
-from aggregator.checkpoint import compose, take
-from aggregator.merge import MergedCounts
-from aggregator.recount import Claim, Counted, Recount
-from aggregator.replay import Comparison, ReplayError, replay
+from aggregator.estimation.merged_counts import MergedCounts
+from aggregator.history import window_reader
+from aggregator.ledger import row_keys, row_values
+from aggregator.maintenance import ledger_reader
+from aggregator.maintenance import recount as recount_module
+from aggregator.maintenance import replay as replay_module
+from aggregator.maintenance.recount import Counted, Recount, StoredCounts
+from aggregator.maintenance.replay import Comparison, ReplayError, replay
+from aggregator.partition.checkpoint import compose, take
+from aggregator.records import estimate as estimate_record
+from aggregator.topics import partition_reader
 from producers import wire
 
 WINDOW = (FRUIT.fingerprint, T0)
@@ -44,7 +48,7 @@ def counted() -> Counted:
 
 
 def difference(stored: Counted, expected: Counted, home: int | None = None) -> int:
-    claim = Claim(0, rows.Progress(4), stored, home)
+    claim = StoredCounts(0, row_values.LedgerProgress(4), stored, home)
     return recount_module.difference(claim, Recount({4: expected}, 4, 0), expected, DEPLOYMENT)
 
 
@@ -53,14 +57,17 @@ def altered(rows_of: Counted) -> list[Counted]:
     found = []
     for key, value in rows_of.items():
         if isinstance(key, row_keys.RejectedKey):
-            found.append({**rows_of, key: rows.encode_rejected(rows.decode_rejected(value) + 1)})
+            found.append({**rows_of, key: row_values.encode_rejected(row_values.decode_rejected(value) + 1)})
             continue
-        reports, packs, counts = rows.decode_counters(value)
-        others = [rows.Counters(reports + 1, packs, counts), rows.Counters(reports, packs + 1, counts)]
+        reports, packs, counts = row_values.decode_counters(value)
+        others = [
+            row_values.CounterPage(reports + 1, packs, counts),
+            row_values.CounterPage(reports, packs + 1, counts),
+        ]
         for place in range(len(counts)):
             one = (np.arange(len(counts)) == place).astype(np.int64)
-            others.append(rows.Counters(reports, packs, counts + one))
-        found += [{**rows_of, key: rows.encode_counters(other)} for other in others]
+            others.append(row_values.CounterPage(reports, packs, counts + one))
+        found += [{**rows_of, key: row_values.encode_counters(other)} for other in others]
     return found
 
 
@@ -80,9 +87,9 @@ def test_a_missing_or_added_row_differs_by_all_that_it_holds() -> None:
     for key, value in whole.items():
         rest = {other: row for other, row in whole.items() if other != key}
         if isinstance(key, row_keys.RejectedKey):
-            expected = rows.decode_rejected(value)
+            expected = row_values.decode_rejected(value)
         else:
-            counters = rows.decode_counters(value)
+            counters = row_values.decode_counters(value)
             expected = counters.reports + counters.packs + int(counters.counts.sum())
         assert expected > 0
         assert difference(rest, whole) == difference(whole, rest) == expected
@@ -90,13 +97,17 @@ def test_a_missing_or_added_row_differs_by_all_that_it_holds() -> None:
 
 def test_a_row_of_another_length_differs() -> None:
     key = row_keys.CountKey(*WINDOW, 0, 0)
-    short, long = (rows.encode_counters(rows.Counters(3, 1, np.array(n))) for n in ([1, 2], [1, 2, 5]))
+    short, long = (
+        row_values.encode_counters(row_values.CounterPage(3, 1, np.array(n))) for n in ([1, 2], [1, 2, 5])
+    )
     assert recount_module._apart(key, short, long) == recount_module._apart(key, long, short) == 5
 
 
 def test_differences_do_not_cancel_out() -> None:
     key = row_keys.CountKey(*WINDOW, 0, 0)
-    one, other = (rows.encode_counters(rows.Counters(3, 1, np.array(n))) for n in ([2, 1], [1, 2]))
+    one, other = (
+        row_values.encode_counters(row_values.CounterPage(3, 1, np.array(n))) for n in ([2, 1], [1, 2])
+    )
     assert recount_module._apart(key, one, other) == 2
 
 
@@ -118,7 +129,7 @@ def test_what_died_after_the_claim_may_be_deleted_or_not(deleted: bool) -> None:
     stored = {k: v for k, v in whole.items() if getattr(k, "fingerprint", 0) % PARTITIONS == home}
     if deleted:
         del stored[dead]
-    claim = Claim(0, rows.Progress(4), stored, home)
+    claim = StoredCounts(0, row_values.LedgerProgress(4), stored, home)
     assert recount_module.difference(claim, Recount({4: whole}, 4, 0), alive, DEPLOYMENT) == 0
 
 
@@ -141,7 +152,7 @@ def final_difference(reports: int = 0, packs: int = 0, watermark_ms: int = 0, st
             key = row_keys.with_source(row_keys.encode_key(row), number)
             estimator.take(key, value)
             merged.apply(key, value)
-    merged.progress[2] = rows.Progress(1, watermark_ms)
+    merged.progress[2] = row_values.LedgerProgress(1, watermark_ms)
     made = estimator.make(WINDOW, final=True)
     assert made is not None
     [record] = made.records
@@ -195,7 +206,7 @@ class Workers:
             self.log.extend(compose(take(ledger, estimator, None), TOPICS), T0 * 1000)
 
     def replay(self, monkeypatch: pytest.MonkeyPatch) -> Comparison:
-        for module in (replay_module, row_reader, stored_ledger):
+        for module in (replay_module, partition_reader, ledger_reader):
             monkeypatch.setattr(module, "RowReader", self.log.reader)
         monkeypatch.setattr(window_reader, "records_since", self.log.since)
         return asyncio.run(replay(DEPLOYMENT, 0.2))
@@ -261,9 +272,9 @@ def test_a_stored_row_that_was_tampered_with_is_seen(monkeypatch: pytest.MonkeyP
     if topic == TOPICS.counts:
         key, partition = row_keys.with_source(key, 0), TOPICS.counts_partition(FRUIT.fingerprint)
     newest = [r.value for r in run.log.partition(topic, partition) if r.key == key][-1]
-    counters = rows.decode_counters(newest or b"")
+    counters = row_values.decode_counters(newest or b"")
     changed = counters._replace(counts=counters.counts + np.array([0, 0, 1, 0]))
-    run.log.append(topic, partition, rows.encode_counters(changed), key)
+    run.log.append(topic, partition, row_values.encode_counters(changed), key)
     assert run.replay(monkeypatch).difference == 1
 
 
@@ -303,8 +314,8 @@ def test_windows_that_deleted_records_may_have_been_in_are_not_compared(
     for start, difference in [(later + 300, 0), (later + 310, 1)]:
         key = row_keys.encode_key(row_keys.CountKey(FRUIT.fingerprint, start, 0, 0))
         stored = {r.key: r.value for r in run.log.partition(TOPICS.state, 1)}[key]
-        counters = rows.decode_counters(stored or b"")
-        run.log.append(TOPICS.state, 1, rows.encode_counters(counters._replace(packs=2)), key)
+        counters = row_values.decode_counters(stored or b"")
+        run.log.append(TOPICS.state, 1, row_values.encode_counters(counters._replace(packs=2)), key)
         assert run.replay(monkeypatch).difference == difference
 
 

@@ -8,8 +8,8 @@ import pytest
 from builders import FRUIT, PLACE, T0, TOPICS, pack_of
 from test_replay import DEAD_MS, WINDOW, Workers, workers
 
-from aggregator.final_window import FinalWindow, decode_page, encode_pages, join_pages
-from aggregator.merge import WindowCounts
+from aggregator.records.final_window import FinalWindow, decode_page, encode_pages, join_pages
+from aggregator.records.window_counts import WindowCounts
 
 HOME = TOPICS.counts_partition(FRUIT.fingerprint)
 CLOSED_MS = FRUIT.closes_at(T0) * 1000 + 1

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from builders import FRUIT, PLACE, T0, counts_of
 
-from aggregator import estimate_record, estimating
-from aggregator.merge import WindowCounts
-from aggregator.moments import Period
-from aggregator.roll_up import coverage_of, record_of, roll_up
-from aggregator.window_reader import Joined
+from aggregator.estimation import window_estimate
+from aggregator.history.periods import Period
+from aggregator.history.rollup import coverage_of, record_of, roll_up
+from aggregator.history.window_reader import Joined
+from aggregator.records import estimate as estimate_record
+from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
@@ -60,11 +61,11 @@ def test_the_record_holds_both_estimates_over_the_whole_period(collection: Colle
     assert independent == msgspec.json.decode(
         msgspec.json.encode(
             msgspec.structs.replace(
-                estimating.record_of(
+                window_estimate.record_of(
                     collection,
                     T0 + 10,
                     joined.counts,
-                    estimating.estimate(collection, joined.counts),
+                    window_estimate.estimate(collection, joined.counts),
                     final=True,
                 ),
                 window_end=T0 + 50,

@@ -13,15 +13,15 @@ from aiokafka.errors import KafkaConnectionError
 from builders import COLLECTIONS, DEPLOYMENT, FRUIT, T0
 from test_roll_up import joined_of
 
-from aggregator import roll_up_web
-from aggregator.history import History
-from aggregator.loopback import HEADERS
-from aggregator.merge import WindowCounts
-from aggregator.metrics import WorkerMetrics
-from aggregator.moments import Period
-from aggregator.roll_up_web import MOST_WINDOWS, RollUps
-from aggregator.web import WebServer
-from aggregator.window_reader import Joined
+from aggregator.history.periods import Period
+from aggregator.history.window_reader import Joined
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.records.window_counts import WindowCounts
+from aggregator.views.estimate_history import EstimateHistory
+from aggregator.web import rollup_api
+from aggregator.web.origin_check import HEADERS
+from aggregator.web.rollup_api import MOST_WINDOWS, RollUps
+from aggregator.web.server import WebServer
 from estimators.mechanisms.krr import KRR
 
 Answer = tuple[int, dict[str, str], dict[str, Any]]
@@ -33,7 +33,7 @@ def ask(*queries: dict[str, str] | list[tuple[str, str]]) -> list[Answer]:
 
     async def run() -> list[Answer]:
         metrics = WorkerMetrics(COLLECTIONS)
-        history = History(COLLECTIONS.values())
+        history = EstimateHistory(COLLECTIONS.values())
         server = WebServer(COLLECTIONS, history, metrics, list, routes=RollUps(DEPLOYMENT).routes())
         port = await server.start(0)
 
@@ -59,7 +59,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Period]]:
         found.append((collection.name, period))
         return joined_of(collection, 1, 2, 4)
 
-    monkeypatch.setattr(roll_up_web, "join_windows", join)
+    monkeypatch.setattr(rollup_api, "join_windows", join)
     return found
 
 
@@ -67,7 +67,7 @@ def join_instead(monkeypatch: pytest.MonkeyPatch, join: Callable[[], Awaitable[J
     async def other(*_: object) -> Joined:
         return await join()
 
-    monkeypatch.setattr(roll_up_web, "join_windows", other)
+    monkeypatch.setattr(rollup_api, "join_windows", other)
 
 
 def test_the_record_is_given(asked: list[tuple[str, Period]]) -> None:
@@ -86,7 +86,7 @@ def test_the_record_is_given(asked: list[tuple[str, Period]]) -> None:
 def test_of_a_large_domain_the_largest_values_are_given() -> None:
     wide = replace(FRUIT, mechanism=KRR.from_epsilon(3000, 5.0), values=(), other=False)
     joined = Joined(WindowCounts(np.full((1, 3000), 9), np.array([27_000]), 1, 0), {T0: 27_000}, [], {}, 0)
-    record = msgspec.json.decode(roll_up_web._body(wide, Period(T0, T0 + 10), joined))
+    record = msgspec.json.decode(rollup_api._body(wide, Period(T0, T0 + 10), joined))
     for kind in ("independent", "shared"):
         assert (len(record[kind]["values"]), record[kind]["omitted"]) == (2000, 1000)
 
@@ -171,7 +171,7 @@ def test_reading_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
         await asyncio.sleep(3600)
         raise AssertionError
 
-    monkeypatch.setattr(roll_up_web, "READ_SECONDS", 0.1)
+    monkeypatch.setattr(rollup_api, "READ_SECONDS", 0.1)
     join_instead(monkeypatch, never)
     assert [status for status, _, _ in ask(GOOD)] == [503]
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from builders import TOPICS, MemoryLog, MemoryReader
 
-from aggregator import row_reader
-from aggregator.row_reader import Record
+from aggregator.topics import partition_reader
+from aggregator.topics.partition_reader import KafkaRecord
 
 RECORDS = 5
 
@@ -14,7 +14,7 @@ RECORDS = 5
 class Dying(MemoryReader):
     """Gives some records, one by one, then none, as a client whose broker is gone."""
 
-    async def poll(self, milliseconds: int = 0) -> list[Record]:
+    async def poll(self, milliseconds: int = 0) -> list[KafkaRecord]:
         await asyncio.sleep(0.001)
         batch = [record for record in self._records if record.offset >= self._next][:1]
         if batch and batch[0].offset == RECORDS - 1:
@@ -24,7 +24,7 @@ class Dying(MemoryReader):
 
 
 def test_a_log_from_which_nothing_more_comes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_reader, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(partition_reader, "SILENCE_SECONDS", 0.2)
     log, read = MemoryLog(), []
     for _ in range(RECORDS):
         log.append(TOPICS.reports, 0, b"a record")

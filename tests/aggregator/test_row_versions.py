@@ -12,8 +12,8 @@ from builders import FRUIT, PLACE, T0, TOPICS, ids_of, record_of, tallies_of
 from crc32c import crc32c
 from owner_runs import NOW_MS, Broker, Running, packs, position, served_from_memory
 
-from aggregator import row_keys, rows
-from aggregator.ledger import Ledger
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.ledger import Ledger
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "state_v1.json").read_text(encoding="utf-8"))
 STORED = {
@@ -62,15 +62,15 @@ def unsealed(decode: Callable[[bytes], Any], row: bytes) -> Any:
 
 def upgrade(patch: pytest.MonkeyPatch) -> None:
     """Add a version 2 in the way in which one is to be added: readers of 1 stay as they are."""
-    for kind in rows.Decoders._fields:
-        patch.setattr(rows, f"encode_{kind}", partial(sealed, getattr(rows, f"encode_{kind}")))
-    new = rows.Decoders(*(partial(unsealed, decode) for decode in rows.DECODERS[1]))
-    patch.setitem(rows.DECODERS, 2, new)
-    patch.setattr(rows, "ROW_VERSION", 2)
+    for kind in row_values.Decoders._fields:
+        patch.setattr(row_values, f"encode_{kind}", partial(sealed, getattr(row_values, f"encode_{kind}")))
+    new = row_values.Decoders(*(partial(unsealed, decode) for decode in row_values.DECODERS[1]))
+    patch.setitem(row_values.DECODERS, 2, new)
+    patch.setattr(row_values, "ROW_VERSION", 2)
 
 
 def test_the_vectors_have_every_kind_of_row() -> None:
-    assert sorted(CODECS.values()) == sorted(rows.Decoders._fields)
+    assert sorted(CODECS.values()) == sorted(row_values.Decoders._fields)
     assert {type(key) for key in STORED} == set(row_keys.Key.__args__)
     assert set(row_keys.SingleKey) <= STORED.keys()
 
@@ -81,7 +81,7 @@ def test_rows_are_written_as_they_were(row: dict[str, str]) -> None:
     assert row_keys.encode_key(row_keys.decode_key(key)) == key
     if row["kind"] != "owner":
         codec = CODECS[row["kind"]]
-        encode, decode = getattr(rows, f"encode_{codec}"), getattr(rows, f"decode_{codec}")
+        encode, decode = getattr(row_values, f"encode_{codec}"), getattr(row_values, f"decode_{codec}")
         assert encode(decode(value)) == value
 
 
@@ -114,11 +114,15 @@ def test_the_next_version_counts_on_and_writes_its_own_where_something_changed(b
         assert (packs(broker), stored[COUNT_KEY][0], stored[OTHER_KEY][0]) == (COUNTED + 1, 2, 1)
         count_on(broker, 101)
         assert (packs(broker), position(broker)) == (COUNTED + 2, VECTORS["holds"]["position"] + 4)
-    with pytest.raises(rows.RowError, match=r"^row version must be 1, got 2: run the deniable that wrote it"):
+    with pytest.raises(
+        row_values.RowError, match=r"^row version must be 1, got 2: run the deniable that wrote it"
+    ):
         Ledger(0, TOPICS.partitions).restore(broker.stored().items())
 
 
 def test_a_version_that_is_none_of_those_known_is_told_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     upgrade(monkeypatch)
-    with pytest.raises(rows.RowError, match=r"^row version must be 1 or 2, got 3: run the deniable that"):
-        rows.decode_progress(b"\x03")
+    with pytest.raises(
+        row_values.RowError, match=r"^row version must be 1 or 2, got 3: run the deniable that"
+    ):
+        row_values.decode_progress(b"\x03")

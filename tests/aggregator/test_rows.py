@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator import row_keys, rows
-from aggregator.acceptance import REASONS
-from aggregator.rows import Counters, Progress, Published, RowError
-from aggregator.terms import Span, Terms
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.acceptance import REASONS
+from aggregator.ledger.row_values import CounterPage, LedgerProgress, Published, RowError
+from aggregator.ledger.terms import Terms, WindowTerms
 
 fingerprints = st.integers(0, 2**64 - 1)
 starts = st.integers(0, 253_402_300_799)
@@ -49,8 +49,8 @@ def test_a_source_is_read_as_it_was_written(key: row_keys.Key, source: int) -> N
     st.lists(st.integers(0, 2**63 - 1), max_size=50),
 )
 def test_counters_are_read_as_they_were_written(reports: int, packs: int, counts: list[int]) -> None:
-    row = rows.encode_counters(Counters(reports, packs, np.array(counts, dtype=np.int64)))
-    read = rows.decode_counters(row)
+    row = row_values.encode_counters(CounterPage(reports, packs, np.array(counts, dtype=np.int64)))
+    read = row_values.decode_counters(row)
     assert (read.reports, read.packs, read.counts.tolist()) == (reports, packs, counts)
     assert read.counts.dtype == np.int64
 
@@ -60,41 +60,43 @@ def test_counters_are_read_as_they_were_written(reports: int, packs: int, counts
     [(0, 1), (255, 1), (256, 2), (65535, 2), (65536, 4), (2**32 - 1, 4), (2**32, 8), (2**63 - 1, 8)],
 )
 def test_counters_are_as_narrow_as_the_highest_allows(highest: int, size: int) -> None:
-    one, two = (rows.encode_counters(Counters(0, 0, np.full(n, highest, np.int64))) for n in (1, 2))
+    one, two = (row_values.encode_counters(CounterPage(0, 0, np.full(n, highest, np.int64))) for n in (1, 2))
     assert len(two) - len(one) == size
 
 
 def test_the_largest_page_stays_below_one_mebibyte() -> None:
-    page = np.full(rows.PAGE_COUNTERS, 2**63 - 1, np.int64)
-    assert len(rows.encode_counters(Counters(0, 0, page))) < 2**20 - 1024
-    assert rows.IDS_PER_ROW * rows.ID_BYTES < 2**20 - 1024
+    page = np.full(row_values.PAGE_COUNTERS, 2**63 - 1, np.int64)
+    assert len(row_values.encode_counters(CounterPage(0, 0, page))) < 2**20 - 1024
+    assert row_values.IDS_PER_ROW * row_values.ID_BYTES < 2**20 - 1024
 
 
 @given(offsets, offsets, offsets)
 def test_progress_is_read_as_it_was_written(position: int, watermark_ms: int, closed_until_ms: int) -> None:
-    progress = Progress(position, watermark_ms, closed_until_ms)
-    assert rows.decode_progress(rows.encode_progress(progress)) == progress
+    progress = LedgerProgress(position, watermark_ms, closed_until_ms)
+    assert row_values.decode_progress(row_values.encode_progress(progress)) == progress
 
 
 @given(st.integers(0, 2**64 - 1), st.booleans())
 def test_notes_are_read_as_they_were_written(number: int, final: bool) -> None:
-    assert rows.decode_rejected(rows.encode_rejected(number)) == number
-    assert rows.decode_published(rows.encode_published(Published(number, final))) == Published(number, final)
+    assert row_values.decode_rejected(row_values.encode_rejected(number)) == number
+    assert row_values.decode_published(row_values.encode_published(Published(number, final))) == Published(
+        number, final
+    )
 
 
 DECODERS = [
     row_keys.decode_key,
     row_keys.split_source,
-    rows.decode_counters,
-    rows.decode_progress,
-    rows.decode_rejected,
-    rows.decode_published,
+    row_values.decode_counters,
+    row_values.decode_progress,
+    row_values.decode_rejected,
+    row_values.decode_published,
 ]
 GOOD = [
-    rows.encode_counters(Counters(3, 1, np.array([1, 2], dtype=np.int64))),
-    rows.encode_progress(Progress(1, 2, 3)),
-    rows.encode_rejected(7),
-    rows.encode_published(Published(1, True)),
+    row_values.encode_counters(CounterPage(3, 1, np.array([1, 2], dtype=np.int64))),
+    row_values.encode_progress(LedgerProgress(1, 2, 3)),
+    row_values.encode_rejected(7),
+    row_values.encode_published(Published(1, True)),
 ]
 
 
@@ -128,25 +130,25 @@ def test_a_damaged_key_is_told_by_its_size(key: bytes) -> None:
 
 
 def test_a_row_that_claims_more_reports_than_can_be_is_damaged() -> None:
-    row = rows.encode_counters(rows.Counters(2**63, 1, np.zeros(1, dtype=np.int64)))
+    row = row_values.encode_counters(row_values.CounterPage(2**63, 1, np.zeros(1, dtype=np.int64)))
     with pytest.raises(RowError, match=r"^counter row of 19 bytes is damaged$"):
-        rows.decode_counters(row)
+        row_values.decode_counters(row)
 
 
 def test_a_counter_beyond_int64_is_damage() -> None:
     """Read as int64 it would be negative."""
-    row = rows.encode_counters(Counters(1, 1, np.array([2**63 - 1])))
+    row = row_values.encode_counters(CounterPage(1, 1, np.array([2**63 - 1])))
     assert row.endswith(b"\xff" * 7 + b"\x7f")
     expected = r"^counter row of 26 bytes is damaged: a counter is beyond 2\^63 - 1$"
     with pytest.raises(RowError, match=expected):
-        rows.decode_counters(row[:-1] + b"\x80")
+        row_values.decode_counters(row[:-1] + b"\x80")
 
 
 @pytest.mark.parametrize("field", ["position", "watermark_ms", "closed_until_ms", "whole_from"])
 def test_progress_is_of_no_negative_offset_or_time(field: str) -> None:
-    row = rows.encode_progress(Progress(**{field: -1}))
+    row = row_values.encode_progress(LedgerProgress(**{field: -1}))
     with pytest.raises(RowError, match=rf"^progress must be in \[0, {2**63 - 1}\], got .*{field}=-1"):
-        rows.decode_progress(row)
+        row_values.decode_progress(row)
 
 
 @pytest.mark.parametrize(
@@ -160,19 +162,19 @@ def test_progress_is_of_no_negative_offset_or_time(field: str) -> None:
 )
 def test_damaged_terms_are_told(damaged: bytes, expected: str) -> None:
     with pytest.raises(RowError, match=f"^{expected}$"):
-        rows.decode_terms(b"\x01" + damaged)
+        row_values.decode_terms(b"\x01" + damaged)
 
 
 def test_terms_have_windows() -> None:
-    row = rows.encode_terms(Terms("a", 1, 4, 1, 10, 0, (Span(0, 1, 1, 1),)))
+    row = row_values.encode_terms(Terms("a", 1, 4, 1, 10, 0, (WindowTerms(0, 1, 1, 1),)))
     with pytest.raises(RowError, match=r"window_seconds must be at least 1, got 0$"):
-        rows.decode_terms(row.replace(b'"window_seconds":10', b'"window_seconds":0'))
+        row_values.decode_terms(row.replace(b'"window_seconds":10', b'"window_seconds":0'))
 
 
 def test_a_damaged_row_is_told_by_its_size() -> None:
     with pytest.raises(RowError, match=r"^row of 8 bytes is damaged, expected 9$"):
-        rows.decode_rejected(rows.encode_rejected(1)[:-1])
+        row_values.decode_rejected(row_values.encode_rejected(1)[:-1])
     with pytest.raises(RowError, match=r"^counter row of 21 bytes is damaged$"):
-        rows.decode_counters(rows.encode_counters(Counters(1, 1, np.array([300, 1])))[:-1])
+        row_values.decode_counters(row_values.encode_counters(CounterPage(1, 1, np.array([300, 1])))[:-1])
     with pytest.raises(RowError, match=r"^counts key of 2 bytes is damaged$"):
         row_keys.split_source(b"P\0")

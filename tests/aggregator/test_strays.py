@@ -4,11 +4,12 @@ from collections import Counter
 
 from structlog.testing import capture_logs
 
-from aggregator.strays import QUIET_SECONDS, Strays
+from aggregator.metrics.rejected_packs import UnattributedRejections
+from aggregator.topics.foreign_records import QUIET_SECONDS
 
 
 def test_a_flood_is_one_line_a_minute() -> None:
-    strays = Strays()
+    strays = UnattributedRejections()
     with capture_logs() as lines:
         strays.tell(99.0)
         for second in range(100, 100 + 3 * round(QUIET_SECONDS)):

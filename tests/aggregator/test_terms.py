@@ -7,17 +7,11 @@ from builders import COLLECTIONS, FRUIT, PARTITIONS, PLACE, T0, new_ledger, reco
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator import row_keys, rows
-from aggregator.acceptance import Rejection
-from aggregator.agreement import TermsError, changed_terms, check_revision
-from aggregator.ledger import Ledger
-from aggregator.terms import (
-    EARLY_SECONDS,
-    Span,
-    Terms,
-    terms_of,
-    untouched_window,
-)
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.acceptance import Rejection
+from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.terms import EARLY_SECONDS, Terms, WindowTerms, terms_of, untouched_window
+from aggregator.ledger.terms_update import TermsError, changed_terms, check_revision
 from estimators.collection import Collection
 from producers.wire import Pack
 
@@ -31,13 +25,16 @@ def with_file(**fields: int) -> dict[int, Collection]:
 
 def reopened(ledger: Ledger, collections: dict[int, Collection], revision: int) -> Ledger:
     """The ledger as the next worker, with another file, finds it: its counts, terms and progress."""
-    progress = rows.encode_progress(rows.Progress(ledger.position, ledger.watermark_ms))
+    progress = row_values.encode_progress(row_values.LedgerProgress(ledger.position, ledger.watermark_ms))
     after = Ledger(0, PARTITIONS)
     after.restore(
         [
             *ledger.counts.rows(),
-            *((row_keys.TermsKey(name), rows.encode_terms(terms)) for name, terms in ledger.terms.items()),
-            (row_keys.SingleKey.REVISION, rows.encode_revision(ledger.revision)),
+            *(
+                (row_keys.TermsKey(name), row_values.encode_terms(terms))
+                for name, terms in ledger.terms.items()
+            ),
+            (row_keys.SingleKey.REVISION, row_values.encode_revision(ledger.revision)),
             (row_keys.SingleKey.PROGRESS, progress),
         ]
     )
@@ -54,7 +51,7 @@ def opened(collections: dict[int, Collection]) -> Ledger:
 def test_the_first_terms_are_the_files() -> None:
     terms = opened(COLLECTIONS).terms
     assert terms == {name: terms_of(collection) for name, collection in COLLECTIONS.items()}
-    assert terms[PLACE.fingerprint] == Terms("place", 2, 16, 3, 10, 0, (Span(0, 5, 20, 4_000_000),))
+    assert terms[PLACE.fingerprint] == Terms("place", 2, 16, 3, 10, 0, (WindowTerms(0, 5, 20, 4_000_000),))
     for start in (T0, T0 + 10):
         assert terms[FRUITS].closes_at(start) == FRUIT.closes_at(start)
         assert terms[FRUITS].dies_at(start) == FRUIT.dies_at(start)
@@ -177,6 +174,6 @@ def test_a_file_that_changed_under_its_revision_is_refused() -> None:
 
 
 def test_spans_that_do_not_rise_are_refused() -> None:
-    for spans in [(), (Span(10, 5, 20, 9), Span(10, 6, 20, 9))]:
+    for spans in [(), (WindowTerms(10, 5, 20, 9), WindowTerms(10, 6, 20, 9))]:
         with pytest.raises(ValueError, match=r"^spans must rise by from_window$"):
             Terms("fruit", 1, 4, 1, 10, 0, spans)

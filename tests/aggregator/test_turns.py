@@ -2,7 +2,7 @@
 
 import asyncio
 
-from aggregator.turns import HANDED_RECORDS, Turns
+from aggregator.partition.fair_fetching import HANDED_RECORDS, FairFetching
 
 
 class Fetcher:
@@ -10,7 +10,7 @@ class Fetcher:
 
     def __init__(self, **waiting: int) -> None:
         self.waiting = waiting
-        self.turns: Turns[str] = Turns()
+        self.turns: FairFetching[str] = FairFetching()
         self.waits: list[float] = []
 
     async def fetch(self, sources: set[str], seconds: float) -> dict[str, range]:

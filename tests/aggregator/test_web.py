@@ -11,13 +11,14 @@ import pytest
 from aiohttp import ClientSession
 from builders import COLLECTIONS, FRUIT, estimate_of
 
-from aggregator import estimate_record, web
-from aggregator.board import successor_due
-from aggregator.estimate_record import EstimateRecord
-from aggregator.history import History
-from aggregator.loopback import HEADERS
-from aggregator.metrics import WorkerMetrics
-from aggregator.web import PAGE, PAGE_FILES, PortInUseError, WebServer
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
+from aggregator.views.estimate_history import EstimateHistory
+from aggregator.views.latest_estimates import successor_due
+from aggregator.web import server as web
+from aggregator.web.origin_check import HEADERS
+from aggregator.web.server import PAGE, PAGE_FILES, PortInUseError, WebServer
 
 Answer = tuple[int, dict[str, str], bytes]
 Get = Callable[..., Awaitable[Answer]]
@@ -25,7 +26,7 @@ Get = Callable[..., Awaitable[Answer]]
 
 class Fixture:
     def __init__(self) -> None:
-        self.history = History(COLLECTIONS.values())
+        self.history = EstimateHistory(COLLECTIONS.values())
         self.metrics = WorkerMetrics(COLLECTIONS)
         self.reasons: list[str] = []
         self.server = WebServer(COLLECTIONS, self.history, self.metrics, lambda: self.reasons)

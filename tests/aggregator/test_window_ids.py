@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from aggregator import row_keys, rows
-from aggregator.window_ids import MERGED_IDS, MERGED_ROWS, WindowIds
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.pack_ids import MERGED_IDS, MERGED_ROWS, WindowIds
 
 WINDOW = (7, 60)
 
@@ -22,7 +22,7 @@ class Stored:
     def add(self, count: int) -> None:
         """Count so many packs, then store what is to be stored."""
         for _ in range(count):
-            pack_id = os.urandom(rows.ID_BYTES)
+            pack_id = os.urandom(row_values.ID_BYTES)
             self.ids.add(WINDOW, pack_id)
             self.added.add(pack_id)
             self.position += 1
@@ -34,7 +34,10 @@ class Stored:
 
     def check(self) -> None:
         """The rows hold each id once, and are those that go when the window closes."""
-        size, held = rows.ID_BYTES, b"".join(rows.decode_ids(value) for value in self.rows.values())
+        size, held = (
+            row_values.ID_BYTES,
+            b"".join(row_values.decode_ids(value) for value in self.rows.values()),
+        )
         assert len(held) == size * len(self.added)
         assert {held[first : first + size] for first in range(0, len(held), size)} == self.added
         read = WindowIds()
@@ -67,7 +70,7 @@ def test_rows_of_a_former_owner_are_left_as_they_are() -> None:
 
 
 def test_more_ids_than_a_row_holds_take_several(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "IDS_PER_ROW", 3)
+    monkeypatch.setattr(row_values, "IDS_PER_ROW", 3)
     stored = Stored()
     for count in (1, 8, 1, 1, 1, 3, 2, 20):
         stored.add(count)

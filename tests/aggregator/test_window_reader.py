@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from builders import DEPLOYMENT, FRUIT, PARTITIONS, PLACE, T0, TOPICS, MemoryLog
 
-from aggregator import window_reader
-from aggregator.final_window import FinalWindow, encode_pages
-from aggregator.merge import WindowCounts
-from aggregator.moments import Period
-from aggregator.window_reader import CLOCKS_MILLISECONDS, Joined, join_windows
+from aggregator.history import window_reader
+from aggregator.history.periods import Period
+from aggregator.history.window_reader import CLOCKS_MILLISECONDS, Joined, join_windows
+from aggregator.records.final_window import FinalWindow, encode_pages
+from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection
 from estimators.mechanisms.rappor import Rappor
 

@@ -18,12 +18,12 @@ from builders import (
     terms_rows,
 )
 
-from aggregator import row_keys, rows
-from aggregator.board import SETTLE_SECONDS
-from aggregator.merge import MergedCounts
-from aggregator.row_keys import Window
-from aggregator.rows import Published
-from aggregator.window_states import STATES, window_states
+from aggregator.estimation.merged_counts import MergedCounts
+from aggregator.estimation.window_states import STATES, window_states
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.row_keys import Window
+from aggregator.ledger.row_values import Published
+from aggregator.records.estimate import SETTLE_SECONDS
 
 FRUITS = (FRUIT.fingerprint, T0)
 LATE = FRUIT.closes_at(T0) + SETTLE_SECONDS
@@ -31,8 +31,8 @@ LATE = FRUIT.closes_at(T0) + SETTLE_SECONDS
 
 def row(window: Window, reports: int, source: int = 0) -> tuple[bytes, bytes]:
     key = row_keys.encode_key(row_keys.CountKey(*window, 0, 0))
-    counters = rows.Counters(reports, 1, np.array([reports, 0, 0, 0]))
-    return row_keys.with_source(key, source), rows.encode_counters(counters)
+    counters = row_values.CounterPage(reports, 1, np.array([reports, 0, 0, 0]))
+    return row_keys.with_source(key, source), row_values.encode_counters(counters)
 
 
 def merged_of(*counts: tuple[bytes, bytes], sources: Iterable[int] = range(PARTITIONS)) -> MergedCounts:

@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pytest
 from kafka import KafkaProducer
 
-from aggregator.final_window import Page, decode_page
-from aggregator.row_keys import Window
+from aggregator.ledger.row_keys import Window
+from aggregator.records.final_window import Page, decode_page
 from deploy.collection_file import Configuration
 from deploy.topic_setup import create
 from producers.transport.cluster import Cluster

@@ -23,15 +23,16 @@ from builders import (
 )
 from structlog.testing import capture_logs
 
-from aggregator import owner as owner_module
-from aggregator import owners as owners_module
-from aggregator import rows, worker
-from aggregator.engine import ExactApp
-from aggregator.estimate_record import EstimateRecord
-from aggregator.history import History
-from aggregator.metrics import WorkerMetrics
-from aggregator.owner import Flow
-from aggregator.owners import Owners
+from aggregator import worker
+from aggregator.ledger import row_values
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.partition import assignment as owners_module
+from aggregator.partition import owner as owner_module
+from aggregator.partition.assignment import Assignment
+from aggregator.partition.consumer import ExactApp
+from aggregator.partition.owner import RecordSource
+from aggregator.records.estimate import EstimateRecord
+from aggregator.views.estimate_history import EstimateHistory
 from aggregator.worker import WorkerError
 
 
@@ -64,8 +65,8 @@ class DamagedStore:
 
 def test_a_worker_without_a_partition_says_so_and_is_ready() -> None:
     async def run() -> None:
-        owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
-        await owners.assign([], cast(Flow, None))
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        await owners.assign([], cast(RecordSource, None))
         assert owners.reasons_not_ready() == []
 
     with capture_logs() as logged:
@@ -85,9 +86,9 @@ def test_estimates_are_told_by_the_owner_of_their_partition_alone() -> None:
         return metrics.registry.get_sample_value("deniable_estimate_reports", {"collection": "fruit"})
 
     async def run() -> None:
-        owners = Owners(DEPLOYMENT, metrics)
+        owners = Assignment(DEPLOYMENT, metrics)
         for mine in ([(home + 1) % PARTITIONS], [home], [], [home]):
-            await owners.assign(mine, cast(Flow, None))
+            await owners.assign(mine, cast(RecordSource, None))
             assert told() is None
             await owners.tell_estimates({})
             await owners.tell_estimates(newest)
@@ -108,8 +109,8 @@ def test_an_estimate_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     newest = {"fruit": estimate_of()}
 
     async def run() -> None:
-        owners = Owners(DEPLOYMENT, metrics)
-        await owners.assign([TOPICS.counts_partition(FRUIT.fingerprint)], cast(Flow, None))
+        owners = Assignment(DEPLOYMENT, metrics)
+        await owners.assign([TOPICS.counts_partition(FRUIT.fingerprint)], cast(RecordSource, None))
         for _ in range(3):
             await owners.tell_estimates(newest)
         await owners.release()
@@ -123,7 +124,7 @@ def test_what_goes_to_another_worker_meanwhile_is_not_told(monkeypatch: pytest.M
     newest = {"fruit": estimate_of(), "place": estimate_of(PLACE)}
 
     async def run() -> None:
-        owners = Owners(DEPLOYMENT, metrics)
+        owners = Assignment(DEPLOYMENT, metrics)
 
         def show(record: EstimateRecord) -> None:
             shown.append(record.collection)
@@ -131,7 +132,7 @@ def test_what_goes_to_another_worker_meanwhile_is_not_told(monkeypatch: pytest.M
 
         releases: list[asyncio.Task[None]] = []
         monkeypatch.setattr(metrics, "show_estimate", show)
-        await owners.assign(range(PARTITIONS), cast(Flow, None))
+        await owners.assign(range(PARTITIONS), cast(RecordSource, None))
         await owners.tell_estimates(newest)
         await asyncio.gather(*releases)
 
@@ -141,13 +142,17 @@ def test_what_goes_to_another_worker_meanwhile_is_not_told(monkeypatch: pytest.M
 
 def serve(engine: Engine, assigned: bool = False) -> None:
     async def run() -> None:
-        owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
         assert owners.reasons_not_ready() == ["waiting for partitions"]
         if assigned:
-            await owners.assign([0], cast(Flow, None))  # the ledger fails before it is used
+            await owners.assign([0], cast(RecordSource, None))  # the ledger fails before it is used
             assert owners.reasons_not_ready() == ["partition 0: opening the ledger"]
         await worker._serve(
-            cast(ExactApp, engine), owners, History(COLLECTIONS.values()), lambda: None, asyncio.Event()
+            cast(ExactApp, engine),
+            owners,
+            EstimateHistory(COLLECTIONS.values()),
+            lambda: None,
+            asyncio.Event(),
         )
 
     asyncio.run(run())
@@ -168,7 +173,7 @@ def test_an_engine_that_stops_ends_the_worker() -> None:
 
 def test_a_ledger_of_a_newer_version_ends_the_worker() -> None:
     """No retry can mend that; what the ledger holds must not be overwritten."""
-    with pytest.raises(rows.RowError, match="row version must be 1, got 2"):
+    with pytest.raises(row_values.RowError, match="row version must be 1, got 2"):
         serve(Engine(), assigned=True)
 
 
@@ -180,8 +185,8 @@ def test_a_last_checkpoint_that_takes_too_long_does_not_keep_the_worker_in_its_g
             return await asyncio.get_running_loop().create_future()
 
     async def run() -> None:
-        owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
-        await owners.assign([0], cast(Flow, None))
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        await owners.assign([0], cast(RecordSource, None))
         await asyncio.sleep(0)
         async with asyncio.timeout(5):
             await owners.finish()
@@ -230,7 +235,7 @@ def test_a_broker_that_goes_away_while_the_engine_starts_is_awaited(
     monkeypatch.setattr(worker, "build_app", lambda *_: engines.pop(0))
 
     async def run() -> object:
-        owners = Owners(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
         return await worker._started(DEPLOYMENT, owners, asyncio.Event())
 
     assert type(asyncio.run(run())) is Engine

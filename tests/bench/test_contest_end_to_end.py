@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.consumer import FETCH_WAIT_MILLISECONDS
-from aggregator.engine import FETCH_BYTES
-from aggregator.estimate_record import EstimateRecord
+from aggregator.partition.consumer import FETCH_WAIT_MILLISECONDS
+from aggregator.partition.faust_app import FETCH_BYTES
+from aggregator.records.estimate import EstimateRecord
 from bench.contest import results, rounds
 from bench.contest.parts import end_to_end, watcher
 from bench.contest.parts.full_log import FullLog

@@ -10,7 +10,7 @@ from pathlib import Path
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from aggregator.topics import Topics
+from aggregator.topics.names import Topics
 from deploy.collection_file import Configuration, load
 from deploy.topic_setup import create
 from producers.transport.cluster import Cluster

@@ -6,11 +6,11 @@ In the worker's process; never in the product's code.
 import uuid
 from typing import Any
 
-from aggregator import ledger_store
-from aggregator.chain import Chain
-from aggregator.consumer import Consumer
-from aggregator.owner import Owner
-from aggregator.topics import Topics
+from aggregator.partition import ledger_store
+from aggregator.partition.consumer import Consumer
+from aggregator.partition.offset_chain import OffsetChain
+from aggregator.partition.owner import PartitionOwner
+from aggregator.topics.names import Topics
 
 HANGING_MILLISECONDS = 10_000
 
@@ -31,7 +31,7 @@ def no_fencing() -> None:
 
 def no_gate() -> None:
     """Whatever is delivered while a ledger is open counts, in whatever order it comes."""
-    offer = Owner.offer
+    offer = PartitionOwner.offer
 
     class Agreeable:
         """In place of a chain: every record is the one that follows."""
@@ -49,21 +49,21 @@ def no_gate() -> None:
         def chain(self, _: int) -> Any:
             return Agreeable(self.offset)
 
-    def offer_anything(self: Owner, offset: int, append_ms: int, record: bytes) -> None:
+    def offer_anything(self: PartitionOwner, offset: int, append_ms: int, record: bytes) -> None:
         flow, self.flow = self.flow, AnyChain(offset)
         try:
             offer(self, offset, append_ms, record)
         finally:
             self.flow = flow
 
-    Owner.offer = offer_anything
+    PartitionOwner.offer = offer_anything
 
 
 def no_rewind() -> None:
     """The chain begins anew at the position, and fetching goes on wherever it was."""
 
     async def rewind(self: Consumer, partition: int, position: int) -> None:
-        self._chains[partition] = Chain(position)
+        self._chains[partition] = OffsetChain(position)
 
     Consumer.rewind = rewind
 

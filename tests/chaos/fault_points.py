@@ -15,8 +15,8 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from aggregator.estimator import Estimator
-from aggregator.ledger_store import LedgerStore
+from aggregator.estimation.estimator import Estimator
+from aggregator.partition.ledger_store import LedgerStore
 
 CHECKPOINT_POINTS = ("before-sends", "between-sends", "after-sends", "before-commit", "after-commit")
 POINTS = (*CHECKPOINT_POINTS, "estimate")

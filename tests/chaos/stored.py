@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from aggregator import row_keys, rows
-from aggregator.topics import Topics
+from aggregator.ledger import row_keys, row_values
+from aggregator.topics.names import Topics
 from tests.chaos.judge import Cell
 from tests.chaos.recount import Counted
 
@@ -88,15 +88,15 @@ def refusals(servers: str, topics: Topics) -> Counter[str]:
 
 
 def _put_together(stored: Stored, found: Iterator[tuple[row_keys.Key, int, bytes]]) -> Stored:
-    pages: defaultdict[tuple[Cell, int], dict[int, rows.Counters]] = defaultdict(dict)
+    pages: defaultdict[tuple[Cell, int], dict[int, row_values.CounterPage]] = defaultdict(dict)
     for key, source, value in found:
         match key:
             case row_keys.CountKey():
-                pages[key[:3], source][key.page] = rows.decode_counters(value)
+                pages[key[:3], source][key.page] = row_values.decode_counters(value)
             case row_keys.RejectedKey():
-                stored.rejected[key.reason] += rows.decode_rejected(value)
+                stored.rejected[key.reason] += row_values.decode_rejected(value)
             case row_keys.SingleKey.PROGRESS:
-                position = rows.decode_progress(value).position
+                position = row_values.decode_progress(value).position
                 stored.positions[source] = min(position, stored.positions.get(source, position))
     for (cell, _), parts in pages.items():
         data = np.concatenate([parts[page].counts for page in sorted(parts)])

@@ -28,14 +28,14 @@ def shift_clock(seconds: float) -> None:
 
 def deliver_late(seconds: float) -> None:
     """Let every record reach the gate so long after Faust delivered it, as in a worker that is behind."""
-    from aggregator.owners import Owners
+    from aggregator.partition.assignment import Assignment
 
-    offer = Owners.offer
+    offer = Assignment.offer
 
-    def offer_later(self: Owners, *record: Any) -> None:
+    def offer_later(self: Assignment, *record: Any) -> None:
         asyncio.get_running_loop().call_later(seconds, offer, self, *record)
 
-    Owners.offer = offer_later
+    Assignment.offer = offer_later
 
 
 def main() -> None:
@@ -48,10 +48,10 @@ def main() -> None:
     given = parser.parse_args()
     if given.clock:
         shift_clock(given.clock)
-    from aggregator import window_ids
+    from aggregator.ledger import pack_ids
     from tests.chaos import fault_points
 
-    window_ids.MERGED_ROWS = MERGED_ROWS
+    pack_ids.MERGED_ROWS = MERGED_ROWS
 
     fault_points.install(fault_points.Orders(given.folder))
     if given.late:

@@ -24,7 +24,7 @@ from kafka.errors import NoError, UnknownTopicOrPartitionError, for_code
 from kafka.protocol.consumer import FetchRequest
 from kafka.structs import OffsetAndMetadata
 
-from aggregator.topics import Topics
+from aggregator.topics.names import Topics
 from deploy import quota_setup
 from deploy.acl_setup import AclError
 from deploy.permissions import Role

@@ -1,6 +1,6 @@
 """Estimate records made up for tests."""
 
-from aggregator.estimate_record import EstimateRecord
+from aggregator.records.estimate import EstimateRecord
 
 
 def record(values: list[str], frequency: list[float], **changed: object) -> EstimateRecord:

@@ -11,10 +11,10 @@ from aiokafka import AIOKafkaConsumer
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ACLFilter, ACLPermissionType, ResourcePatternFilter
 
-from aggregator.board import Board
-from aggregator.ledger_store import LedgerStore, Outgoing
-from aggregator.row_reader import read_rows
-from aggregator.topic_reader import records_since
+from aggregator.partition.ledger_store import LedgerStore, Outgoing
+from aggregator.topics.partition_reader import read_rows
+from aggregator.topics.topic_reader import records_since
+from aggregator.views.latest_estimates import LatestEstimates
 from deploy import acl_setup
 from deploy.permission_findings import missing, topic_operations
 from deploy.permissions import Permission, Role, permissions_of
@@ -107,7 +107,7 @@ async def watch(deployment: SecuredDeployment) -> None:
     class Seen(Exception):
         pass
 
-    class Once(Board):
+    class Once(LatestEstimates):
         def take(self, data: bytes) -> Any:
             raise Seen
 

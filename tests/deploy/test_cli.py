@@ -18,7 +18,7 @@ import click
 import pytest
 import structlog
 
-from aggregator import estimate_schema
+from aggregator.records import estimate_schema
 from deploy.cli import EXPECTED, REFUSALS, main
 from deploy.commands import COMMANDS as LISTED
 from deploy.commands import deniable

@@ -17,7 +17,8 @@ from uuid import uuid4
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from aggregator import estimate_record, rows
+from aggregator.ledger import row_values
+from aggregator.records import estimate as estimate_record
 from deploy.feed import BATCH_LINES
 from tests.deploy.deployments import Deployment
 from tests.deploy.estimates import record
@@ -162,10 +163,10 @@ def test_replay_finds_what_was_tampered_with(deployment: Deployment) -> None:
     honest = deployment.run("replay")
     assert (honest.returncode, honest.stdout) == (0, "difference: 0\n"), honest.stderr
     key, value, source = a_counts_row(deployment)
-    counters = rows.decode_counters(value)
+    counters = row_values.decode_counters(value)
     forged = counters._replace(counts=counters.counts.copy())
     forged.counts[0] += 1
-    write(deployment, "state", source, key, rows.encode_counters(forged))
+    write(deployment, "state", source, key, row_values.encode_counters(forged))
     tampered = deployment.run("replay")
     assert (tampered.returncode, tampered.stdout) == (1, "difference: 1\n"), tampered.stderr
     write(deployment, "state", source, key, value)

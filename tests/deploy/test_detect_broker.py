@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 from kafka import KafkaProducer
 
-from aggregator.final_window import FinalWindow, encode_pages
-from aggregator.merge import WindowCounts
+from aggregator.records.final_window import FinalWindow, encode_pages
+from aggregator.records.window_counts import WindowCounts
 from bench.forgeries import SeededWords, krr_window, rappor_window
 from deploy.collection_file import load
 from deploy.detect_command import detect

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from aggregator.ledger_store import LedgerStore, Outgoing
+from aggregator.partition.ledger_store import LedgerStore, Outgoing
 from deploy.commands import deniable
 from deploy.permissions import Role
 from deploy.probe import RefusedError

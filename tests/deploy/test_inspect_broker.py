@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 from kafka import KafkaProducer
 
-from aggregator import estimate_record
+from aggregator.records import estimate as estimate_record
 from tests.deploy.deployments import Deployment
 from tests.deploy.estimates import record
 from tests.deploy.processes import wait_until

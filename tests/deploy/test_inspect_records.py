@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator import estimate_record, row_keys, rows
-from aggregator.estimate_record import Other
-from aggregator.final_window import FinalWindow, encode_pages
-from aggregator.merge import WindowCounts
-from aggregator.terms import terms_of
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.terms import terms_of
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import Other
+from aggregator.records.final_window import FinalWindow, encode_pages
+from aggregator.records.window_counts import WindowCounts
 from deploy.inspect_records import READERS, fields_of, line_of
 from deploy.inspect_rows import Inspection
 from estimators.collection import Collection
@@ -79,7 +80,7 @@ def test_reports_of_rappor_are_rows_in_hex_if_asked_for() -> None:
 
 def test_a_collection_that_the_file_lacks_has_no_name() -> None:
     key = row_keys.encode_key(row_keys.PublishedKey(STRANGER, 60))
-    shown = said("state", Stored(rows.encode_published(rows.Published(5, True)), key))
+    shown = said("state", Stored(row_values.encode_published(row_values.Published(5, True)), key))
     assert shown == {
         "kind": "published", "collection": None, "fingerprint": "00000000deadbeef", "window_start": 60,
         "revision": 5, "final": True,
@@ -87,7 +88,7 @@ def test_a_collection_that_the_file_lacks_has_no_name() -> None:
 
 
 WINDOW = (CARRIER.fingerprint, 60)
-COUNTERS = rows.encode_counters(rows.Counters(10, 2, np.array([1, 2, 3, 4])))
+COUNTERS = row_values.encode_counters(row_values.CounterPage(10, 2, np.array([1, 2, 3, 4])))
 ROWS: list[tuple[row_keys.Key, bytes, dict[str, object]]] = [
     (
         row_keys.CountKey(*WINDOW, 1, 0), COUNTERS,
@@ -95,26 +96,27 @@ ROWS: list[tuple[row_keys.Key, bytes, dict[str, object]]] = [
          "reports": 10, "packs": 2, "counters": 4},
     ),
     (
-        row_keys.IdsKey(*WINDOW, 9), rows.encode_ids(bytes(32)),
+        row_keys.IdsKey(*WINDOW, 9), row_values.encode_ids(bytes(32)),
         {"kind": "pack_ids", **NAMED, "window_start": 60, "ids": 2},
     ),
     (
-        row_keys.RejectedKey(*WINDOW, "too_late"), rows.encode_rejected(4),
+        row_keys.RejectedKey(*WINDOW, "too_late"), row_values.encode_rejected(4),
         {"kind": "rejected", **NAMED, "window_start": 60, "reason": "too_late", "packs": 4},
     ),
     (
-        row_keys.TermsKey(CARRIER.fingerprint), rows.encode_terms(terms_of(CARRIER, 5)),
+        row_keys.TermsKey(CARRIER.fingerprint), row_values.encode_terms(terms_of(CARRIER, 5)),
         {"kind": "terms", **NAMED, "since": 5, "until": None, "window_seconds": 60,
          "spans": [[0, 30, 3600, 4_000_000]]},
     ),
     (
-        row_keys.SingleKey.PROGRESS, rows.encode_progress(rows.Progress(11, TIME_MS, TIME_MS + 1, 60)),
+        row_keys.SingleKey.PROGRESS,
+        row_values.encode_progress(row_values.LedgerProgress(11, TIME_MS, TIME_MS + 1, 60)),
         {"kind": "progress", "position": 11, "watermark": "2026-01-01T00:00:00.123Z",
          "closed_until": "2026-01-01T00:00:00.124Z", "whole_from": 60},
     ),
-    (row_keys.SingleKey.REVISION, rows.encode_revision(3), {"kind": "revision", "revision": 3}),
+    (row_keys.SingleKey.REVISION, row_values.encode_revision(3), {"kind": "revision", "revision": 3}),
     (
-        row_keys.SingleKey.GENESIS, rows.encode_genesis(rows.Genesis(bytes(16), 4)),
+        row_keys.SingleKey.GENESIS, row_values.encode_genesis(row_values.Genesis(bytes(16), 4)),
         {"kind": "genesis", "topic_id": "0" * 32, "partitions": 4},
     ),
     (row_keys.SingleKey.OWNER, bytes(16), {"kind": "owner"}),
@@ -220,13 +222,13 @@ def test_no_damaged_row_ends_the_command(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("unix_ms", [2**63 - 1, 10**15])
 def test_a_time_that_there_is_not_is_a_problem(unix_ms: int) -> None:
-    value = rows.encode_progress(rows.Progress(0, unix_ms, 0))
+    value = row_values.encode_progress(row_values.LedgerProgress(0, unix_ms, 0))
     assert said("state", Stored(value, b"P"))["problem"] == "it cannot be decoded"
 
 
 @pytest.mark.parametrize("unix_ms", [-(2**63), -(10**15)])
 def test_a_time_before_all_times_is_a_problem(unix_ms: int) -> None:
-    value = rows.encode_progress(rows.Progress(0, unix_ms, 0))
+    value = row_values.encode_progress(row_values.LedgerProgress(0, unix_ms, 0))
     assert said("state", Stored(value, b"P"))["problem"].startswith("progress must be in [0, ")
 
 

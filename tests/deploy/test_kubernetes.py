@@ -10,7 +10,7 @@ import pytest
 from jsonschema import ValidationError, validate
 from kafka.admin import ResourceType
 
-from aggregator.engine import SESSION_SECONDS
+from aggregator.partition.faust_app import SESSION_SECONDS
 from deploy.aggregate_command import STOP_SECONDS
 from deploy.permissions import Role, permissions_of, words
 from deploy.quota_setup import DEFAULT_BYTES_PER_SECOND

@@ -8,9 +8,9 @@ from kafka import KafkaAdminClient
 from kafka.errors import UnknownTopicOrPartitionError
 
 from aggregator.deployment import Deployment
-from aggregator.opening import LedgerRefused
-from aggregator.rows import Genesis
-from aggregator.topics import Topics
+from aggregator.ledger.row_values import Genesis
+from aggregator.partition.ledger_checks import LedgerRefusedError
+from aggregator.topics.names import Topics
 from deploy import genesis, log_watch, topic_setup
 from deploy.log_watch import LogWatch
 from deploy.probe import UnreachableError
@@ -64,14 +64,16 @@ def test_a_worker_goes_on(monkeypatch: pytest.MonkeyPatch, answers: tuple[Answer
 
 def test_another_log_that_is_told_twice_ends_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     watch = found_after(monkeypatch, OURS, OTHER, TopicError("absent"), OTHER)
-    with pytest.raises(LedgerRefused, match=r"^test-reports was deleted and made again since test-state"):
+    with pytest.raises(
+        LedgerRefusedError, match=r"^test-reports was deleted and made again since test-state"
+    ):
         watch.check()
 
 
 def test_partitions_that_were_added_end_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     watch = found_after(monkeypatch, GROWN, GROWN)
     with pytest.raises(
-        LedgerRefused, match=r"^test-reports has 5 partitions now, and test-state was begun with 4"
+        LedgerRefusedError, match=r"^test-reports has 5 partitions now, and test-state was begun with 4"
     ):
         watch.check()
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from aggregator import catalogue as of_workers
-from aggregator.metrics import WorkerMetrics
-from aggregator.window_states import STATES
+from aggregator.estimation.window_states import STATES
+from aggregator.metrics import definitions as of_workers
+from aggregator.metrics.worker_metrics import WorkerMetrics
 from deploy.metrics_table import BEGIN, END, METRICS, table, with_table
 from producers.metrics import definitions as of_producers
 from producers.metrics.collector import ProducerMetrics

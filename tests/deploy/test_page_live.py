@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
-from aggregator import estimate_record
-from aggregator.estimate_record import EstimateRecord
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
 from deploy.children import signal_group
 from tests.aggregator.browser import Watched, chromium, watched
 from tests.deploy.deployments import Deployment

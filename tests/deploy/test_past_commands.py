@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from aggregator.merge import WindowCounts
-from aggregator.moments import Period
-from aggregator.window_reader import Joined
+from aggregator.history.periods import Period
+from aggregator.history.window_reader import Joined
+from aggregator.records.window_counts import WindowCounts
 from deploy import past_windows
 from deploy.decode_command import decode
 from deploy.rollup_command import rollup

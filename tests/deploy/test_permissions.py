@@ -7,7 +7,7 @@ import pytest
 from click import Context
 from kafka.admin import ACLOperation, ResourceType
 
-from aggregator.topics import Topics
+from aggregator.topics.names import Topics
 from deploy.permission_findings import lack, unreadable
 from deploy.permissions import Role, permissions_of
 from deploy.quota_setup import DEFAULT_BYTES_PER_SECOND

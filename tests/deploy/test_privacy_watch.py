@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
-from aggregator.privacy_metrics import PrivacyMetrics
+from aggregator.metrics.privacy_metrics import PrivacyMetrics
 from deploy import privacy_watch
 from deploy.account_command import account
 from deploy.privacy_watch import PrivacyWatch

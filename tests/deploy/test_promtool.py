@@ -12,7 +12,7 @@ import pytest
 from needed import missing
 from prometheus_client.parser import text_string_to_metric_families
 
-from aggregator import catalogue as of_workers
+from aggregator.metrics import definitions as of_workers
 from producers.metrics import definitions as of_producers
 from producers.metrics.metric import Metric, declared_in
 from tests.deploy.deployments import Deployment

@@ -2,8 +2,8 @@
 
 import pytest
 
-from aggregator.merge import MergedCounts
-from aggregator.replay import Comparison, ReplayError
+from aggregator.estimation.merged_counts import MergedCounts
+from aggregator.maintenance.replay import Comparison, ReplayError
 from deploy.replay_command import _compare
 
 

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from aggregator.topics import Topics
+from aggregator.topics.names import Topics
 from deploy.setting_limits import limit_findings
 from deploy.topic_plan import DAY_MILLISECONDS, RECORD_BYTES, plan
 from estimators.collection import Collection

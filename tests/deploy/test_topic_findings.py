@@ -6,8 +6,8 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from aggregator.rows import Genesis
-from aggregator.topics import Topics
+from aggregator.ledger.row_values import Genesis
+from aggregator.topics.names import Topics
 from deploy import genesis
 from deploy.topic_findings import number_findings, numbers_of, reports_findings, setting_findings
 from deploy.topic_plan import plan

@@ -8,8 +8,8 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from aggregator import rows
-from aggregator.topics import Topics
+from aggregator.ledger import row_values
+from aggregator.topics.names import Topics
 from deploy import genesis
 from deploy.topic_plan import plan
 from deploy.topic_setup import TopicError, check, create, require, require_reports, standing
@@ -200,7 +200,7 @@ def test_a_log_that_was_made_again_is_a_finding(broker: str, topics: Topics, adm
     assert finding.startswith(f"{topics.reports} was deleted and made again since {topics.state} was begun")
     with KafkaProducer(bootstrap_servers=broker) as kafka:  # as `replay --rebuild` does, where nobody counted
         for partition in range(topics.partitions):
-            note = rows.encode_genesis(standing(Cluster(broker), topics)[0])
+            note = row_values.encode_genesis(standing(Cluster(broker), topics)[0])
             kafka.send(topics.state, note, key=genesis.KEY, partition=partition)
     assert check(Cluster(broker), topics) == []
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from aggregator import estimate_record
-from aggregator.estimate_record import EstimateRecord, Other
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord, Other
 from deploy.watch import TABLE_FRAME, EveryEstimate, _print_line, table_of
 from tests.deploy.estimates import record
 

@@ -5,12 +5,12 @@ import pytest
 from scipy.sparse import csc_array
 from simulation import generator
 
-from estimators.decoding.least_squares import Rows, moderate, solve
+from estimators.decoding.least_squares import BitEquations, moderate, solve
 
 
 def rows_of(observed):
     size = len(observed)
-    return Rows(observed, np.linspace(1, 2, size), np.ones(size), excess=1.0)
+    return BitEquations(observed, np.linspace(1, 2, size), np.ones(size), excess=1.0)
 
 
 def test_the_solution_is_that_of_the_normal_equations():

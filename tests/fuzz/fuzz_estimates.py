@@ -7,12 +7,12 @@ import msgspec
 from prometheus_client import generate_latest
 from rich.console import Console
 
-from aggregator import estimate_record
-from aggregator.board import Board
-from aggregator.history import History, point_of
-from aggregator.look_back import LookBack
-from aggregator.metrics import WorkerMetrics
-from aggregator.page_feed import PageFeed
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.records import estimate as estimate_record
+from aggregator.views.backfill import Backfill
+from aggregator.views.estimate_history import EstimateHistory, point_of
+from aggregator.views.latest_estimates import LatestEstimates
+from aggregator.web.page_events import PageFeed
 from deploy.inspect_records import fields_of, line_of
 from deploy.inspect_rows import Inspection
 from deploy.watch import EveryEstimate, table_of
@@ -31,9 +31,9 @@ SEEDS = [
 
 def check(data: bytes) -> None:
     """DecodeError is all that comes of a record; what decodes can be shown everywhere."""
-    history = History(COLLECTIONS.values())
+    history = EstimateHistory(COLLECTIONS.values())
     page = PageFeed(list(COLLECTIONS.values()), history, {}, dict)
-    boards = (history, Board(), EveryEstimate())
+    boards = (history, LatestEstimates(), EveryEstimate())
     for board in boards:
         with suppress(msgspec.DecodeError):
             taken = board.take(data)
@@ -50,7 +50,7 @@ def check(data: bytes) -> None:
     for inspection in INSPECTIONS:
         record = SimpleNamespace(offset=0, timestamp=T0 * 1000, key=data[:20], value=data)
         line_of(fields_of("estimates", inspection, 0, record))
-    LookBack(Board(), ("fruit",), lambda _: None)._wants(SimpleNamespace(key=data))
+    Backfill(LatestEstimates(), ("fruit",), lambda _: None)._wants(SimpleNamespace(key=data))
 
 
 def _show(record: estimate_record.EstimateRecord) -> None:

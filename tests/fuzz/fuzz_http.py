@@ -12,14 +12,14 @@ import socket
 import threading
 from urllib.parse import quote
 
-from aggregator import roll_up_web
-from aggregator.history import History
-from aggregator.metrics import WorkerMetrics
-from aggregator.moments import Period
-from aggregator.roll_up_web import RollUps
-from aggregator.topics import Topics
-from aggregator.web import WebServer
-from aggregator.window_reader import Joined, Reading
+from aggregator.history.periods import Period
+from aggregator.history.window_reader import Joined, WindowsReading
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.topics.names import Topics
+from aggregator.views.estimate_history import EstimateHistory
+from aggregator.web import rollup_api
+from aggregator.web.rollup_api import RollUps
+from aggregator.web.server import WebServer
 from estimators.collection import Collection
 from producers.transport.cluster import Cluster
 from tests.aggregator.builders import COLLECTIONS, DEPLOYMENT, T0, estimate_of
@@ -76,8 +76,8 @@ class Served:
         self.port = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(ANSWER_SECONDS)
 
     async def _start(self) -> int:
-        roll_up_web.join_windows = _join_nothing
-        history = History(COLLECTIONS.values())
+        rollup_api.join_windows = _join_nothing
+        history = EstimateHistory(COLLECTIONS.values())
         history.sought.clear()
         for collection in COLLECTIONS.values():
             history.add(estimate_of(collection))
@@ -98,7 +98,7 @@ class Served:
 
 
 async def _join_nothing(_: Cluster, __: Topics, collection: Collection, period: Period) -> Joined:
-    return Reading(collection, period, set()).joined()
+    return WindowsReading(collection, period, set()).joined()
 
 
 def _first_line(connection: socket.socket) -> bytes:

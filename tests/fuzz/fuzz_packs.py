@@ -11,8 +11,8 @@ from pathlib import Path
 
 from crc32c import crc32c
 
-from aggregator.acceptance import REASONS, Rejection
-from aggregator.ledger import Ledger
+from aggregator.ledger.acceptance import REASONS, Rejection
+from aggregator.ledger.ledger import Ledger
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR

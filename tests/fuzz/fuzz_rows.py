@@ -11,16 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aggregator import estimate_record, final_window, row_keys, rows
-from aggregator.estimator import Estimator
-from aggregator.ledger import Ledger
-from aggregator.lost_windows import LostWindows
-from aggregator.merge import WindowCounts
-from aggregator.metrics import WorkerMetrics
-from aggregator.moments import Period
-from aggregator.rows import RowError
-from aggregator.terms import terms_of
-from aggregator.window_reader import Reading
+from aggregator.estimation.estimator import Estimator
+from aggregator.estimation.lost_windows import LostWindows
+from aggregator.history.periods import Period
+from aggregator.history.window_reader import WindowsReading
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.row_values import RowError
+from aggregator.ledger.terms import terms_of
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.records import estimate as estimate_record
+from aggregator.records import final_window
+from aggregator.records.window_counts import WindowCounts
 from deploy.inspect_records import fields_of, line_of
 from deploy.inspect_rows import Inspection
 from tests.aggregator.builders import COLLECTIONS, FRUIT, PLACE, T0, counts_of, record_of
@@ -32,14 +34,14 @@ INSPECTION = Inspection(COLLECTIONS, payload=True)
 METRICS = WorkerMetrics(COLLECTIONS)
 PERIOD = Period(T0 - 100, T0 + 100)
 ENCODERS = {
-    rows.decode_counters: rows.encode_counters,
-    rows.decode_progress: rows.encode_progress,
-    rows.decode_rejected: rows.encode_rejected,
-    rows.decode_ids: rows.encode_ids,
-    rows.decode_published: rows.encode_published,
-    rows.decode_genesis: rows.encode_genesis,
-    rows.decode_revision: rows.encode_revision,
-    rows.decode_terms: rows.encode_terms,
+    row_values.decode_counters: row_values.encode_counters,
+    row_values.decode_progress: row_values.encode_progress,
+    row_values.decode_rejected: row_values.encode_rejected,
+    row_values.decode_ids: row_values.encode_ids,
+    row_values.decode_published: row_values.encode_published,
+    row_values.decode_genesis: row_values.encode_genesis,
+    row_values.decode_revision: row_values.encode_revision,
+    row_values.decode_terms: row_values.encode_terms,
 }
 
 
@@ -60,19 +62,25 @@ def _rows_of(data: bytes) -> Iterator[Row]:
 
 
 def _ledger_rows(source: int) -> list[tuple[bytes, bytes]]:
-    counts = rows.Counters(3, 1, counts_of(FRUIT, (0, 1, 3)))
-    bits = rows.Counters(2, 1, counts_of(PLACE, (7, 9)))
+    counts = row_values.CounterPage(3, 1, counts_of(FRUIT, (0, 1, 3)))
+    bits = row_values.CounterPage(2, 1, counts_of(PLACE, (7, 9)))
     stored: list[row_keys.Stored] = [
-        (row_keys.TermsKey(FRUIT.fingerprint), rows.encode_terms(terms_of(FRUIT))),
-        (row_keys.TermsKey(PLACE.fingerprint), rows.encode_terms(terms_of(PLACE))),
-        (row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0), rows.encode_counters(counts)),
-        (row_keys.CountKey(PLACE.fingerprint, T0, 1, 0), rows.encode_counters(bits)),
-        (row_keys.RejectedKey(FRUIT.fingerprint, T0, "duplicate"), rows.encode_rejected(2)),
-        (row_keys.IdsKey(FRUIT.fingerprint, T0, 5), rows.encode_ids(bytes(32))),
-        (row_keys.PublishedKey(FRUIT.fingerprint, T0), rows.encode_published(rows.Published(1, True))),
-        (row_keys.SingleKey.REVISION, rows.encode_revision(1)),
-        (row_keys.SingleKey.GENESIS, rows.encode_genesis(rows.Genesis(bytes(16), PARTITIONS))),
-        (row_keys.SingleKey.PROGRESS, rows.encode_progress(rows.Progress(9, T0 * 1000, T0 * 1000 + 60_000))),
+        (row_keys.TermsKey(FRUIT.fingerprint), row_values.encode_terms(terms_of(FRUIT))),
+        (row_keys.TermsKey(PLACE.fingerprint), row_values.encode_terms(terms_of(PLACE))),
+        (row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0), row_values.encode_counters(counts)),
+        (row_keys.CountKey(PLACE.fingerprint, T0, 1, 0), row_values.encode_counters(bits)),
+        (row_keys.RejectedKey(FRUIT.fingerprint, T0, "duplicate"), row_values.encode_rejected(2)),
+        (row_keys.IdsKey(FRUIT.fingerprint, T0, 5), row_values.encode_ids(bytes(32))),
+        (
+            row_keys.PublishedKey(FRUIT.fingerprint, T0),
+            row_values.encode_published(row_values.Published(1, True)),
+        ),
+        (row_keys.SingleKey.REVISION, row_values.encode_revision(1)),
+        (row_keys.SingleKey.GENESIS, row_values.encode_genesis(row_values.Genesis(bytes(16), PARTITIONS))),
+        (
+            row_keys.SingleKey.PROGRESS,
+            row_values.encode_progress(row_values.LedgerProgress(9, T0 * 1000, T0 * 1000 + 60_000)),
+        ),
     ]
     return [(row_keys.encode_key(key), value) for key, value in stored]
 
@@ -107,7 +115,7 @@ def check(data: bytes) -> None:
     with suppress(RowError):
         _ledger(found)
     _merged(found)
-    reading = Reading(PLACE, PERIOD, set())
+    reading = WindowsReading(PLACE, PERIOD, set())
     for row in found:
         reading.take(0, row)
     assert reading.joined().counts.counts.min() >= 0

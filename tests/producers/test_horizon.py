@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from test_spending import DAY, NOON, Ledger, allowance, window_of
 
-from producers.budget.charging import OPEN, Rows, horizons
+from producers.budget.charging import OPEN, ClientRows, horizons
 from producers.budget.client_balance import CLIENT_BALANCE
 
 YEAR = 365 * DAY
@@ -70,7 +70,7 @@ def test_longer_windows_beside_shorter_ones_are_never_counted_anew(tmp_path):
 
 
 def test_the_horizon_counts_as_far_as_a_client_has_reported():
-    rows = Rows(
+    rows = ClientRows(
         np.zeros(3, CLIENT_BALANCE), np.array([(500, 1), (900, 1), (2000, 1)], OPEN), np.array([0, 0, 2])
     )
     assert horizons(rows, 600, 600).tolist() == [600, 600, 600]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.acceptance import EARLY_SECONDS
+from aggregator.ledger.acceptance import EARLY_SECONDS
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from producers.budget import lateness

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aggregator.topics import Topics
+from aggregator.topics.names import Topics
 from deploy.collection_file import load
 from producers.transport.cluster import Cluster
 from tests.deploy.deployments import Deployment

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from kafka import KafkaAdminClient
 
-from aggregator.topics import Topics
+from aggregator.topics.names import Topics
 from deploy import acl_setup
 from deploy.permissions import Role
 from deploy.topic_setup import create

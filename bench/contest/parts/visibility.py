@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from aggregator.estimate_record import EstimateRecord
+from aggregator.records.estimate import EstimateRecord
 
 
 class Window(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kafka import KafkaConsumer
 
-from aggregator import estimate_record
+from aggregator.records import estimate as estimate_record
 from bench.contest.parts.visibility import Visibility
 from bench.contest.parts.workers import WorkerError
 from deploy.collection_file import Configuration

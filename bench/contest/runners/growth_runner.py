@@ -8,11 +8,12 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator import checkpoint, estimating
-from aggregator.counting import add_pack, is_countable
-from aggregator.ledger import Ledger
-from aggregator.merge import WindowCounts
-from aggregator.topics import Topics
+from aggregator.estimation import window_estimate
+from aggregator.ledger.bit_counting import add_pack, is_countable
+from aggregator.ledger.ledger import Ledger
+from aggregator.partition import checkpoint
+from aggregator.records.window_counts import WindowCounts
+from aggregator.topics.names import Topics
 from bench import candidates
 from bench.contest.runners import deniable_runner, ledgers
 from bench.populations import report_counts, round_to_counts, zipf_shares
@@ -123,7 +124,7 @@ def estimate_partitions(size: int) -> Once:
     """The same, and estimate the window."""
     collection = Collection("values", KRR.from_epsilon(VALUES, EPSILON))
     rows = ledgers.published(collection, size, REPORTS)
-    return lambda: estimating.estimate(collection, ledgers.merged(collection, rows))
+    return lambda: window_estimate.estimate(collection, ledgers.merged(collection, rows))
 
 
 def _rappor(cohorts: int) -> Rappor:
@@ -164,7 +165,7 @@ def _from_values_to_estimate(collection: Collection, values: Values) -> None:
         if is_countable(pack):
             add_pack(counts[pack.cohort], pack)
             sizes[pack.cohort] += pack.reports
-    estimating.estimate(collection, WindowCounts(counts, sizes, packs=0, rejected=0))
+    window_estimate.estimate(collection, WindowCounts(counts, sizes, packs=0, rejected=0))
 
 
 def peak_bytes(once: Once) -> int:

@@ -3,12 +3,12 @@
 import time
 from collections.abc import Callable, Sequence
 
-from aggregator import acceptance, checkpoint, tally
-from aggregator.acceptance import Acceptance
-from aggregator.ledger import Ledger
-from aggregator.pack_ids import PackIds
-from aggregator.topics import Topics
-from aggregator.window_ids import WindowIds
+from aggregator.ledger import acceptance, tally
+from aggregator.ledger.acceptance import Acceptance
+from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.pack_ids import PackIds, WindowIds
+from aggregator.partition import checkpoint
+from aggregator.topics.names import Topics
 from bench.contest.runners import deniable_runner, ledgers
 from bench.contest.stopwatch import Stage, Stopwatch
 from estimators.collection import Collection

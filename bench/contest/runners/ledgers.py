@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator import row_keys
-from aggregator.ledger import Ledger
-from aggregator.merge import MergedCounts, WindowCounts
+from aggregator.estimation.merged_counts import MergedCounts
+from aggregator.ledger import row_keys
+from aggregator.ledger.ledger import Ledger
+from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection
 from producers import wire
 

@@ -1,0 +1,55 @@
+"""Reading a partition of `counts`, where other programs may have written too."""
+
+import asyncio
+from collections.abc import Callable
+
+from aggregator.ledger import row_keys
+from aggregator.ledger.row_values import RowError
+from aggregator.topics.foreign_records import ForeignRecords
+from aggregator.topics.partition_reader import KafkaRecord, RowReader
+
+
+class CountsReader:
+    """Gives every record of ours to whoever takes it, and warns of the others.
+
+    Parameters
+    ----------
+    reader : of the partition, started.
+    sources : number of partitions that count.
+    take : called with key and value.
+    """
+
+    def __init__(self, reader: RowReader, sources: int, take: Callable[[bytes, bytes | None], None]) -> None:
+        self.reader = reader
+        self.sources = sources
+        self.take = take
+        self._foreign = ForeignRecords()
+
+    async def read(self) -> None:
+        """Read on to an end of the log.
+
+        Compaction may have moved a row behind the progress that was committed with it: so what is read is
+        complete only at an end. While a long log is read for the first time, it may even move one behind the
+        end that was asked for: so the first end is no such end yet.
+
+        Raises
+        ------
+        RowError when a record of ours cannot be read; KafkaError; TimeoutError.
+        """
+        async for record in self.reader.until_end():
+            if row_keys.is_foreign(record.key or b"", self.sources):
+                self._foreign.add(self.reader.topic_partition, record.offset)
+            else:
+                self._take(record)
+        self._foreign.tell(asyncio.get_running_loop().time())
+
+    def _take(self, record: KafkaRecord) -> None:
+        try:
+            self.take(record.key or b"", record.value)
+        except RowError as error:
+            source = self.reader.topic_partition
+            place = f"offset {record.offset} of partition {source.partition} of {source.topic}"
+            raise RowError(
+                f"{place}: {error}. If another program wrote it: stop all workers, delete that topic and run "
+                f"deniable topics create; what is counted is published again"
+            ) from error

@@ -1,0 +1,54 @@
+"""Windows that died without a final estimate."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import structlog
+
+from aggregator.ledger.row_keys import Window
+from aggregator.metrics.worker_metrics import WorkerMetrics
+
+log = structlog.get_logger()
+
+
+class LostWindows:
+    """Counts each of them once while a partition is owned, and tells of many in one line.
+
+    Parameters
+    ----------
+    metrics : where to count them.
+    """
+
+    def __init__(self, metrics: WorkerMetrics) -> None:
+        self.metrics = metrics
+        self.known: set[Window] = set()
+        self._untold: Counter[str] = Counter()
+        self._leaving: list[tuple[Window, str]] = []
+
+    def add(self, window: Window, collection: str) -> None:
+        """Count a window of this collection, unless it is counted already."""
+        if window not in self.known:
+            self.known.add(window)
+            self._untold[collection] += 1
+            self.metrics.windows_lost.labels(collection).inc()
+
+    def add_when_committed(self, window: Window, collection: str) -> None:
+        """Count it when the transaction that tells of it is committed: until then it may come again."""
+        self._leaving.append((window, collection))
+
+    def committed(self) -> None:
+        """The transaction is."""
+        for window, collection in self._leaving:
+            self.add(window, collection)
+        self._leaving.clear()
+
+    def tell(self) -> None:
+        """Warn of those since the last call."""
+        for name, windows in self._untold.items():
+            log.warning("windows died before their final estimate", collection=name, windows=windows)
+        self._untold.clear()
+
+    def keep(self, wanted: Callable[[Window], bool]) -> None:
+        """Forget windows that nobody will add again."""
+        leaving = {window for window, _ in self._leaving}
+        self.known = {window for window in self.known if window in leaving or wanted(window)}

@@ -1,0 +1,160 @@
+"""From a window's counts to its estimate, and to the records that tell it."""
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from aggregator.records.estimate import RECORD_VERSION, EstimateRecord, Other
+from aggregator.records.window_counts import WindowCounts
+from estimators.collection import Collection
+from estimators.decoding import bloom as rappor_decode
+from estimators.decoding.hot import decode_hot
+from estimators.frequency import krr as krr_estimate
+from estimators.frequency import remainder
+from estimators.frequency.estimate import Estimate
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+
+VALUES_PER_RECORD = 2000  # the largest estimates of a larger domain
+VALUE_BYTES = 900_000  # of all values of a record and their numbers: it stays below Kafka's 1 MiB
+NUMBER_BYTES = 160  # of the numbers of one value, at most
+
+Places = npt.NDArray[np.intp]  # of values, in the order of the collection's labels
+
+
+def estimate(collection: Collection, window: WindowCounts) -> Estimate:
+    """Run the collection's default estimator on the counts of a window, or of several added up."""
+    match collection.mechanism:
+        case Rappor() as mechanism:
+            return rappor_decode.decode(window.counts, window.cohort_sizes, collection.candidates, mechanism)
+        case HotRappor() as mechanism:
+            return decode_hot(window.counts, window.cohort_sizes, mechanism)
+        case mechanism:
+            return krr_estimate.estimate(window.counts[0], mechanism)
+
+
+def record_of(
+    collection: Collection, window_start: int, window: WindowCounts, result: Estimate, *, final: bool
+) -> EstimateRecord:
+    """Put the largest estimates into a record, as many as it has room for."""
+    places = next(_slices(collection, window, result), np.empty(0, np.intp))
+    return _record(collection, window_start, window, result, final=final, parts=[places], part=1)
+
+
+def whole_record_of(
+    collection: Collection, window_start: int, window: WindowCounts, result: Estimate, *, final: bool
+) -> EstimateRecord:
+    """Put all estimates into one record, which may be too long for Kafka."""
+    places = np.arange(collection.entries)
+    return _record(collection, window_start, window, result, final=final, parts=[places], part=1)
+
+
+def records_of(
+    collection: Collection, window_start: int, window: WindowCounts, result: Estimate, *, final: bool
+) -> list[EstimateRecord]:
+    """Put all estimates into numbered parts; the first one is `record_of` but for the number of parts."""
+    parts = list(_slices(collection, window, result)) or [np.empty(0, np.intp)]
+    return [
+        _record(collection, window_start, window, result, final=final, parts=parts, part=part)
+        for part in range(1, len(parts) + 1)
+    ]
+
+
+def _record(
+    collection: Collection,
+    window_start: int,
+    window: WindowCounts,
+    result: Estimate,
+    *,
+    final: bool,
+    parts: Sequence[Places],
+    part: int,
+) -> EstimateRecord:
+    labels = collection.labels()
+    shown, so_far = np.sort(parts[part - 1]), np.concatenate(parts[:part])
+    return EstimateRecord(
+        version=RECORD_VERSION,
+        collection=collection.name,
+        fingerprint=f"{collection.fingerprint:016x}",
+        window_start=window_start,
+        window_end=collection.window_end(window_start),
+        revision=window.packs,
+        final=final,
+        reports=window.reports,
+        packs=window.packs,
+        rejected=window.rejected,
+        mechanism=collection.mechanism.name,
+        estimator=result.estimator,
+        epsilon=collection.mechanism.epsilon,
+        values=[labels[i] for i in shown],
+        frequency=result.frequency[shown].tolist(),
+        count=(result.frequency[shown] * window.reports).tolist(),
+        std_error=[_finite(error) for error in result.std_error[shown].tolist()],
+        low=result.low[shown].tolist(),
+        high=result.high[shown].tolist(),
+        significant=result.significant[shown].tolist(),
+        omitted=len(labels) - len(so_far),
+        other=_other(collection, window, result, so_far),
+        diagnostics=result.diagnostics,
+        part=part,
+        parts=len(parts),
+    )
+
+
+def _slices(collection: Collection, window: WindowCounts, result: Estimate) -> Iterator[Places]:
+    """Places of the values by falling estimate, in slices that a record has room for.
+
+    The first one is shorter: most who read want no more. A value too long for any record is in none.
+    """
+    labels = collection.labels()
+    order = _by_falling_estimate(collection, window, result)
+    most = VALUES_PER_RECORD
+    while len(order):
+        candidates = order[: min(most, VALUE_BYTES // NUMBER_BYTES)]
+        sizes = np.array([NUMBER_BYTES + len(msgspec.json.encode(labels[place])) for place in candidates])
+        fits = sizes <= VALUE_BYTES
+        room = int(np.searchsorted(np.cumsum(sizes * fits), VALUE_BYTES, side="right"))
+        if fits[:room].any():
+            yield candidates[:room][fits[:room]]
+        order, most = order[room:], len(labels)
+
+
+def _by_falling_estimate(collection: Collection, window: WindowCounts, result: Estimate) -> Places:
+    """Places of the values. Where each has a count, that decides: many estimates are 0 alike."""
+    ranked = result.frequency if isinstance(collection.mechanism, Rappor) else window.counts[0]
+    order: Places = np.argsort(-ranked[: collection.entries], kind="stable")
+    return order
+
+
+def _other(collection: Collection, window: WindowCounts, result: Estimate, shown: Places) -> Other | None:
+    """What is in none of the values shown; None where that is nothing, or nobody asked for it."""
+    if len(shown) == collection.entries:
+        return _other_of_all(collection, result)
+    match collection.mechanism:
+        case Rappor():
+            frequency, error = remainder.rest_of_candidates(result, shown)
+        case HotRappor() as mechanism:
+            ones = window.counts[0, : mechanism.buckets]
+            frequency, error = remainder.rest_of_bits(
+                ones, window.reports, collection.entries, shown, mechanism
+            )
+        case mechanism:
+            frequency, error = remainder.rest_of_symmetric(
+                window.counts[0], collection.entries, shown, mechanism
+            )
+    return Other(frequency, _finite(error))
+
+
+def _other_of_all(collection: Collection, result: Estimate) -> Other | None:
+    if result.other is not None:
+        return Other(result.other[0], _finite(result.other[1]))
+    if collection.other:
+        return Other(float(result.frequency[-1]), _finite(float(result.std_error[-1])))
+    return None
+
+
+def _finite(error: float) -> float | None:
+    return error if isfinite(error) else None

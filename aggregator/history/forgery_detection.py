@@ -1,0 +1,121 @@
+"""Which windows and packs look forged: the detectors' p-values, and which are alarms. Pure.
+
+Rule: the p-values of one detector are multiplied by their number. So honest reports, of whatever values, give
+an alarm of one detector in one run with probability `rate` at most.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from aggregator.records.window_counts import WindowCounts
+from estimators.collection import Collection
+from estimators.forgery_detectors import (
+    change_p_value,
+    change_p_values,
+    cohort_p_value,
+    impossible_p_values,
+    popcount_p_value,
+)
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from producers import wire
+
+
+class ScoredWindow(NamedTuple):
+    """One window or pack: where it is, and its p-value."""
+
+    place: dict[str, int | str]
+    p_value: float
+
+
+class DetectorFinding(msgspec.Struct, frozen=True):
+    """What one detector says of all that it was shown.
+
+    Parameters
+    ----------
+    detector : cohorts, impossible, change or popcounts.
+    judged : windows or packs.
+    p_value : the smallest of theirs times their number, in [0, 1]; 1 where there are none.
+    alarms : places with a p-value of rate / judged or less, and that times their number.
+    """
+
+    detector: str
+    judged: int
+    p_value: float
+    alarms: list[dict[str, int | str | float]]
+
+
+def finding(detector: str, judged: Sequence[ScoredWindow], rate: float) -> DetectorFinding:
+    """Sum up one detector; `rate` is the share of runs in which honest reports may alarm, in (0, 1)."""
+    together = [(each.place, min(1.0, each.p_value * len(judged))) for each in judged]
+    alarms: list[dict[str, int | str | float]] = [
+        {**place, "p_value": p_value} for place, p_value in together if p_value <= rate
+    ]
+    smallest = min((p_value for _, p_value in together), default=1.0)
+    return DetectorFinding(detector, len(judged), smallest, alarms)
+
+
+def judge_windows(
+    collection: Collection, windows: Mapping[int, WindowCounts], rate: float
+) -> Iterator[DetectorFinding]:
+    """What each detector of windows that applies to this collection says.
+
+    Parameters
+    ----------
+    collection : whose.
+    windows : counts by start, ascending; those with fewer than minimum_reports are passed over.
+    rate : as of `finding`.
+    """
+    enough = {start: each for start, each in windows.items() if each.reports >= collection.minimum_reports}
+    if collection.cohorts > 1:
+        cohorts = [
+            ScoredWindow({"window_start": s}, cohort_p_value(w.cohort_sizes)) for s, w in enough.items()
+        ]
+        yield finding("cohorts", cohorts, rate)
+    yield finding("impossible", [_impossible(collection, s, w) for s, w in enough.items()], rate)
+    change = [
+        ScoredWindow({"window_start": start}, _change(collection, before, after))
+        for (_, before), (start, after) in pairwise(enough.items())
+    ]
+    yield finding("change", change, rate)
+
+
+def judge_pack(collection: Collection, pack: wire.Pack) -> float | None:
+    """p-value of a pack's numbers of ones; None where it holds no bits, or is none of this collection."""
+    mechanism = collection.mechanism
+    if not isinstance(mechanism, Rappor | HotRappor):
+        return None
+    said = (pack.fingerprint, pack.mechanism, pack.width)
+    if said != (collection.fingerprint, wire.RAPPOR_NUMBER, collection.width):
+        return None
+    ones = np.bitwise_count(wire.bit_rows(pack)).sum(axis=1, dtype=np.int64)
+    return popcount_p_value(ones, mechanism)
+
+
+def _impossible(collection: Collection, start: int, window: WindowCounts) -> ScoredWindow:
+    """The least likely counter of a window, and the p-value of all of them together."""
+    mechanism = collection.mechanism
+    if isinstance(mechanism, Rappor | HotRappor):
+        hit, miss = mechanism.q_star, mechanism.p_star
+    else:
+        hit, miss = mechanism.p, mechanism.q
+    p_values = impossible_p_values(window.counts, window.cohort_sizes[:, None], hit, miss)
+    cohort, column = map(int, np.unravel_index(int(p_values.argmin()), p_values.shape))
+    p_value = min(1.0, float(p_values.min()) * p_values.size)
+    if isinstance(mechanism, Rappor):
+        return ScoredWindow({"window_start": start, "cohort": cohort, "bit": column}, p_value)
+    labels = collection.labels()
+    return ScoredWindow(
+        {"window_start": start, "value": labels[column] if column < len(labels) else "other"}, p_value
+    )
+
+
+def _change(collection: Collection, before: WindowCounts, after: WindowCounts) -> float:
+    if isinstance(collection.mechanism, Rappor | HotRappor):
+        p_values = change_p_values(before.counts, before.cohort_sizes, after.counts, after.cohort_sizes)
+        return min(1.0, float(p_values.min()) * p_values.size)
+    return change_p_value(before.counts[0], after.counts[0])

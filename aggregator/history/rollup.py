@@ -1,0 +1,146 @@
+"""An answer over many windows: their counts joined, and estimated under two assumptions on who reported."""
+
+import msgspec
+import numpy as np
+
+from aggregator.estimation import window_estimate
+from aggregator.history.periods import Period, gaps, merged
+from aggregator.history.window_reader import Joined
+from aggregator.records.estimate import EstimateRecord
+from estimators.collection import Collection
+from estimators.frequency.estimate import Estimate
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.rollup import RollUp, roll_up_hot, roll_up_krr, roll_up_rappor
+
+RECORD_VERSION = 1
+
+
+class WindowCoverage(msgspec.Struct, frozen=True):
+    """Which windows of a period were joined; times in unix seconds.
+
+    Parameters
+    ----------
+    start, end : from the start of the first whole window to the end of the last; `from` and `to` in JSON.
+    expected, windows : whole windows in the period, and those of them that were joined.
+    missing : spans of windows that are not in the topic: without reports, not final yet, lost, or older than
+        the topic keeps.
+    incomplete : spans of windows of which pages are missing; they are not joined.
+    passed_over : windows under other parameters, by fingerprint (hex); they are not joined.
+    foreign : records that are none of ours, or of another version.
+    """
+
+    start: int = msgspec.field(name="from")
+    end: int = msgspec.field(name="to")
+    expected: int
+    windows: int
+    missing: list[Period]
+    incomplete: list[Period]
+    passed_over: dict[str, int]
+    foreign: int
+
+
+class RollUpRecord(msgspec.Struct, frozen=True):
+    """A roll-up for programs: one JSON object.
+
+    `overlap` is as of RollUp. `independent` and `shared` are records as of the topic `estimates`, over the
+    whole period, with the errors of either assumption. All three are null where there are fewer reports than
+    minimum_reports. `other` of `shared` is null where values are left out, but of plain k-RR and of `rappor`.
+    """
+
+    version: int
+    collection: str
+    fingerprint: str
+    window_seconds: int
+    coverage: WindowCoverage
+    reports: int
+    packs: int
+    rejected: int
+    overlap: float | None
+    independent: EstimateRecord | None
+    shared: EstimateRecord | None
+
+
+def coverage_of(collection: Collection, period: Period, joined: Joined) -> WindowCoverage:
+    """What was found of the period that was asked for."""
+    seconds = collection.window_seconds
+    whole = period.whole_windows(seconds)
+    return WindowCoverage(
+        start=whole.start,
+        end=whole.end,
+        expected=period.windows(seconds),
+        windows=len(joined.reports),
+        missing=gaps(whole, sorted([*joined.reports, *joined.incomplete]), seconds),
+        incomplete=merged(joined.incomplete, seconds),
+        passed_over={f"{fingerprint:016x}": windows for fingerprint, windows in joined.others.items()},
+        foreign=joined.foreign,
+    )
+
+
+def roll_up(collection: Collection, joined: Joined) -> RollUp | None:
+    """Estimate over all windows that were joined; None when there are fewer reports than are published.
+
+    Raises
+    ------
+    ValueError when no estimate fits the counts.
+    """
+    counts, mechanism = joined.counts, collection.mechanism
+    if counts.reports < collection.minimum_reports:
+        return None
+    reports = np.array(list(joined.reports.values()), np.int64)
+    match mechanism:
+        case Rappor():
+            return roll_up_rappor(
+                counts.counts, counts.cohort_sizes, reports, collection.candidates, mechanism
+            )
+        case HotRappor():
+            return roll_up_hot(counts.counts, counts.cohort_sizes, reports, mechanism)
+        case _:
+            return roll_up_krr(counts.counts[0], reports, mechanism)
+
+
+def record_of(
+    collection: Collection,
+    coverage: WindowCoverage,
+    joined: Joined,
+    result: RollUp | None,
+    *,
+    whole: bool = False,
+) -> RollUpRecord:
+    """Put a roll-up into its record: the largest estimates, as of one window, or all if it is to be whole."""
+    counts = joined.counts
+    put = window_estimate.whole_record_of if whole else window_estimate.record_of
+
+    def estimated(estimate: Estimate) -> EstimateRecord:
+        made = put(collection, coverage.start, counts, estimate, final=True)
+        return msgspec.structs.replace(made, window_end=coverage.end)
+
+    return RollUpRecord(
+        version=RECORD_VERSION,
+        collection=collection.name,
+        fingerprint=f"{collection.fingerprint:016x}",
+        window_seconds=collection.window_seconds,
+        coverage=coverage,
+        reports=counts.reports,
+        packs=counts.packs,
+        rejected=counts.rejected,
+        overlap=result.overlap if result else None,
+        independent=estimated(result.independent) if result else None,
+        shared=_shared(collection, result, estimated(result.shared)) if result else None,
+    )
+
+
+def _shared(collection: Collection, result: RollUp, record: EstimateRecord) -> EstimateRecord:
+    """Leave `other` out where it would not be safe.
+
+    Of a list cut by counts, `other` is corrected for what noise has lifted into the list: v at the density
+    of the counts near the cut, v their variance (`frequency.remainder`). That grows with the noise kept, from
+    the v of `independent` to the v of `shared`, and who returned how often is not known: with either v,
+    `other` misses if the other one is true. Measured on longitudinal k-RR (3000 values alike, 300,000
+    clients, 20 windows, epsilons 6 and 5, 25 runs): by 26 standard errors if clients return, by 14 if not.
+    What is left out of the candidates of Bloom RAPPOR is a plain sum, and its error a bound.
+    """
+    is_cut = record.omitted > 0 and not isinstance(collection.mechanism, Rappor)
+    if is_cut and result.shared is not result.independent:
+        return msgspec.structs.replace(record, other=None)
+    return record

@@ -1,0 +1,217 @@
+"""Reading the final windows of a collection from the topic `windows`, and adding them up as they come.
+
+Rule 1: pages count when all of a window's are there in their order. Retention may have deleted the first.
+Rule 2: of a window only the newest revision counts. One that was added before a newer one came cannot be
+taken out of the sum; so the topic is read again without it. Revisions are rare, and known from then on.
+"""
+
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from aggregator.history.periods import Period
+from aggregator.ledger.row_values import RowError
+from aggregator.records.final_window import Page, PageRun, decode_page, join_pages
+from aggregator.records.window_counts import WindowCounts
+from aggregator.topics.names import Topics
+from aggregator.topics.partition_reader import KafkaRecord
+from aggregator.topics.topic_reader import records_since
+from estimators.collection import Collection
+from producers.transport.cluster import Cluster
+
+MOST_COUNTERS = 1 << 25  # of all windows together: 256 MiB
+CLOCKS_MILLISECONDS = 3_600_000  # by which brokers' clocks may differ
+
+Place = tuple[int, int]  # partition, and offset of page 0
+
+
+class _Added(NamedTuple):
+    revision: int
+    place: Place
+    reports: int
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Final windows of one collection, added up.
+
+    Parameters
+    ----------
+    counts : of all of them.
+    reports : reports of each window, by its start, unix seconds, ascending.
+    incomplete : starts of windows whose newest revision lacks pages, ascending; they are not added.
+    others : windows of the same name and period under other parameters, by fingerprint; not added.
+    foreign : records that are none of ours, or of another version.
+    """
+
+    counts: WindowCounts
+    reports: Mapping[int, int]
+    incomplete: Sequence[int]
+    others: Mapping[int, int]
+    foreign: int
+
+
+async def join_windows(cluster: Cluster, topics: Topics, collection: Collection, period: Period) -> Joined:
+    """Add up the collection's final windows that lie whole within a period.
+
+    Memory is that of one window's counts, and of a few numbers for each window.
+
+    Raises
+    ------
+    KafkaError, TimeoutError.
+    """
+    replaced: set[Place] = set()
+    while True:
+        reading = WindowsReading(collection, period, replaced)
+        async with aclosing(windows_since(cluster, topics, period.start)) as records:
+            async for partition, record in records:
+                reading.take(partition, record)
+        wrongly_added = reading.wrongly_added()
+        if not wrongly_added:
+            return reading.joined()
+        replaced |= wrongly_added
+
+
+def windows_since(
+    cluster: Cluster, topics: Topics, start: int
+) -> AsyncGenerator[tuple[int, KafkaRecord], None]:
+    """Partition and record of all windows that start at this moment, unix seconds, or later.
+
+    A window is final after its end, by its broker's clock.
+    """
+    return records_since(cluster, topics.windows, topics.partitions, start * 1000 - CLOCKS_MILLISECONDS)
+
+
+class WindowsReading:
+    """One reading of the topic.
+
+    Parameters
+    ----------
+    collection : whose windows.
+    period : within which they lie whole.
+    replaced : page 0 of writings that a former reading found to be replaced.
+    """
+
+    def __init__(self, collection: Collection, period: Period, replaced: set[Place]) -> None:
+        self.collection = collection
+        self.period = period
+        self.replaced = replaced
+        self.sum = WindowCounts(
+            np.zeros((collection.cohorts, collection.width), np.int64),
+            np.zeros(collection.cohorts, np.int64),
+            packs=0,
+            rejected=0,
+        )
+        self._newest: dict[int, int] = {}  # revision by window, complete or not
+        self._added: dict[int, _Added] = {}
+        self._wrong: set[Place] = set()
+        self._others: defaultdict[int, set[int]] = defaultdict(set)
+        self._foreign = 0
+        self._runs: defaultdict[int, PageRun] = defaultdict(PageRun)
+        self._place: dict[int, Place] = {}  # of the window that is being read, by partition
+
+    def take(self, partition: int, record: KafkaRecord) -> None:
+        """Take in the next record of a partition."""
+        try:
+            page = decode_page(record.key or b"", record.value or b"")
+            if self._is_wanted(page):
+                self._take_page(page, partition, record.offset)
+        except RowError:
+            self._foreign += 1
+
+    def wrongly_added(self) -> set[Place]:
+        """Writings in the sum that are replaced by a newer one."""
+        newer = {each.place for start, each in self._added.items() if each.revision < self._newest[start]}
+        return self._wrong | newer
+
+    def joined(self) -> Joined:
+        """What was found."""
+        reports = {start: self._added[start].reports for start in sorted(self._added)}
+        incomplete = sorted(self._newest.keys() - self._added.keys())
+        others = {fingerprint: len(starts) for fingerprint, starts in self._others.items()}
+        return Joined(self.sum, reports, incomplete, others, self._foreign)
+
+    def _is_wanted(self, page: Page) -> bool:
+        """Whether it is of one of our windows; RowError when no such window can be."""
+        start, seconds = page.window_start, self.collection.window_seconds
+        if not self.period.start <= start < start + page.window_seconds <= self.period.end:
+            return False
+        if page.fingerprint != self.collection.fingerprint:
+            if page.name == self.collection.name:
+                self._others[page.fingerprint].add(start)
+            return False
+        if page.window_seconds != seconds or start % seconds:
+            raise RowError(f"windows of {page.name} are of {seconds} s")
+        return True
+
+    def _take_page(self, page: Page, partition: int, offset: int) -> None:
+        start, revision = page.window_start, page.packs
+        if page.number == 0:
+            self._place[partition] = (partition, offset)
+        self._newest[start] = max(self._newest.get(start, 0), revision)
+        if pages := self._runs[partition].take(page):
+            self._add(start, join_pages(pages, self.collection), self._place[partition])
+
+    def _add(self, start: int, counts: WindowCounts, place: Place) -> None:
+        before = self._added.get(start)
+        if place in self.replaced or (before and before.revision > counts.packs):
+            return
+        if before:
+            self._wrong.add(before.place)
+        self._added[start] = _Added(counts.packs, place, counts.reports)
+        self.sum += counts
+
+
+class EachWindow(WindowsReading):
+    """A reading that keeps the newest revision of each window."""
+
+    def __init__(self, collection: Collection, period: Period) -> None:
+        super().__init__(collection, period, set())
+        self._kept: dict[int, WindowCounts] = {}
+
+    def windows(self) -> dict[int, WindowCounts]:
+        """Counts by start, unix seconds, ascending; without those whose newest revision lacks pages."""
+        return {s: self._kept[s] for s in sorted(self._kept) if self._kept[s].packs >= self._newest[s]}
+
+    def joined(self) -> Joined:
+        """What was found; its counts, in which replaced revisions may be, are of no use."""
+        windows = self.windows()
+        reports = {start: counts.reports for start, counts in windows.items()}
+        incomplete = sorted(self._newest.keys() - windows.keys())
+        return replace(super().joined(), reports=reports, incomplete=incomplete)
+
+    def _add(self, start: int, counts: WindowCounts, place: Place) -> None:
+        super()._add(start, counts, place)
+        if start not in self._kept or counts.packs >= self._kept[start].packs:
+            self._kept[start] = counts
+
+
+def check_room(collection: Collection, period: Period) -> None:
+    """Raise ValueError if the windows of a period may hold more than MOST_COUNTERS."""
+    most = max(1, MOST_COUNTERS // (collection.cohorts * collection.width))
+    windows = period.windows(collection.window_seconds)
+    if windows > most:
+        raise ValueError(
+            f"from and to must hold at most {most} windows of {collection.name}, got {windows}; give a "
+            "shorter period"
+        )
+
+
+async def read_windows(
+    cluster: Cluster, topics: Topics, collection: Collection, period: Period
+) -> tuple[Mapping[int, WindowCounts], Joined]:
+    """Counts of the collection's final windows that lie whole within a period, by start, and what was found.
+
+    Raises
+    ------
+    KafkaError, TimeoutError.
+    """
+    reading = EachWindow(collection, period)
+    async with aclosing(windows_since(cluster, topics, period.start)) as records:
+        async for partition, record in records:
+            reading.take(partition, record)
+    return reading.windows(), reading.joined()

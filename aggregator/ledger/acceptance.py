@@ -1,0 +1,122 @@
+"""Which packs count: a function of the log's prefix and the ledger's terms, never of a clock or a file.
+
+Rule 1: a pack is taken or rejected whole, for one reason.
+Rule 2: what is decided here depends on the record, on the highest append time so far in its partition (its
+own included) and on the ids counted before it; so a replay decides the same.
+Rule 3: cheap checks come first; nothing of a rejected pack is remembered but the reason.
+"""
+
+from collections.abc import Mapping
+
+from aggregator.ledger.bit_counting import is_countable
+from aggregator.ledger.pack_ids import PackIds
+from aggregator.ledger.terms import EARLY_SECONDS, Terms
+from producers import wire
+
+NONE_SEEN = PackIds()  # never added to
+REASONS = (
+    "malformed",
+    "unsupported_version",
+    "oversized",
+    "unknown_collection",
+    "bad_cohort",
+    "bad_value",
+    "too_early",
+    "too_late",
+    "duplicate",
+    "misrouted",
+    "window_full",
+)
+
+
+class Rejection(Exception):
+    """A pack that does not count.
+
+    `fingerprint` and `window_start` are 0 where the pack is not in time for a window of a known collection,
+    so that no sender can make the ledger grow by inventing them. `reports` are those of a pack whose
+    `fingerprint` is told.
+    """
+
+    def __init__(self, reason: str, fingerprint: int = 0, window_start: int = 0, reports: int = 0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.fingerprint = fingerprint
+        self.window_start = window_start
+        self.reports = reports
+
+
+class Acceptance:
+    """The checks of one partition.
+
+    Parameters
+    ----------
+    terms : of the ledger, by fingerprint; the ledger may add to them.
+    partition : partition of `reports`, 0..partitions-1.
+    partitions : number of partitions of `reports`.
+    """
+
+    def __init__(self, terms: Mapping[int, Terms], partition: int, partitions: int) -> None:
+        self.terms = terms
+        self.partition = partition
+        self.partitions = partitions
+
+    def accept(
+        self,
+        offset: int,
+        record: bytes,
+        append_ms: int,
+        watermark_ms: int,
+        seen: Mapping[tuple[int, int], PackIds],
+    ) -> wire.Pack:
+        """Check one record; the pack that it holds.
+
+        Parameters
+        ----------
+        offset : of the record.
+        record : its value.
+        append_ms : its log append time, unix milliseconds.
+        watermark_ms : the highest append time so far, this record's included, unix milliseconds.
+        seen : ids already counted, by fingerprint and window start.
+
+        Raises
+        ------
+        Rejection with the reason.
+        """
+        try:
+            pack = wire.decode(record)
+        except wire.WireError as error:
+            raise Rejection(error.reason) from error
+        terms = self.terms.get(pack.fingerprint)
+        if terms is None or not terms.hold_at(offset):
+            raise Rejection("unknown_collection")
+        self._check_header(pack, terms)
+        _check_time(pack, terms, append_ms, watermark_ms)
+        ids = seen.get((pack.fingerprint, pack.window_start), NONE_SEEN)
+        if pack.pack_id in ids:
+            raise _rejection("duplicate", pack, pack.window_start)
+        if len(ids) >= terms.span(pack.window_start).window_packs:
+            raise _rejection("window_full", pack, pack.window_start)
+        if not is_countable(pack):
+            raise _rejection("bad_value", pack, pack.window_start)
+        return pack
+
+    def _check_header(self, pack: wire.Pack, terms: Terms) -> None:
+        if pack.mechanism != terms.mechanism or pack.width != terms.width:
+            raise _rejection("malformed", pack)
+        if pack.window_start % terms.window_seconds:
+            raise _rejection("malformed", pack)
+        if wire.partition_of(pack.pack_id, self.partitions) != self.partition:
+            raise _rejection("misrouted", pack)
+        if pack.cohort >= terms.cohorts:
+            raise _rejection("bad_cohort", pack)
+
+
+def _check_time(pack: wire.Pack, terms: Terms, append_ms: int, watermark_ms: int) -> None:
+    if pack.window_start * 1000 > append_ms + EARLY_SECONDS * 1000:
+        raise _rejection("too_early", pack)
+    if watermark_ms > terms.closes_at(pack.window_start) * 1000:
+        raise _rejection("too_late", pack)
+
+
+def _rejection(reason: str, pack: wire.Pack, window_start: int = 0) -> Rejection:
+    return Rejection(reason, pack.fingerprint, window_start, pack.reports)

@@ -1,0 +1,136 @@
+"""The counts of a ledger: tallies and rejections of its live windows, and which of them changed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.row_keys import RejectedKey, Stored, Window
+from aggregator.ledger.tally import Tally, TallyKey, tallies_of
+from producers import wire
+
+StateRecord = tuple[bytes, bytes | None]  # key and value of a topic's record; None deletes the key
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Rows that one transaction stores or deletes.
+
+    Parameters
+    ----------
+    dead : keys of rows to delete.
+    stored : rows that are encoded already.
+    tallies, rejected : what is to be encoded; of tallies, snapshots.
+    """
+
+    dead: Sequence[row_keys.Key]
+    stored: Sequence[Stored]
+    tallies: Mapping[TallyKey, Tally]
+    rejected: Mapping[row_keys.RejectedKey, int]
+
+    def rows(self) -> Iterator[Stored]:
+        """Rows to store."""
+        yield from self.stored
+        for key, tally in self.tallies.items():
+            yield from tally.pages(key)
+        for refused, packs in self.rejected.items():
+            yield refused, row_values.encode_rejected(packs)
+
+    def records(self) -> list[StateRecord]:
+        """Records of `state`, deletions first."""
+        return [
+            *((row_keys.encode_key(key), None) for key in self.dead),
+            *((row_keys.encode_key(key), value) for key, value in self.rows()),
+        ]
+
+
+@dataclass
+class _Changed:
+    tallies: set[TallyKey] = field(default_factory=set)
+    rejected: set[RejectedKey] = field(default_factory=set)
+
+
+class Counts:
+    """What was counted and what was turned away, by window.
+
+    `tallies` and `rejected` are to be read only; all changes go through the methods.
+    """
+
+    def __init__(self) -> None:
+        self.tallies: dict[TallyKey, Tally] = {}
+        self.rejected: dict[RejectedKey, int] = {}
+        self._cohorts: dict[Window, set[int]] = {}  # of the keys in `tallies`
+        self._reasons: dict[Window, set[str]] = {}  # of the keys in `rejected`
+        self._unstored = _Changed()
+        self._unpublished = _Changed()
+
+    def add(self, pack: wire.Pack) -> None:
+        """Count a countable pack."""
+        key = (pack.fingerprint, pack.window_start, pack.cohort)
+        tally = self.tallies.get(key)
+        if tally is None:
+            tally = self.tallies[key] = Tally.empty(pack.width)
+            self._cohorts.setdefault(key[:2], set()).add(pack.cohort)
+        tally.add(pack)
+        self._unstored.tallies.add(key)
+        self._unpublished.tallies.add(key)
+
+    def reject(self, key: RejectedKey) -> None:
+        """Count a pack that is turned away."""
+        self.rejected[key] = self.rejected.get(key, 0) + 1
+        self._reasons.setdefault(key[:2], set()).add(key.reason)
+        self._unstored.rejected.add(key)
+        self._unpublished.rejected.add(key)
+
+    def forget(self, window: Window) -> list[row_keys.Key]:
+        """Drop a window; the keys of its rows."""
+        keys: list[row_keys.Key] = []
+        for cohort in self._cohorts.pop(window, ()):
+            tally_key = (*window, cohort)
+            keys += self.tallies.pop(tally_key).page_keys(tally_key)
+            self._unstored.tallies.discard(tally_key)
+            self._unpublished.tallies.discard(tally_key)
+        for reason in self._reasons.pop(window, ()):
+            key = RejectedKey(*window, reason)
+            del self.rejected[key]
+            keys.append(key)
+            self._unstored.rejected.discard(key)
+            self._unpublished.rejected.discard(key)
+        return keys
+
+    def drain(self, dead: Sequence[row_keys.Key], stored: Sequence[Stored]) -> Changes:
+        """What changed for `state` since the last call, beside these deletions and rows."""
+        changed, self._unstored = self._unstored, _Changed()
+        return self._copied(changed, dead, stored)
+
+    def drain_unpublished(self, stored: Sequence[Stored]) -> Changes:
+        """What changed for `counts` since the last call, beside these rows."""
+        changed, self._unpublished = self._unpublished, _Changed()
+        return self._copied(changed, [], stored)
+
+    def restore(
+        self, counters: Mapping[row_keys.CountKey, bytes], rejected: Mapping[RejectedKey, bytes]
+    ) -> None:
+        """Take in stored rows, all as not yet published; RowError when one cannot be read."""
+        self.tallies = tallies_of(counters)
+        self.rejected = {key: row_values.decode_rejected(value) for key, value in rejected.items()}
+        for fingerprint, window_start, cohort in self.tallies:
+            self._cohorts.setdefault((fingerprint, window_start), set()).add(cohort)
+        for key in self.rejected:
+            self._reasons.setdefault(key[:2], set()).add(key.reason)
+        self._unpublished = _Changed(set(self.tallies), set(self.rejected))
+
+    def windows(self) -> set[Window]:
+        """Windows with tallies or rejections; (0, 0) of packs that could vouch for none among them."""
+        return self._cohorts.keys() | self._reasons.keys()
+
+    def rows(self) -> Iterator[Stored]:
+        """All rows, for comparison with another ledger's."""
+        for tally_key, tally in self.tallies.items():
+            yield from tally.pages(tally_key)
+        for key, packs in self.rejected.items():
+            yield key, row_values.encode_rejected(packs)
+
+    def _copied(self, changed: _Changed, dead: Sequence[row_keys.Key], stored: Sequence[Stored]) -> Changes:
+        tallies = {key: self.tallies[key].snapshot() for key in changed.tallies}
+        rejected = {key: self.rejected[key] for key in changed.rejected}
+        return Changes(dead, stored, tallies, rejected)

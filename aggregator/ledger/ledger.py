@@ -1,0 +1,212 @@
+"""The ledger of one partition of `reports`: a pure fold over the log, with what changed since last asked.
+
+Rule 1: apply is called once for each record, in offset order; nothing else changes counts.
+Rule 2: apply reads no clock and no file, so folding the same log under the same terms gives the same ledger,
+integer for integer. `deniable replay` is that fold.
+Rule 3: a drained change is never offered again. Who fails to store it throws the ledger away.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.acceptance import Acceptance, Rejection
+from aggregator.ledger.counts import Changes, Counts
+from aggregator.ledger.pack_ids import WindowIds
+from aggregator.ledger.row_keys import Stored
+from aggregator.ledger.terms import Terms, untouched_window
+from aggregator.ledger.terms_update import changed_terms, check_not_retired, check_raised, check_revision
+from aggregator.ledger.window_expiry import WindowEnds
+from estimators.collection import Collection
+from producers import wire
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A rejected record, as the topic `rejected` tells of it."""
+
+    offset: int
+    reason: str
+
+
+class Ledger:
+    """Exact counts of one partition, and what is needed to go on with them.
+
+    Parameters
+    ----------
+    partition : of `reports`, 0..partitions-1.
+    partitions : number of partitions of `reports`.
+    terms : by fingerprint, under which packs are taken.
+    """
+
+    def __init__(self, partition: int, partitions: int, terms: Mapping[int, Terms] | None = None) -> None:
+        self.partition = partition
+        self.terms: dict[int, Terms] = dict(terms or {})
+        self.revision = 0  # of the collection file that it was last opened with
+        self.position = 0
+        self.watermark_ms = 0
+        self.whole_from = 0  # windows that start earlier may lack records, unix seconds
+        self.counts = Counts()
+        self.ids = WindowIds()
+        self._acceptance = Acceptance(self.terms, partition, partitions)
+        self._unstored_terms: dict[row_keys.Key, bytes] = {}
+        self._unpublished_terms: set[int] = set()
+        self._tombstones: list[row_keys.Key] = []
+        self._refusals: list[Refusal] = []
+        self._ends = WindowEnds()
+
+    def apply(self, offset: int, append_ms: int, record: bytes) -> wire.Pack | Rejection:
+        """Count or reject the record at this offset, and move past it.
+
+        Parameters
+        ----------
+        offset : its offset; the caller has made sure that no record lies between position and it.
+        append_ms : its log append time, unix milliseconds.
+        record : its value.
+
+        Returns
+        -------
+        What became of it.
+        """
+        self.watermark_ms = max(self.watermark_ms, append_ms)
+        self._expire()
+        try:
+            pack = self._acceptance.accept(offset, record, append_ms, self.watermark_ms, self.ids.by_window)
+        except Rejection as rejection:
+            self._reject(offset, rejection)
+            self.position = offset + 1
+            return rejection
+        window = (pack.fingerprint, pack.window_start)
+        self._ends.track(window, self.terms[pack.fingerprint])
+        self.ids.add(window, pack.pack_id)
+        self.counts.add(pack)
+        self.position = offset + 1
+        return pack
+
+    def agree(self, collections: Mapping[int, Collection], revision: int) -> None:
+        """Take over what a collection file adds to the terms, from here on.
+
+        Parameters
+        ----------
+        collections : of the file, by fingerprint.
+        revision : of the file.
+
+        Raises
+        ------
+        TermsError if the file does not go with the ledger.
+        """
+        check_revision(self.revision, revision)
+        check_not_retired(self.revision, revision, self.terms, collections)
+        changed = changed_terms(self.terms, collections, self.position, self.watermark_ms)
+        check_raised(self.revision, revision, changed)
+        for fingerprint, terms in changed.items():
+            self._set_terms(fingerprint, terms)
+        if revision != self.revision:
+            self.revision = revision
+            self._unstored_terms[row_keys.SingleKey.REVISION] = row_values.encode_revision(revision)
+
+    def retire(self, fingerprint: int) -> None:
+        """Turn away packs of this fingerprint from here on."""
+        self._set_terms(fingerprint, msgspec.structs.replace(self.terms[fingerprint], until=self.position))
+
+    def pass_over(self, position: int, append_ms: int) -> None:
+        """Go on at a later position: the records before it are lost.
+
+        Parameters
+        ----------
+        position : next offset to count.
+        append_ms : that none of the lost records was appended after, unix milliseconds.
+        """
+        self.position = position
+        self.whole_from = untouched_window(max(append_ms, self.watermark_ms), 1)
+
+    def drain(self) -> Changes:
+        """What changed in `state` since the last call, the progress row left out."""
+        replaced, ids = self.ids.drain(self.position)
+        stored = [*ids, *self._unstored_terms.items()]
+        changes = self.counts.drain([*self._tombstones, *replaced], stored)
+        self._unstored_terms, self._tombstones = {}, []
+        return changes
+
+    def has_dead(self) -> bool:
+        """Whether the next `drain` deletes counts or rejections: they must leave `counts` with it."""
+        return any(not isinstance(key, row_keys.IdsKey) for key in self._tombstones)
+
+    def drain_unpublished(self) -> Changes:
+        """What changed for `counts` since the last call, deletions left out: they are those of `drain`."""
+        terms: list[Stored] = [
+            (row_keys.TermsKey(fingerprint), row_values.encode_terms(self.terms[fingerprint]))
+            for fingerprint in self._unpublished_terms
+        ]
+        self._unpublished_terms = set()
+        return self.counts.drain_unpublished(terms)
+
+    def drain_refusals(self) -> list[Refusal]:
+        """What was rejected since the last call."""
+        refusals, self._refusals = self._refusals, []
+        return refusals
+
+    def restore(self, stored: Iterable[Stored]) -> None:
+        """Take in stored rows; all of them count as not yet published.
+
+        Raises
+        ------
+        RowError when one cannot be read, or belongs to no terms.
+        """
+        counters: dict[row_keys.CountKey, bytes] = {}
+        rejected: dict[row_keys.RejectedKey, bytes] = {}
+        ids: dict[row_keys.IdsKey, bytes] = {}
+        for key, value in stored:
+            match key:
+                case row_keys.SingleKey.PROGRESS:
+                    progress = row_values.decode_progress(value)
+                    self.position, self.watermark_ms = progress.position, progress.watermark_ms
+                    self.whole_from = progress.whole_from
+                case row_keys.SingleKey.REVISION:
+                    self.revision = row_values.decode_revision(value)
+                case row_keys.TermsKey():
+                    self.terms[key.fingerprint] = row_values.decode_terms(value)
+                case row_keys.CountKey():
+                    counters[key] = value
+                case row_keys.IdsKey():
+                    ids[key] = value
+                case row_keys.RejectedKey():
+                    rejected[key] = value
+        self.ids.restore(ids)
+        self.counts.restore(counters, rejected)
+        self._check_widths()
+        for window in self.counts.windows():
+            if window[1]:
+                self._ends.track(window, self._terms_of_rows(window[0]))
+        self._unpublished_terms = set(self.terms)
+
+    def _set_terms(self, fingerprint: int, terms: Terms) -> None:
+        self.terms[fingerprint] = terms
+        self._unpublished_terms.add(fingerprint)
+        self._unstored_terms[row_keys.TermsKey(fingerprint)] = row_values.encode_terms(terms)
+
+    def _check_widths(self) -> None:
+        for (fingerprint, _, _), tally in self.counts.tallies.items():
+            width = self._terms_of_rows(fingerprint).width
+            if len(tally.counts) != width:
+                raise row_values.RowError(f"counter row must hold {width} counters, got {len(tally.counts)}")
+
+    def _terms_of_rows(self, fingerprint: int) -> Terms:
+        if fingerprint not in self.terms:
+            raise row_values.RowError(f"rows of fingerprint {fingerprint:016x} have no terms beside them")
+        return self.terms[fingerprint]
+
+    def _expire(self) -> None:
+        for window in self._ends.closed(self.watermark_ms):
+            self._tombstones += self.ids.forget(window)
+        for window in self._ends.dead(self.watermark_ms):
+            self._tombstones += self.counts.forget(window)
+
+    def _reject(self, offset: int, rejection: Rejection) -> None:
+        key = row_keys.RejectedKey(rejection.fingerprint, rejection.window_start, rejection.reason)
+        if key.window_start:
+            self._ends.track(key[:2], self.terms[key.fingerprint])
+        self.counts.reject(key)
+        self._refusals.append(Refusal(offset, rejection.reason))

@@ -1,0 +1,65 @@
+"""The counters of one window and cohort, and their rows: a page for each PAGE_COUNTERS of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.bit_counting import add_pack
+from producers import wire
+
+TallyKey = tuple[int, int, int]  # fingerprint, window start, cohort
+
+
+@dataclass
+class Tally:
+    """Counters of one window and cohort: reports, packs and int64 counts (width,)."""
+
+    counts: npt.NDArray[np.int64]
+    reports: int = 0
+    packs: int = 0
+    _is_shared: bool = False  # with a snapshot: who counts on copies the counters first
+
+    @classmethod
+    def empty(cls, width: int) -> "Tally":
+        """Nothing counted yet."""
+        return cls(np.zeros(width, dtype=np.int64))
+
+    def add(self, pack: wire.Pack) -> None:
+        """Count one pack, a countable one."""
+        if self._is_shared:
+            self.counts, self._is_shared = self.counts.copy(), False
+        add_pack(self.counts, pack)
+        self.reports += pack.reports
+        self.packs += 1
+
+    def snapshot(self) -> "Tally":
+        """As it is now, to be read only. Nothing is copied unless this one counts on: one copy in a step."""
+        self._is_shared = True
+        return Tally(self.counts, self.reports, self.packs)
+
+    def pages(self, key: TallyKey) -> Iterator[tuple[row_keys.CountKey, bytes]]:
+        """Its rows."""
+        for page, first in enumerate(range(0, len(self.counts), row_values.PAGE_COUNTERS)):
+            part = self.counts[first : first + row_values.PAGE_COUNTERS]
+            counters = row_values.CounterPage(self.reports, self.packs, part)
+            yield row_keys.CountKey(*key, page), row_values.encode_counters(counters)
+
+    def page_keys(self, key: TallyKey) -> Iterator[row_keys.CountKey]:
+        """Keys of its rows."""
+        for page in range(-(-len(self.counts) // row_values.PAGE_COUNTERS)):
+            yield row_keys.CountKey(*key, page)
+
+
+def tallies_of(stored: Mapping[row_keys.CountKey, bytes]) -> dict[TallyKey, Tally]:
+    """Tallies from their rows; RowError when one cannot be read."""
+    pages: dict[TallyKey, dict[int, row_values.CounterPage]] = {}
+    for key, value in stored.items():
+        pages.setdefault(key[:3], {})[key.page] = row_values.decode_counters(value)
+    return {key: _joined([found[page] for page in sorted(found)]) for key, found in pages.items()}
+
+
+def _joined(pages: list[row_values.CounterPage]) -> Tally:
+    return Tally(np.concatenate([page.counts for page in pages]), pages[0].reports, pages[0].packs)

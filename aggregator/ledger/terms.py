@@ -1,0 +1,108 @@
+"""Terms: under which a ledger takes the packs of a fingerprint, and between which offsets. Pure.
+
+Rule 1: what counts is decided by the log and by the terms that the ledger holds, never by a worker's file.
+A file only adds terms, at the position where a worker opens the ledger with it; so a replay decides the same.
+Rule 2: a window has the same terms all its life. Terms that change hold from the first window on that no pack
+can have reached yet. So no change of grace lets a forgotten pack id count again.
+"""
+
+from bisect import bisect_right
+from itertools import pairwise
+
+import msgspec
+
+from estimators.collection import Collection
+from producers import wire
+
+EARLY_SECONDS = 300  # how far a window may start after the append time: room for producers' clocks
+
+
+class WindowTerms(msgspec.Struct, frozen=True, array_like=True):
+    """Terms of the windows from one start on.
+
+    Parameters
+    ----------
+    from_window : the first start that they hold for, unix seconds.
+    grace_seconds, retention_seconds, window_packs : as of Collection.
+    """
+
+    from_window: int
+    grace_seconds: int
+    retention_seconds: int
+    window_packs: int
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """Under which a ledger takes the packs of one fingerprint.
+
+    Parameters
+    ----------
+    name : of the collection.
+    mechanism, width, cohorts, window_seconds : what its packs must say, or lie within.
+    since : offset of the first record that may be such a pack.
+    spans : by window, `from_window` rising, the first one for all windows before it too.
+    until : offset from which on they are turned away; None while the collection is not retired.
+    """
+
+    name: str
+    mechanism: int
+    width: int
+    cohorts: int
+    window_seconds: int
+    since: int
+    spans: tuple[WindowTerms, ...]
+    until: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.window_seconds < 1:
+            raise ValueError(f"window_seconds must be at least 1, got {self.window_seconds}")
+        if not self.spans or any(a.from_window >= b.from_window for a, b in pairwise(self.spans)):
+            raise ValueError("spans must rise by from_window")
+
+    def hold_at(self, offset: int) -> bool:
+        """Whether a record at this offset may be a pack of this fingerprint."""
+        return self.since <= offset and (self.until is None or offset < self.until)
+
+    def span(self, window_start: int) -> WindowTerms:
+        """Terms of a window."""
+        found = bisect_right(self.spans, window_start, key=lambda span: span.from_window)
+        return self.spans[max(0, found - 1)]
+
+    def closes_at(self, window_start: int) -> int:
+        """Log append time, unix seconds, after which the window takes no more reports."""
+        return window_start + self.window_seconds + self.span(window_start).grace_seconds
+
+    def dies_at(self, window_start: int) -> int:
+        """Log append time, unix seconds, after which the window's counts are deleted."""
+        return self.closes_at(window_start) + self.span(window_start).retention_seconds
+
+
+def terms_of(collection: Collection, since: int = 0) -> Terms:
+    """Terms that a collection file gives, from an offset on."""
+    return Terms(
+        collection.name,
+        wire.mechanism_number(collection.mechanism),
+        collection.width,
+        collection.cohorts,
+        collection.window_seconds,
+        since,
+        (span_of(collection, 0),),
+    )
+
+
+def untouched_window(watermark_ms: int, window_seconds: int) -> int:
+    """Start of the first window that no pack appended up to now may lie in, unix seconds.
+
+    Parameters
+    ----------
+    watermark_ms : the highest append time so far, unix milliseconds.
+    window_seconds : length of a window.
+    """
+    return ((watermark_ms // 1000 + EARLY_SECONDS) // window_seconds + 1) * window_seconds
+
+
+def span_of(collection: Collection, from_window: int) -> WindowTerms:
+    """Terms that a collection file gives to windows from this start on."""
+    return WindowTerms(
+        from_window, collection.grace_seconds, collection.retention_seconds, collection.window_packs
+    )

@@ -1,0 +1,55 @@
+"""Reading, without owning: the rows of a ledger, and the log that it counts."""
+
+from collections.abc import Mapping
+
+from aggregator.deployment import Deployment
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.terms import Terms
+from aggregator.partition.ledger_checks import check_genesis, decoded
+from aggregator.partition.ledger_store import LedgerStore
+from aggregator.topics.partition_reader import RowReader, read_rows
+
+
+def reader_of(deployment: Deployment, source: int) -> RowReader:
+    """A reader of one partition of `reports`, uncommitted records included: they count too."""
+    return RowReader(deployment.cluster, deployment.topics.reports, source, committed=False)
+
+
+async def ledger_rows(deployment: Deployment, partition: int) -> dict[row_keys.Key, bytes]:
+    """Rows of a ledger as they are now.
+
+    Raises
+    ------
+    LedgerRefusedError if `state` is of another log; RowError; KafkaError.
+    """
+    stored = await read_rows(deployment.cluster, deployment.topics.state, partition)
+    found = decoded(deployment, partition, stored)
+    committed = None
+    if row_keys.SingleKey.GENESIS not in found:
+        committed = await LedgerStore(deployment.cluster, deployment.topics, partition).committed()
+    check_genesis(deployment, partition, found, committed)
+    return found
+
+
+def terms_in(found: dict[row_keys.Key, bytes]) -> dict[int, Terms]:
+    """Terms among the rows of a ledger, by fingerprint."""
+    return {
+        key.fingerprint: row_values.decode_terms(value)
+        for key, value in found.items()
+        if isinstance(key, row_keys.TermsKey)
+    }
+
+
+def progress_in(found: Mapping[row_keys.Key, bytes]) -> row_values.LedgerProgress:
+    """Progress among the rows of a ledger; that of an empty one where there is none."""
+    value = found.get(row_keys.SingleKey.PROGRESS)
+    return row_values.decode_progress(value) if value else row_values.LedgerProgress()
+
+
+async def log_start(deployment: Deployment, partition: int) -> tuple[int, int]:
+    """First offset that a partition of `reports` holds, and its append time, unix milliseconds or 0."""
+    async with reader_of(deployment, partition) as reader:
+        start = await reader.start_offset()
+        async for record in reader.until_end():
+            return start, record.timestamp
+    return start, 0

@@ -1,0 +1,128 @@
+"""A partition of the log folded again, and how far from it a claim about its counts is.
+
+The recount is the ledger's own pure fold under the terms that the ledger recorded, without Faust,
+transactions, rebalances or other workers between it and the log: whatever those lost or doubled shows as a
+difference. Where records were deleted, the windows that they may have been in are not compared.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from aggregator.deployment import Deployment
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.terms import Terms, untouched_window
+from aggregator.maintenance.ledger_reader import reader_of
+
+Integers = npt.NDArray[np.int64]
+Counted = dict[row_keys.Key, bytes]
+
+
+@dataclass(frozen=True)
+class StoredCounts:
+    """What the workers stored of one source partition, and how far it had counted then.
+
+    `home` is the partition of `counts` that says so, of its own collections only; None is the ledger itself,
+    which alone has terms.
+    """
+
+    source: int
+    progress: row_values.LedgerProgress
+    counted: Counted
+    home: int | None = None
+    terms: Mapping[int, Terms] = field(default_factory=dict)
+
+    @property
+    def position(self) -> int:
+        """Next offset to count."""
+        return self.progress.position
+
+
+@dataclass(frozen=True)
+class Recount:
+    """One source partition folded from its first record on.
+
+    Parameters
+    ----------
+    at : counts as of some positions.
+    records : that were folded.
+    whole_from : windows that start earlier may lack records, unix seconds.
+    """
+
+    at: Mapping[int, Counted]
+    records: int
+    whole_from: int
+
+
+async def recount(deployment: Deployment, claim: StoredCounts, positions: set[int]) -> Recount:
+    """Fold the source partition of a ledger's claim under its terms; counts as of some positions."""
+    ledger = Ledger(claim.source, deployment.topics.partitions, claim.terms)
+    waiting = sorted(positions)
+    at: dict[int, Counted] = {}
+    records, whole_from = 0, claim.progress.whole_from
+    async with reader_of(deployment, claim.source) as reader:
+        is_cut = await reader.start_offset() > 0
+        async for record in reader.until_end():
+            if is_cut and not records:
+                whole_from = max(whole_from, untouched_window(record.timestamp, 1))
+            while waiting and waiting[0] <= record.offset:
+                at[waiting.pop(0)] = dict(ledger.counts.rows())
+            ledger.apply(record.offset, record.timestamp, record.value or b"")
+            records += 1
+    at.update({position: dict(ledger.counts.rows()) for position in waiting})
+    return Recount(at, records, whole_from)
+
+
+def difference(claim: StoredCounts, recounted: Recount, alive: Counted, deployment: Deployment) -> int:
+    """Sum of the absolute differences of all counters of a claim from the recount as of its position.
+
+    Parameters
+    ----------
+    claim : what was stored.
+    recounted : of the same source partition.
+    alive : the recount as of the ledger's own position, the latest: what has died since is not compared.
+    deployment : whose topics.
+    """
+    expected = recounted.at[claim.position]
+    died = expected.keys() - alive.keys()  # after the claim's position: deleted by now, or not yet
+    if claim.home is not None:
+        topics = deployment.topics
+        expected = {
+            key: value
+            for key, value in expected.items()
+            if topics.counts_partition(getattr(key, "fingerprint", 0)) == claim.home
+        }
+    both = {
+        key
+        for key in (expected.keys() | claim.counted.keys()) - died
+        if getattr(key, "window_start", 0) >= recounted.whole_from
+    }
+    return sum(_apart(key, expected.get(key), claim.counted.get(key)) for key in both)
+
+
+def _apart(key: row_keys.Key, expected: bytes | None, stored: bytes | None) -> int:
+    if expected == stored:
+        return 0
+    if isinstance(key, row_keys.RejectedKey):
+        return abs(_packs(expected) - _packs(stored))
+    ours, theirs = _counters(expected), _counters(stored)
+    size = max(len(ours), len(theirs))
+    return int(np.abs(_padded(ours, size) - _padded(theirs, size)).sum())
+
+
+def _padded(counters: Integers, size: int) -> Integers:
+    return np.pad(counters, (0, size - len(counters)))
+
+
+def _packs(value: bytes | None) -> int:
+    return row_values.decode_rejected(value) if value else 0
+
+
+def _counters(value: bytes | None) -> Integers:
+    if value is None:
+        return np.zeros(1, dtype=np.int64)
+    counters = row_values.decode_counters(value)
+    return np.array([counters.reports, counters.packs, *counters.counts], dtype=np.int64)

@@ -1,0 +1,194 @@
+"""Recounting the log from its first record on, and comparing with what the workers stored.
+
+Workers may go on meanwhile: each claim about the counts is compared with the recount as of the claim's own
+position.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from aggregator.deployment import Deployment
+from aggregator.estimation.merged_counts import MergedCounts
+from aggregator.ledger import row_keys, row_values
+from aggregator.maintenance.ledger_reader import ledger_rows, log_start, progress_in, reader_of, terms_in
+from aggregator.maintenance.recount import Counted, StoredCounts, difference, recount
+from aggregator.maintenance.replay_windows import counts_difference, final_counts
+from aggregator.partition.failures import RecordsLostError
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
+from aggregator.topics.partition_reader import KafkaRecord, RowReader, read_rows
+
+WAIT_SECONDS = 60.0
+
+
+class ReplayError(RuntimeError):
+    """The log and the counts cannot be compared."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a replay found.
+
+    Parameters
+    ----------
+    difference : sum of the absolute differences of all counters: ledgers, published counts, final estimates
+        and final counts.
+    records : records of `reports` that were folded.
+    finals : final estimates that were compared.
+    whole_from : windows that start earlier were not compared, since records of them were deleted; unix
+        seconds, 0 when all were.
+    foreign : records of `estimates` that are no estimate of this version, passed over.
+    counts : the recount, all partitions merged.
+    final_counts : windows whose final counts, in the topic `windows`, were compared.
+    """
+
+    difference: int
+    records: int
+    finals: int
+    whole_from: int
+    foreign: int
+    counts: MergedCounts
+    final_counts: int
+
+
+async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> Comparison:
+    """Wait until the workers have counted what is in the log now, then recount and compare.
+
+    Raises
+    ------
+    ReplayError when they do not get there in time, or records were lost; LedgerRefusedError when `state` is of
+    another log.
+    """
+    sources = range(deployment.topics.partitions)
+    for source in sources:
+        await _check_reachable(deployment, source)
+    await _wait_until_counted(deployment, wait_seconds)
+    finals, foreign = await _final_estimates(deployment)
+    claims = [claim for home in sources for claim in await _published_claims(deployment, home)]
+    windows = await final_counts(deployment, claims, finals)
+    # Ledgers last: what died leaves `counts` in their transactions, so they know all that is missing there.
+    ledgers = [await _ledger_claim(deployment, source) for source in sources]
+    apart = records = whole_from = 0
+    merged = MergedCounts()
+    for source in sources:
+        mine = [claim for claim in (ledgers[source], *claims) if claim.source == source]
+        recounted = await recount(deployment, ledgers[source], {claim.position for claim in mine})
+        alive = recounted.at[ledgers[source].position]
+        apart += sum(difference(claim, recounted, alive, deployment) for claim in mine)
+        records += recounted.records
+        whole_from = max(whole_from, recounted.whole_from)
+        terms = {
+            row_keys.TermsKey(name): row_values.encode_terms(of) for name, of in ledgers[source].terms.items()
+        }
+        for key, value in (terms | alive).items():
+            merged.apply(row_keys.with_source(row_keys.encode_key(key), source), value)
+        merged.progress[source] = ledgers[source].progress
+    whole = [record for record in finals if record.window_start >= whole_from]
+    apart += sum(_final_difference(record, merged, deployment) for record in whole)
+    kept = {window: counts for window, counts in windows.items() if window[1] >= whole_from}
+    apart += sum(counts_difference(*each, merged, deployment.collections) for each in kept.items())
+    return Comparison(apart, records, len(whole), whole_from, foreign, merged, len(kept))
+
+
+async def _check_reachable(deployment: Deployment, source: int) -> None:
+    """Refuse before there is anything to wait for: a ledger of another log, or records that are gone."""
+    start, _ = await log_start(deployment, source)  # first: workers go on, and so does retention
+    position = progress_in(await ledger_rows(deployment, source)).position
+    if start > position:
+        raise ReplayError(str(RecordsLostError(source, position, start)))
+
+
+async def _wait_until_counted(deployment: Deployment, wait_seconds: float) -> None:
+    try:
+        async with asyncio.timeout(wait_seconds):
+            for source in range(deployment.topics.partitions):
+                await _wait_until_at(deployment, source, await _end_offset(deployment, source))
+    except TimeoutError:
+        position = progress_in(await ledger_rows(deployment, source)).position
+        raise ReplayError(
+            f"the log is not counted to its end within {wait_seconds:.0f} s: partition {source} is at offset "
+            f"{position} of {await _end_offset(deployment, source)}; is a worker running and ready?"
+        ) from None
+
+
+async def _wait_until_at(deployment: Deployment, source: int, offset: int) -> None:
+    progress = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
+    async with RowReader(deployment.cluster, deployment.topics.state, source) as reader:
+        async for record in reader.until(
+            lambda r: (
+                r.key == progress
+                and r.value is not None
+                and row_values.decode_progress(r.value).position >= offset
+            )
+        ):
+            del record
+
+
+async def _end_offset(deployment: Deployment, source: int) -> int:
+    """End of `reports`; positions get there beyond the markers that transactions leave at the end."""
+    async with reader_of(deployment, source) as reader:
+        return await reader.end_offset()
+
+
+async def _ledger_claim(deployment: Deployment, source: int) -> StoredCounts:
+    found = await ledger_rows(deployment, source)
+    return replace(_claim(source, found, None), terms=terms_in(found))
+
+
+async def _published_claims(deployment: Deployment, home: int) -> list[StoredCounts]:
+    by_source: dict[int, dict[row_keys.Key, bytes]] = {}
+    for data, value in (await read_rows(deployment.cluster, deployment.topics.counts, home)).items():
+        if row_keys.is_foreign(data, deployment.topics.partitions):
+            continue  # workers warn of it
+        key, source = row_keys.split_source(data)
+        by_source.setdefault(source, {})[key] = value
+    return [_claim(source, found, home) for source, found in by_source.items()]
+
+
+def _claim(source: int, found: dict[row_keys.Key, bytes], home: int | None) -> StoredCounts:
+    counted: Counted = {
+        key: value
+        for key, value in found.items()
+        if isinstance(key, row_keys.CountKey | row_keys.RejectedKey)
+    }
+    return StoredCounts(source, progress_in(found), counted, home)
+
+
+async def _final_estimates(deployment: Deployment) -> tuple[Sequence[EstimateRecord], int]:
+    """Newest final estimate of each window; and how many records are no estimate of this version."""
+    foreign = 0
+    newest: dict[bytes, EstimateRecord] = {}
+    topics = deployment.topics
+    for partition in range(topics.partitions):
+        async with RowReader(deployment.cluster, topics.estimates, partition) as reader:
+            async for record in reader.until_end():
+                estimate = _estimate_of(record)
+                if estimate is None:
+                    foreign += 1
+                    continue
+                if estimate.part > 1:
+                    continue  # it repeats the reports and packs of part 1
+                shown = newest.get(estimate.key)
+                if shown is None or estimate.supersedes(shown):
+                    newest[estimate.key] = estimate
+    return [estimate for estimate in newest.values() if estimate.final], foreign
+
+
+def _estimate_of(record: KafkaRecord) -> EstimateRecord | None:
+    try:
+        return estimate_record.decode(record.value or b"")
+    except msgspec.DecodeError:
+        return None
+
+
+def _final_difference(record: EstimateRecord, merged: MergedCounts, deployment: Deployment) -> int:
+    """Reports of a final estimate against the recount; 0 when the window's counts are not all kept."""
+    window = (int(record.fingerprint, 16), record.window_start)
+    collection = deployment.collections.get(window[0])
+    packs = merged.packs(window)
+    if collection is None or not packs or merged.is_dying(window):
+        return 0
+    return abs(record.reports - merged.totals(window, collection).reports) + abs(record.packs - packs)

@@ -1,0 +1,70 @@
+"""Final counts in the topic `windows`, compared with a recount."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from contextlib import aclosing
+
+import numpy as np
+
+from aggregator.deployment import Deployment
+from aggregator.estimation.merged_counts import MergedCounts
+from aggregator.history.window_reader import windows_since
+from aggregator.ledger import row_keys
+from aggregator.ledger.row_keys import Window
+from aggregator.ledger.row_values import RowError
+from aggregator.maintenance.recount import StoredCounts
+from aggregator.records.estimate import EstimateRecord
+from aggregator.records.final_window import PageRun, decode_page, join_pages
+from aggregator.records.window_counts import WindowCounts
+from estimators.collection import Collection
+
+
+async def final_counts(
+    deployment: Deployment, claims: Iterable[StoredCounts], finals: Iterable[EstimateRecord]
+) -> dict[Window, WindowCounts]:
+    """Newest final counts of each window of known collections that may still be kept.
+
+    Parameters
+    ----------
+    deployment : whose.
+    claims : of `counts`, read before. Nothing is there of windows that no estimator has read since a rebuild.
+    finals : final estimates, read before. The oldest window of either is the oldest that is compared.
+    """
+    starts = [
+        key.window_start for each in claims for key in each.counted if isinstance(key, row_keys.CountKey)
+    ] + [each.window_start for each in finals]
+    newest: dict[Window, WindowCounts] = {}
+    if not starts:
+        return newest
+    runs: defaultdict[int, PageRun] = defaultdict(PageRun)
+    async with aclosing(windows_since(deployment.cluster, deployment.topics, min(starts))) as records:
+        async for partition, record in records:
+            try:
+                page = decode_page(record.key or b"", record.value or b"")
+                collection, pages = deployment.collections.get(page.fingerprint), runs[partition].take(page)
+                if collection is None or not pages:
+                    continue
+                window, counts = page[:2], join_pages(pages, collection)
+            except RowError:
+                continue  # another program's
+            if window not in newest or counts.packs >= newest[window].packs:
+                newest[window] = counts
+    return newest
+
+
+def counts_difference(
+    window: Window, counts: WindowCounts, merged: MergedCounts, collections: Mapping[int, Collection]
+) -> int:
+    """Sum of the absolute differences of all counters from the recount; 0 when its counts are not all kept.
+
+    Packs that were turned away after the window was final are no difference.
+    """
+    packs = merged.packs(window)
+    if not packs or merged.is_dying(window):
+        return 0
+    expected = merged.totals(window, collections[window[0]])
+    apart = (
+        np.abs(counts.counts - expected.counts).sum()
+        + np.abs(counts.cohort_sizes - expected.cohort_sizes).sum()
+    )
+    return int(apart) + abs(counts.packs - packs)

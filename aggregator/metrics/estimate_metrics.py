@@ -1,0 +1,123 @@
+"""What Prometheus sees of estimates: the largest values of the newest window of each collection.
+
+Rule: so many different values at most in a worker's life, whatever the estimates are. Prometheus keeps a
+series for every value that was ever shown, and the largest of a million values that nobody has are others in
+every estimate.
+"""
+
+from collections.abc import Iterable, Iterator
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from aggregator.metrics import definitions as catalogue
+from aggregator.metrics.definitions import MOST_VALUES, VALUES_SHOWN
+from aggregator.records.estimate import EstimateRecord, Other
+
+#: Of each value that is shown, in the order of `_Value`.
+FIGURES = (
+    catalogue.ESTIMATE_FREQUENCY,
+    catalogue.ESTIMATE_STD_ERROR,
+    catalogue.ESTIMATE_LOW,
+    catalogue.ESTIMATE_HIGH,
+)
+
+
+class _Value(NamedTuple):
+    value: str
+    frequency: float
+    std_error: float
+    low: float
+    high: float
+
+
+class _Shown(NamedTuple):
+    window_start: int
+    reports: int
+    values: list[_Value]
+    other: Other | None
+
+
+class EstimateMetrics(Collector):
+    """The newest estimates, each replaced as a whole.
+
+    Parameters
+    ----------
+    collections : names; each has the same share of MOST_VALUES.
+    registry : where it is registered.
+    """
+
+    def __init__(self, collections: Iterable[str], registry: CollectorRegistry) -> None:
+        names = tuple(collections)
+        self._share = MOST_VALUES // max(1, len(names))
+        self._shown: dict[str, _Shown] = {}
+        self._known: dict[str, set[str]] = {name: set() for name in names}  # values ever shown
+        self._dropped = catalogue.ESTIMATE_VALUES_DROPPED.register(registry)
+        for name in names:
+            self._dropped.labels(name)
+        registry.register(self)
+
+    def show(self, record: EstimateRecord) -> None:
+        """Show an estimate, unless one of a later window is shown."""
+        name = record.collection
+        if name in self._shown and record.window_start < self._shown[name].window_start:
+            return
+        largest = np.argsort(-np.asarray(record.frequency), kind="stable")[:VALUES_SHOWN].tolist()
+        places = [place for place in largest if self._admits(record, place)]
+        self._dropped.labels(name).inc(len(largest) - len(places))
+        values = [_value(record, place) for place in places]
+        self._shown[name] = _Shown(record.window_start, record.reports, values, record.other)
+
+    def forget(self, collection: str) -> None:
+        """Show nothing of a collection any more."""
+        self._shown.pop(collection, None)
+
+    def describe(self) -> list[Metric]:
+        """Return nothing: what is shown is not known beforehand."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics. Any thread may call this."""
+        figures = [metric.family() for metric in FIGURES]
+        other = catalogue.ESTIMATE_OTHER_FREQUENCY.family()
+        other_error = catalogue.ESTIMATE_OTHER_STD_ERROR.family()
+        reports, window = catalogue.ESTIMATE_REPORTS.family(), catalogue.ESTIMATE_WINDOW_START.family()
+        for name, shown in self._shown.copy().items():
+            reports.add_metric([name], shown.reports)
+            window.add_metric([name], shown.window_start)
+            for value, *numbers in shown.values:
+                for family, number in zip(figures, numbers, strict=True):
+                    family.add_metric([name, value], number)
+            if shown.other is not None:
+                other.add_metric([name], shown.other.frequency)
+                other_error.add_metric([name], _error(shown.other.std_error))
+        yield from (*figures, other, other_error, reports, window)
+
+    def _admits(self, record: EstimateRecord, place: int) -> bool:
+        """Whether a value may be shown: noise takes no room from values that are there."""
+        known, value = self._known[record.collection], record.values[place]
+        if value in known:
+            return True
+        all_fit = len(record.values) + record.omitted <= self._share
+        if len(known) >= self._share or not (all_fit or record.significant[place]):
+            return False
+        known.add(value)
+        return True
+
+
+def _value(record: EstimateRecord, place: int) -> _Value:
+    return _Value(
+        record.values[place],
+        record.frequency[place],
+        _error(record.std_error[place]),
+        record.low[place],
+        record.high[place],
+    )
+
+
+def _error(std_error: float | None) -> float:
+    return inf if std_error is None else std_error

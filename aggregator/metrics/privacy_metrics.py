@@ -1,0 +1,54 @@
+"""What Prometheus sees of the privacy that collections cost. What takes time is worked out elsewhere."""
+
+from math import isfinite
+
+from prometheus_client import CollectorRegistry
+
+from aggregator.metrics import definitions as catalogue
+from estimators.collection import Collection
+
+
+class PrivacyMetrics:
+    """Gauges of all collections of the file. Any thread may set them.
+
+    Parameters
+    ----------
+    registry : where they are registered.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._epsilon = catalogue.EPSILON_PER_REPORT.register(registry)
+        self._permanent = catalogue.EPSILON_PERMANENT.register(registry)
+        self._rho = catalogue.RHO_PER_REPORT.register(registry)
+        self._budget = catalogue.BUDGET_EPSILON.register(registry)
+        self._reports = catalogue.BUDGET_REPORTS_BOUND.register(registry)
+        self._used = catalogue.BUDGET_USED_BOUND.register(registry)
+        self._used_ratio = catalogue.BUDGET_USED_BOUND_RATIO.register(registry)
+
+    def show_collection(self, collection: Collection) -> None:
+        """Show what one report costs, and any number of them, where that is bounded."""
+        self._epsilon.labels(collection.name).set(collection.mechanism.epsilon)
+        if isfinite(collection.epsilon_inf):
+            self._permanent.labels(collection.name).set(collection.epsilon_inf)
+
+    def show_rho(self, collection: str, rho: float) -> None:
+        """Show rho of one report, as of zCDP."""
+        self._rho.labels(collection).set(rho)
+
+    def show_budget(self, collection: str, budget: float) -> None:
+        """Show the epsilon of a budget."""
+        self._budget.labels(collection).set(budget)
+
+    def show_used(self, collection: str, reports: int, epsilon: float, ratio: float) -> None:
+        """Show what one client may have used of the budget so far.
+
+        Parameters
+        ----------
+        collection : its name.
+        reports : of one client in this period so far, at most.
+        epsilon : of so many, at the budget's delta.
+        ratio : of epsilon to the budget.
+        """
+        self._reports.labels(collection).set(reports)
+        self._used.labels(collection).set(epsilon)
+        self._used_ratio.labels(collection).set(ratio)

@@ -1,0 +1,124 @@
+"""What a worker tells Prometheus. Names, labels and meanings are those of the catalogue."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry
+
+from aggregator.ledger.acceptance import REASONS
+from aggregator.ledger.outcomes import PackOutcomes
+from aggregator.metrics import definitions as catalogue
+from aggregator.metrics.estimate_metrics import EstimateMetrics
+from aggregator.metrics.privacy_metrics import PrivacyMetrics
+from aggregator.metrics.rejected_packs import UnattributedRejections
+from aggregator.records.estimate import EstimateRecord
+from aggregator.records.final_window import FinalWindow
+from estimators.canary import alarm_threshold, chi_square
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+
+
+class WorkerMetrics:
+    """One worker's metrics, in a registry of their own."""
+
+    def __init__(self, collections: Mapping[int, Collection]) -> None:
+        self.collections = collections
+        self.registry = CollectorRegistry()
+        self.strays = UnattributedRejections()
+        self.packs = catalogue.PACKS.register(self.registry)
+        self.rejected = catalogue.PACKS_REJECTED.register(self.registry)
+        self.reports = catalogue.REPORTS.register(self.registry)
+        self.resyncs = catalogue.RESYNCS.register(self.registry)
+        self.position = catalogue.POSITION.register(self.registry)
+        self.lag = catalogue.LAG.register(self.registry)
+        self.stalled = catalogue.STALLED.register(self.registry)
+        self.watermark = catalogue.WATERMARK.register(self.registry)
+        self.checkpoint_seconds = catalogue.CHECKPOINT.register(self.registry)
+        self.loop_delay = catalogue.LOOP_DELAY.register(self.registry)
+        self.estimate_seconds = catalogue.ESTIMATE.register(self.registry)
+        self.estimate_failures = catalogue.ESTIMATE_FAILURES.register(self.registry)
+        self.windows = catalogue.WINDOWS.register(self.registry)
+        self.windows_lost = catalogue.WINDOWS_LOST.register(self.registry)
+        self.finals_revised = catalogue.FINALS_REVISED.register(self.registry)
+        self.canary_chi_square = catalogue.CANARY_CHI_SQUARE.register(self.registry)
+        self.canary_threshold = catalogue.CANARY_THRESHOLD.register(self.registry)
+        self.canary_windows = catalogue.CANARY_WINDOWS.register(self.registry)
+        self.canary_window_seconds = catalogue.CANARY_WINDOW.register(self.registry)
+        names = [collection.name for collection in collections.values()]
+        self.estimates = EstimateMetrics(names, self.registry)
+        self.privacy = PrivacyMetrics(self.registry)
+        for collection in collections.values():
+            self.privacy.show_collection(collection)
+            if collection.canary:
+                self.canary_window_seconds.labels(collection.name).set(collection.window_seconds)
+        self._begin_at_zero(names)
+
+    def count(self, outcomes: PackOutcomes) -> None:
+        """Count the packs of a transaction that was committed."""
+        self.packs.labels("counted").inc(outcomes.packs)
+        self.packs.labels("rejected").inc(outcomes.rejected.total())
+        self._count_reports(outcomes.reports, "counted")
+        self._count_reports(outcomes.rejected_reports, "rejected")
+        for reason, packs in outcomes.rejected.items():
+            self.rejected.labels(reason).inc(packs)
+        self.strays.add(outcomes.stray)
+
+    def show_progress(self, partition: int, position: int, watermark_ms: int) -> None:
+        """Show how far a partition's ledger is stored."""
+        self.position.labels(str(partition)).set(position)
+        self.watermark.labels(str(partition)).set(watermark_ms / 1000)
+
+    def forget_partition(self, partition: int) -> None:
+        """Stop telling of a partition that this worker owns no more, and of its collections."""
+        for gauge in (self.position, self.lag, self.stalled, self.watermark):
+            gauge.remove_by_labels({"partition": str(partition)})
+
+    def show_windows(self, states: Mapping[str, Mapping[str, int]]) -> None:
+        """Show how many windows are in which state, by collection."""
+        for name, numbers in states.items():
+            for state, windows in numbers.items():
+                self.windows.labels(name, state).set(windows)
+
+    def show_estimate(self, record: EstimateRecord) -> None:
+        """Show an estimate that was committed, unless one of a later window is shown."""
+        self.estimates.show(record)
+
+    def show_canary(self, window: FinalWindow) -> None:
+        """Show how far a final window that was committed is off, if it is a canary's and holds enough."""
+        collection = self.collections[window.fingerprint]
+        mechanism = collection.mechanism
+        if not collection.canary or not isinstance(mechanism, KRR | LongitudinalKRR):
+            return
+        if window.counts.reports >= collection.minimum_reports:
+            found = chi_square(window.counts.counts[0], mechanism)
+            threshold = alarm_threshold(mechanism.k, collection.window_seconds)
+            self.canary_chi_square.labels(collection.name).set(found)
+            self.canary_threshold.labels(collection.name).set(threshold)
+            result = "beyond" if found > threshold else "inside"
+            self.canary_windows.labels(collection.name, result).inc()
+
+    def forget_estimate(self, collection: str) -> None:
+        """Stop telling of a collection that another worker estimates now."""
+        self.estimates.forget(collection)
+        for gauge in (self.windows, self.canary_chi_square, self.canary_threshold):
+            gauge.remove_by_labels({"collection": collection})
+
+    def _count_reports(self, reports: Counter[int], result: str) -> None:
+        for fingerprint, number in reports.items():
+            self.reports.labels(self.collections[fingerprint].name, result).inc(number)
+
+    def _begin_at_zero(self, names: list[str]) -> None:
+        """Tell of what has not happened yet as 0, so that the first time is an increase."""
+        for result in ("counted", "rejected"):
+            self.packs.labels(result)
+            for name in names:
+                self.reports.labels(name, result)
+        for reason in REASONS:
+            self.rejected.labels(reason)
+        for counter in (self.estimate_failures, self.windows_lost, self.finals_revised):
+            for name in names:
+                counter.labels(name)
+        for collection in self.collections.values():
+            for result in ("inside", "beyond") if collection.canary else ():
+                self.canary_windows.labels(collection.name, result)

@@ -1,0 +1,174 @@
+"""What leaves in one transaction of a ledger: state rows, counts, rejections, estimates, final windows. Pure.
+
+Rule: everything that leaves because of records leaves in the transaction that moves the position past them.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from aggregator.estimation.estimator import Estimator
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.counts import Changes
+from aggregator.ledger.ledger import Ledger, Refusal
+from aggregator.ledger.row_keys import Window
+from aggregator.partition.ledger_store import Outgoing
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
+from aggregator.records.final_window import FinalWindow, encode_pages
+from aggregator.topics.names import Topics
+
+
+class Checkpoint(NamedTuple):
+    """What a ledger and its estimator give to one transaction, as it is when taken.
+
+    Parameters
+    ----------
+    partition : of the ledger.
+    progress : of the ledger.
+    changes : of `state`.
+    published : changes of `counts`; None when they wait for a later transaction.
+    refusals : what was rejected.
+    estimates : new ones, by window, each part by itself.
+    finals : counts of windows that are final now.
+    forgotten : windows whose notes go.
+    """
+
+    partition: int
+    progress: row_values.LedgerProgress
+    changes: Changes
+    published: Changes | None
+    refusals: Sequence[Refusal]
+    estimates: Sequence[tuple[Window, EstimateRecord]]
+    finals: Sequence[FinalWindow]
+    forgotten: Sequence[Window]
+
+
+def take(
+    ledger: Ledger, estimator: Estimator | None = None, closed_until_ms: int | None = None
+) -> Checkpoint:
+    """Take what has changed; it is not given again. No long step: nothing is encoded.
+
+    Parameters
+    ----------
+    ledger, estimator : of the same partition.
+    closed_until_ms : given when counts are to be published, as they must be when some have died: no report
+        with an earlier append time, unix milliseconds, is still to come in this partition.
+    """
+    watermark_ms = ledger.watermark_ms
+    return Checkpoint(
+        partition=ledger.partition,
+        progress=row_values.LedgerProgress(
+            ledger.position, watermark_ms, closed_until_ms or watermark_ms, ledger.whole_from
+        ),
+        changes=ledger.drain(),
+        published=None if closed_until_ms is None else ledger.drain_unpublished(),
+        refusals=ledger.drain_refusals(),
+        estimates=estimator.drain() if estimator else [],
+        finals=estimator.leaving_counts() if estimator else [],
+        forgotten=list(estimator.forgotten()) if estimator else [],
+    )
+
+
+def compose(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
+    """Encode a checkpoint into the records of one transaction.
+
+    Returns
+    -------
+    The records, the ledger's progress row last; empty when there is nothing to tell.
+    """
+    progress = row_values.encode_progress(checkpoint.progress)
+    records = _state(checkpoint, topics) + _rejections(checkpoint, topics) + _estimates(checkpoint, topics)
+    records += _finals(checkpoint, topics)
+    if checkpoint.published is not None:
+        records += _counts(checkpoint, checkpoint.published, topics, progress)
+    return [*records, _progress_row(checkpoint, topics, progress)] if records else []
+
+
+def moved(ledger: Ledger, topics: Topics) -> list[Outgoing]:
+    """Records of `state` of a ledger that a command has moved; its progress is always among them."""
+    checkpoint = take(ledger)
+    progress = row_values.encode_progress(checkpoint.progress)
+    return [*_state(checkpoint, topics), _progress_row(checkpoint, topics, progress)]
+
+
+def _state(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
+    changed = checkpoint.changes.records()
+    return [Outgoing(topics.state, checkpoint.partition, key, value) for key, value in changed]
+
+
+def _progress_row(checkpoint: Checkpoint, topics: Topics, progress: bytes) -> Outgoing:
+    key = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
+    return Outgoing(topics.state, checkpoint.partition, key, progress)
+
+
+def _counts(checkpoint: Checkpoint, published: Changes, topics: Topics, progress: bytes) -> list[Outgoing]:
+    """Changed counts first, then progress to every partition: who reads the one has read the other.
+
+    Deletions come after progress: who misses a row knows already that its window is over.
+    """
+    source = checkpoint.partition
+    key = row_keys.with_source(row_keys.encode_key(row_keys.SingleKey.PROGRESS), source)
+    return [
+        *(_counts_row(source, topics, row, value) for row, value in published.rows()),
+        *(Outgoing(topics.counts, partition, key, progress) for partition in range(topics.partitions)),
+        *(
+            _counts_row(source, topics, row, None)
+            for row in checkpoint.changes.dead
+            if not isinstance(row, row_keys.IdsKey)
+        ),
+    ]
+
+
+def _counts_row(source: int, topics: Topics, key: row_keys.Key, value: bytes | None) -> Outgoing:
+    home = topics.counts_partition(getattr(key, "fingerprint", 0))
+    return Outgoing(topics.counts, home, row_keys.with_source(row_keys.encode_key(key), source), value)
+
+
+def _rejections(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
+    """Reason and source offset of every rejected pack; nothing of the pack itself."""
+    partition = checkpoint.partition
+    return [
+        Outgoing(
+            topics.rejected,
+            None,
+            None,
+            msgspec.json.encode(
+                {"version": 1, "partition": partition, "offset": refusal.offset, "reason": refusal.reason}
+            ),
+        )
+        for refusal in checkpoint.refusals
+    ]
+
+
+def _estimates(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
+    """New estimates with a note of each in the ledger; notes of windows that are gone are deleted."""
+    partition = checkpoint.partition
+    records = []
+    for window, record in checkpoint.estimates:
+        note = row_values.encode_published(row_values.Published(record.revision, record.final))
+        key = row_keys.encode_key(row_keys.PublishedKey(*window))
+        home = topics.estimates_partition(record.first_key)
+        records.append(Outgoing(topics.estimates, home, record.key, estimate_record.encode(record)))
+        if record.part == 1:
+            records.append(Outgoing(topics.state, partition, key, note))
+    for window in checkpoint.forgotten:
+        key = row_keys.encode_key(row_keys.PublishedKey(*window))
+        records.append(Outgoing(topics.state, partition, key, None))
+    return records
+
+
+def _finals(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
+    """Counts of final windows, and the note of those that leave without an estimate."""
+    estimated = {window for window, _ in checkpoint.estimates}
+    records = []
+    for final in checkpoint.finals:
+        home = topics.counts_partition(final.fingerprint)
+        records += [Outgoing(topics.windows, home, key, value) for key, value in encode_pages(final)]
+        window = (final.fingerprint, final.window_start)
+        if window not in estimated:
+            note = row_values.encode_published(row_values.Published(final.counts.packs, final=True))
+            key = row_keys.encode_key(row_keys.PublishedKey(*window))
+            records.append(Outgoing(topics.state, checkpoint.partition, key, note))
+    return records

@@ -1,0 +1,100 @@
+"""Faust at the edge: its group, assignment, agents and life cycle; none of its commits, tables or order."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any, cast
+
+import faust
+from faust.transport.drivers import aiokafka as driver
+from faust.types import StreamT, TransportT
+from faust.types.auth import CredentialsT
+
+from aggregator.deployment import Deployment
+from aggregator.partition.assignment import Assignment
+from aggregator.partition.consumer import Consumer, ExactApp
+from aggregator.partition.fair_fetching import HANDED_RECORDS
+from producers.transport.cluster import Cluster
+
+SESSION_SECONDS = 10  # after so long without a heartbeat a worker's partitions move on
+BUFFERED_EVENTS = 2  # each is what a fetch brought of a partition: FETCH_BYTES of packs at most, or one
+COUNTING_SECONDS = 0.005  # at a time, before whatever else waits for the loop has its turn
+FETCH_BYTES = 2 * 2**20  # of a partition; half as much makes packs of 160 kB a third slower
+
+
+class Transport(driver.Transport):
+    """Faust's transport with our consumer."""
+
+    Consumer = Consumer
+
+
+def _credentials(cluster: Cluster) -> CredentialsT | None:
+    """What Faust makes of our settings into the same ones of aiokafka."""
+    settings = cluster.client_settings()
+    match settings.get("security_protocol"):
+        case "SASL_SSL":
+            return faust.SASLCredentials(
+                username=settings["sasl_plain_username"],
+                password=settings["sasl_plain_password"],
+                ssl_context=settings["ssl_context"],
+                mechanism=settings["sasl_mechanism"],
+            )
+        case "SSL":
+            return faust.SSLCredentials(settings["ssl_context"])
+    return None
+
+
+def build_app(deployment: Deployment, owners: Assignment) -> ExactApp:
+    """Put the app together.
+
+    Why these settings: no tables and `memory://`, since Faust's changelogs are not exact; no declared topics,
+    since `topics create` makes them; a short session, so that a dead worker's partitions move on in seconds;
+    acks off, since nothing is committed by Faust and it would keep a list of every offset.
+    """
+    topics = deployment.topics
+    app = ExactApp(
+        topics.group,
+        broker=[f"kafka://{server}" for server in deployment.cluster.bootstrap_servers.split(",")],
+        broker_credentials=_credentials(deployment.cluster),
+        store="memory://",
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        topic_partitions=topics.partitions,
+        stream_wait_empty=False,
+        stream_buffer_maxsize=BUFFERED_EVENTS,
+        broker_session_timeout=SESSION_SECONDS,
+        broker_heartbeat_interval=1,
+        broker_commit_interval=5,
+        broker_max_poll_records=HANDED_RECORDS,
+        consumer_max_fetch_size=FETCH_BYTES,
+        consumer_auto_offset_reset="earliest",
+        web_enabled=False,
+    )
+    app.owners = owners
+    app.topics_of_deployment = topics
+    app.transport = cast(TransportT, Transport(app.conf.broker_consumer, app))
+    reports = app.topic(
+        topics.reports,
+        key_type=bytes,
+        value_type=bytes,
+        key_serializer="raw",
+        value_serializer="raw",
+        acks=False,
+    )
+
+    @app.agent(reports, name="count")
+    async def count(stream: StreamT[bytes]) -> None:
+        async for event in stream.events():
+            await _count(owners, cast(Sequence[Any], event.value))
+
+    return app
+
+
+async def _count(owners: Assignment, records: Sequence[Any]) -> None:
+    """Offer what a fetch brought, record by record."""
+    pause_at = time.monotonic() + COUNTING_SECONDS
+    for record in records:
+        owners.offer(record.partition, record.offset, record.timestamp, record.value or b"")
+        if time.monotonic() >= pause_at:
+            await asyncio.sleep(0)
+            pause_at = time.monotonic() + COUNTING_SECONDS

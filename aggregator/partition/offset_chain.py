@@ -1,0 +1,88 @@
+"""The unbroken chain of what was fetched of one partition since the last rewind. Pure.
+
+Rule 1: the gate counts exactly the record that follows the ledger's position. Which one follows is known
+here, because every record that was fetched since the rewind passed through `admit`, in order.
+Rule 2: offsets that are missing between two fetched records are holes of the log itself: the markers that
+transactions leave, or what compaction removed.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+
+class BrokenChainError(Exception):
+    """Fetched records do not continue the chain; only a rewind can begin a new one."""
+
+
+class OffsetChain:
+    """Offsets fetched since a rewind to `start`.
+
+    `cursor` is the offset after the last fetched record; `fetched_until` is where the fetcher itself stands,
+    beyond holes at the end.
+    """
+
+    def __init__(self, start: int) -> None:
+        self.cursor = start
+        self.fetched_until = start
+        self._follower: dict[int, int] = {}  # offset before a hole -> offset of the record after it
+
+    def first_hole(self, offsets: Sequence[int], fetched_until: int) -> int | None:
+        """Lowest offset that a fetch has passed over, None when there is none; parameters as of `admit`.
+
+        It may be a hole of the log, or what retention deleted before it was fetched: the log's start tells.
+        """
+        if not offsets:
+            return self.cursor if fetched_until > self.cursor else None
+        if offsets[0] > self.cursor:
+            return self.cursor
+        if offsets[-1] - offsets[0] != len(offsets) - 1:
+            return next(before + 1 for before, after in pairwise(offsets) if after != before + 1)
+        return offsets[-1] + 1 if fetched_until > offsets[-1] + 1 else None
+
+    def admit(self, offsets: Sequence[int], fetched_until: int) -> None:
+        """Take note of what one fetch brought.
+
+        Parameters
+        ----------
+        offsets : of its records, oldest first; may be empty.
+        fetched_until : where the fetcher stands after it.
+
+        Raises
+        ------
+        BrokenChainError when a record lies before the cursor.
+        """
+        if offsets:
+            contiguous = offsets[0] == self.cursor and offsets[-1] - offsets[0] == len(offsets) - 1
+            if not contiguous:
+                self._admit_with_holes(offsets)
+            self.cursor = offsets[-1] + 1
+        self.fetched_until = max(self.cursor, fetched_until)
+
+    def follows(self, position: int) -> int:
+        """Offset of the record that follows a position; the position itself where there is no hole."""
+        return self._follower.get(position, position)
+
+    def pass_hole(self, position: int) -> int:
+        """Position beyond a hole at the end of the log, when all that was fetched is counted.
+
+        Such a hole, of a transaction's markers, must not stay ahead of a stored position: once retention has
+        deleted it, the log would seem to have lost records.
+        """
+        if position == self.cursor:
+            self.cursor = self.fetched_until
+            return self.cursor
+        return position
+
+    def passed(self, position: int) -> None:
+        """Forget the holes before a position."""
+        if self._follower:
+            self._follower = {before: after for before, after in self._follower.items() if before >= position}
+
+    def _admit_with_holes(self, offsets: Sequence[int]) -> None:
+        cursor = self.cursor
+        for offset in offsets:
+            if offset < cursor:
+                raise BrokenChainError(f"offset {offset} was fetched after {cursor - 1}")
+            if offset > cursor:
+                self._follower[cursor] = offset
+            cursor = offset + 1

@@ -1,0 +1,207 @@
+"""The life of one owned partition: open its ledger, count, checkpoint, estimate; all thrown away on failure.
+
+Rule 1: one gate. `offer` counts a record iff it is the one that follows the ledger's position. Whatever
+Faust delivers twice, late or out of order is ignored here, and what it loses is fetched again.
+Rule 2: nothing is repaired. After any failure the ledger is read anew from what was committed.
+"""
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import Protocol
+
+from aggregator.deployment import Deployment
+from aggregator.estimation.estimator import Estimator
+from aggregator.estimation.lost_windows import LostWindows
+from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.outcomes import PackOutcomes
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.partition import readiness
+from aggregator.partition.checkpoint import compose, take
+from aggregator.partition.failures import RecordNotCountedError, RecordsLostError, uncounted
+from aggregator.partition.ledger_checks import check_partition, decoded, log_was_cut, published, restored
+from aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore
+from aggregator.partition.offset_chain import OffsetChain
+from aggregator.topics.partition_reader import RowReader
+
+CHECKPOINT_SECONDS = 0.5  # between two checkpoints; more when one takes longer than that
+PUBLISH_SECONDS = 2.0
+LONGEST_PAUSE_SECONDS = 2.0  # after a checkpoint that took long
+STUCK_SECONDS = 2.0
+STALL_SECONDS = 20.0
+RETRY_SECONDS = 1.0
+CLOCK_SKEW_MILLISECONDS = 5000  # how far brokers' clocks may differ before an idle partition counts as closed
+
+
+class RecordSource(Protocol):
+    """What an owner needs of the consumer that feeds it."""
+
+    async def rewind(self, partition: int, position: int) -> None:
+        """Fetch again from this offset, in a new chain; RecordsLostError when the log begins beyond it."""
+
+    async def end_offset(self, partition: int) -> int:
+        """End of the log, uncommitted records included."""
+
+    def chain(self, partition: int) -> OffsetChain | None:
+        """What was fetched since the last rewind; None when another rewind is needed."""
+
+
+class PartitionOwner:
+    """Counts one partition for as long as this worker is assigned to it."""
+
+    def __init__(
+        self, partition: int, deployment: Deployment, flow: RecordSource, metrics: WorkerMetrics
+    ) -> None:
+        self.partition = partition
+        self.deployment = deployment
+        self.flow = flow
+        self.metrics = metrics
+        self.readiness = readiness.Readiness(partition, metrics)
+        self.lost_windows = LostWindows(metrics)
+        self._ledger: Ledger | None = None
+        self._failure = ""  # by which the last ledger was lost while it counted
+        self._outcomes = PackOutcomes()  # of what the ledger counted since its last transaction
+        self._broker_ms = 0  # append time of the last row that this owner wrote, unix milliseconds
+        self._closed_until_ms = 0
+        self._publish_at = 0.0
+        self._counted_at = 0.0
+
+    def offer(self, offset: int, append_ms: int, record: bytes) -> None:
+        """Count a delivered record if it is the next one; ignore it otherwise."""
+        ledger, chain = self._ledger, self.flow.chain(self.partition)
+        if ledger is None or chain is None or offset != chain.follows(ledger.position):
+            return
+        try:
+            self._outcomes.add(ledger.apply(offset, append_ms, record))
+        except Exception as error:  # noqa: BLE001 - rule 2: who knows what of it was counted
+            self._ledger, self._failure = None, uncounted(self.partition, offset, error)
+            return
+        self._counted_at = time.monotonic()
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Serve until cancelled or stopping, opening the ledger again after every failure.
+
+        When stopping, a last checkpoint is written, so that the next owner has nothing to count again.
+        """
+        while not stopping.is_set():
+            store = LedgerStore(self.deployment.cluster, self.deployment.topics, self.partition)
+            try:
+                await self._serve(store, stopping)
+            except* (*STORE_ERRORS, RecordsLostError, RecordNotCountedError) as failure:
+                self.readiness.lost(failure.exceptions[0])
+            finally:
+                self._ledger = None
+                await store.close()
+            _raise_if_cancelled()
+            if not stopping.is_set():
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
+        ledger, estimator = await self._opened(store)
+        self._broker_ms = self._closed_until_ms = 0
+        self._outcomes = PackOutcomes()
+        self._counted_at = time.monotonic()
+        self._publish_at = 0.0
+        self._ledger = ledger
+        async with asyncio.timeout(STALL_SECONDS):  # a client without a broker may wait for ever
+            await self.flow.rewind(self.partition, ledger.position)
+        self.readiness.opened(ledger.position)
+        reader = RowReader(
+            self.deployment.cluster, self.deployment.topics.counts, self.partition, follows=True
+        )
+        async with asyncio.TaskGroup() as tasks:
+            estimating = tasks.create_task(estimator.run(reader))
+            pause = 0.0  # the first checkpoint proves that this ledger can be stored
+            last = stopping.is_set()
+            while not last:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stopping.wait(), pause)
+                last = stopping.is_set()  # one that was on its way then holds less than was counted
+                started = time.monotonic()
+                await self._checkpoint(ledger, estimator, store)
+                async with asyncio.timeout(STALL_SECONDS):
+                    await self._rewind_if_stuck(ledger)
+                took = time.monotonic() - started
+                pause = min(LONGEST_PAUSE_SECONDS, max(CHECKPOINT_SECONDS, took))
+            estimating.cancel()
+
+    async def _opened(self, store: LedgerStore) -> tuple[Ledger, Estimator]:
+        """The stored ledger and its estimator. Of what was read for them nothing stays in memory."""
+        deployment, partition = self.deployment, self.partition
+        check_partition(deployment, partition)
+        committed = await store.committed()
+        # In threads: of a million ids or rows it takes longer than heartbeats should wait.
+        stored = await asyncio.to_thread(decoded, deployment, partition, await store.open())
+        ledger = await asyncio.to_thread(restored, deployment, partition, stored, committed)
+        ledger.agree(deployment.collections, deployment.revision)
+        known = published(deployment, partition, stored)
+        collections, partitions = deployment.home(partition), deployment.topics.partitions
+        return ledger, Estimator(collections, partitions, known, self.lost_windows, self.metrics)
+
+    async def _checkpoint(self, ledger: Ledger, estimator: Estimator, store: LedgerStore) -> None:
+        started = time.monotonic()
+        closed_until_ms = None
+        if started >= self._publish_at or ledger.has_dead():
+            self._publish_at = started + PUBLISH_SECONDS
+            async with asyncio.timeout(STALL_SECONDS):
+                closed_until_ms = await self._close(ledger)
+        if self._ledger is not ledger:
+            raise RecordNotCountedError(self._failure)
+        checkpoint = take(ledger, estimator, closed_until_ms)
+        outcomes, self._outcomes = self._outcomes, PackOutcomes()
+        # In a thread: of many rows it takes longer than heartbeats should wait.
+        records = await asyncio.to_thread(compose, checkpoint, self.deployment.topics)
+        if records:
+            position, watermark_ms = checkpoint.progress.position, checkpoint.progress.watermark_ms
+            self._broker_ms = await store.commit(records, position)
+            self.metrics.checkpoint_seconds.observe(time.monotonic() - started)
+            self.metrics.show_progress(self.partition, position, watermark_ms)
+            self.metrics.count(outcomes)
+            estimator.show_published()
+        self.readiness.stored(checkpoint.progress.position)
+
+    async def _close(self, ledger: Ledger) -> int:
+        """Until when this partition is closed: the watermark, or nearly the broker's time when it is idle.
+
+        Everything in the log at `end` is counted, and was appended no later than what comes; the row whose
+        append time is `_broker_ms` was written before `end` was asked for.
+        """
+        closed_until_ms = ledger.watermark_ms
+        broker_ms = self._broker_ms
+        position = ledger.position  # what is appended and counted while `end` is on its way may lie beyond it
+        end = await self.flow.end_offset(self.partition)
+        if end < position:
+            raise log_was_cut(self.deployment.topics, self.partition, position, end)
+        chain = self.flow.chain(self.partition)
+        if chain is not None:
+            ledger.position = chain.pass_hole(ledger.position)
+        self.readiness.watch(end)
+        if broker_ms and ledger.position >= end:
+            closed_until_ms = max(closed_until_ms, broker_ms - CLOCK_SKEW_MILLISECONDS)
+        self._closed_until_ms = max(self._closed_until_ms, closed_until_ms)
+        return self._closed_until_ms
+
+    async def _rewind_if_stuck(self, ledger: Ledger) -> None:
+        """Fetch again what was fetched but never delivered, or not at all, or when the chain broke."""
+        chain = self.flow.chain(self.partition)
+        silent_seconds = time.monotonic() - self._counted_at
+        if (
+            chain is None
+            or (chain.cursor > chain.follows(ledger.position) and silent_seconds > STUCK_SECONDS)
+            or (self.readiness.stands_still and silent_seconds > readiness.STANDSTILL_SECONDS)
+        ):
+            self._counted_at = time.monotonic()
+            await self.flow.rewind(self.partition, ledger.position)
+        else:
+            chain.passed(ledger.position)
+
+
+def _raise_if_cancelled() -> None:
+    """Raise CancelledError where a cancellation was asked for and lost.
+
+    A task group that unwinds from a failure swallows one that comes meanwhile (CPython before 3.13): the
+    owner of a revoked partition would open its ledger again, and fence the rightful one.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError

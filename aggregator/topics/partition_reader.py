@@ -1,0 +1,149 @@
+"""Reading one partition from its start, without a group."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol, Self
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from producers.transport.cluster import Cluster
+
+POLL_MILLISECONDS = 500
+RECORDS_PER_TURN = 500
+SILENCE_SECONDS = 60.0
+# The broker answers a request for what does not come only after this, and a TLS connection closes after that.
+BRIEF_MILLISECONDS = 20
+
+
+class KafkaRecord(Protocol):
+    """One record of a topic, as aiokafka gives it: times in unix milliseconds."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+class RowReader:
+    """A consumer without a group on one partition, from its start.
+
+    Parameters
+    ----------
+    cluster : which Kafka.
+    topic, partition : what to read.
+    committed : True to see committed transactions only, as is right for all topics but `reports`.
+    follows : True for one that stays at the end for long: it asks the broker less often, and stops slower.
+    """
+
+    def __init__(
+        self, cluster: Cluster, topic: str, partition: int, *, committed: bool = True, follows: bool = False
+    ) -> None:
+        self.cluster = cluster
+        self.topic_partition = TopicPartition(topic, partition)
+        self.committed = committed
+        self._wait_milliseconds = POLL_MILLISECONDS if follows else BRIEF_MILLISECONDS
+        self._started: AIOKafkaConsumer | None = None
+
+    async def start(self) -> None:
+        """Connect and go to the partition's start."""
+        self._started = AIOKafkaConsumer(
+            **self.cluster.client_settings(),
+            isolation_level="read_committed" if self.committed else "read_uncommitted",
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            request_timeout_ms=10_000,
+            fetch_max_wait_ms=self._wait_milliseconds,
+        )
+        await self._consumer.start()
+        self._consumer.assign([self.topic_partition])
+        await self._consumer.seek_to_beginning(self.topic_partition)
+
+    async def stop(self) -> None:
+        """Disconnect; right also when `start` was never called, or failed."""
+        if self._started is not None:
+            await self._started.stop()
+            self._started = None
+
+    @property
+    def _consumer(self) -> AIOKafkaConsumer:
+        if self._started is None:
+            raise KafkaError("the reader is not started")
+        return self._started
+
+    async def end_offset(self) -> int:
+        """End of the log, or of what is committed in it."""
+        ends: dict[TopicPartition, int] = await self._consumer.end_offsets([self.topic_partition])
+        return ends[self.topic_partition]
+
+    async def start_offset(self) -> int:
+        """First offset that the log still holds."""
+        starts: dict[TopicPartition, int] = await self._consumer.beginning_offsets([self.topic_partition])
+        return starts[self.topic_partition]
+
+    async def position(self) -> int:
+        """Next offset to read; it passes the markers that transactions leave in the log."""
+        return int(await self._consumer.position(self.topic_partition))
+
+    async def poll(self, milliseconds: int = POLL_MILLISECONDS) -> list[KafkaRecord]:
+        """Records that came, oldest first; empty when none came in this time."""
+        await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
+        batches = await self._consumer.getmany(
+            self.topic_partition, timeout_ms=milliseconds, max_records=RECORDS_PER_TURN
+        )
+        return list(batches.get(self.topic_partition, ()))
+
+    async def until(self, done: Callable[[KafkaRecord], bool]) -> AsyncIterator[KafkaRecord]:
+        """Records up to and including the first one that is `done`."""
+        while True:
+            for record in await self.poll():
+                yield record
+                if done(record):
+                    return
+
+    async def until_end(self) -> AsyncIterator[KafkaRecord]:
+        """Records that were there when this was called; TimeoutError when none came for 60 s."""
+        end = await self.end_offset()
+        while True:
+            async with asyncio.timeout(SILENCE_SECONDS):  # aiokafka waits for a broker without end
+                batch = await self._towards(end)
+            if not batch:
+                return
+            for record in batch:
+                yield record
+
+    async def _towards(self, end: int) -> list[KafkaRecord]:
+        """The next records; none when the end is reached."""
+        while await self.position() < end:
+            if batch := await self.poll():
+                return batch
+        return []
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.start()
+        except BaseException:
+            await self.stop()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+
+def fold(rows: dict[bytes, bytes], record: KafkaRecord) -> None:
+    """Apply one record of a compacted topic: the newest value of a key wins, no value deletes it."""
+    key = record.key or b""
+    if record.value is None:
+        rows.pop(key, None)
+    else:
+        rows[key] = record.value
+
+
+async def read_rows(cluster: Cluster, topic: str, partition: int) -> dict[bytes, bytes]:
+    """Rows of one partition of a compacted topic as they are now."""
+    found: dict[bytes, bytes] = {}
+    async with RowReader(cluster, topic, partition) as reader:
+        async for record in reader.until_end():
+            fold(found, record)
+    return found

@@ -1,0 +1,75 @@
+"""Reading all partitions of a topic from a moment on, without a group."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from aggregator.topics.partition_reader import (
+    POLL_MILLISECONDS,
+    RECORDS_PER_TURN,
+    SILENCE_SECONDS,
+    KafkaRecord,
+)
+from producers.transport.cluster import Cluster
+
+
+async def records_since(
+    cluster: Cluster, topic: str, partitions: int, unix_ms: int
+) -> AsyncGenerator[tuple[int, KafkaRecord], None]:
+    """Partition and record of what was appended from a moment on and is committed now.
+
+    The records of each partition come in their order. To be closed by who does not read it to its end.
+
+    Parameters
+    ----------
+    cluster : which Kafka.
+    topic, partitions : what to read.
+    unix_ms : unix milliseconds.
+
+    Raises
+    ------
+    KafkaError; TimeoutError when nothing came for 60 s.
+    """
+    sources = [TopicPartition(topic, partition) for partition in range(partitions)]
+    consumer = AIOKafkaConsumer(
+        **cluster.client_settings(),
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        request_timeout_ms=10_000,
+    )
+    try:
+        await consumer.start()
+        consumer.assign(sources)
+        consumer.pause(*sources)  # else the next requests wait behind a fetch that waits for records
+        firsts = await consumer.offsets_for_times(dict.fromkeys(sources, max(0, unix_ms)))
+        ends = await consumer.end_offsets(sources)
+        unread = [source for source in sources if firsts[source] and firsts[source].offset < ends[source]]
+        for source in unread:
+            consumer.seek(source, firsts[source].offset)
+            consumer.resume(source)
+        while unread:
+            await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
+            async with asyncio.timeout(SILENCE_SECONDS):  # aiokafka waits for a broker without end
+                batches = await _next(consumer, unread, ends)
+            for source, records in batches.items():
+                for record in records:
+                    yield source.partition, record
+            done = [source for source in unread if await consumer.position(source) >= ends[source]]
+            consumer.pause(*done)
+            unread = [source for source in unread if source not in done]
+    finally:
+        await consumer.stop()
+
+
+async def _next(
+    consumer: AIOKafkaConsumer, unread: Sequence[TopicPartition], ends: Mapping[TopicPartition, int]
+) -> Mapping[TopicPartition, Sequence[KafkaRecord]]:
+    """The next records; none when one of the partitions has passed its end without any."""
+    while True:
+        batches: Mapping[TopicPartition, Sequence[KafkaRecord]] = await consumer.getmany(
+            *unread, timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_TURN
+        )
+        if batches or any([await consumer.position(source) >= ends[source] for source in unread]):
+            return batches

@@ -1,0 +1,167 @@
+"""The worker's web server: the live page and its events, estimates and plans as JSON, metrics, health."""
+
+import asyncio
+import errno
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+
+from aiohttp import web
+from aiohttp.http import HttpProcessingError
+
+from aggregator.deployment import ClientLimits
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.views.estimate_history import EstimateHistory
+from aggregator.web.estimates_api import EstimatesApi, json_response
+from aggregator.web.origin_check import HOST, add_headers, check_origin
+from aggregator.web.page_events import PageFeed, about
+from aggregator.web.probes import Probes
+from aggregator.web.server_sent_events import EventStreams
+from estimators.collection import Collection
+
+PAGE = Path(__file__).with_name("page")
+STYLES = ("page.css", "table.css", "charts.css")
+SCRIPTS = (
+    *("page.js", "stream.js", "collection.js", "table.js", "history.js", "history_table.js", "plan.js"),
+    *("privacy.js", "format.js", "paths.js", "dom.js"),
+)
+PAGE_FILES = {"/": "index.html", **{f"/{name}": name for name in STYLES + SCRIPTS}}
+STOP_SECONDS = 2.0  # for answers that are on their way
+
+
+def _is_error(record: logging.LogRecord) -> bool:
+    """False for a request that is no HTTP: what was sent must not stand in a log.
+
+    It is answered 400; where its Expect is no UTF-8, 500, as aiohttp's own refusal repeats that header.
+    """
+    refused = (HttpProcessingError, UnicodeEncodeError)
+    return not (record.exc_info and isinstance(record.exc_info[1], refused))
+
+
+log = logging.getLogger(__name__)
+log.addFilter(_is_error)
+
+
+class PortInUseError(RuntimeError):
+    """An address cannot be listened on."""
+
+
+class WebServer:
+    """Serves on loopback until stopped.
+
+    Parameters
+    ----------
+    collections : known collections by fingerprint.
+    history : newest estimates of the last windows; `page.show` is to be told what it takes in.
+    metrics : what this worker counts.
+    reasons_not_ready : gives the reasons why this worker is not ready; none when it is.
+    limits : of the clients, by the collection's name.
+    routes : what else is served.
+    """
+
+    def __init__(
+        self,
+        collections: Mapping[int, Collection],
+        history: EstimateHistory,
+        metrics: WorkerMetrics,
+        reasons_not_ready: Callable[[], list[str]],
+        limits: Mapping[str, ClientLimits] = MappingProxyType({}),
+        routes: Iterable[web.AbstractRouteDef] = (),
+    ) -> None:
+        self.collections = {collection.name: collection for collection in collections.values()}
+        self.history = history
+        self.api = EstimatesApi(self.collections, history)
+        self.metrics = metrics
+        self.reasons_not_ready = reasons_not_ready
+        self.routes = routes
+        self.probes = Probes(metrics.registry, reasons_not_ready)
+        self.page = PageFeed(list(collections.values()), history, limits, self.status)
+        self.streams = EventStreams(self.page.feed)
+        self._runners: list[web.AppRunner] = []
+        self._pulse: asyncio.Task[None] | None = None
+
+    async def start(self, port: int) -> int:
+        """Listen on this port (0: a free one); the port, or PortInUseError."""
+        app = web.Application(middlewares=[check_origin])
+        app.on_response_prepare.append(add_headers)
+        app.on_shutdown.append(self._close_streams)
+        app.router.add_get("/api/collections", self._collections)
+        app.router.add_get("/api/estimates/{collection}", self.api.estimate)
+        app.router.add_get("/api/events", self.streams.serve)
+        app.router.add_get("/api/plan", self.api.plan)
+        app.router.add_get("/api/status", self._status)
+        app.router.add_routes(self.probes.routes())
+        app.router.add_routes(self.routes)
+        for path in PAGE_FILES:
+            app.router.add_get(path, self._page)
+        port = await self._listen(app, HOST, port, "--web-port (0: a free one)")
+        self._pulse = asyncio.create_task(self.page.run())
+        return port
+
+    async def open_probes(self, host: str, port: int) -> int:
+        """Serve metrics and health, and nothing else, on this address too; the port, or PortInUseError.
+
+        It answers whoever reaches it, by whatever name: metrics hold estimates.
+        """
+        app = web.Application()
+        app.on_response_prepare.append(add_headers)
+        app.router.add_routes(self.probes.routes())
+        return await self._listen(app, host, port, "--metrics-listen")
+
+    async def _listen(self, app: web.Application, host: str, port: int, option: str) -> int:
+        runner = web.AppRunner(
+            app, access_log=None, logger=log, handler_cancellation=True, shutdown_timeout=STOP_SECONDS
+        )
+        self._runners.append(runner)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, host, port).start()
+        except OSError as error:
+            await self.stop()
+            if error.errno == errno.EADDRINUSE:
+                raise PortInUseError(f"port {port} is in use; give another {option}") from error
+            # Newer versions of asyncio pass over an address that is not ours, and then have no number for it.
+            reason = os.strerror(error.errno or errno.EADDRNOTAVAIL)
+            raise PortInUseError(
+                f"port {port} of {host} cannot be used: {reason}; give another {option}"
+            ) from error
+        return int(runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        """Stop listening, and end the streams."""
+        if self._pulse is not None:
+            self._pulse.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._pulse
+            self._pulse = None
+        while self._runners:
+            await self._runners.pop().cleanup()
+
+    def status(self) -> dict[str, object]:
+        """All that the page's head tells: is this worker ready, is what it shows stale, what was in vain."""
+        reasons = self.reasons_not_ready()
+        collections = self.collections.values()
+        return {
+            "ready": not reasons,
+            "reasons": reasons,
+            "stale": self.history.stale(collections, time.time()),
+            "waiting": [each.name for each in collections if not self.history.starts(each)],
+            "sought": sorted(self.history.sought),
+            "strays": dict(self.metrics.strays.packs),
+        }
+
+    async def _close_streams(self, _: web.Application) -> None:
+        self.page.feed.close()
+
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        return web.FileResponse(PAGE / PAGE_FILES[request.path])
+
+    async def _collections(self, _: web.Request) -> web.Response:
+        return json_response([about(collection) for collection in self.collections.values()])
+
+    async def _status(self, _: web.Request) -> web.Response:
+        return json_response(self.status())

@@ -1,0 +1,74 @@
+"""Server-sent events: a feed's frames to every open page, as fast as each reads.
+
+Rule 1: no page can cost the worker more than a chunk and one socket buffer: there are so many streams and no
+more, and a reader that takes nothing for a while is dropped.
+Rule 2: a page that hears nothing knows that something is wrong, so whoever feeds the streams does so at
+least every few seconds.
+Rule 3: however many pages connect at once, one of them gets one chunk in a turn of the event loop.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+
+from aiohttp import web
+
+from aggregator.web.event_feed import EventFeed, Frame, frame
+
+MOST_STREAMS = 64
+CHUNK_BYTES = 1 << 16
+WRITE_SECONDS = 10.0  # for a reader to take what is written to it
+RETRY_MILLISECONDS = 2000  # after which a browser that lost the stream asks again
+
+
+class EventStreams:
+    """All open streams of one feed."""
+
+    def __init__(self, feed: EventFeed) -> None:
+        self.feed = feed
+        self.open = 0
+        self._turn = asyncio.Lock()
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        """Send what the feed holds, then what is new, until the reader or the feed ends."""
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        if self.open >= MOST_STREAMS:
+            await response.write(frame("full", {"streams": MOST_STREAMS}))
+            return response
+        self.open += 1
+        try:
+            await self._send(response)
+        except (ConnectionError, TimeoutError):
+            response.force_close()
+            if request.transport is not None:
+                request.transport.abort()
+        finally:
+            self.open -= 1
+        return response
+
+    async def _send(self, response: web.StreamResponse) -> None:
+        await response.write(b"retry: %d\n\n" % RETRY_MILLISECONDS)
+        number = 0
+        while not self.feed.closed:
+            newest = self.feed.number
+            for data in chunks(self.feed.since(number)):
+                async with self._turn:
+                    await asyncio.sleep(0)  # a write that the socket takes at once lets nobody else run
+                async with asyncio.timeout(WRITE_SECONDS):
+                    await response.write(data)
+            number = newest
+            await self.feed.changed(number)
+
+
+def chunks(frames: Iterable[Frame]) -> Iterator[bytes]:
+    """Frames joined to at least CHUNK_BYTES, but for the last."""
+    parts: list[bytes] = []
+    size = 0
+    for _, data in frames:
+        parts.append(data)
+        size += len(data)
+        if size >= CHUNK_BYTES:
+            yield b"".join(parts)
+            parts, size = [], 0
+    if parts:
+        yield b"".join(parts)
