@@ -59,8 +59,8 @@ async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> 
 
     Raises
     ------
-    ReplayError when they do not get there in time, or records were lost; LedgerRefusedError when `state` is of
-    another log.
+    ReplayError when they do not get there in time, or records were lost; LedgerRefusedError when `state` is
+    of another log.
     """
     sources = range(deployment.topics.partitions)
     for source in sources:
