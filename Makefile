@@ -41,10 +41,10 @@ pictures: .venv/installed java ## README's pictures anew, in docs; needs Chromiu
 	@.venv/bin/python -m tests.pictures
 
 metrics: .venv/installed ## the table of docs/metrics.md anew
-	@.venv/bin/python -m deploy.metrics_table docs/metrics.md
+	@.venv/bin/python -m deploy.monitoring.metrics_table docs/metrics.md
 
-dashboards: .venv/installed ## Grafana's dashboards anew, in deploy/grafana
-	@.venv/bin/python -m deploy.dashboards
+dashboards: .venv/installed ## Grafana's dashboards anew, in deploy/monitoring/grafana
+	@.venv/bin/python -m deploy.monitoring.dashboards
 
 bench: .venv/installed java ## beside its peers, which go to .peers: bench/results.md, .json and .png
 	@$(GUARD) .venv/bin/python -m bench.contest $(ARGS)

@@ -20,9 +20,9 @@ import click
 
 from bench.aggregator_results import Row, keep
 from bench.deployments import RAPPOR_128, bytes_on_disk, configure, fill
-from deploy.broker import Broker
-from deploy.children import Child, spawn, stop
-from deploy.collection_file import Configuration
+from deploy.broker.broker import Broker
+from deploy.broker.child_processes import Child, spawn, stop
+from deploy.config.file import Configuration
 
 WAIT_SECONDS = 300.0
 LEAST_SECONDS = 1.0  # a worker stores what it counted twice a second

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from kafka import KafkaAdminClient, KafkaProducer
 
-from deploy.collection_file import Configuration, load
-from deploy.topic_setup import create
+from deploy.cluster.topics.setup import create
+from deploy.config.file import Configuration, load
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from producers import wire

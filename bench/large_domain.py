@@ -15,9 +15,9 @@ from kafka import KafkaProducer
 from bench.aggregation import COUNTED, longest_delay, memory_mib, metrics_of, value_of
 from bench.aggregator_results import Row, keep
 from bench.deployments import configure, payload_of, send
-from deploy.broker import Broker
-from deploy.children import spawn, stop
-from deploy.collection_file import Configuration
+from deploy.broker.broker import Broker
+from deploy.broker.child_processes import spawn, stop
+from deploy.config.file import Configuration
 
 ENTRY = (
     "  - {{name: c{number}, mechanism: k-rr, size: 1400000, other: false, epsilon: 4.0,\n"

@@ -15,8 +15,8 @@ from kafka import KafkaProducer
 from bench.aggregation import COUNTED, KRR, memory_mib, metrics_of, value_of
 from bench.aggregator_results import Row, keep
 from bench.deployments import RAPPOR_128, configure, payload_of, send
-from deploy.broker import Broker
-from deploy.children import spawn, stop
+from deploy.broker.broker import Broker
+from deploy.broker.child_processes import spawn, stop
 
 REPORTS = 100
 REST_SECONDS = 10.0  # until everything is published, estimated and shown

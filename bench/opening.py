@@ -21,8 +21,8 @@ from aggregator.partition.ledger_checks import decoded, restored
 from aggregator.partition.ledger_store import LedgerStore, Outgoing
 from bench.aggregator_results import Row, keep
 from bench.deployments import configure
-from deploy.broker import Broker
-from deploy.deployment import deployment_of
+from deploy.broker.broker import Broker
+from deploy.cluster.deployment import deployment_of
 
 COLLECTIONS = 100
 COHORTS = 64

@@ -21,9 +21,9 @@ from aggregator.topics.partition_reader import read_rows
 from bench.aggregation import memory_mib
 from bench.aggregator_results import Row, keep
 from bench.deployments import bytes_on_disk, configure, payload_of, send
-from deploy.broker import Broker
-from deploy.children import Child, spawn, stop
-from deploy.collection_file import Configuration
+from deploy.broker.broker import Broker
+from deploy.broker.child_processes import Child, spawn, stop
+from deploy.config.file import Configuration
 
 COLLECTIONS = 100
 ENTRY = (

@@ -1,5 +1,5 @@
 """`python -m deploy` is the command `deniable`."""
 
-from deploy.cli import main
+from deploy.cli.main import main
 
 main()

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import settings
 from needed import missing
 
-from deploy.broker_errors import ToolMissingError
-from deploy.broker_jars import fetch_jars, find_java
+from deploy.broker.errors import ToolMissingError
+from deploy.broker.jars import fetch_jars, find_java
 from tests.brokers.choice import Choice, choose, images, started
 
 if TYPE_CHECKING:

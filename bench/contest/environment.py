@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from bench.contest.contestant import ROOT
-from deploy.children import spawn, stop
+from deploy.broker.child_processes import spawn, stop
 
 FOLDER = ROOT / ".peers"
 PYTHON = FOLDER / "bin" / "python"

@@ -18,7 +18,7 @@ from bench.contest.environment import version_of
 from bench.contest.figure import Part
 from bench.contest.rounds import Scale
 from bench.contest.summary import figure_row, shortfall, summary, tally
-from deploy.broker_jars import POM
+from deploy.broker.jars import POM
 
 MARKDOWN = ROOT / "bench" / "results.md"
 TITLE, QUICK = "Beside its peers", "the quick cut"

@@ -10,7 +10,7 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
 from aggregator.deployment import Deployment
 from aggregator.maintenance.ledger_reader import ledger_rows, progress_in
-from deploy.deployment import deployment_of
+from deploy.cluster.deployment import deployment_of
 from tests.chaos.collection_setup import configure
 from tests.chaos.workers import Workers
 from tests.deploy.processes import wait_until

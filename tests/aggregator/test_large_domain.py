@@ -9,8 +9,8 @@ import pytest
 from kafka import KafkaProducer
 
 from aggregator.topics.partition_reader import RowReader
-from deploy.collection_file import Configuration
-from deploy.topic_setup import create
+from deploy.cluster.topics.setup import create
+from deploy.config.file import Configuration
 from producers.transport.cluster import Cluster
 from tests.chaos import stored
 from tests.chaos.collection_setup import write

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker import Broker
+from deploy.broker.broker import Broker
 from tests.chaos.collection_setup import configure
 from tests.chaos.workers import Workers
 from tests.deploy.processes import wait_until

@@ -14,8 +14,8 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from aggregator.maintenance import rebuild
 from aggregator.maintenance.ledger_reader import ledger_rows, progress_in
 from aggregator.partition.ledger_store import LedgerStore, Outgoing
-from deploy.collection_file import Configuration
-from deploy.deployment import deployment_of
+from deploy.cluster.deployment import deployment_of
+from deploy.config.file import Configuration
 from tests.chaos import stored
 from tests.chaos.collection_setup import configure
 from tests.chaos.judge import Judge

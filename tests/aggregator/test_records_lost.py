@@ -9,8 +9,8 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from test_exact_counts import stored_positions
 
-from deploy.collection_file import Configuration
-from deploy.deployment import deployment_of
+from deploy.cluster.deployment import deployment_of
+from deploy.config.file import Configuration
 from tests.chaos.collection_setup import configure
 from tests.chaos.workers import ROOT, Workers
 from tests.deploy.processes import wait_until

@@ -20,8 +20,8 @@ from kafka import KafkaProducer
 
 from aggregator.ledger.row_keys import Window
 from aggregator.records.final_window import Page, decode_page
-from deploy.collection_file import Configuration
-from deploy.topic_setup import create
+from deploy.cluster.topics.setup import create
+from deploy.config.file import Configuration
 from producers.transport.cluster import Cluster
 from tests.chaos import stored
 from tests.chaos.collection_setup import write

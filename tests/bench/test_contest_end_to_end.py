@@ -24,8 +24,8 @@ from bench.contest.runners import aiokafka_read
 from bench.contest.runners.pack_bits import cohort_of, decode
 from bench.contest.runners.stretch import Stretch
 from bench.deployments import HEAD, RAPPOR_128
-from deploy.collection_file import load
-from deploy.probe import UnreachableError
+from deploy.cluster.connection.probe import UnreachableError
+from deploy.config.file import load
 from producers import wire
 
 SIZE = Size(1000, 10, 1, peers=("bytewax",), goal=6e6)

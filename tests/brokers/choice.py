@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 ENGINE_SECONDS = 5
-LOCAL_IMAGE = "deniable-kafka:local"  # built by deploy/kafka/image.sh
+LOCAL_IMAGE = "deniable-kafka:local"  # built by deploy/broker/kafka/image.sh
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def choose(
     if image:
         return Choice("docker", image, "--kafka-image")
     if LOCAL_IMAGE in present or asked == "docker":
-        return Choice("docker", LOCAL_IMAGE, "deploy/kafka/image.sh builds it")
+        return Choice("docker", LOCAL_IMAGE, "deploy/broker/kafka/image.sh builds it")
     return Choice("jars", "", f"the Docker engine has no image {LOCAL_IMAGE}, and --kafka-image names none")
 
 
@@ -82,7 +82,7 @@ def started(choice: Choice) -> Iterator[str]:
         with broker_in_container(choice.what) as servers:
             yield servers
     else:
-        from deploy.broker import Broker  # here, so that fast tests do not load a Kafka client
+        from deploy.broker.broker import Broker  # here, so that fast tests do not load a Kafka client
 
         with Broker() as embedded:
             yield embedded.bootstrap_servers

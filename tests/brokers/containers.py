@@ -8,8 +8,8 @@ from testcontainers.community.kafka import KafkaContainer
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
-from deploy.broker_process import SETTINGS, cluster_id_at
-from deploy.ports import free_port
+from deploy.broker.ports import free_port
+from deploy.broker.process import SETTINGS, cluster_id_at
 from tests.brokers.choice import LOCAL_IMAGE
 
 START_SECONDS = 90.0

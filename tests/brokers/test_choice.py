@@ -31,8 +31,14 @@ def never() -> set[str]:
         (None, None, APACHE, no_engine, "jars (no Docker engine answers)"),
         (None, "docker", None, no_engine, f"docker {LOCAL_IMAGE} (no Docker engine answers)"),
         (None, "docker", APACHE, no_engine, f"docker {APACHE} (no Docker engine answers)"),
-        (None, None, None, engine(LOCAL_IMAGE), f"docker {LOCAL_IMAGE} (deploy/kafka/image.sh builds it)"),
-        (None, "docker", None, engine(), f"docker {LOCAL_IMAGE} (deploy/kafka/image.sh builds it)"),
+        (
+            None,
+            None,
+            None,
+            engine(LOCAL_IMAGE),
+            f"docker {LOCAL_IMAGE} (deploy/broker/kafka/image.sh builds it)",
+        ),
+        (None, "docker", None, engine(), f"docker {LOCAL_IMAGE} (deploy/broker/kafka/image.sh builds it)"),
         (None, None, APACHE, engine(LOCAL_IMAGE), f"docker {APACHE} (--kafka-image)"),
         (
             None,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kafka.errors import KafkaError
 
-from deploy.signals import end_in_good_order
+from deploy.cli.signals import end_in_good_order
 from tests.chaos import network
 from tests.chaos.broker import ChaosBroker
 from tests.chaos.faults import FAULTS

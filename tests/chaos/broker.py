@@ -14,7 +14,7 @@ from kafka.admin import (
     ResourceType,
 )
 
-from deploy.broker import Broker
+from deploy.broker.broker import Broker
 
 #: Whoever is named by no rule may do all; a rule on one topic takes its permission from everyone else there.
 SETTINGS = """

@@ -11,8 +11,8 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from aggregator.topics.names import Topics
-from deploy.collection_file import Configuration, load
-from deploy.topic_setup import create
+from deploy.cluster.topics.setup import create
+from deploy.config.file import Configuration, load
 from producers.transport.cluster import Cluster
 
 HEAD = """\

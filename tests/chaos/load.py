@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka import KafkaProducer
 
-from deploy.collection_file import Configuration
+from deploy.config.file import Configuration
 from estimators.collection import Collection
 from tests.chaos.packs import SPOILED, Draft, PackMaker, oversized
 

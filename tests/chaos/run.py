@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from kafka.errors import KafkaError
 
-from deploy.broker_errors import BrokerError
-from deploy.collection_file import Configuration
+from deploy.broker.errors import BrokerError
+from deploy.config.file import Configuration
 from tests.chaos import stored as stores
 from tests.chaos import verdict as verdicts
 from tests.chaos.broker import ChaosBroker

@@ -10,7 +10,7 @@ import threading
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from deploy.collection_file import Configuration
+from deploy.config.file import Configuration
 from tests.chaos.packs import PackMaker
 
 PAUSE_SECONDS = 0.3

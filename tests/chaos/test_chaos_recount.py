@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deploy.collection_file import Configuration
+from deploy.config.file import Configuration
 from estimators.collection import Collection
 from tests.chaos.collection_setup import HEAD, write
 from tests.chaos.judge import Judge

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient
 
-from deploy.collection_file import Configuration
+from deploy.config.file import Configuration
 from tests.chaos.collection_setup import configure
 from tests.chaos.load import Load
 from tests.chaos.positions import committed, log_ends

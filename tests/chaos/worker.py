@@ -59,7 +59,7 @@ def main() -> None:
     if given.defect:
         DEFECTS[given.defect]()
     sys.argv = ["deniable", *given.command]
-    from deploy.cli import main as deniable
+    from deploy.cli.main import main as deniable
 
     deniable()
 

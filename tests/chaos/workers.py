@@ -12,9 +12,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deploy.broker_errors import BrokerError
-from deploy.children import Child, last_lines, signal_group, spawn, stop
-from deploy.collection_file import Configuration
+from deploy.broker.child_processes import Child, last_lines, signal_group, spawn, stop
+from deploy.broker.errors import BrokerError
+from deploy.config.file import Configuration
 from estimators.collection import Collection
 from tests.chaos.positions import committed, log_ends
 from tests.deploy.processes import wait_until

@@ -25,10 +25,10 @@ from kafka.protocol.consumer import FetchRequest
 from kafka.structs import OffsetAndMetadata
 
 from aggregator.topics.names import Topics
-from deploy import quota_setup
-from deploy.acl_setup import AclError
-from deploy.permissions import Role
-from deploy.topic_findings import settings_of
+from deploy.cluster.permissions import quotas as quota_setup
+from deploy.cluster.permissions.acls import AclError
+from deploy.cluster.permissions.roles import Role
+from deploy.cluster.topics.findings import settings_of
 from tests.secured.deployments import SecuredDeployment
 
 PATIENCE_SECONDS = 20.0

@@ -10,9 +10,9 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-from deploy.children import GUARD, Child, last_lines, spawn, stop
-from deploy.collection_file import load
-from deploy.topic_setup import create
+from deploy.broker.child_processes import GUARD, Child, last_lines, spawn, stop
+from deploy.cluster.topics.setup import create
+from deploy.config.file import load
 from producers.transport.cluster import Cluster
 from tests.deploy.processes import wait_until
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from kafka import KafkaAdminClient
 
-from deploy import topic_setup
-from deploy.collection_file import Configuration, load
-from deploy.doctor.case import Case
-from deploy.doctor.examination import Result, examine
-from deploy.doctor_command import lines_of
-from deploy.permissions import Role, permissions_of
+from deploy.cluster.doctor.case import Case
+from deploy.cluster.doctor.command import lines_of
+from deploy.cluster.doctor.examination import Result, examine
+from deploy.cluster.permissions.roles import Role, permissions_of
+from deploy.cluster.topics import setup as topic_setup
+from deploy.config.file import Configuration, load
 from producers.transport.cluster import Cluster
 from producers.transport.security import Security
 from tests.secured.broker import ADMIN, SecuredBroker

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from deploy.demo_verdict import Judged
+from deploy.demo.verdict import JudgedCollection
 from estimators.collection import Collection
 from estimators.frequency.estimate import Estimate
 from estimators.mechanisms.rappor import Rappor
@@ -12,7 +12,7 @@ DECOYS = 210
 MECHANISM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 
 
-def judged(missed: int, false: int, found: int = 100, real: int = REAL) -> Judged:
+def judged(missed: int, false: int, found: int = 100, real: int = REAL) -> JudgedCollection:
     """`missed` of `real` values outside their intervals; `found` discoveries, `false` of them decoys."""
     values = tuple(f"real-{i}" for i in range(real)) + tuple(f"decoy-{i}" for i in range(DECOYS))
     share = np.array([1 / real] * real + [0.0] * DECOYS)
@@ -23,4 +23,4 @@ def judged(missed: int, false: int, found: int = 100, real: int = REAL) -> Judge
     significant[real : real + false] = True
     estimate = Estimate("test", 1000, share, np.full(len(values), 0.001), low, high, significant)
     truth = {value: 7 for value in values[:real]}
-    return Judged(Collection("place", MECHANISM, candidates=values), estimate, truth)
+    return JudgedCollection(Collection("place", MECHANISM, candidates=values), estimate, truth)

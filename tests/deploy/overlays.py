@@ -8,7 +8,7 @@ from typing import Any
 from needed import tool
 from ruamel.yaml import YAML
 
-from deploy.collection_file import Configuration, load
+from deploy.config.file import Configuration, load
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"
 WORKLOADS = ("Deployment", "StatefulSet", "Job")

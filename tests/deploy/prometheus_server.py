@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 
 from needed import missing
 
-from deploy.children import last_lines, spawn, stop
-from deploy.ports import free_port
+from deploy.broker.child_processes import last_lines, spawn, stop
+from deploy.broker.ports import free_port
 from tests.deploy.processes import wait_until
 
 START_SECONDS = 60

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy.account_command import account
+from deploy.offline.account import account
 from estimators.accounting.accountant import allowed_reports, costs
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor

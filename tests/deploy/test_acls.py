@@ -16,11 +16,11 @@ from click.testing import CliRunner
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ACLOperation, ResourcePattern, ResourceType
 
-from deploy.cli import EXPECTED, _loaded
-from deploy.commands import deniable
-from deploy.permission_findings import missing
-from deploy.permissions import Role, permissions_of
-from deploy.topic_plan import plan
+from deploy.cli.commands import deniable
+from deploy.cli.main import EXPECTED, _loaded
+from deploy.cluster.permissions.findings import missing
+from deploy.cluster.permissions.roles import Role, permissions_of
+from deploy.cluster.topics.plan import plan
 from tests.deploy.acl_operations import operations, tried
 from tests.secured.broker import SecuredBroker
 from tests.secured.deployments import SecuredDeployment

@@ -15,10 +15,10 @@ from aggregator.partition.ledger_store import LedgerStore, Outgoing
 from aggregator.topics.partition_reader import read_rows
 from aggregator.topics.topic_reader import records_since
 from aggregator.views.latest_estimates import LatestEstimates
-from deploy import acl_setup
-from deploy.permission_findings import missing, topic_operations
-from deploy.permissions import Permission, Role, permissions_of
-from deploy.topic_findings import settings_of
+from deploy.cluster.permissions import acls as acl_setup
+from deploy.cluster.permissions.findings import missing, topic_operations
+from deploy.cluster.permissions.roles import Permission, Role, permissions_of
+from deploy.cluster.topics.findings import settings_of
 from producers.transport.connection import connect
 from tests.deploy.acl_operations import started
 from tests.deploy.processes import wait_until

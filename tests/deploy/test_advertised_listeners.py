@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker import Broker
+from deploy.broker.broker import Broker
 from producers.errors import HopelessError
 from producers.transport.cluster import Cluster
 from producers.transport.connection import connect

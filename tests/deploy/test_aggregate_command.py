@@ -9,8 +9,8 @@ from aiokafka.errors import TopicAuthorizationFailedError
 from click.testing import CliRunner
 
 from aggregator.worker import WorkerError
-from deploy import aggregate_command
-from deploy.topic_setup import TopicError
+from deploy.aggregate import command as aggregate_command
+from deploy.cluster.topics.setup import TopicSetupError
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_a_worker_that_may_no_longer_read_says_so(
         raise WorkerError("the engine stopped by itself") from cause
 
     def require(*_: Any) -> None:
-        raise TopicError("User:a may not Read topic d-reports")
+        raise TopicSetupError("User:a may not Read topic d-reports")
 
     stub = SimpleNamespace(start=lambda: None, check=lambda: None)
     monkeypatch.setattr(aggregate_command, "run_worker", ends)

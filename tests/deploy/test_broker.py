@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient
 
-from deploy import broker as broker_module
-from deploy.broker import Broker
-from deploy.broker_errors import BrokerError
-from deploy.held_folder import FolderError
-from deploy.ports import free_port
+from deploy.broker import broker as broker_module
+from deploy.broker.broker import Broker
+from deploy.broker.errors import BrokerError
+from deploy.broker.locked_folder import FolderError
+from deploy.broker.ports import free_port
 from tests.deploy.processes import state_of, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 
 PARENT = """
 import time
-from deploy.broker import Broker
+from deploy.broker.broker import Broker
 with Broker() as broker:
     print(broker.child.pid, broker.folder, flush=True)
     time.sleep(600)

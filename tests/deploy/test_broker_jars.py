@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy import broker_jars
-from deploy.broker_errors import BrokerError, ToolMissingError
-from deploy.broker_jars import POM, fetch_jars, find_java
+from deploy.broker import jars as broker_jars
+from deploy.broker.errors import BrokerError, ToolMissingError
+from deploy.broker.jars import POM, fetch_jars, find_java
 
 # Makes the folder that it is asked to fill, and counts its runs.
 FILL = """

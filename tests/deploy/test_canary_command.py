@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import chi2
 
-from deploy import canary as canary_run
-from deploy import produce
-from deploy.canary import draw, run_canary
-from deploy.canary_command import canary
-from deploy.collection_file import load
-from deploy.produce_command import produce as produce_command
-from deploy.producer_setup import producer_config
+from deploy.config.file import load
+from deploy.config.producer import producer_config
+from deploy.produce import canary as canary_run
+from deploy.produce import run as produce
+from deploy.produce.canary import draw, run_canary
+from deploy.produce.canary_command import canary
+from deploy.produce.command import produce as produce_command
 from estimators.canary import chi_square, true_frequencies
 from producers.pipeline import storing_thread
 from producers.transport import sender

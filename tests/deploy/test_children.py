@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from deploy.children import GUARD, last_lines, spawn, stop
+from deploy.broker.child_processes import GUARD, last_lines, spawn, stop
 from tests.deploy.processes import state_of, wait_until
 
 PARENT = """
 import sys, time
 from pathlib import Path
-from deploy.children import spawn
+from deploy.broker.child_processes import spawn
 print(spawn(["sleep", "600"], Path(sys.argv[1])).pid, flush=True)
 time.sleep(600)
 """

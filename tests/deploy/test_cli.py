@@ -19,9 +19,9 @@ import pytest
 import structlog
 
 from aggregator.records import estimate_schema
-from deploy.cli import EXPECTED, REFUSALS, main
-from deploy.commands import COMMANDS as LISTED
-from deploy.commands import deniable
+from deploy.cli.commands import COMMANDS as LISTED
+from deploy.cli.commands import deniable
+from deploy.cli.main import EXPECTED, REFUSALS, main
 from tests.deploy.collection_texts import WHOLE
 
 PRODUCE = "produce carrier --input lines.csv --field carrier --no-clients"
@@ -294,7 +294,7 @@ def test_what_a_user_can_mend_is_one_line(
     def fail(*_: object) -> None:
         raise kind("do this")
 
-    monkeypatch.setattr("deploy.check_command.load", fail)
+    monkeypatch.setattr("deploy.offline.check.load", fail)
     ended = run("check")
     assert (ended.code, ended.out) == (status, "")
     assert re.fullmatch(r"Error: (\w+: )?do this\n", ended.err)
@@ -314,7 +314,7 @@ def test_what_the_system_refuses_is_one_line(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("deploy.check_command.load", fail)
+    monkeypatch.setattr("deploy.offline.check.load", fail)
     assert run("check") == (1, "", f"Error: {said}\n")
 
 
@@ -325,7 +325,7 @@ def test_output_that_is_lost_at_the_end_is_told(run: Run, monkeypatch: pytest.Mo
             full.write("not flushed")
             return SimpleNamespace(allowances=(), cluster=None)
 
-        monkeypatch.setattr("deploy.check_command.load", write)
+        monkeypatch.setattr("deploy.offline.check.load", write)
         monkeypatch.setattr("sys.stdout", full)
         assert run("check") == (1, "", "Error: stdout cannot be written: No space left on device\n")
 
@@ -346,7 +346,7 @@ def test_an_interruption_is_status_130(run: Run, monkeypatch: pytest.MonkeyPatch
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("deploy.check_command.load", interrupt)
+    monkeypatch.setattr("deploy.offline.check.load", interrupt)
     assert run("check") == (130, "", "\n")
 
 

@@ -19,7 +19,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from aggregator.ledger import row_values
 from aggregator.records import estimate as estimate_record
-from deploy.feed import BATCH_LINES
+from deploy.produce.input.batches import BATCH_LINES
 from tests.deploy.deployments import Deployment
 from tests.deploy.estimates import record
 from tests.deploy.processes import state_of, wait_until

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.aggregate_command import STOP_SECONDS, _tell_failure
-from deploy.broker import Broker
+from deploy.aggregate.command import STOP_SECONDS, _tell_failure
+from deploy.broker.broker import Broker
 from tests.deploy.deployments import Deployment
 from tests.deploy.processes import wait_until
 

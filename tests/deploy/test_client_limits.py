@@ -1,6 +1,6 @@
 """What the page is told of a client's limits is what producers hold it to."""
 
-from deploy.deployment import limits_of
+from deploy.cluster.deployment import limits_of
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.collection_file import CollectionFileError, load
+from deploy.config.file import CollectionFileError, load
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from tests.deploy.collection_texts import WHOLE, read, refusal

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from deploy.collection_file import CollectionFileError, load
-from deploy.commands import deniable
+from deploy.cli.commands import deniable
+from deploy.config.file import CollectionFileError, load
 from tests.deploy.collection_texts import WHOLE, read, refusal
 
 SECRET = "hunter2 ✓"

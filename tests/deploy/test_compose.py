@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from needed import tool
 from ruamel.yaml import YAML
 
-from deploy.collection_file import load
-from deploy.commands import deniable
+from deploy.cli.commands import deniable
+from deploy.config.file import load
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 FOLDER = DEPLOY / "compose"
@@ -66,7 +66,7 @@ def test_prometheus_takes_its_file_and_scrapes_every_process(tmp_path: Path) -> 
     promtool = tool("promtool", "it is in Debian's package prometheus", "NO_PROMTOOL")
     text = (FOLDER / "prometheus.yml").read_text()
     there = tmp_path / "prometheus.yml"
-    there.write_text(text.replace(PROMETHEUS_FOLDER, str(DEPLOY / "prometheus")))
+    there.write_text(text.replace(PROMETHEUS_FOLDER, str(DEPLOY / "monitoring" / "prometheus")))
     checked = subprocess.run([promtool, "check", "config", there], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert len(re.findall(r"\d+ rules found", checked.stdout)) == 2

@@ -8,9 +8,9 @@ from typing import Any
 import promql_parser
 import pytest
 
-from deploy.dashboards.files import FOLDER, written
-from deploy.dashboards.queries import EVERYTHING, Query, queries
-from deploy.metrics_table import METRICS
+from deploy.monitoring.dashboards.files import FOLDER, written
+from deploy.monitoring.dashboards.queries import EVERYTHING, Query, queries
+from deploy.monitoring.metrics_table import METRICS
 from tests.deploy.promql import labels_of, samples
 
 SERIES = samples(METRICS)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from deploy.children import last_lines, spawn, stop
-from deploy.dashboards.files import FOLDER
-from deploy.dashboards.queries import EVERYTHING, queries
+from deploy.broker.child_processes import last_lines, spawn, stop
+from deploy.monitoring.dashboards.files import FOLDER
+from deploy.monitoring.dashboards.queries import EVERYTHING, queries
 from tests.deploy.processes import wait_until
 from tests.deploy.prometheus_server import Prometheus, Span, program, scraping
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.held_folder import HeldFolder
+from deploy.broker.locked_folder import HeldFolder
 
 MARK = "DENIABLE_TEST_MARK"
 START_SECONDS = 90

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, ncx2
 
-from deploy.demo_canary import judge_canary
-from deploy.demo_stream import CANARY_REPORTS
-from deploy.demo_verdict import FALSE_ALARM_RATE
+from deploy.demo.canary import judge_canary
+from deploy.demo.stream import CANARY_REPORTS
+from deploy.demo.verdict import FALSE_ALARM_RATE
 from estimators.canary import report_shares
 from estimators.mechanisms.krr import KRR
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deploy.describe import describe, rounded_up
+from deploy.config.describe import describe, rounded_up
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.describe import rounded_up
+from deploy.config.describe import rounded_up
 from estimators.accounting.accountant import costs, epsilon_inf
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR

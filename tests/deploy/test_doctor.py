@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy import probe as probe_module
-from deploy.doctor.tls import expiry
-from deploy.probe import RefusedError, UnreachableError, probe
+from deploy.cluster.connection import probe as probe_module
+from deploy.cluster.connection.probe import RefusedError, UnreachableError, probe
+from deploy.cluster.doctor.connection import expiry
 from producers.transport.security import Security
 from tests.deploy.doctors import RUN_SECONDS, Patient, run, told
 from tests.secured.broker import ADMIN, SecuredBroker

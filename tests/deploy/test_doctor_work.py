@@ -16,10 +16,10 @@ from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from aggregator.partition.ledger_store import LedgerStore, Outgoing
-from deploy.commands import deniable
-from deploy.permissions import Role
-from deploy.probe import RefusedError
-from deploy.topic_plan import plan
+from deploy.cli.commands import deniable
+from deploy.cluster.connection.probe import RefusedError
+from deploy.cluster.permissions.roles import Role
+from deploy.cluster.topics.plan import plan
 from tests.deploy.doctors import RUN_SECONDS, Patient, run, told
 from tests.secured.broker import ADMIN, SecuredBroker
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy.estimate_command import estimate
+from deploy.offline.estimate_krr import estimate
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "krr_estimators.json").read_text())["cases"]
 COUNTS = ["--counts", "50,30,15,5"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy.estimate_rappor_command import rappor_command
+from deploy.offline.estimate_rappor import rappor_command
 
 PARAMS = "k,h,m,p,q,f\n16,2,4,0.5,0.75,0.5\n"
 MAP = "apple,5,1,26,26,38,34,63,62\nbanana,12,14,28,24,37,34,62,49\nnone\ncarrot,4,12,25,21,48,38,61,54\n"

@@ -4,30 +4,30 @@ from collections.abc import Iterator
 
 import pytest
 
-from deploy import feed as feed_module
-from deploy import input_values
-from deploy.feed import LACKING, Feed
-from deploy.input_errors import FeedError
-from deploy.input_progress import Place
-from deploy.input_records import TOO_DEEP
-from deploy.input_values import Value
+from deploy.produce.input import batches as feed_module
+from deploy.produce.input import values as input_values
+from deploy.produce.input.batches import LACKING, InputBatches
+from deploy.produce.input.json_lines import TOO_DEEP
+from deploy.produce.input.resume import Place
+from deploy.produce.input.source import FeedError
+from deploy.produce.input.values import Value
 from tests.deploy.input_fakes import Pieces
 
 CANARY = "canary-7391"
 Read = tuple[list[Value], list[str] | None]
 
 
-def csv(clients: str | None = None, *, integers: bool = False, strict: bool = False) -> Feed:
+def csv(clients: str | None = None, *, integers: bool = False, strict: bool = False) -> InputBatches:
     reader = input_values.written_integer if integers else input_values.text
-    return Feed("csv", "value", clients, reader, strict)
+    return InputBatches("csv", "value", clients, reader, strict)
 
 
-def jsonl(clients: str | None = None, *, integers: bool = False, strict: bool = False) -> Feed:
+def jsonl(clients: str | None = None, *, integers: bool = False, strict: bool = False) -> InputBatches:
     reader = input_values.integer if integers else input_values.text
-    return Feed("jsonl", "value", clients, reader, strict)
+    return InputBatches("jsonl", "value", clients, reader, strict)
 
 
-def read(feed: Feed, *given: str | bytes | None) -> Read:
+def read(feed: InputBatches, *given: str | bytes | None) -> Read:
     """All batches of these pieces as one."""
     pieces = [piece.encode() if isinstance(piece, str) else piece for piece in given]
     values: list[Value] = []

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from deploy import flights as flights_module
-from deploy.flights import FlightsError, load_flights
+from deploy.demo import flights as flights_module
+from deploy.demo.flights import FlightsError, load_flights
 
 
 def test_the_flights_are_those_of_the_package() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.held_folder import FolderError, HeldFolder, lock
+from deploy.broker.locked_folder import FolderError, HeldFolder, lock
 
 
 def test_a_folder_is_held_by_one(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy.feed import Feed
-from deploy.input_progress import FilePlace, ResumePoints
-from deploy.input_source import InputFile
-from deploy.input_values import text
+from deploy.produce.input.batches import InputBatches
+from deploy.produce.input.resume import FilePlace, ResumePoints
+from deploy.produce.input.source import InputFile
+from deploy.produce.input.values import text
 from producers.randomization.secret import STORE_NAME, Secret
 from producers.storage.input_progress import get_progress, set_progress
 from producers.storage.store import Store
@@ -52,7 +52,7 @@ def resume(path: Path, progress: ResumePoints | None = None) -> list[str]:
     with opened(path) as file:
         place = (progress or progress_of(path)).find(file)
         values = []
-        for batch in Feed("csv", FIELD, None, text).batches(file, place):
+        for batch in InputBatches("csv", FIELD, None, text).batches(file, place):
             values += [str(value) for value in batch.values]
             assert batch.progress is not None
             assert batch.progress.bytes_done == path.stat().st_size
@@ -76,7 +76,7 @@ def test_progress_is_kept_behind_whole_records(path: Path) -> None:
     with opened(path) as file:
         place = progress_of(path).start(file)
         lines = []
-        for record in Feed("csv", FIELD, None, text)._records(file, place):
+        for record in InputBatches("csv", FIELD, None, text)._records(file, place):
             assert record is not None
             place.advance(b"".join(record.lines), is_reported=True)
             lines.append((place.lines, place.bytes_done))
@@ -89,7 +89,7 @@ def test_json_lines_are_resumed_too(path: Path) -> None:
     interrupt(path, 2)
     with opened(path) as file:
         place = progress_of(path).find(file)
-        (batch,) = Feed("jsonl", "a", None, text).batches(file, place)
+        (batch,) = InputBatches("jsonl", "a", None, text).batches(file, place)
     assert batch.values == ["z"]
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy import input_source
-from deploy.input_errors import FeedError
-from deploy.input_source import InputFile, Pipe, successor
+from deploy.produce.input import source as input_source
+from deploy.produce.input.source import FeedError, InputFile, Pipe, successor
 
 
 @pytest.fixture(autouse=True)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from deploy.input_csv import CsvRecords
-from deploy.input_lines import Lines
-from deploy.input_records import json_records
-from deploy.input_values import (
+from deploy.produce.input.csv_records import CsvRecords
+from deploy.produce.input.json_lines import json_records
+from deploy.produce.input.lines import Lines
+from deploy.produce.input.values import (
     NO_INTEGER,
     integer,
     takes_several,

@@ -14,8 +14,8 @@ from aggregator.records import estimate as estimate_record
 from aggregator.records.estimate import Other
 from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.records.window_counts import WindowCounts
-from deploy.inspect_records import READERS, fields_of, line_of
-from deploy.inspect_rows import Inspection
+from deploy.query.inspection.records import READERS, fields_of, line_of
+from deploy.query.inspection.rows import Inspection
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor

@@ -11,10 +11,10 @@ from jsonschema import ValidationError, validate
 from kafka.admin import ResourceType
 
 from aggregator.partition.faust_app import SESSION_SECONDS
-from deploy.aggregate_command import STOP_SECONDS
-from deploy.permissions import Role, permissions_of, words
-from deploy.quota_setup import DEFAULT_BYTES_PER_SECOND
-from deploy.topic_plan import plan, settings_made
+from deploy.aggregate.command import STOP_SECONDS
+from deploy.cluster.permissions.quotas import DEFAULT_BYTES_PER_SECOND
+from deploy.cluster.permissions.roles import Role, permissions_of, words
+from deploy.cluster.topics.plan import plan, settings_made
 from tests.deploy.custom_resources import SPECS
 from tests.deploy.overlays import FOLDER, WORKLOADS, Overlay
 

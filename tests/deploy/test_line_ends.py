@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from deploy import input_csv, input_lines
-from deploy.feed import Batch, Feed
-from deploy.input_errors import FeedError
-from deploy.input_lines import LONGEST_LINE, TOO_LONG
-from deploy.input_progress import Place, ResumePoints
-from deploy.input_source import CHUNK_BYTES, InputFile
-from deploy.input_values import text
+from deploy.produce.input import csv_records
+from deploy.produce.input import lines as input_lines
+from deploy.produce.input.batches import InputBatch, InputBatches
+from deploy.produce.input.lines import LONGEST_LINE, TOO_LONG
+from deploy.produce.input.resume import Place, ResumePoints
+from deploy.produce.input.source import CHUNK_BYTES, FeedError, InputFile
+from deploy.produce.input.values import text
 from producers.randomization.secret import Secret
 from producers.storage.input_progress import InputProgress, set_progress
 from producers.storage.store import Store
@@ -23,8 +23,8 @@ CSV, JSON = "csv", "jsonl"
 LAYOUTS = [CSV, JSON]
 
 
-def feed_of(layout: str, *, strict: bool = False) -> Feed:
-    return Feed(layout, "v", None, text, strict)
+def feed_of(layout: str, *, strict: bool = False) -> InputBatches:
+    return InputBatches(layout, "v", None, text, strict)
 
 
 def written(layout: str, *values: str) -> bytes:
@@ -38,11 +38,11 @@ def head(layout: str) -> bytes:
     return b"x,v\n" if layout == CSV else b'{"v": "first"}\n'
 
 
-def values_of(batches: list[Batch]) -> list[object]:
+def values_of(batches: list[InputBatch]) -> list[object]:
     return [value for batch in batches for value in batch.values if value != "first"]
 
 
-def read(feed: Feed, data: bytes) -> list[object]:
+def read(feed: InputBatches, data: bytes) -> list[object]:
     pieces = [data[start : start + CHUNK_BYTES] for start in range(0, len(data), CHUNK_BYTES)]
     return values_of(list(feed.batches(Pieces(pieces), Place())))
 
@@ -123,18 +123,18 @@ def test_a_quote_that_is_not_closed_costs_its_line_alone(
     follows: list[bytes], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """However the record goes on; what it would have taken with it are lines like others."""
-    for module in (input_lines, input_csv):
+    for module in (input_lines, csv_records):
         monkeypatch.setattr(module, "LONGEST_LINE", 1_000)
     data = head(CSV) + written(CSV, "AA") + b'1,"C\n' + b"".join(follows) + written(CSV, "9E")
     found = read(feed_of(CSV), data)
     assert (found[0], found[-1]) == ("AA", "9E")
     assert found.count("B6") == follows.count(b"2,B6\n")
     told = capsys.readouterr().err.splitlines()
-    assert told[0] == f"line 3 skipped: {input_csv.TOO_LONG_RECORD}"
+    assert told[0] == f"line 3 skipped: {csv_records.TOO_LONG_RECORD}"
 
 
 def test_a_record_that_spans_lines_may_be_as_long_as_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (input_lines, input_csv):
+    for module in (input_lines, csv_records):
         monkeypatch.setattr(module, "LONGEST_LINE", 1_000)
     longest = "x\n" * ((1_000 - len('1,""\n')) // 2)
     feed = feed_of(CSV)
@@ -158,7 +158,7 @@ class Resuming:
             stream.write(data)
 
     @contextmanager
-    def run(self) -> Iterator[Iterator[Batch]]:
+    def run(self) -> Iterator[Iterator[InputBatch]]:
         """Batches; each that is taken is stored with its progress."""
         progress = ResumePoints(self._data_dir, SECRET, "carrier", "v", self.path)
         with self.path.open("rb") as stream:
@@ -166,7 +166,7 @@ class Resuming:
             place = progress.find(file)
             yield self._stored(feed_of(self.layout).batches(file, place), place.key)
 
-    def _stored(self, batches: Iterator[Batch], key: str) -> Iterator[Batch]:
+    def _stored(self, batches: Iterator[InputBatch], key: str) -> Iterator[InputBatch]:
         for batch in batches:
             self.values += values_of([batch])
             with closing(Store(self._data_dir)) as store, store.transaction():
@@ -239,7 +239,7 @@ def test_the_end_of_a_file_is_its_end(resuming: Resuming) -> None:
     """What is written once a run has taken the last line, which lacks its end, is left to the next."""
     layout = resuming.layout
     resuming.append(written(layout, "AA", "B6").removesuffix(b"\n"))
-    feed = Feed(layout, "v", None, text, batch_lines=1)
+    feed = InputBatches(layout, "v", None, text, batch_lines=1)
     progress = ResumePoints(resuming.path.parent, SECRET, "carrier", "v", resuming.path)
     with resuming.path.open("rb") as stream:
         file = InputFile(resuming.path, stream.fileno(), follow=False)

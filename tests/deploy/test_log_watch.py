@@ -11,10 +11,12 @@ from aggregator.deployment import Deployment
 from aggregator.ledger.row_values import Genesis
 from aggregator.partition.ledger_checks import LedgerRefusedError
 from aggregator.topics.names import Topics
-from deploy import genesis, log_watch, topic_setup
-from deploy.log_watch import LogWatch
-from deploy.probe import UnreachableError
-from deploy.topic_setup import TopicError
+from deploy.aggregate import log_watch
+from deploy.aggregate.log_watch import LogWatch
+from deploy.cluster.connection.probe import UnreachableError
+from deploy.cluster.topics import log_identity
+from deploy.cluster.topics import setup as topic_setup
+from deploy.cluster.topics.setup import TopicSetupError
 from producers.transport.cluster import Cluster
 
 OURS = Genesis(bytes(range(16)), 4)
@@ -53,7 +55,7 @@ def found_after(monkeypatch: pytest.MonkeyPatch, *answers: Answer) -> LogWatch:
     "answers",
     [
         (OURS, OURS),
-        (UnreachableError("no"), TopicError("absent"), OSError("gone"), OURS),
+        (UnreachableError("no"), TopicSetupError("absent"), OSError("gone"), OURS),
         (OTHER, OURS, OTHER, OURS),  # of a broker that has just come back
         ((OURS, [UNSET]), OURS, (OURS, [UNSET]), UnreachableError("no"), OURS),
     ],
@@ -63,7 +65,7 @@ def test_a_worker_goes_on(monkeypatch: pytest.MonkeyPatch, answers: tuple[Answer
 
 
 def test_another_log_that_is_told_twice_ends_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = found_after(monkeypatch, OURS, OTHER, TopicError("absent"), OTHER)
+    watch = found_after(monkeypatch, OURS, OTHER, TopicSetupError("absent"), OTHER)
     with pytest.raises(
         LedgerRefusedError, match=r"^test-reports was deleted and made again since test-state"
     ):
@@ -80,7 +82,7 @@ def test_partitions_that_were_added_end_the_worker(monkeypatch: pytest.MonkeyPat
 
 def test_settings_that_are_told_twice_to_be_wrong_end_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     watch = found_after(monkeypatch, OURS, (OURS, [UNSET]), OSError("gone"), (OURS, [UNSET]))
-    with pytest.raises(TopicError, match=f"^{UNSET}$"):
+    with pytest.raises(TopicSetupError, match=f"^{UNSET}$"):
         watch.check()
 
 
@@ -92,4 +94,4 @@ def test_an_answer_that_holds_an_error_names_no_log() -> None:
             return [{"error_code": 3, "topic_id": "0" * 32, "partitions": []}]
 
     with pytest.raises(UnknownTopicOrPartitionError):
-        genesis.log_of(cast(KafkaAdminClient, Admin()), TOPICS)
+        log_identity.log_of(cast(KafkaAdminClient, Admin()), TOPICS)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from deploy.logs import QUIET_SECONDS, configure_logs
+from deploy.cli.logs import QUIET_SECONDS, configure_logs
 
 LINE = re.compile(r"\d\d:\d\d:\d\d \[(\w+) *\] (.*?) *(?:\[([\w.]+)\])?")
 
@@ -100,7 +100,7 @@ def test_a_library_says_a_thing_once_in_a_while_and_without_a_traceback(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moment = 1000.0
-    monkeypatch.setattr("deploy.logs.time.monotonic", lambda: moment)
+    monkeypatch.setattr("deploy.cli.logs.time.monotonic", lambda: moment)
     configure_logs()
     logger = logging.getLogger("test.library")
     for node in range(3):

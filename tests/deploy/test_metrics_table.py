@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from aggregator.estimation.window_states import STATES
 from aggregator.metrics import definitions as of_workers
 from aggregator.metrics.worker_metrics import WorkerMetrics
-from deploy.metrics_table import BEGIN, END, METRICS, table, with_table
+from deploy.monitoring.metrics_table import BEGIN, END, METRICS, table, with_table
 from producers.metrics import definitions as of_producers
 from producers.metrics.collector import ProducerMetrics
 from producers.metrics.counters import ReportTotals

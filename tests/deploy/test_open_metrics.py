@@ -16,10 +16,10 @@ import pytest
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, Counter
 
-from deploy.aggregate_command import aggregate
-from deploy.open_metrics import probes_at, served
-from deploy.ports import free_port
-from deploy.ready_command import ready
+from deploy.aggregate.command import aggregate
+from deploy.aggregate.ready import ready
+from deploy.broker.ports import free_port
+from deploy.produce.metrics_server import probes_at, served
 
 
 @dataclass
@@ -172,6 +172,6 @@ def test_ready_says_when_nothing_answers() -> None:
 
 def test_ready_loads_little() -> None:
     """A health check runs it every ten seconds: without numpy, scipy and clients of Kafka."""
-    code = "import sys, deploy.ready_command; print(*sys.modules)"
+    code = "import sys, deploy.aggregate.ready; print(*sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not {"numpy", "scipy", "kafka", "faust", "aiohttp"} & set(said.split())

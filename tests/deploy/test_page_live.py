@@ -11,7 +11,7 @@ from kafka import KafkaConsumer, TopicPartition
 
 from aggregator.records import estimate as estimate_record
 from aggregator.records.estimate import EstimateRecord
-from deploy.children import signal_group
+from deploy.broker.child_processes import signal_group
 from tests.aggregator.browser import Watched, chromium, watched
 from tests.deploy.deployments import Deployment
 from tests.deploy.processes import wait_until

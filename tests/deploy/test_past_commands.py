@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 from aggregator.history.periods import Period
 from aggregator.history.window_reader import Joined
 from aggregator.records.window_counts import WindowCounts
-from deploy import past_windows
-from deploy.decode_command import decode
-from deploy.rollup_command import rollup
+from deploy.query import past_windows
+from deploy.query.decode import decode
+from deploy.query.rollup import rollup
 from estimators.collection import Collection
 from estimators.mechanisms.bloom_filter import bloom_rows
 from estimators.mechanisms.rappor import Rappor

@@ -8,10 +8,10 @@ from click import Context
 from kafka.admin import ACLOperation, ResourceType
 
 from aggregator.topics.names import Topics
-from deploy.permission_findings import lack, unreadable
-from deploy.permissions import Role, permissions_of
-from deploy.quota_setup import DEFAULT_BYTES_PER_SECOND
-from deploy.topics_command import create
+from deploy.cluster.permissions.findings import lack, unreadable
+from deploy.cluster.permissions.quotas import DEFAULT_BYTES_PER_SECOND
+from deploy.cluster.permissions.roles import Role, permissions_of
+from deploy.cluster.topics.command import create
 from producers.transport.cluster import Cluster
 from producers.transport.security import Security
 

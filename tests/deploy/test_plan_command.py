@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy.plan_command import plan_command
+from deploy.offline.plan import plan_command
 
 
 def run(line: str) -> Result:

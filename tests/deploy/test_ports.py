@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from deploy import ports
-from deploy.broker_errors import BrokerError
-from deploy.ports import free_port, require_free
+from deploy.broker import ports
+from deploy.broker.errors import BrokerError
+from deploy.broker.ports import free_port, require_free
 
 
 def test_a_port_in_use_is_refused() -> None:

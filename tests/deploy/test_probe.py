@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from deploy import probe as probe_module
-from deploy.probe import UnreachableError, probe
+from deploy.cluster.connection import probe as probe_module
+from deploy.cluster.connection.probe import UnreachableError, probe
 from producers.transport.cluster import Cluster
 
 

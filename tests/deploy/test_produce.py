@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from deploy import produce
-from deploy.feed import Feed
-from deploy.input_errors import FeedError
-from deploy.input_progress import ResumePoints
-from deploy.input_values import text
-from deploy.inputs import Inputs
-from deploy.produce import run_produce
+from deploy.produce import run as produce
+from deploy.produce.input.batches import InputBatches
+from deploy.produce.input.inputs import Inputs
+from deploy.produce.input.resume import ResumePoints
+from deploy.produce.input.source import FeedError
+from deploy.produce.input.values import text
+from deploy.produce.run import run_produce
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
@@ -99,7 +99,7 @@ class Producing:
             run_produce(
                 config,
                 Inputs(stream, progress, follow=False),
-                Feed("csv", "value", "who", text, strict, batch_lines),
+                InputBatches("csv", "value", "who", text, strict, batch_lines),
                 metrics_port=None,
                 tell_unknown=tell_unknown,
             )

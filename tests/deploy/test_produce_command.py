@@ -10,11 +10,11 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy import input_source, produce
-from deploy.input_errors import FeedError
-from deploy.input_source import Pipe
-from deploy.inputs import InputParameter, is_file
-from deploy.produce_command import produce as command
+from deploy.produce import run as produce
+from deploy.produce.command import produce as command
+from deploy.produce.input import source as input_source
+from deploy.produce.input.inputs import InputParameter, is_file
+from deploy.produce.input.source import FeedError, Pipe
 from producers.errors import DeliveryError
 from producers.pipeline import storing_thread
 from tests.deploy.collection_texts import WHOLE

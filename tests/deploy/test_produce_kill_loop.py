@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
-from deploy.broker import Broker
+from deploy.broker.broker import Broker
 from producers.wire import decode
 from tests.deploy.deployments import Deployment
 from tests.deploy.processes import wait_until

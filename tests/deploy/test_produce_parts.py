@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from deploy import produce
-from deploy.feed import Batch
-from deploy.inputs import is_file
-from deploy.produce import Run
-from deploy.produce_view import WaitView
+from deploy.produce import run as produce
+from deploy.produce.input.batches import InputBatch
+from deploy.produce.input.inputs import is_file
+from deploy.produce.run import ProduceRun
+from deploy.produce.view import WaitView
 from producers.errors import DeliveryError
 from producers.metrics.counters import Receipt
 from producers.storage.input_progress import InputProgress
@@ -51,9 +51,9 @@ def test_what_became_of_a_batch_is_no_guess(
             raise DeliveryError("2 reports were dropped since the last flush")
 
     stub: Any = Stub()
-    run = Run(stub, "carrier", stub, stub, WaitView())
+    run = ProduceRun(stub, "carrier", stub, stub, WaitView())
     with pytest.raises(DeliveryError, match=said):
-        run._send(Batch(["AA", "B6"], None, progress))
+        run._send(InputBatch(["AA", "B6"], None, progress))
     assert receipts == []
 
 
@@ -72,7 +72,7 @@ def test_the_end_is_waited_for_as_long_as_packs_go() -> None:
 
     stub: Any = Stub()
     with pytest.raises(DeliveryError, match=r"^not all$"):
-        Run(stub, "carrier", stub, stub, WaitView()).drain()
+        ProduceRun(stub, "carrier", stub, stub, WaitView()).drain()
     assert stub.flushes == 3
 
 

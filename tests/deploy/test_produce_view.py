@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from deploy import produce_view
-from deploy.produce_view import ProduceView, WaitView, summary
+from deploy.produce import view as produce_view
+from deploy.produce.view import ProduceView, WaitView, summary
 from producers.metrics.counters import Backlog, Counters
 
 

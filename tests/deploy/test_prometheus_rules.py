@@ -11,12 +11,12 @@ import pytest
 from needed import missing
 from ruamel.yaml import YAML
 
-from deploy.commands import COMMANDS
-from deploy.metrics_table import METRICS
+from deploy.cli.commands import COMMANDS
+from deploy.monitoring.metrics_table import METRICS
 from producers.metrics.metric import HistogramMetric
 
 REPOSITORY = Path(__file__).parents[2]
-RULES = REPOSITORY / "deploy" / "prometheus"
+RULES = REPOSITORY / "deploy" / "monitoring" / "prometheus"
 RUNBOOK = REPOSITORY / "docs" / "runbook.md"
 UNIT_TESTS = sorted((Path(__file__).parent / "prometheus").glob("*.yml"))
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from deploy.account_command import account
-from deploy.check_command import check
-from deploy.estimate_group import estimate
-from deploy.plan_command import plan_command
+from deploy.offline.account import account
+from deploy.offline.check import check
+from deploy.offline.estimate_rappor import estimate
+from deploy.offline.plan import plan_command
 
 REPOSITORY = Path(__file__).parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")

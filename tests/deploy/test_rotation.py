@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
-from deploy.collection_file import load
-from deploy.producer_setup import producer_config
+from deploy.config.file import load
+from deploy.config.producer import producer_config
 from producers.producer import Producer
 from producers.wire import decode
 from tests.deploy.processes import wait_until

@@ -7,8 +7,8 @@ import sys
 WORK = """
 import asyncio, gc, signal, sys
 from contextlib import suppress
-from deploy.event_loop import run_until_told
-from deploy.signals import end_in_good_order, handle
+from deploy.cli.event_loop import run_until_told
+from deploy.cli.signals import end_in_good_order, handle
 
 async def busy():
     print("begun", flush=True)

@@ -6,8 +6,8 @@ from typing import cast
 import pytest
 
 from aggregator.topics.names import Topics
-from deploy.setting_limits import limit_findings
-from deploy.topic_plan import DAY_MILLISECONDS, RECORD_BYTES, plan
+from deploy.cluster.topics.limits import limit_findings
+from deploy.cluster.topics.plan import DAY_MILLISECONDS, RECORD_BYTES, plan
 from estimators.collection import Collection
 
 TOPICS = Topics("d-", 2)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy.collection_file import load
-from deploy.commands import deniable
-from deploy.producer_setup import producer_config
-from deploy.spent_command import MAX_LINE_BYTES
+from deploy.cli.commands import deniable
+from deploy.config.file import load
+from deploy.config.producer import producer_config
+from deploy.offline.spent import MAX_LINE_BYTES
 from producers.budget.spending import Spending
 from producers.randomization.prf import ClientKeys
 from producers.randomization.secret import load_secret

@@ -10,10 +10,10 @@ from click import Context
 from msgspec import structs
 from needed import missing
 
-from deploy.aggregate_command import STOP_SECONDS
-from deploy.cli import REFUSED
-from deploy.commands import deniable
-from deploy.permissions import Role
+from deploy.aggregate.command import STOP_SECONDS
+from deploy.cli.commands import deniable
+from deploy.cli.main import REFUSED
+from deploy.cluster.permissions.roles import Role
 from tests.deploy.collection_texts import WHOLE, read
 
 UNITS = Path(__file__).parents[2] / "deploy" / "systemd"

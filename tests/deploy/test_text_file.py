@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from deploy.text_file import read_text
+from deploy.config.text_files import read_text
 
 
 class Closed(io.BytesIO):

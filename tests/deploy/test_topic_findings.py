@@ -8,9 +8,9 @@ from kafka.errors import KafkaError
 
 from aggregator.ledger.row_values import Genesis
 from aggregator.topics.names import Topics
-from deploy import genesis
-from deploy.topic_findings import number_findings, numbers_of, reports_findings, setting_findings
-from deploy.topic_plan import plan
+from deploy.cluster.topics import log_identity
+from deploy.cluster.topics.findings import number_findings, numbers_of, reports_findings, setting_findings
+from deploy.cluster.topics.plan import plan
 
 LOG = bytes(range(16))
 NAMES = ("reports", "state", "counts", "rejected", "estimates", "windows")
@@ -63,7 +63,7 @@ def remedies(
 ) -> dict[str, str]:
     """By topic, or of the log."""
     noted = {} if begun is None else {0: begun}
-    monkeypatch.setattr(genesis, "notes", lambda *_: noted)
+    monkeypatch.setattr(log_identity, "notes", lambda *_: noted)
     topics, client = Topics("test-", partitions), admin(**numbers)
     told = number_findings(client, "", topics, numbers_of(client, topics))
     return {
@@ -85,7 +85,7 @@ def test_where_partitions_were_added_nothing_is_to_be_deleted(
 
 def test_another_log_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kafka has made it by itself: after it was deleted there is nothing to go on with."""
-    monkeypatch.setattr(genesis, "notes", lambda *_: {0: Genesis(bytes(16), 4)})
+    monkeypatch.setattr(log_identity, "notes", lambda *_: {0: Genesis(bytes(16), 4)})
     topics, client = Topics("test-", 4), admin(**all_with(4, reports=1))
     (told,) = number_findings(client, "", topics, numbers_of(client, topics))
     assert told.startswith("test-reports was deleted and made again since test-state was begun")

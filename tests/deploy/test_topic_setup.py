@@ -10,9 +10,9 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from aggregator.ledger import row_values
 from aggregator.topics.names import Topics
-from deploy import genesis
-from deploy.topic_plan import plan
-from deploy.topic_setup import TopicError, check, create, require, require_reports, standing
+from deploy.cluster.topics import log_identity
+from deploy.cluster.topics.plan import plan
+from deploy.cluster.topics.setup import TopicSetupError, check, create, require, require_reports, standing
 from producers.transport.cluster import Cluster
 from tests.deploy.processes import wait_until
 
@@ -100,14 +100,14 @@ def test_a_deployment_from_before_a_topic_was_added_needs_topics_create_alone(
     assert wait_until(lambda: topics.windows not in admin.list_topics(), 30)
     told = f"topic {topics.windows} is absent: run deniable topics create"
     assert check(Cluster(broker), topics) == [told]
-    with pytest.raises(TopicError, match=f"^{told}$"):
+    with pytest.raises(TopicSetupError, match=f"^{told}$"):
         require(Cluster(broker), topics)
     assert create(Cluster(broker), topics, 1) == [topics.windows]
     assert check(Cluster(broker), topics) == []
 
 
 def create_refused(broker: str, topics: Topics) -> str:
-    with pytest.raises(TopicError) as caught:
+    with pytest.raises(TopicSetupError) as caught:
         create(Cluster(broker), topics, 1)
     return str(caught.value)
 
@@ -141,7 +141,7 @@ def test_one_that_differs_from_the_others_is_not_the_measure(
 
 def test_what_the_broker_refuses_is_told(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
     with pytest.raises(
-        TopicError, match=r"^topic \S+ cannot be made: kafka.replication_factor must be at most"
+        TopicSetupError, match=r"^topic \S+ cannot be made: kafka.replication_factor must be at most"
     ) as caught:
         create(Cluster(broker), topics, 3)
     assert "the number of brokers, got 3 (" in str(caught.value)
@@ -162,9 +162,9 @@ def test_partitions_that_were_added_have_one_remedy_whatever_the_file_says(
     for file in (topics, grown):
         assert check(Cluster(broker), file) == [told]
         assert create_refused(broker, file) == told
-        with pytest.raises(TopicError, match="^" + re.escape(told) + "$"):
+        with pytest.raises(TopicSetupError, match="^" + re.escape(told) + "$"):
             require(Cluster(broker), file)
-        with pytest.raises(TopicError, match=r"has 3 partitions, and no other topic .*topic_prefix"):
+        with pytest.raises(TopicSetupError, match=r"has 3 partitions, and no other topic .*topic_prefix"):
             require_reports(Cluster(broker), file)
     admin.create_partitions({topic.name: 3 for topic in plan(topics) if topic.name != topics.reports})
     assert wait_until(
@@ -173,8 +173,8 @@ def test_partitions_that_were_added_have_one_remedy_whatever_the_file_says(
     assert create(Cluster(broker), grown, 1) == []
     for file in (topics, grown):
         assert check(Cluster(broker), file) == [told]
-    log = genesis.log_of(admin, grown)
-    assert sorted(genesis.notes(Cluster(broker), grown, 3, log)) == [
+    log = log_identity.log_of(admin, grown)
+    assert sorted(log_identity.notes(Cluster(broker), grown, 3, log)) == [
         0,
         1,
     ]  # no note of three beside those of two
@@ -201,7 +201,7 @@ def test_a_log_that_was_made_again_is_a_finding(broker: str, topics: Topics, adm
     with KafkaProducer(bootstrap_servers=broker) as kafka:  # as `replay --rebuild` does, where nobody counted
         for partition in range(topics.partitions):
             note = row_values.encode_genesis(standing(Cluster(broker), topics)[0])
-            kafka.send(topics.state, note, key=genesis.KEY, partition=partition)
+            kafka.send(topics.state, note, key=log_identity.KEY, partition=partition)
     assert check(Cluster(broker), topics) == []
 
 

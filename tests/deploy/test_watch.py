@@ -10,7 +10,7 @@ from rich.console import Console
 
 from aggregator.records import estimate as estimate_record
 from aggregator.records.estimate import EstimateRecord, Other
-from deploy.watch import TABLE_FRAME, EveryEstimate, _print_line, table_of
+from deploy.query.watch import TABLE_FRAME, EveryEstimate, _print_line, table_of
 from tests.deploy.estimates import record
 
 

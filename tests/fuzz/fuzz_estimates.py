@@ -13,9 +13,9 @@ from aggregator.views.backfill import Backfill
 from aggregator.views.estimate_history import EstimateHistory, point_of
 from aggregator.views.latest_estimates import LatestEstimates
 from aggregator.web.page_events import PageFeed
-from deploy.inspect_records import fields_of, line_of
-from deploy.inspect_rows import Inspection
-from deploy.watch import EveryEstimate, table_of
+from deploy.query.inspection.records import fields_of, line_of
+from deploy.query.inspection.rows import Inspection
+from deploy.query.watch import EveryEstimate, table_of
 from tests.aggregator.builders import COLLECTIONS, FRUIT, PLACE, T0, changed, estimate_of
 
 INSPECTIONS = [Inspection(COLLECTIONS, payload=payload) for payload in (False, True)]

@@ -6,11 +6,13 @@ read. Lines may be of LONGEST_LINE bytes: here of few, so that longer ones are s
 
 from collections.abc import Iterator
 
-from deploy import feed, input_csv, input_lines
-from deploy.feed import Feed
-from deploy.input_errors import FeedError
-from deploy.input_progress import Place
-from deploy.input_values import value_reader
+from deploy.produce.input import batches as feed
+from deploy.produce.input import csv_records
+from deploy.produce.input import lines as input_lines
+from deploy.produce.input.batches import InputBatches
+from deploy.produce.input.resume import Place
+from deploy.produce.input.source import FeedError
+from deploy.produce.input.values import value_reader
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
@@ -51,13 +53,13 @@ def check(data: bytes) -> None:
     """FeedError is all that comes of an input; all of it is taken; values do not depend on the pieces."""
     choice, size = (data[0], data[1] + 1) if len(data) > 1 else (0, 1)
     longest, told = input_lines.LONGEST_LINE, feed.TOLD_LINES
-    input_lines.LONGEST_LINE = input_csv.LONGEST_LINE = LONGEST_LINE
+    input_lines.LONGEST_LINE = csv_records.LONGEST_LINE = LONGEST_LINE
     feed.TOLD_LINES = 0
     try:
         whole = _read(data[2:], choice, 1 << 16, waits=False)
         assert _read(data[2:], choice, size, waits=bool(choice & 16)) == whole
     finally:
-        input_lines.LONGEST_LINE = input_csv.LONGEST_LINE = longest
+        input_lines.LONGEST_LINE = csv_records.LONGEST_LINE = longest
         feed.TOLD_LINES = told
 
 
@@ -67,7 +69,7 @@ def _read(data: bytes, choice: int, size: int, *, waits: bool) -> object:
     if layout == "csv" and collection.name == "several":
         return None  # refused before anything is read
     client = "c" if choice & 8 else None
-    reading = Feed(layout, "v", client, value_reader(collection, layout))
+    reading = InputBatches(layout, "v", client, value_reader(collection, layout))
     place = Place()
     values, clients = [], []
     try:

@@ -23,8 +23,8 @@ from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.records import estimate as estimate_record
 from aggregator.records import final_window
 from aggregator.records.window_counts import WindowCounts
-from deploy.inspect_records import fields_of, line_of
-from deploy.inspect_rows import Inspection
+from deploy.query.inspection.records import fields_of, line_of
+from deploy.query.inspection.rows import Inspection
 from tests.aggregator.builders import COLLECTIONS, FRUIT, PLACE, T0, counts_of, record_of
 
 BETWEEN = b"\xff--\xff"

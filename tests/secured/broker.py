@@ -23,9 +23,9 @@ from kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from deploy.broker import STOP_SECONDS, Broker
-from deploy.children import stop
-from deploy.ports import free_port
+from deploy.broker.broker import STOP_SECONDS, Broker
+from deploy.broker.child_processes import stop
+from deploy.broker.ports import free_port
 from tests.secured.certificates import Authority, Issued
 
 ADMIN = "admin"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aggregator.topics.names import Topics
-from deploy.collection_file import load
+from deploy.config.file import load
 from producers.transport.cluster import Cluster
 from tests.deploy.deployments import Deployment
 from tests.secured.broker import ADMIN, SecuredBroker

@@ -5,9 +5,9 @@ from pathlib import Path
 from kafka import KafkaAdminClient
 
 from aggregator.topics.names import Topics
-from deploy import acl_setup
-from deploy.permissions import Role
-from deploy.topic_setup import create
+from deploy.cluster.permissions import acls as acl_setup
+from deploy.cluster.permissions.roles import Role
+from deploy.cluster.topics.setup import create
 from tests.secured.broker import ADMIN, SecuredBroker
 from tests.secured.deployments import SecuredDeployment, by_certificate, by_password
 

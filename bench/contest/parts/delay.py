@@ -14,9 +14,9 @@ from bench.contest.parts.visibility import Visibility, Window
 from bench.contest.parts.watcher import Watcher
 from bench.contest.parts.workers import LOOK_SECONDS, Worker, WorkerError, look, workers_of
 from bench.deployments import RAPPOR_128, configure
-from deploy.children import Child, spawn, stop
-from deploy.collection_file import Configuration
-from deploy.producer_setup import producer_config
+from deploy.broker.child_processes import Child, spawn, stop
+from deploy.config.file import Configuration
+from deploy.config.producer import producer_config
 from producers.producer import Producer
 
 LOAD_REPORTS = 1000

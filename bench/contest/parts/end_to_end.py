@@ -13,8 +13,8 @@ from bench.contest.parts.sustained import child_of, sustained
 from bench.contest.parts.visibility import Visibility, quantile
 from bench.contest.parts.workers import WorkerError
 from bench.contest.rounds import Scale
-from deploy.broker import Broker
-from deploy.broker_errors import BrokerError
+from deploy.broker.broker import Broker
+from deploy.broker.errors import BrokerError
 from producers.errors import DeliveryError
 
 #: Of what one worker sustains; the next where it does not keep up.

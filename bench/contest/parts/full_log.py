@@ -9,15 +9,15 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.errors import KafkaError
 
 from bench.deployments import SEND_SECONDS, configure, payload_of, send
-from deploy.collection_file import Configuration
-from deploy.coordinator import patiently
-from deploy.probe import UnreachableError
-from deploy.topic_plan import plan
-from deploy.topic_setup import TopicError, create
+from deploy.cluster.connection.coordinator import patiently
+from deploy.cluster.connection.probe import UnreachableError
+from deploy.cluster.topics.plan import plan
+from deploy.cluster.topics.setup import TopicSetupError, create
+from deploy.config.file import Configuration
 from producers.transport.connection import BATCH_BYTES
 
 LEAVE_SECONDS = 30.0
-BROKER_GONE = (KafkaError, TopicError, UnreachableError)  # what its clients raise then
+BROKER_GONE = (KafkaError, TopicSetupError, UnreachableError)  # what its clients raise then
 
 
 class GroupError(RuntimeError):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from bench.contest.contestant import ROOT
 from bench.contest.environment import PYTHON
 from bench.contest.parts.full_log import FullLog
-from deploy.children import last_lines, spawn, stop
+from deploy.broker.child_processes import last_lines, spawn, stop
 
 WAIT_SECONDS = 120.0
 ANSWER = '{"packs": '

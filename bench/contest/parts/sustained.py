@@ -16,8 +16,8 @@ from bench.contest.parts.readers import ReaderError, read
 from bench.contest.parts.speeds import HELD, READING, RIVALS, Size, Speed, name_of
 from bench.contest.parts.workers import WorkerError, count
 from bench.contest.rounds import in_turn
-from deploy.broker import Broker
-from deploy.children import Child
+from deploy.broker.broker import Broker
+from deploy.broker.child_processes import Child
 
 LEAST_CPU_SECONDS = 0.01
 

@@ -9,7 +9,7 @@ from kafka import KafkaConsumer
 from aggregator.records import estimate as estimate_record
 from bench.contest.parts.visibility import Visibility
 from bench.contest.parts.workers import WorkerError
-from deploy.collection_file import Configuration
+from deploy.config.file import Configuration
 
 
 class Watcher(threading.Thread):

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from bench.aggregation import COUNTED, LEAST_SECONDS, cpu_seconds, metrics_page, value_of
 from bench.contest.parts.full_log import FullLog
 from bench.contest.runners.stretch import MEASURED_SHARE
-from deploy.children import Child, last_lines, spawn, stop
-from deploy.collection_file import Configuration
+from deploy.broker.child_processes import Child, last_lines, spawn, stop
+from deploy.config.file import Configuration
 
 LOOK_SECONDS = 0.1
 WAIT_SECONDS = 90.0

@@ -12,7 +12,7 @@ from pathlib import Path
 from kafka import KafkaProducer
 
 from bench.deployments import payload_of, send
-from deploy.collection_file import load
+from deploy.config.file import load
 from producers.transport.connection import BATCH_BYTES
 
 STEP_SECONDS = 0.01

@@ -1,0 +1,57 @@
+"""`deniable ready`."""
+
+import json
+import urllib.request
+from urllib.error import HTTPError, URLError
+
+import click
+
+from deploy.cli.listen_address import ListenAddress
+
+SECONDS = 5.0
+MOST_BYTES = 65_536
+
+
+@click.command()
+@click.option(
+    "--address",
+    type=ListenAddress(),
+    default="127.0.0.1:8321",
+    show_default=True,
+    metavar="ADDRESS:PORT",
+    help="Where it serves /readyz: its --web-port or --metrics-port on loopback, or its --metrics-listen.",
+)
+def ready(address: tuple[str, int]) -> None:
+    """Ask a worker or a producer whether it is ready: status 0 if so, else 1 and the reasons.
+
+    Example: deniable ready --address 127.0.0.1:9100
+    """
+    host, port = address
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"http://{place}/readyz", timeout=SECONDS) as answer:
+            if not _is_ready(answer.read(MOST_BYTES)):
+                raise click.ClickException(f"what answers at {place} is no deniable, or serves no /readyz")
+            click.echo("ready")
+    except HTTPError as error:
+        raise click.ClickException(f"{place} is not ready: {_reasons(error)}") from None
+    except (URLError, OSError) as error:
+        reason = error.reason if isinstance(error, URLError) else error
+        raise click.ClickException(f"nothing answers at {place}: {reason}") from None
+
+
+def _is_ready(body: bytes) -> bool:
+    try:
+        told = json.loads(body)
+    except ValueError:
+        return False
+    return isinstance(told, dict) and told.get("ready") is True
+
+
+def _reasons(error: HTTPError) -> str:
+    with error:
+        try:
+            return "; ".join(json.loads(error.read(MOST_BYTES))["reasons"])
+        except (ValueError, KeyError, TypeError):
+            return f"it answered with status {error.code}, as no deniable does"

@@ -1,0 +1,104 @@
+"""`deniable replay`."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from aggregator.deployment import Deployment
+from aggregator.maintenance.ledger_changes import accept_loss
+from aggregator.maintenance.rebuild import rebuild
+from aggregator.maintenance.replay import Comparison, ReplayError
+from aggregator.maintenance.replay import replay as recount
+from deploy.cli.event_loop import run_until_told
+from deploy.cli.options import config_option, servers_option
+from deploy.cluster.deployment import deployment_of
+from deploy.config.file import load
+
+
+@click.command()
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the workers may take to count what is in the log.",
+)
+@click.option(
+    "--rebuild",
+    "is_rebuild",
+    is_flag=True,
+    help="First count all that the log holds into an empty state topic. Stop all workers before.",
+)
+@click.option(
+    "--accept-loss",
+    "is_loss_accepted",
+    is_flag=True,
+    help="Instead, let counting go on where records were deleted before they were counted.",
+)
+@config_option
+@servers_option
+def replay(
+    wait: float, is_rebuild: bool, is_loss_accepted: bool, config: Path, bootstrap_servers: str | None
+) -> int:
+    """Recount the log and compare with the stored counts; exit status 1 unless equal.
+
+    Waits until the workers have counted what is in the log when it begins. Where the log no longer begins at
+    offset 0, windows that may lack records are not compared.
+
+    Example: deniable replay
+    """
+    if is_rebuild and is_loss_accepted:
+        raise click.UsageError("give either --rebuild or --accept-loss")
+    deployment = deployment_of(load(config, bootstrap_servers))
+    if is_loss_accepted:
+        _accept_loss(deployment)
+        return 0
+    if is_rebuild:
+        _rebuild(deployment)
+    return _compare(run_until_told(recount(deployment, wait)))
+
+
+def _accept_loss(deployment: Deployment) -> None:
+    lost = run_until_told(accept_loss(deployment))
+    for partition, offsets in lost.items():
+        click.echo(
+            f"partition {partition}: {offsets} offsets were deleted uncounted; counting goes on behind them"
+        )
+    if not lost:
+        click.echo("nothing is lost: every ledger stands within the log")
+
+
+def _rebuild(deployment: Deployment) -> None:
+    for partition, records in run_until_told(rebuild(deployment)).items():
+        click.echo(f"partition {partition}: {records} records counted again", err=True)
+
+
+def _compare(found: Comparison) -> int:
+    windows = sum(window[1] >= found.whole_from for window in found.counts.windows())
+    click.echo(
+        f"{found.records} records recounted; {windows} windows, {found.finals} final estimates and "
+        f"{found.final_counts} final counts compared",
+        err=True,
+    )
+    if found.foreign:
+        click.echo(
+            f"{found.foreign} records of the estimates topic are no estimates of this version: passed over",
+            err=True,
+        )
+    nothing = "no window of the log is still kept (retention_seconds) with all its records"
+    if found.whole_from:
+        since = datetime.fromtimestamp(found.whole_from, UTC).isoformat(timespec="seconds")
+        left_out = len(found.counts.windows()) - windows
+        click.echo(
+            f"{left_out} windows before {since} were not compared: records of them may be deleted", err=True
+        )
+        nothing = (
+            f"records were deleted; windows that start at {since} or later can be compared again, and none "
+            f"of those is counted and still kept (retention_seconds)"
+        )
+    if found.records and not windows and not found.difference:
+        raise ReplayError(f"nothing to compare: {nothing}")
+    click.echo(f"difference: {found.difference}")
+    return 0 if found.difference == 0 else 1

@@ -1,0 +1,144 @@
+"""The embedded broker: a real Apache Kafka, one node, on loopback."""
+
+import signal
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from deploy.broker.child_processes import Child, last_lines, signal_group, stop
+from deploy.broker.errors import BrokerError
+from deploy.broker.jars import fetch_jars, find_java
+from deploy.broker.locked_folder import HeldFolder
+from deploy.broker.ports import free_port, require_free
+from deploy.broker.process import LOG_NAME, format_once, run_broker, wait_until_it_answers, write_settings
+
+START_SECONDS = 60.0
+STOP_SECONDS = 20.0
+PORT_ATTEMPTS = 3
+
+
+class Broker:
+    """A Kafka broker that ends with this process, whatever way that ends. Start it from the main thread.
+
+    Parameters
+    ----------
+    data_dir : where its data stay, so that a later broker finds them; None: in a temporary folder, deleted
+        at the end.
+    port : the clients' port; 0 for a free one, which this object then keeps.
+    own_session : whether it is spared the signals that go to this process's group, such as Ctrl-C.
+    """
+
+    def __init__(self, data_dir: Path | None = None, port: int = 0, own_session: bool = True) -> None:
+        self._own_session = own_session
+        self._data_dir = data_dir
+        self._port = port
+        self._folder: HeldFolder | None = None
+        self._child: Child | None = None
+        # A subclass with other settings says here how its folder is formatted and how it is asked.
+        self._format_arguments: list[str] = []
+        self._client_settings: dict[str, object] = {}
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients connect, `127.0.0.1:PORT`."""
+        return f"127.0.0.1:{self._port}"
+
+    @property
+    def folder(self) -> Path | None:
+        """Where its data lie; None before `start` and after `stop`."""
+        return self._folder.path if self._folder else None
+
+    @property
+    def child(self) -> Child | None:
+        """The broker's process, to see whether it still runs; None before `start` and after `stop`."""
+        return self._child
+
+    def start(self) -> str:
+        """Start the broker and wait until it answers a client; return where clients connect.
+
+        After `kill` it comes back on the same port with the same data. Does nothing while it runs.
+
+        Raises
+        ------
+        BrokerError when the port is in use, when Java or Maven is missing, or, with the last lines of the
+        log, when the broker does not answer within 60 s; FolderError when the data folder cannot be had.
+        Nothing is left running then.
+        """
+        if self._child is not None and self._child.poll() is None:
+            return self.bootstrap_servers
+        try:
+            java, libs = find_java(), fetch_jars()
+            self._folder = self._folder or HeldFolder(self._data_dir)
+            self._come_up(self._folder.path, java, libs)
+        except BaseException:
+            self.stop()
+            raise
+        return self.bootstrap_servers
+
+    def stop(self) -> None:
+        """SIGTERM, after 20 s SIGKILL, and let go of the folder. Calling it again does nothing."""
+        if self._child is not None:
+            stop([self._child], STOP_SECONDS)
+            self._child = None
+        if self._folder is not None:
+            self._folder.release()
+            self._folder = None
+
+    def wait(self) -> None:
+        """Wait until the broker ends by itself, and then raise BrokerError with the last lines of its log."""
+        if self._child is None or self._folder is None:
+            raise BrokerError("Kafka is not running: start it first")
+        status = self._child.wait()
+        raise BrokerError(
+            f"Kafka ended by itself with status {status}; its last lines:\n"
+            f"{last_lines(self._folder.path / LOG_NAME)}"
+        )
+
+    def kill(self) -> None:
+        """End it with SIGKILL; the folder stays, and `start` brings the broker back."""
+        self._signal(signal.SIGKILL)
+        if self._child is not None:
+            self._child.wait()
+
+    def pause(self) -> None:
+        """Stop it in its tracks: connections stay open and nothing answers, until `resume`."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused broker go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._child is not None:
+            signal_group(self._child, number)
+
+    def _configure(self, folder: Path, port: int) -> None:
+        write_settings(folder, port, controller_port=free_port(but=port))
+
+    def _come_up(self, folder: Path, java: str, libs: Path) -> None:
+        """Start on free ports; on others again when another process was quicker to take one."""
+        said, log_file = "", folder / LOG_NAME
+        log_file.touch()
+        for _attempt in range(PORT_ATTEMPTS):
+            port = self._port or free_port()
+            require_free(port)
+            self._configure(folder, port)
+            format_once(folder, java, libs, self._format_arguments)
+            log_start = log_file.stat().st_size
+            self._child = run_broker(folder, java, libs, self._own_session)
+            if wait_until_it_answers(self._child, folder, port, START_SECONDS, self._client_settings):
+                self._port = port
+                return
+            said = last_lines(log_file, log_start)
+            if "Address already in use" not in said:
+                break
+        raise BrokerError(f"the broker did not come up, its log ends:\n{said}")

@@ -1,0 +1,105 @@
+"""The Java processes of the embedded broker: one that formats its folder, and the broker itself."""
+
+import base64
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from string import Template
+from types import MappingProxyType
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from deploy.broker.child_processes import Child, last_lines, spawn, stop
+from deploy.broker.errors import BrokerError
+
+SETTINGS = Path(__file__).parent / "kafka"
+LOG_NAME = "broker.log"
+FORMAT_SECONDS = 60.0
+
+
+def write_settings(folder: Path, port: int, controller_port: int) -> None:
+    """Write `server.properties` and make what it names; paths in it are relative to the folder."""
+    template = Template((SETTINGS / "server.properties").read_text())
+    (folder / "server.properties").write_text(template.substitute(port=port, controller_port=controller_port))
+    (folder / "tmp").mkdir(exist_ok=True)
+
+
+def format_once(folder: Path, java: str, libs: Path, more_arguments: Sequence[str] = ()) -> None:
+    """Give the folder a cluster id, unless it has one; `more_arguments` are the tool's, such as first users.
+
+    Raises
+    ------
+    BrokerError with what the tool said when it fails.
+    """
+    # The tool writes this file last, so a folder that has it is formatted whole.
+    if (folder / "kafka" / "meta.properties").exists():
+        return
+    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    arguments = ["format", "--standalone", f"--cluster-id={cluster_id}", "--config=server.properties"]
+    arguments += more_arguments
+    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    child = _run(folder, java, libs, quick, "kafka.tools.StorageTool", arguments)
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(FORMAT_SECONDS)
+    finally:
+        stop([child])
+    if child.returncode != 0:
+        raise BrokerError(f"{folder} could not be formatted for Kafka:\n{last_lines(folder / LOG_NAME)}")
+
+
+def run_broker(folder: Path, java: str, libs: Path, own_session: bool) -> Child:
+    """Start the broker on the folder's settings; its output goes to the folder's `broker.log`."""
+    return _run(folder, java, libs, ["-Xmx768m"], "kafka.Kafka", ["server.properties"], own_session)
+
+
+def wait_until_it_answers(
+    child: Child, folder: Path, port: int, seconds: float, client_settings: Mapping[str, object]
+) -> bool:
+    """True when the broker answers a client, False when it has ended or `seconds` are over."""
+    deadline = time.monotonic() + seconds
+    while child.poll() is None and time.monotonic() < deadline:
+        if cluster_id_at(port, client_settings) == _cluster_id_of(folder):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _run(
+    folder: Path,
+    java: str,
+    libs: Path,
+    options: list[str],
+    main: str,
+    arguments: list[str],
+    own_session: bool = True,
+) -> Child:
+    # No PerfData and a tmpdir of its own: a killed Java leaves nothing outside the folder.
+    own = ["-XX:-UsePerfData", f"-Djava.io.tmpdir={folder / 'tmp'}"]
+    logging = f"-Dlog4j2.configurationFile={SETTINGS / 'log4j2.properties'}"
+    command = [java, *options, *own, logging, "-cp", f"{libs}/*", main, *arguments]
+    return spawn(command, folder / LOG_NAME, folder=folder, own_session=own_session)
+
+
+def _cluster_id_of(folder: Path) -> str:
+    lines = (folder / "kafka" / "meta.properties").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)["cluster.id"]
+
+
+def cluster_id_at(port: int, client_settings: Mapping[str, object] = MappingProxyType({})) -> str | None:
+    """The id that the broker at this port of loopback tells; None without one. It may be another broker."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        address = f"127.0.0.1:{port}"
+        with KafkaAdminClient(
+            bootstrap_servers=address, bootstrap_timeout_ms=5000, **client_settings
+        ) as client:
+            cluster = client.describe_cluster()
+    except (OSError, KafkaError):
+        return None
+    return str(cluster["cluster_id"]) if cluster["brokers"] else None

@@ -1,0 +1,45 @@
+"""Options that several commands take."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deploy.cli.listen_address import ListenAddress
+from deploy.config.file import DEFAULT_FILE
+
+# Not `readable`: click would make a file that cannot be read a wrong usage, and one that is absent not.
+CONFIG_PATH = click.Path(path_type=Path, readable=False)
+
+
+class Folder(click.Path):
+    """A folder; an empty text, as of a variable that is not set, is not the present one."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, file_okay=False)
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """Refuse the empty text."""
+        if value == "":
+            self.fail("must not be empty", parameter, context)
+        return super().convert(value, parameter, context)
+
+
+config_option = click.option(
+    "--config", type=CONFIG_PATH, default=DEFAULT_FILE, show_default=True, help="The collection file."
+)
+metrics_port_option = click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Serve /metrics, /healthz and /readyz on this loopback port; 0: a free one, printed.",
+)
+metrics_listen_option = click.option(
+    "--metrics-listen",
+    type=ListenAddress(),
+    metavar="ADDRESS:PORT",
+    help="Serve /metrics, /healthz and /readyz here too, for scrapes and probes from other machines; whoever "
+    "reaches it sees all figures, estimates among them. Everything else stays on loopback.",
+)
+servers_option = click.option(
+    "--bootstrap-servers", metavar="HOST:PORT", help="An existing Kafka; wins over the collection file."
+)

@@ -1,0 +1,40 @@
+"""What workers, a replay and maintenance need of the collection file and of the broker."""
+
+from functools import partial
+
+import numpy as np
+
+from aggregator.deployment import ClientLimits, Deployment
+from deploy.cluster.topics import setup as topic_setup
+from deploy.config.file import Configuration
+from producers.budget.allowance import UNLIMITED, Allowance
+
+UNSPENT = np.zeros(1, np.int64)
+
+
+def deployment_of(configuration: Configuration) -> Deployment:
+    """Check the topics; brokers, topics, the log's identity, collections.
+
+    Raises
+    ------
+    TopicSetupError if the topics cannot be used.
+    """
+    cluster, topics = configuration.cluster, configuration.topics
+    log = topic_setup.require(cluster, topics)
+    limits = {allowance.collection.name: limits_of(allowance) for allowance in configuration.allowances}
+    return Deployment(cluster, topics, log, configuration.by_fingerprint(), configuration.revision, limits)
+
+
+def limits_of(allowance: Allowance) -> ClientLimits:
+    """Put what the page tells of an allowance into words of the aggregator; nothing is computed yet."""
+    budget = allowance.budget
+    return ClientLimits(
+        per_window=allowance.reports_per_window,
+        budget=None if budget is None else (budget.epsilon, budget.delta, budget.period_seconds),
+        per_period=partial(_reports_of_a_period, allowance),
+    )
+
+
+def _reports_of_a_period(allowance: Allowance) -> int | None:
+    (reports,) = allowance.limits(UNSPENT).tolist()
+    return None if reports == UNLIMITED else reports

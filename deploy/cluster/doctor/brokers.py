@@ -1,0 +1,60 @@
+"""One stage of connecting, tried with several brokers at once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import NamedTuple, TypeVar
+
+from deploy.cluster.connection.causes import Cause, cause_of
+from deploy.cluster.connection.handshakes import Address
+from deploy.cluster.connection.probe import address_of
+from deploy.cluster.doctor.case import Finding
+from producers.transport.security import Security
+
+T = TypeVar("T")
+
+
+class Unusable(NamedTuple):
+    """A broker with which a stage failed."""
+
+    address: Address
+    cause: Cause
+
+
+def try_all(
+    addresses: Iterable[Address],
+    act: Callable[[str, int], Awaitable[T]],
+    seconds: float,
+    security: Security | None,
+) -> tuple[dict[Address, T], list[Unusable]]:
+    """Do the same with all addresses at once, within so many seconds: what came of it, what went wrong."""
+    asked = list(dict.fromkeys(addresses))
+
+    async def one(host: str, port: int) -> T:
+        async with asyncio.timeout(seconds):
+            return await act(host, port)
+
+    async def all_at_once() -> list[T | BaseException]:
+        came = await asyncio.gather(*(one(*each) for each in asked), return_exceptions=True)
+        await asyncio.sleep(0)  # a turn of the loop, in which what was aborted is closed
+        return came
+
+    came: dict[Address, T] = {}
+    unusable = []
+    for address, outcome in zip(asked, asyncio.run(all_at_once()), strict=True):
+        if isinstance(outcome, BaseException):
+            unusable.append(Unusable(address, cause_of(outcome, seconds, security)))
+        else:
+            came[address] = outcome
+    return came, unusable
+
+
+def findings_of(unusable: Iterable[Unusable], *, others: bool) -> list[Finding]:
+    """In words; a broker that does not answer while others do is a warning."""
+    return [
+        Finding(
+            f"{address_of(*each.address)}: {each.cause.what}",
+            each.cause.remedy,
+            is_warning=others and not each.cause.is_answer,
+        )
+        for each in unusable
+    ]

@@ -1,0 +1,52 @@
+"""Whether this machine's clock agrees with Kafka's, whose append times decide what is early and late.
+
+An aggregator knows from the record that it has just written, and aborted. Others write nothing: they ask for
+the newest append time of a topic, which Kafka's clock has passed. So they find out that they are behind, but
+that they are ahead only while records come.
+"""
+
+from kafka import KafkaAdminClient, OffsetSpec, TopicPartition
+
+from deploy.cluster.doctor.case import Case, Finding, NotUsedError, StepAnswer
+from deploy.cluster.permissions.roles import Role
+
+LIMIT_SECONDS = 60.0
+
+
+def clock_skew(case: Case, _seconds: float) -> StepAnswer:
+    """Compare; beyond 60 s something is wrong."""
+    if case.appended is not None:
+        appended, asked = case.appended
+        return _judge(appended - asked, "")
+    newest = _newest_append(case)
+    behind = None if newest is None else newest - case.clock()
+    if behind is None:
+        raise NotUsedError("cannot be told: no record yet")
+    if behind < -LIMIT_SECONDS:
+        said = f"the newest record is {-behind:.0f} s old"
+        return StepAnswer([], f"not behind Kafka's; whether ahead cannot be told: {said}")
+    return _judge(behind, "or more")
+
+
+def _judge(behind_seconds: float, more: str) -> StepAnswer:
+    """From how far Kafka's clock is ahead of ours."""
+    if abs(behind_seconds) <= LIMIT_SECONDS:
+        return StepAnswer([], f"within {max(abs(behind_seconds), 0.1):.1f} s of Kafka's")
+    which = "behind" if behind_seconds > 0 else "ahead of"
+    said = " ".join(part for part in (f"{abs(behind_seconds):.0f} s", more) if part)
+    remedy = "set both by NTP: reports that seem late, or more than 300 s early, are not counted"
+    return StepAnswer([Finding(f"this clock is {said} {which} Kafka's", remedy)])
+
+
+def _newest_append(case: Case) -> float | None:
+    """Unix seconds; None of empty topics. Needs Describe alone."""
+    names = case.configuration.topics
+    topic = names.estimates if case.role is Role.READER else names.reports
+    admin = KafkaAdminClient(**case.cluster.client_settings())
+    try:
+        number = len(admin.describe_topics([topic])[0]["partitions"])
+        asked = {TopicPartition(topic, each): OffsetSpec.MAX_TIMESTAMP for each in range(number)}
+        found = [each.timestamp for each in admin.list_partition_offsets(asked).values()]
+    finally:
+        admin.close()
+    return max(found) / 1000 if found and max(found) > 0 else None

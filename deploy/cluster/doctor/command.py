@@ -1,0 +1,72 @@
+"""`deniable doctor`."""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from deploy.cli import standard_streams
+from deploy.cli.options import config_option, servers_option
+from deploy.cli.signals import handle, leave_at_once
+from deploy.cluster.doctor.case import Case
+from deploy.cluster.doctor.examination import Result, examine
+from deploy.cluster.permissions.role_option import role_option
+from deploy.cluster.permissions.roles import Role
+from deploy.config.file import load
+
+NAME_WIDTH = 16
+
+
+@click.command()
+@role_option("Whose needs are looked at.")
+@click.option("--json", "is_json", is_flag=True, help="A JSON line for each step.")
+@config_option
+@servers_option
+def doctor(role: str, is_json: bool, config: Path, bootstrap_servers: str | None) -> None:
+    """Find out within 10 s what is wrong between this machine and Kafka.
+
+    As an aggregator it writes one record into `state`, in a transaction that it aborts: nobody sees it.
+
+    Example: deniable doctor --as producer
+    """
+    loaded = load(config, bootstrap_servers)
+    if loaded.cluster.security is not None:
+        loaded.cluster.security.check()  # files of this machine, before any broker is asked
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # there is nothing to tidy up
+        handle(number, leave_at_once)
+    has_failed = False
+    for result in examine(Case(loaded, Role(role), time.time)):
+        click.echo(_json(result) if is_json else lines_of(result))
+        has_failed = has_failed or result.status == "failed"
+    lost = standard_streams.flush()
+    if lost:
+        raise click.ClickException(lost)
+    sys.stderr.flush()
+    os._exit(int(has_failed))  # a step that was given up may still wait for a name or a broker
+
+
+def lines_of(result: Result) -> str:
+    """A step as it is printed: how it went, and what to do."""
+    head = f"{result.step:<{NAME_WIDTH}}"
+    indent = " " * NAME_WIDTH
+    if not result.findings:
+        return f"{head}{result.status}: {result.note}" if result.note else f"{head}{result.status}"
+    lines = []
+    for finding in result.findings:
+        word = "warning" if finding.is_warning else "failed"
+        lines.append(f"{indent}{word}: {finding.what}")
+        if finding.remedy:
+            lines.append(f"{indent}  {finding.remedy}")
+    return head + "\n".join(lines).lstrip()
+
+
+def _json(result: Result) -> str:
+    findings = [
+        {"what": each.what, "remedy": each.remedy, "is_warning": each.is_warning} for each in result.findings
+    ]
+    told = {"step": result.step, "status": result.status, "note": result.note, "findings": findings}
+    return json.dumps({**told, "seconds": round(result.seconds, 3)})

@@ -1,0 +1,92 @@
+"""Steps from an address to a login: it resolves and listens, TLS fits on both sides, we are let in."""
+
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from cryptography import x509
+
+from deploy.cluster.connection.causes import end_of_file
+from deploy.cluster.connection.handshakes import Address, dial, greet, log_in
+from deploy.cluster.connection.probe import address_of
+from deploy.cluster.doctor.brokers import Unusable, findings_of, try_all
+from deploy.cluster.doctor.case import Case, Finding, StepAnswer
+
+SOON = timedelta(days=14)
+
+
+def connection(case: Case, seconds: float) -> StepAnswer:
+    """Resolve each name and connect by TCP."""
+    cluster = case.configuration.cluster
+    reached, unusable = try_all(cluster.addresses(), dial, seconds, cluster.security)
+    case.usable = list(reached)
+    count = len(reached)
+    note = f"{count} of {count + len(unusable)} addresses of kafka.bootstrap_servers take connections"
+    return StepAnswer(findings_of(unusable, others=bool(reached)), note)
+
+
+def tls(case: Case, seconds: float) -> StepAnswer:
+    """Shake hands with each broker that takes connections, and ask what everybody may ask."""
+    security = case.configuration.cluster.security
+    greeted, unusable = try_all(
+        case.usable, lambda host, port: greet(host, port, security), seconds, security
+    )
+    case.usable = list(greeted)
+    found = findings_of(unusable, others=bool(greeted))
+    if security is None:
+        return StepAnswer(found, "none on either side")
+    now = datetime.fromtimestamp(case.clock(), UTC)
+    for address, certificate in greeted.items():
+        if certificate is not None:
+            ends = x509.load_der_x509_certificate(certificate).not_valid_after_utc
+            found += expiry(f"{address_of(*address)}: its certificate", ends, now)
+    if security.certificate_file is not None and not unusable:
+        own = end_of_file(security.certificate_file)
+        if own is not None:
+            found += expiry(f"certificate_file {security.certificate_file}", own, now)
+    return StepAnswer(found, "certificates fit, and last")
+
+
+def authentication(case: Case, seconds: float) -> StepAnswer:
+    """Log in at each broker that was greeted, and ask which others there are."""
+    cluster = case.configuration.cluster
+    let_in, unusable = try_all(case.usable, partial(log_in, cluster), seconds, cluster.security)
+    case.usable = list(let_in)
+    case.advertised = list(dict.fromkeys(each for brokers in let_in.values() for each in brokers))
+    as_whom = "anybody"
+    if cluster.security is not None:
+        as_whom = cluster.security.username or f"{cluster.security.certificate_file or 'anybody'}"
+    return StepAnswer(findings_of(unusable, others=bool(let_in)), f"let in as {as_whom}")
+
+
+def advertised(case: Case, seconds: float) -> StepAnswer:
+    """Log in at each advertised address: there clients go, whichever broker they asked first."""
+    cluster = case.configuration.cluster
+
+    async def enter(host: str, port: int) -> list[Address]:
+        await greet(host, port, cluster.security)
+        return await log_in(cluster, host, port)
+
+    _let_in, unusable = try_all(case.advertised, enter, seconds, cluster.security)
+    told = [Unusable(address, cause._replace(remedy=_remedy(cause.remedy))) for address, cause in unusable]
+    note = f"all {len(case.advertised)} that the cluster advertises let us in"
+    return StepAnswer(findings_of(told, others=False), note)
+
+
+def _remedy(remedy: str) -> str:
+    return f"{remedy}; brokers tell this address (advertised.listeners), so it must hold for every client"
+
+
+def expiry(whose: str, ends: datetime, now: datetime) -> list[Finding]:
+    """A warning if a certificate ends within 14 days."""
+    left = ends - now
+    if left >= SOON:
+        return []
+    hours = left.seconds // 3600
+    when = f"in {_number(left.days, 'day')}" if left.days else f"in {_number(hours, 'hour')}"
+    if not left.days and not hours:
+        when = "in less than an hour"
+    return [Finding(f"{whose} expires on {ends:%Y-%m-%d}, {when}", "renew it", is_warning=True)]
+
+
+def _number(count: int, unit: str) -> str:
+    return f"{count} {unit}{'s' * (count != 1)}"

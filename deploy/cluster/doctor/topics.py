@@ -1,0 +1,85 @@
+"""Whether we may do what the role needs; whether the topics are there and fit; what `state` holds."""
+
+from collections.abc import Callable
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from aggregator.ledger.row_values import RowError
+from deploy.cluster.doctor.case import Case, Finding, NotUsedError, StepAnswer
+from deploy.cluster.permissions.findings import lack, missing, suited
+from deploy.cluster.permissions.roles import Role, permissions_of
+from deploy.cluster.topics import findings as topic_findings
+from deploy.cluster.topics import log_identity
+
+Ask = Callable[[KafkaAdminClient, Case], list[str]]
+
+
+def authorization(case: Case, _seconds: float) -> StepAnswer:
+    """Ask the broker what we may do; asking changes nothing."""
+    cluster, topics = case.cluster, case.configuration.topics
+    admin = KafkaAdminClient(**cluster.client_settings())
+    try:
+        lacks = missing(admin, topics, permissions_of(case.role, topics))
+        other = suited(admin, topics, case.role) if lacks else None
+    finally:
+        admin.close()
+    if not lacks:
+        return StepAnswer([], f"all that the role {case.role} needs")
+    what, _, remedy = lack(cluster, lacks, case.role, other).partition(": ")
+    return StepAnswer([Finding(what, remedy)])
+
+
+def topics(case: Case, _seconds: float) -> StepAnswer:
+    """As `topics check`, of the topics that the role may see."""
+    match case.role:
+        case Role.AGGREGATOR:
+            return StepAnswer(_asked(case, _all_topics), "all are there and fit")
+        case Role.PRODUCER:
+            return StepAnswer(_asked(case, _reports), "the one for reports is there and fits")
+    return StepAnswer(_asked(case, _read_topics), "those that are read are there and fit")
+
+
+def state(case: Case, _seconds: float) -> StepAnswer:
+    """Whether ledgers are set up, count this log, and have missed nothing of it."""
+    if case.role is not Role.AGGREGATOR:
+        raise NotUsedError(f"a {case.role} has none")
+    return StepAnswer(_asked(case, _ledgers), "ledgers count this log, and nothing of it was lost")
+
+
+def _all_topics(admin: KafkaAdminClient, case: Case) -> list[str]:
+    configuration = case.configuration
+    names = configuration.topics
+    limits = topic_findings.limits_exceeded(admin, names, configuration.collections)
+    return topic_findings.topic_findings(admin, case.cluster, names) + limits
+
+
+def _reports(admin: KafkaAdminClient, case: Case) -> list[str]:
+    return topic_findings.reports_findings(admin, case.configuration.topics)
+
+
+def _read_topics(admin: KafkaAdminClient, case: Case) -> list[str]:
+    names = case.configuration.topics
+    read = (names.estimates, names.windows)
+    return [each for name in read for each in topic_findings.fit_findings(admin, names, name)]
+
+
+def _ledgers(admin: KafkaAdminClient, case: Case) -> list[str]:
+    return log_identity.findings(admin, case.cluster, case.configuration.topics)
+
+
+def _asked(case: Case, ask: Ask) -> list[Finding]:
+    admin = KafkaAdminClient(**case.cluster.client_settings())
+    try:
+        found = ask(admin, case)
+    except (KafkaError, RowError) as error:
+        found = [f"{type(error).__name__}: {error}"]
+    finally:
+        admin.close()
+    return [_finding(each) for each in found]
+
+
+def _finding(told: str) -> Finding:
+    """Findings of topics are `what: remedy`."""
+    what, _, remedy = told.rpartition(": ")
+    return Finding(what or remedy, remedy if what else "")

@@ -1,0 +1,53 @@
+"""Whether a ledger could be written: a transaction on `state` that is aborted.
+
+Rule: the transactional id is that of no worker, so that nobody is fenced; what is written is never seen,
+since whoever reads `state` reads what was committed.
+"""
+
+import asyncio
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError, ProducerFenced
+
+from deploy.cluster.doctor.case import Case, Finding, NotUsedError, StepAnswer
+from deploy.cluster.permissions.roles import Role
+
+TRANSACTION_MILLISECONDS = 10_000  # should we be killed, readers of that partition wait for so long
+KEY = b"doctor"
+
+
+def transactions(case: Case, seconds: float) -> StepAnswer:
+    """Begin a transaction, write into partition 0 of `state`, and abort it; note the broker's clock."""
+    if case.role is not Role.AGGREGATOR:
+        raise NotUsedError(f"a {case.role} has none")
+    try:
+        case.appended = asyncio.run(_abort_one(case, seconds))
+    except ProducerFenced:
+        return StepAnswer([Finding("another doctor was at work at the same time", "run it again")])
+    except KafkaError as error:
+        said = f"no transaction on {case.configuration.topics.state}: {error!r}"
+        return StepAnswer([Finding(said, "look at the broker's log")])
+    return StepAnswer([], "one was begun, written and aborted")
+
+
+async def _abort_one(case: Case, seconds: float) -> tuple[float, float]:
+    """When the record was appended, and when we asked for it, both unix seconds."""
+    names = case.configuration.topics
+    producer: AIOKafkaProducer[bytes, bytes] = AIOKafkaProducer(
+        **case.cluster.client_settings(),
+        transactional_id=f"{names.transactional_ids}doctor",
+        transaction_timeout_ms=TRANSACTION_MILLISECONDS,
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            await producer.start()
+            await producer.begin_transaction()
+            began = case.clock()
+            written = await producer.send_and_wait(names.state, None, key=KEY, partition=0)
+            asked = (began + case.clock()) / 2
+            await producer.abort_transaction()
+            await producer.stop()
+    except BaseException:
+        await producer.client.close()  # without waiting for what is still to be sent
+        raise
+    return written.timestamp / 1000, asked

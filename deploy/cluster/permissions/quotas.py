@@ -1,0 +1,80 @@
+"""How many bytes a second each producer may send to each broker, so that none can fill the others' topic.
+
+Kafka slows down who is above; nothing is refused.
+"""
+
+from collections.abc import Iterable
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError, for_code
+from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasRequest
+
+from deploy.cluster.permissions.acls import refusal
+
+DEFAULT_BYTES_PER_SECOND = 10_000_000
+KEY = "producer_byte_rate"
+EXACTLY = 0  # how an entity of the question is matched: by its name
+
+
+def limit(admin: KafkaAdminClient, names: Iterable[str], bytes_per_second: int | None) -> list[str]:
+    """Set the quota of producers.
+
+    Parameters
+    ----------
+    admin : connected as somebody who may alter the cluster's settings.
+    names : of the principals, without `User:`.
+    bytes_per_second : of each, >= 0, 0 for no quota; None: 10,000,000 for those that have none.
+
+    Returns
+    -------
+    A line for each that was changed.
+
+    Raises
+    ------
+    AclError; KafkaError.
+    """
+    changed = []
+    for name in names:
+        present = quota_of(admin, name)
+        wanted = present or DEFAULT_BYTES_PER_SECOND if bytes_per_second is None else bytes_per_second or None
+        if wanted != present:
+            _set(admin, name, wanted)
+            changed.append(f"User:{name} sends {_told(wanted)}")
+    return changed
+
+
+def quota_of(admin: KafkaAdminClient, name: str) -> float | None:
+    """Bytes a second that a principal may send to a broker; None for any number."""
+    _, request = DescribeClientQuotasRequest, _question(name)
+    answer = admin._manager.run(admin._manager.send, request)
+    _raise(answer.error_code, answer.error_message)
+    values = {each.key: each.value for entry in answer.entries or () for each in entry.values}
+    return values.get(KEY)
+
+
+def _question(name: str) -> DescribeClientQuotasRequest:
+    user = DescribeClientQuotasRequest.ComponentData(entity_type="user", match_type=EXACTLY, match=name)
+    return DescribeClientQuotasRequest(components=[user], strict=True)
+
+
+def _set(admin: KafkaAdminClient, name: str, bytes_per_second: float | None) -> None:
+    entry = AlterClientQuotasRequest.EntryData
+    wanted = entry(
+        entity=[entry.EntityData(entity_type="user", entity_name=name)],
+        ops=[entry.OpData(key=KEY, value=bytes_per_second or 0.0, remove=bytes_per_second is None)],
+    )
+    request = AlterClientQuotasRequest(entries=[wanted], validate_only=False)
+    for each in admin._manager.run(admin._manager.send, request).entries:
+        _raise(each.error_code, each.error_message)
+
+
+def _raise(code: int, said: str | None) -> None:
+    if code:
+        error: KafkaError = for_code(code)(said)
+        raise refusal(error)
+
+
+def _told(bytes_per_second: float | None) -> str:
+    if bytes_per_second is None:
+        return "as much as it likes"
+    return f"at most {bytes_per_second:,.0f} bytes a second to each broker"

@@ -1,0 +1,174 @@
+"""What is wrong with the topics themselves: one sentence each, with its remedy.
+
+Rule: no remedy deletes a topic that may hold ledgers, or the log that they count.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import KafkaError
+
+from aggregator.topics.names import Topics
+from deploy.cluster.permissions.findings import topic_operations
+from deploy.cluster.topics import log_identity
+from deploy.cluster.topics.limits import limit_findings
+from deploy.cluster.topics.plan import TopicPlan, plan
+from estimators.collection import Collection
+from producers.transport.cluster import Cluster
+
+# What changes counts; retention and segments are the operator's choice.
+REQUIRED = ("cleanup.policy", "message.timestamp.type")
+
+
+def numbers_of(admin: KafkaAdminClient, topics: Topics) -> dict[str, int]:
+    """Numbers of partitions by topic, of those that are there and that we may see."""
+    described = admin.describe_topics([topic.name for topic in plan(topics)])
+    return {topic["name"]: len(topic["partitions"]) for topic in described if not topic["error_code"]}
+
+
+def topic_findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) -> list[str]:
+    """Topics that are absent, or unfit; KafkaError if the broker does not let us see all of it."""
+    numbers = numbers_of(admin, topics)
+    unfit = number_findings(admin, cluster, topics, numbers)
+    return unfit + visible_findings(admin, topics)
+
+
+def visible_findings(admin: KafkaAdminClient, topics: Topics) -> list[str]:
+    """Topics that are absent, or wrongly set, of those that we are allowed to see."""
+    numbers, allowed = numbers_of(admin, topics), operations_of(admin, topics)
+    absent = [absence(topic.name) for topic in plan(topics) if topic.name not in allowed]
+    fitting = [topic for topic in _told(admin, topics) if numbers.get(topic.name) == topic.partitions]
+    return absent + setting_findings(admin, fitting)
+
+
+def limits_exceeded(admin: KafkaAdminClient, topics: Topics, collections: Sequence[Collection]) -> list[str]:
+    """Settings that no count depends on now, and that end it some day."""
+    planned = _told(admin, topics)
+    described = admin.describe_topics([topic.name for topic in planned]) if planned else []
+    replicas = {
+        topic["name"]: min(len(each["replica_nodes"]) for each in topic["partitions"]) for topic in described
+    }
+    settings = settings_of(admin, replicas)
+    longest = max(collections, key=lambda each: each.window_seconds + each.grace_seconds, default=None)
+    kept = None if longest is None else (topics.reports, longest)
+    return limit_findings(planned, settings, replicas, kept, _change(admin))
+
+
+def operations_of(admin: KafkaAdminClient, topics: Topics) -> dict[str, set[str]]:
+    """What we may do with each topic that is there, or hidden from us."""
+    return topic_operations(admin, [topic.name for topic in plan(topics)])
+
+
+def _told(admin: KafkaAdminClient, topics: Topics) -> list[TopicPlan]:
+    """Topics of which the broker tells us the settings."""
+    allowed = operations_of(admin, topics)
+    return [topic for topic in plan(topics) if "DESCRIBE_CONFIGS" in allowed.get(topic.name, ())]
+
+
+def number_findings(
+    admin: KafkaAdminClient, cluster: Cluster, topics: Topics, numbers: Mapping[str, int]
+) -> list[str]:
+    """Topics with another number of partitions than the deployment's.
+
+    If `state` says that its ledgers count another log than this one, or fewer partitions of it, that is all
+    that is told: whatever the collection file says, the other numbers are right.
+    """
+    names = [topic.name for topic in plan(topics)]
+    unfit = [name for name in names if numbers.get(name, topics.partitions) != topics.partitions]
+    if not unfit:
+        return []
+    log = log_identity.log_of(admin, topics) if topics.reports in numbers else None
+    notes = log_identity.notes(cluster, topics, numbers.get(topics.state, 0), log)
+    if log is not None and (told := log_identity.log_findings(topics, log, notes)):
+        return told
+    kept = {topics.reports, topics.state} if notes else {topics.reports}
+    return [
+        f"topic {name} has {numbers[name]} partitions, not {topics.partitions}, and their number "
+        f"never changes: {_remedy(numbers, is_kept=name in kept)}"
+        for name in unfit
+    ]
+
+
+def _remedy(numbers: Mapping[str, int], *, is_kept: bool) -> str:
+    if len(set(numbers.values())) == 1:
+        return f"use {min(numbers.values())} (kafka.partitions), or another kafka.topic_prefix"
+    if is_kept:
+        return "use another kafka.topic_prefix"
+    return (
+        "if Kafka made it by itself (auto.create.topics.enable), delete it and run deniable topics create; "
+        "if not, use another kafka.topic_prefix"
+    )
+
+
+def reports_findings(admin: KafkaAdminClient, topics: Topics) -> list[str]:
+    """What a producer must know, which may be allowed to see `reports` alone.
+
+    Of what is sent to more partitions than all other topics have, workers do not count all.
+    """
+    numbers = numbers_of(admin, topics)
+    reports, *others = plan(topics)
+    number = numbers.get(reports.name)
+    seen = {numbers[topic.name] for topic in others if topic.name in numbers}
+    if number is None:
+        return [absence(reports.name)]
+    if seen and number not in seen:
+        return [
+            f"topic {reports.name} has {number} partitions, and no other topic of this deployment has as "
+            f"many: workers do not count all of it; deniable topics check says why. If partitions were "
+            f"added, set another kafka.topic_prefix for producers and workers, and run deniable topics create"
+        ]
+    if number != reports.partitions:
+        which = f"{number} (kafka.partitions)" if seen else "the kafka.partitions of the workers"
+        return [
+            f"topic {reports.name} has {number} partitions, not {reports.partitions}, and their number never "
+            f"changes: use {which}, or another kafka.topic_prefix"
+        ]
+    # A producer need not be told: workers look at it too.
+    return setting_findings(admin, [each for each in _told(admin, topics) if each == reports])
+
+
+def fit_findings(admin: KafkaAdminClient, topics: Topics, name: str) -> list[str]:
+    """What a reader of one topic must know: whether it is there, with all partitions that are read."""
+    numbers = numbers_of(admin, topics)
+    if name in numbers:
+        number = numbers[name]
+        remedy = _remedy({name: number}, is_kept=True)
+        wrong = f"topic {name} has {number} partitions, not {topics.partitions}: {remedy}"
+        return [] if number == topics.partitions else [wrong]
+    return [] if name in topic_operations(admin, [name]) else [absence(name)]
+
+
+def setting_findings(admin: KafkaAdminClient, planned: Sequence[TopicPlan]) -> list[str]:
+    """Settings that change counts, of topics that are there; KafkaError if they are not told."""
+    if not planned:
+        return []
+    told = settings_of(admin, [topic.name for topic in planned])
+    return [
+        f"topic {topic.name}: {key} must be {topic.settings[key]}, got {told[topic.name][key]}: "
+        f"{_change(admin)} --topic {topic.name} --add-config {key}={topic.settings[key]}"
+        for topic in planned
+        for key in REQUIRED
+        if told[topic.name][key] != topic.settings[key]
+    ]
+
+
+def settings_of(admin: KafkaAdminClient, names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Settings by topic; KafkaError if those of one are not told."""
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+    if not resources:
+        return {}
+    told = admin.describe_configs(resources, config_filter="all").get("topic", {})
+    for each in resources:
+        if not told.get(each.name):  # kafka-python passes over the error that stands there instead
+            raise KafkaError(f"it does not tell the settings of topic {each.name}")
+    return {name: {key: each["value"] for key, each in found.items()} for name, found in told.items()}
+
+
+def _change(admin: KafkaAdminClient) -> str:
+    return f"kafka-configs.sh --bootstrap-server {admin.config['bootstrap_servers']} --alter"
+
+
+def absence(name: str) -> str:
+    """That a topic is not there."""
+    return f"topic {name} is absent: run deniable topics create"

@@ -1,0 +1,275 @@
+"""The collection file, `deniable.yaml`: one file for producers, aggregator and tools.
+
+YAML 1.2, so that 1e-6 is a number and `no` is text; unknown fields are refused. The environment wins over the
+sections `kafka` and `producer`: `DENIABLE_KAFKA__BOOTSTRAP_SERVERS` sets `kafka.bootstrap_servers`.
+"""
+
+import os
+import re
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+
+from aggregator.topics.names import Topics
+from deploy.config.checks import MOST_BYTES
+from deploy.config.entries import Entry, allowance_of
+from deploy.config.sections import File, KafkaSection, ProducerSection, SecuritySection
+from deploy.config.text_files import text_at
+from deploy.config.yaml_reader import parse
+from estimators.collection import Collection
+from producers.budget.allowance import Allowance
+from producers.transport.cluster import Cluster, split_addresses
+from producers.transport.security import CredentialsError
+
+DEFAULT_FILE = Path("deniable.yaml")
+PREFIX = "DENIABLE_"
+PASSWORD_VARIABLE = "DENIABLE_KAFKA__SECURITY__PASSWORD"  # noqa: S105 - a name
+SECTIONS: Mapping[tuple[str, ...], type[msgspec.Struct]] = {
+    ("kafka",): KafkaSection,
+    ("kafka", "security"): SecuritySection,
+    ("producer",): ProducerSection,
+}
+
+MECHANISMS = [entry.__struct_config__.tag for entry in get_args(Entry)]
+BUDGET_ADVICE = "budget: {epsilon: …, delta: …, period_seconds: …}, or budget: none, which enforces nothing"
+
+#: Remedies, by what msgspec's message and its path look like.
+ADVICE = (
+    (re.compile(r"\.(values|candidates)\[\d+\]`$"), 'quote it: "…"'),
+    (re.compile(r"`budget`|\.budget`$"), f"write {BUDGET_ADVICE}"),
+    (re.compile(r"unknown field `canary`"), "a canary is of mechanism k-rr or k-rr-longitudinal"),
+    (re.compile(r"\.publish`$"), "it must be top or all"),
+    (re.compile(r"\.mechanism`$"), f"it must be one of {', '.join(MECHANISMS)}"),
+)
+
+
+SECRET_PLACES = ("kafka.security", "security")  # where what stands may be a password
+_REST_OF_NAME = re.compile(r"(unknown field `\w*)[^\w`].*", re.DOTALL)
+
+
+class CollectionFileError(ValueError):
+    """The file cannot be used. The message names file, place, allowed range and value."""
+
+
+class _VariableError(ValueError):
+    """A variable of the environment, or an option, cannot be used."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What the file says, checked; `connection` is text where credentials are missing: what to say of it."""
+
+    path: Path
+    revision: int
+    kafka: KafkaSection
+    connection: Cluster | str
+    producer: ProducerSection
+    allowances: tuple[Allowance, ...]
+
+    @property
+    def cluster(self) -> Cluster:
+        """Where to connect and as whom; CollectionFileError when user name or password is missing."""
+        if isinstance(self.connection, str):
+            raise CollectionFileError(self.connection)
+        return self.connection
+
+    @property
+    def collections(self) -> tuple[Collection, ...]:
+        """What is asked, in the file's order."""
+        return tuple(allowance.collection for allowance in self.allowances)
+
+    @property
+    def topics(self) -> Topics:
+        """Names of this deployment's topics."""
+        return Topics(self.kafka.topic_prefix, self.kafka.partitions)
+
+    def by_fingerprint(self) -> dict[int, Collection]:
+        """Collections by fingerprint."""
+        return {collection.fingerprint: collection for collection in self.collections}
+
+    def collection(self, name: str) -> Collection:
+        """The collection of this name; CollectionFileError when there is none."""
+        for collection in self.collections:
+            if collection.name == name:
+                return collection
+        known = ", ".join(collection.name for collection in self.collections)
+        raise CollectionFileError(f"{self.path}: there is no collection '{name}'; there are: {known}")
+
+
+def load(
+    path: Path, bootstrap_servers: str | None = None, environment: Mapping[str, str] | None = None
+) -> Configuration:
+    """Read and check a collection file; nothing connects, and credentials may be missing until it does.
+
+    Parameters
+    ----------
+    path : the file.
+    bootstrap_servers : wins over the file and the environment when given.
+    environment : variables that win over the file; os.environ when None.
+
+    Raises
+    ------
+    CollectionFileError with file, place, allowed range and value.
+    """
+    try:
+        document = _read(path)
+        _refuse_password(document)
+        variables = _override(document, os.environ if environment is None else environment)
+        if bootstrap_servers is not None:
+            _check_option(bootstrap_servers)
+            _set(document, ("kafka",), "bootstrap_servers", bootstrap_servers)
+        _refuse_empty(document)
+        file = _convert(document)
+        connection = _connection(file.kafka, path, variables)
+        allowances = _allowances(file.collections, path.parent)
+    except _VariableError as error:  # nothing is wrong with the file
+        raise CollectionFileError(str(error)) from error
+    except ValueError as error:
+        raise CollectionFileError(f"{path}: {error}") from error
+    return Configuration(path, file.revision, file.kafka, connection, file.producer, allowances)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    document = parse(text_at(path, MOST_BYTES))
+    if not isinstance(document, dict):
+        raise ValueError(
+            f"must be a mapping with revision, collections, kafka and producer, got {type(document).__name__}"
+        )
+    return document
+
+
+def _override(document: dict[str, Any], environment: Mapping[str, str]) -> list[str]:
+    """Put what the environment says in place of what the file says; the variables of `kafka` that do."""
+    used = []
+    if any(variable.upper() == PASSWORD_VARIABLE for variable in environment):
+        _security(document).pop("password_file", None)  # the other way to say the same
+    for variable, text in environment.items():
+        *sections, field = variable.removeprefix(PREFIX).lower().split("__")
+        section = tuple(sections)
+        is_meant = section or field.startswith(("kafka", "producer"))
+        if not variable.startswith(PREFIX) or not is_meant:
+            continue
+        if section not in SECTIONS:
+            allowed = ", ".join("__".join((PREFIX + name[0], *name[1:], "")).upper() for name in SECTIONS)
+            raise _VariableError(f"variable {variable} must begin with one of {allowed} and name a field")
+        given = {field: text}
+        try:
+            converted = msgspec.convert(given, SECTIONS[section], strict=False)
+        except msgspec.ValidationError as error:
+            raise _VariableError(f"variable {variable}: {_explain(error, given)}") from error
+        _set(document, section, field, getattr(converted, field))
+        if section[0] == "kafka":
+            used.append(variable)
+    return used
+
+
+def _set(document: dict[str, Any], section: tuple[str, ...], field: str, value: object) -> None:
+    fields = document
+    for name in section:
+        fields = fields.setdefault(name, {})
+        if not isinstance(fields, dict):  # what it is instead, is refused with its place
+            return
+    fields[field] = value
+
+
+def _check_option(bootstrap_servers: str) -> None:
+    try:
+        split_addresses(bootstrap_servers)
+    except ValueError as error:
+        raise _VariableError(f"--{error}".replace("_", "-", 1)) from error
+
+
+def _refuse_password(document: dict[str, Any]) -> None:
+    """A file is copied, committed and mailed; so only the environment may hold a password."""
+    if "password" in _security(document):
+        raise ValueError(
+            "kafka.security.password must not stand in the file: name a password_file, or set the variable "
+            f"{PASSWORD_VARIABLE}"
+        )
+
+
+def _refuse_empty(document: dict[str, Any]) -> None:
+    """A section whose lines were lost, or are comments, must not mean connections in clear."""
+    kafka = document.get("kafka")
+    if isinstance(kafka, dict) and kafka.get("security", {}) is None:
+        raise ValueError(
+            "kafka.security must not be empty: name its fields, or write {} for TLS with the authorities "
+            "that this system trusts; leave it out for connections in clear"
+        )
+
+
+def _security(document: dict[str, Any]) -> dict[str, Any]:
+    kafka = document.get("kafka")
+    security = kafka.get("security") if isinstance(kafka, dict) else None
+    return security if isinstance(security, dict) else {}
+
+
+def _connection(kafka: KafkaSection, path: Path, variables: Sequence[str]) -> Cluster | str:
+    try:
+        return _cluster(kafka, path.parent, variables)
+    except CredentialsError as error:
+        return f"{path}: {error}"
+
+
+def _cluster(kafka: KafkaSection, folder: Path, variables: Sequence[str]) -> Cluster:
+    blamed = f" (of kafka the environment sets {', '.join(variables)})" if variables else ""
+    try:
+        split_addresses(kafka.bootstrap_servers)  # which is wrong whoever we are
+    except ValueError as error:
+        raise ValueError(f"kafka.{error}{blamed}") from error
+    try:
+        security = None if kafka.security is None else kafka.security.within(folder)
+    except CredentialsError as error:
+        raise CredentialsError(f"kafka.security: {error}{blamed}") from error
+    except ValueError as error:
+        raise ValueError(f"kafka.security: {error}{blamed}") from error
+    try:
+        return Cluster(kafka.bootstrap_servers, security, kafka.allow_plaintext)
+    except ValueError as error:
+        raise ValueError(f"kafka.{error}{blamed}") from error
+
+
+def _convert(document: dict[str, Any]) -> File:
+    try:
+        return msgspec.convert(document, File)
+    except msgspec.ValidationError as error:
+        raise ValueError(_explain(error, document)) from error
+
+
+def _explain(error: msgspec.ValidationError, document: object) -> str:
+    """Put msgspec's message in our order: place, what is expected, the value, a remedy."""
+    what, _, path = str(error).partition(" - at `$")
+    place = path.rstrip("`").removeprefix(".")
+    if path and what.startswith(("Expected", "Number out of range")):
+        what = what.partition(", got ")[0]
+        if place != "kafka" and not place.startswith(SECRET_PLACES):
+            what += f", got {reprlib.repr(_value_at(document, place))}"
+    else:  # {password:hunter2} is one name
+        what = _REST_OF_NAME.sub(r"\1…`", what)
+    remedies = [remedy for pattern, remedy in ADVICE if pattern.search(str(error))]
+    return "; ".join([f"{place}: {what}" if place else what, *remedies])
+
+
+def _value_at(document: Any, place: str) -> Any:
+    for step in re.findall(r"[^.\[\]]+", place):
+        document = document[int(step) if isinstance(document, Sequence) else step]
+    return document
+
+
+def _allowances(entries: Sequence[Entry], folder: Path) -> tuple[Allowance, ...]:
+    allowances: dict[str, Allowance] = {}
+    for i, entry in enumerate(entries):
+        place = f"collections[{i}] ({entry.name})"
+        if entry.name in allowances:
+            first = list(allowances).index(entry.name)
+            raise ValueError(f"{place}: name must be distinct, got that of collections[{first}]")
+        try:
+            made = allowance_of(entry, folder)
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from error
+        allowances[entry.name] = made
+    return tuple(allowances.values())

@@ -1,0 +1,48 @@
+"""A producer as the collection file wants it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from deploy.config.file import Configuration
+from estimators.collection import Collection
+from producers.config import ProducerConfig
+from producers.transport.security import Security
+
+
+def producer_config(
+    configuration: Configuration,
+    collections: Sequence[Collection] | None = None,
+    *,
+    data_dir: Path | None = None,
+    block_milliseconds: float | None = None,
+    connects: bool = True,
+) -> ProducerConfig:
+    """What to tell a Producer; folder and secret lie beside the collection file.
+
+    Parameters
+    ----------
+    configuration : of the file.
+    collections : those to report to; all when None.
+    data_dir, block_milliseconds : win over the file when given.
+    connects : False for what looks at the folder only, and needs no credentials.
+
+    Raises
+    ------
+    CollectionFileError when it connects and user name or password is missing.
+    """
+    home, settings = configuration.path.parent, configuration.producer
+    wanted = configuration.collections if collections is None else collections
+    return ProducerConfig(
+        allowances=tuple(each for each in configuration.allowances if each.collection in wanted),
+        bootstrap_servers=configuration.kafka.bootstrap_servers,
+        security=configuration.cluster.security if connects else Security(),
+        allow_plaintext=configuration.kafka.allow_plaintext,
+        topic=configuration.topics.reports,
+        partitions=configuration.kafka.partitions,
+        data_dir=data_dir or home / settings.data_dir,
+        secret_file=home / settings.secret_file if settings.secret_file else None,
+        pack_reports=settings.pack_reports,
+        pack_seconds=settings.pack_seconds,
+        outbox_bytes=settings.outbox_bytes,
+        block_milliseconds=settings.block_milliseconds if block_milliseconds is None else block_milliseconds,
+    )

@@ -1,0 +1,85 @@
+"""The sections of the collection file and their fields with their ranges."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from deploy.config.checks import check_range
+from deploy.config.entries import Entry
+from producers.transport.security import Security
+
+Prefix = Annotated[str, Meta(pattern="^[a-zA-Z0-9._-]{0,100}$")]
+
+
+class SecuritySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `kafka.security`; paths are relative to the file. `password` is of the environment alone."""
+
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    key_password_file: str | None = None
+    username: str | None = None
+    password: str | None = None
+    password_file: str | None = None
+
+    def within(self, folder: Path) -> Security:
+        """What clients are told; ValueError if fields are missing or contradict each other."""
+        given = msgspec.structs.asdict(self)
+        for field, value in given.items():
+            if value == "" and field != "password":
+                raise ValueError(f"{field} must not be empty: leave it out")
+        paths = {field: folder / path for field, path in given.items() if path and field.endswith("_file")}
+        return Security(**given | paths)
+
+    def __repr__(self) -> str:
+        return "SecuritySection(…)"
+
+
+class KafkaSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `kafka`."""
+
+    bootstrap_servers: str = "127.0.0.1:9092"
+    topic_prefix: Prefix = "deniable-"
+    partitions: int = 4
+    replication_factor: int = 1
+    allow_plaintext: bool = False
+    security: SecuritySection | None = None
+
+    def __post_init__(self) -> None:
+        check_range("partitions", self.partitions, 1, 1000)
+        check_range("replication_factor", self.replication_factor, 1, 100)
+
+
+class ProducerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `producer`; paths are relative to the file."""
+
+    data_dir: str = ".deniable"
+    secret_file: str | None = None
+    pack_reports: int = 1000
+    pack_seconds: float = 1.0
+    outbox_bytes: int = 2**28
+    block_milliseconds: int = 50
+
+    def __post_init__(self) -> None:
+        if not self.data_dir:
+            raise ValueError("data_dir must not be empty; '.' is this file's folder")
+        if self.secret_file == "":
+            raise ValueError("secret_file must not be empty; leave it out for the one in data_dir")
+        check_range("pack_reports", self.pack_reports, 1, 1_000_000)
+        check_range("pack_seconds", self.pack_seconds, 0.001, 3600)
+        check_range("outbox_bytes", self.outbox_bytes, 2**20, 2**40)
+        check_range("block_milliseconds", self.block_milliseconds, 0, 3_600_000)
+
+
+class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    revision: int
+    collections: Annotated[list[Entry], Meta(min_length=1)]
+    kafka: KafkaSection = KafkaSection()
+    producer: ProducerSection = ProducerSection()
+
+    def __post_init__(self) -> None:
+        check_range("revision", self.revision, 1, 2**63 - 1)

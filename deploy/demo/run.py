@@ -1,0 +1,226 @@
+"""The demo: Kafka, two workers and a producer on real data, and a verdict on what comes out."""
+
+import asyncio
+import time
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from typing import cast
+
+import click
+from rich.console import Console
+from rich.live import Live
+
+from aggregator.estimation import window_estimate
+from aggregator.estimation.merged_counts import MergedCounts
+from aggregator.maintenance.replay import Comparison, replay
+from aggregator.topics.names import Topics
+from aggregator.topics.partition_reader import RowReader
+from deploy.broker.broker import Broker
+from deploy.broker.child_processes import Child, last_lines, stop
+from deploy.broker.locked_folder import HeldFolder
+from deploy.cluster.connection.probe import probe
+from deploy.cluster.deployment import deployment_of
+from deploy.cluster.topics import setup as topic_setup
+from deploy.config.file import Configuration
+from deploy.config.producer import producer_config
+from deploy.demo.canary import CanaryVerdict, judge_canary
+from deploy.demo.flights import Flights, load_flights
+from deploy.demo.setup import DemoError, configure, page_of, rollup_command, start_worker
+from deploy.demo.stream import DemoStream
+from deploy.demo.verdict import JudgedCollection, faults
+from deploy.demo.view import live_view, truth_table, verdict
+from deploy.produce.metrics_server import served
+from estimators.mechanisms.krr import KRR
+from producers.producer import Producer
+from producers.transport.cluster import Cluster
+
+WORKERS = 2
+STREAM_SECONDS = {True: 25.0, False: 60.0}  # ending by itself, and watched in a terminal
+VERDICT_SECONDS = 40.0
+REFRESH_SECONDS = 1.0
+BLOCK_MILLISECONDS = 30_000.0  # the producer need not go on with anything else meanwhile
+PROGRESS_SECONDS = 5.0
+
+
+def run_demo(*, once: bool, cluster: Cluster | None) -> None:
+    """Run the whole path on the flights; ends by itself when `once`, else with Ctrl-C.
+
+    Raises
+    ------
+    DemoError when counts, intervals or discoveries are not what they should be.
+    """
+    flights = load_flights()
+    with ExitStack() as stack:
+        folder = stack.enter_context(HeldFolder())
+        if cluster is None:
+            _tell("starting Kafka …")
+            cluster = Cluster(stack.enter_context(Broker()).bootstrap_servers)
+        probe(cluster)
+        configuration = configure(folder, cluster, flights)
+        topic_setup.create(cluster, configuration.topics, configuration.kafka.replication_factor)
+        _tell(f"Kafka is at {cluster.bootstrap_servers}; starting {WORKERS} workers …")
+        logs = [folder / f"worker-{number}.log" for number in range(WORKERS)]
+        workers = [start_worker(configuration, log) for log in logs]
+        stack.callback(stop, workers)
+        pages = [page_of(worker, log) for worker, log in zip(workers, logs, strict=True)]
+        demo = Demo(configuration, flights, dict(zip(logs, workers, strict=True)), pages)
+        asyncio.run(demo.run(once=once))
+
+
+class Demo:
+    """One run: the stream, what the workers make of it, and the verdict."""
+
+    def __init__(
+        self, configuration: Configuration, flights: Flights, workers: dict[Path, Child], pages: list[str]
+    ) -> None:
+        self.configuration = configuration
+        self.flights = flights
+        self.workers = workers
+        self.pages = pages
+        self.console = Console()
+        self.merged = MergedCounts()
+
+    async def run(self, *, once: bool) -> None:
+        """Stream, show, judge; then leave the page up until Ctrl-C unless `once`."""
+        producer = Producer(producer_config(self.configuration, block_milliseconds=BLOCK_MILLISECONDS))
+        for page in self.pages:
+            _tell(f"metrics: {page}metrics")
+        with served(0, producer, err=True):
+            canary = self.configuration.collection("canary")
+            await self._stream(DemoStream(producer, self.flights, canary, STREAM_SECONDS[once]))
+            if not once:
+                start = min(window_start for _, window_start in self.merged.windows())
+                command = rollup_command(self.configuration, "carrier", start)
+                _tell(f"All final windows of carrier as one answer: {command}")
+                _tell(f"The page stays up: {self.pages[0]}  (Ctrl-C ends the demo)")
+                await asyncio.Event().wait()
+
+    async def _stream(self, stream: DemoStream) -> None:
+        stream.start()
+        following = [asyncio.create_task(self._follow(home)) for home in range(self._topics.partitions)]
+        try:
+            await self._show(stream, following)
+            await self._judge(stream)
+        finally:
+            stream.stopped.set()
+            for task in following:
+                task.cancel()
+
+    async def _show(self, stream: DemoStream, following: list[asyncio.Task[None]]) -> None:
+        addresses = [f"live page: {self.pages[0]}", f"metrics: {self.pages[0]}metrics"]
+        live = Live(console=self.console, auto_refresh=False, screen=False)
+        told = 0.0
+        with live if self.console.is_terminal else ExitStack():
+            while not (stream.finished and self._counted() >= stream.accepted()):
+                await asyncio.sleep(REFRESH_SECONDS)
+                self._check_alive(stream, following)
+                flights, counted = len(self.flights.carriers), self._counted()
+                sent = f"{stream.sent:,} of {flights:,} flights sent"
+                status = f"{sent}, {counted:,} reports counted, the canary's too"
+                if self.console.is_terminal:
+                    judged = await self._judged(self.merged, stream.sent)
+                    live.update(live_view(judged, status, addresses, *self.console.size), refresh=True)
+                elif time.monotonic() - told >= PROGRESS_SECONDS:
+                    told = time.monotonic()
+                    _tell(status)
+
+    async def _judge(self, stream: DemoStream) -> None:
+        """Check all that the demo promises; say `demo: ok` or raise."""
+        _tell("all counted; waiting for the final estimates, then recounting the log …")
+        comparison = await self._settled()
+        judged = await self._judged(comparison.counts, stream.sent)
+        for one in judged:
+            self.console.print(truth_table(one, missed=set(one.misses())))
+        canary = self._judged_canary(comparison)
+        for sentence in [*verdict(judged), canary.sentence()]:
+            self._say(sentence)
+        wrong = [*self._count_faults(stream, comparison), *faults(judged), *canary.faults()]
+        if wrong:
+            raise DemoError("demo: failed\n" + "\n".join(wrong))
+        self._say(
+            f"every report counted exactly once: {comparison.records:,} packs replayed from offset 0, "
+            f"difference: {comparison.difference}"
+        )
+        self._say("demo: ok")
+
+    def _say(self, sentence: str) -> None:
+        """Wrapped at words in a terminal, one line for programs."""
+        self.console.print(sentence, soft_wrap=not self.console.is_terminal)
+
+    async def _settled(self) -> Comparison:
+        """Recount once every window has its final estimate."""
+        deployment = await asyncio.to_thread(deployment_of, self.configuration)
+        deadline = time.monotonic() + VERDICT_SECONDS
+        while True:
+            comparison = await replay(deployment, VERDICT_SECONDS)
+            windows = sum(self._is_published(comparison, window) for window in comparison.counts.windows())
+            if comparison.finals == windows:
+                return comparison
+            if time.monotonic() > deadline:
+                raise DemoError(f"demo: failed\nonly {comparison.finals} of {windows} windows became final")
+            await asyncio.sleep(REFRESH_SECONDS)
+
+    def _is_published(self, comparison: Comparison, window: tuple[int, int]) -> bool:
+        collection = self.configuration.by_fingerprint()[window[0]]
+        return comparison.counts.totals(window, collection).reports >= collection.minimum_reports
+
+    def _judged_canary(self, comparison: Comparison) -> CanaryVerdict:
+        collection, counts = self.configuration.collection("canary"), comparison.counts
+        final = [
+            counts.totals(window, collection).counts[0]
+            for window in counts.windows()
+            if window[0] == collection.fingerprint and self._is_published(comparison, window)
+        ]
+        return judge_canary(collection.name, final, cast(KRR, collection.mechanism))  # as its entry says
+
+    def _count_faults(self, stream: DemoStream, comparison: Comparison) -> list[str]:
+        wrong = []
+        if comparison.difference:
+            wrong.append(f"counts differ from a replay of the log: difference: {comparison.difference}")
+        for collection in self.configuration.collections:
+            sent, acknowledged = stream.sent_to(collection.name), stream.reports_of(collection.name)
+            counted = comparison.counts.all_windows(collection).reports
+            if not sent == acknowledged == counted:
+                wrong.append(
+                    f"{collection.name}: {sent} reports sent, {acknowledged} acknowledged, {counted} counted"
+                )
+        return wrong
+
+    async def _judged(self, counts: MergedCounts, sent: int) -> list[JudgedCollection]:
+        """Estimates over all windows together (counts add), beside the truth of the flights sent so far."""
+        true_values = {"carrier": self.flights.carriers, "destination": self.flights.destinations}
+        judged = []
+        for name, values in true_values.items():
+            collection = self.configuration.collection(name)
+            totals = counts.all_windows(collection)
+            if totals.reports:
+                estimate = await asyncio.to_thread(window_estimate.estimate, collection, totals)
+                judged.append(JudgedCollection(collection, estimate, Counter(values[:sent])))
+        return judged
+
+    async def _follow(self, home: int) -> None:
+        async with RowReader(self.configuration.cluster, self._topics.counts, home, follows=True) as reader:
+            while True:
+                for record in await reader.poll():
+                    self.merged.apply(record.key or b"", record.value)
+
+    def _counted(self) -> int:
+        return sum(self.merged.all_windows(one).reports for one in self.configuration.collections)
+
+    def _check_alive(self, stream: DemoStream, following: list[asyncio.Task[None]]) -> None:
+        for log, worker in self.workers.items():
+            if worker.poll() is not None:
+                raise DemoError(f"demo: failed\na worker ended by itself:\n{last_lines(log)}")
+        for task in following:
+            if task.done():
+                task.result()
+        stream.check()
+
+    @property
+    def _topics(self) -> Topics:
+        return self.configuration.topics
+
+
+def _tell(text: str) -> None:
+    click.echo(text, err=True)

@@ -1,0 +1,88 @@
+"""What the demo runs on: a collection file of its own and two workers."""
+
+import json
+import os
+import shlex
+import sys
+import time
+from dataclasses import fields
+from pathlib import Path
+from uuid import uuid4
+
+from deploy.broker.child_processes import Child, last_lines, spawn
+from deploy.config.file import PASSWORD_VARIABLE, Configuration, load
+from deploy.demo.flights import Flights
+from producers.randomization.secret import NEW_SECRET_BYTES
+from producers.transport.cluster import Cluster
+
+WORKER_START_SECONDS = 30.0
+SECRETS = (PASSWORD_VARIABLE,)
+
+COLLECTION_FILE = """\
+revision: 1
+kafka: {kafka}
+producer: {{pack_seconds: 0.5, secret_file: secret}}
+collections:
+  - {{name: carrier, mechanism: k-rr, values: [{carriers}], other: false, epsilon: 1.0986122886681098,
+     window_seconds: 5, grace_seconds: 8, minimum_reports: 5000,
+     budget: {{epsilon: 4, delta: 1e-6, period_seconds: 86400}}}}
+  - {{name: destination, mechanism: rappor, bits: 128, hashes: 2, cohorts: 8, f: 0.25, p: 0.35, q: 0.65,
+     candidates_file: airports.txt, window_seconds: 5, grace_seconds: 8, minimum_reports: 5000,
+     budget: {{epsilon: 8, delta: 1e-6, period_seconds: 2592000}}}}
+  - {{name: canary, mechanism: k-rr, size: 4, other: false, epsilon: 2, canary: true,
+     window_seconds: 5, grace_seconds: 8, minimum_reports: 10000,
+     budget: {{epsilon: 4, delta: 1e-6, period_seconds: 86400}}}}
+"""
+
+
+class DemoError(RuntimeError):
+    """The demo did not come out as promised; the message says what is wrong."""
+
+
+def configure(folder: Path, cluster: Cluster, flights: Flights) -> Configuration:
+    """Write the demo's collection file: under a prefix of its own, so that demos share a broker in peace."""
+    secret = folder / "secret"  # goes with the folder, so that nobody need hear of it
+    secret.touch(mode=0o600)
+    secret.write_bytes(os.urandom(NEW_SECRET_BYTES))
+    candidates = sorted({*flights.destinations, *flights.decoys})
+    (folder / "airports.txt").write_text("\n".join(candidates), encoding="utf-8")
+    file = folder / "deniable.yaml"
+    carriers = ", ".join(f'"{carrier}"' for carrier in sorted(set(flights.carriers)))
+    prefix = f"deniable-demo-{uuid4().hex[:8]}-"
+    file.write_text(
+        COLLECTION_FILE.format(kafka=json.dumps(_kafka(cluster, prefix)), carriers=carriers), encoding="utf-8"
+    )
+    return load(file, environment={name: os.environ[name] for name in SECRETS if name in os.environ})
+
+
+def _kafka(cluster: Cluster, prefix: str) -> dict[str, object]:
+    """The section `kafka`; a password that came from the environment stays there, and workers inherit it."""
+    section: dict[str, object] = {"bootstrap_servers": cluster.bootstrap_servers, "topic_prefix": prefix}
+    if cluster.security is None:
+        return section | {"allow_plaintext": cluster.allow_plaintext}
+    given = {field.name: getattr(cluster.security, field.name) for field in fields(cluster.security)}
+    shown = {name: str(value) for name, value in given.items() if value is not None and name != "password"}
+    return section | {"security": shown}
+
+
+def start_worker(configuration: Configuration, log: Path) -> Child:
+    """Start an aggregator that ends with this process."""
+    arguments = ["aggregate", "--config", str(configuration.path), "--web-port", "0"]
+    return spawn([sys.executable, "-m", "deploy", *arguments], log)
+
+
+def rollup_command(configuration: Configuration, collection: str, start: int) -> str:
+    """What to type for one answer over all windows of a collection since a moment, unix seconds."""
+    arguments = ["rollup", collection, "--config", str(configuration.path), "--from", str(start)]
+    return shlex.join([sys.executable, "-m", "deploy", *arguments])
+
+
+def page_of(worker: Child, log: Path) -> str:
+    """Wait until a worker says where its page is."""
+    deadline = time.monotonic() + WORKER_START_SECONDS
+    while time.monotonic() < deadline and worker.poll() is None:
+        for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("page: "):
+                return line.removeprefix("page: ")
+        time.sleep(0.1)
+    raise DemoError(f"demo: failed\na worker did not start:\n{last_lines(log)}")

@@ -1,0 +1,99 @@
+"""What the demo shows: truth, estimate and interval of every value, and the verdict in words."""
+
+from collections.abc import Set
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from deploy.config.describe import rounded_up
+from deploy.demo.verdict import MISS_RATE, JudgedCollection, most, tally
+from estimators.frequency.significance import FALSE_DISCOVERY_RATE
+
+TABLE_COLUMNS = 40  # characters of a table, and of the gap beside it
+TABLE_FRAME = 4  # lines of a table that are no values: two of title, the heads, and what is left out
+
+
+def truth_table(judged: JudgedCollection, rows: int | None = None, missed: Set[str] = frozenset()) -> Table:
+    """Values by true frequency, each with its estimate and 95 % interval.
+
+    Parameters
+    ----------
+    judged : a collection's estimate beside the truth.
+    rows : how many values to show; None for all that occur.
+    missed : values to mark, since their interval does not hold the truth.
+    """
+    collection, estimate = judged.collection, judged.estimate
+    values = sorted(judged.truth, key=lambda value: -judged.truth[value])
+    left_out = 0 if rows is None else max(0, len(values) - rows)
+    table = Table(
+        title=f"{collection.name}, epsilon {rounded_up(collection.mechanism.epsilon)}\n"
+        f"{estimate.reports:,} reports",
+        caption=f"… {left_out} more" if left_out else None,
+        title_justify="left",
+        caption_justify="left",
+        box=None,
+        pad_edge=False,
+    )
+    table.add_column("value")
+    for name in ("truth", "estimate", "95 % interval"):
+        table.add_column(name, justify="right", no_wrap=True)
+    if missed:
+        table.add_column("")
+    index = {value: i for i, value in enumerate(collection.labels())}
+    for value in values[:rows]:
+        i = index[value]
+        table.add_row(
+            value,
+            f"{judged.true_frequency(value):.2%}",
+            f"{estimate.frequency[i]:.2%}",
+            f"{estimate.low[i]:.2%} – {estimate.high[i]:.2%}",
+            *([Text("miss", style="red")] if value in missed else []),
+        )
+    return table
+
+
+def live_view(
+    judged: list[JudgedCollection], status: str, addresses: list[str], width: int, height: int
+) -> RenderableType:
+    """The live screen: what is going on, where to look, and as many values as still fit.
+
+    Parameters
+    ----------
+    judged : a table each, beside each other where there is room.
+    status, addresses : lines above them.
+    width, height : of the terminal, characters and lines.
+    """
+    lines = [Text(status, style="bold"), *(Text(address, style="cyan") for address in addresses)]
+    beside = max(1, min(len(judged), width // TABLE_COLUMNS))
+    levels = -(-len(judged) // beside)
+    rows = (height - len(lines)) // max(1, levels) - TABLE_FRAME
+    if not judged or rows < 1:
+        return Group(*lines)
+    grid = Table.grid(padding=(0, 3, 0, 0))
+    for first in range(0, len(judged), beside):
+        grid.add_row(*(truth_table(one, rows) for one in judged[first : first + beside]))
+    return Group(*lines, grid)
+
+
+def verdict(judged: list[JudgedCollection]) -> list[str]:
+    """How honest the estimates were, one by one, and what the check allows all of them together."""
+    of = tally(judged)
+    return [
+        *(_summary(one) for one in judged),
+        f"intervals: {of.missed} of {of.real} miss the truth; {100 * MISS_RATE:.0f} % are stated to, "
+        f"the check allows {most(of.real, MISS_RATE)}",
+        f"decoys: {of.false} of {of.found} significant values; {100 * FALSE_DISCOVERY_RATE:.0f} % are stated "
+        f"to be, the check allows {most(of.found, FALSE_DISCOVERY_RATE)}",
+    ]
+
+
+def _summary(judged: JudgedCollection) -> str:
+    found = judged.discoveries()
+    decoys = judged.collection.entries - len(judged.truth)
+    false = sum(value not in judged.truth for value in found)
+    held = len(judged.truth) - len(judged.misses())
+    return (
+        f"{judged.collection.name}: {held} of {len(judged.truth)} intervals hold the truth; "
+        f"{len(found)} values significant"
+    ) + (f", {false} of {decoys} decoys among them" if decoys else "")

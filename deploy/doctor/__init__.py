@@ -1,1 +1,0 @@
-"""What is wrong between this machine and Kafka, step by step, each within its time."""

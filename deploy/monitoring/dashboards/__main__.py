@@ -1,0 +1,6 @@
+"""`python -m deploy.monitoring.dashboards` writes the dashboards anew."""
+
+from deploy.monitoring.dashboards.files import FOLDER, written
+
+for name, text in written().items():
+    (FOLDER / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,102 @@
+"""What the estimates say, how sure they are, and how it was before."""
+
+from grafana_foundation_sdk.builders import table, timeseries
+from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
+
+from aggregator.metrics import definitions as catalogue
+from deploy.monitoring.dashboards.frame import Panels, chosen, framed, one_collection
+from deploy.monitoring.dashboards.panels import (
+    COLLECTION,
+    NUMBER,
+    SECONDS,
+    SHARE,
+    banded,
+    columns,
+    largest,
+    lines,
+    rate,
+    series,
+    told,
+)
+
+ONE_VALUE = 'value=~"$value"'
+FREQUENCY = catalogue.ESTIMATE_FREQUENCY
+#: Estimate and ends of its 95 % interval, those of the record.
+INTERVAL = {"estimate": FREQUENCY, "low": catalogue.ESTIMATE_LOW, "high": catalogue.ESTIMATE_HIGH}
+
+
+def estimates() -> Dashboard:
+    """The dashboard for who asks what the answers are."""
+    values = chosen("value", series(FREQUENCY, COLLECTION)).multi(True)
+    return framed(
+        "deniable-estimates",
+        "deniable: estimates",
+        "What do the estimates say, how sure are they, and how was it before?",
+        [one_collection(), values],
+        {"Newest window": (_newest(), *_behind()), "History": (_leading(), _other(), _one_value())},
+    )
+
+
+def _newest() -> table.Panel:
+    figures = {**INTERVAL, "standard error": catalogue.ESTIMATE_STD_ERROR}
+    queries = {heading: largest("value", metric, COLLECTION) for heading, metric in figures.items()}
+    question = "What is the answer now, and what else may be true?"
+    panel = columns("Estimates", told(question, *figures.values()), SHARE, "value", queries, "estimate")
+    bar = DynamicConfigValue("custom.cellOptions", {"type": "gauge", "mode": "basic"})
+    return panel.min(0).override_by_name("estimate", [bar])
+
+
+def _behind() -> Panels:
+    start = largest("collection", catalogue.ESTIMATE_WINDOW_START, COLLECTION)
+    reports = largest("collection", catalogue.ESTIMATE_REPORTS, COLLECTION)
+    dropped = f"sum by (collection) ({rate(catalogue.ESTIMATE_VALUES_DROPPED, COLLECTION)})"
+    return (
+        lines(
+            "Reports behind the estimate",
+            told(
+                "Do enough answer? The error falls with the root of their number, which starts anew with "
+                "each window.",
+                catalogue.ESTIMATE_REPORTS,
+            ),
+            NUMBER,
+            {"{{collection}}": reports},
+        ),
+        lines(
+            "Time since the newest window began",
+            told(
+                "Is the answer old? It should rise to little more than the length of a window.",
+                catalogue.ESTIMATE_WINDOW_START,
+            ),
+            SECONDS,
+            {"{{collection}}": f"time() - {start}"},
+        ),
+        lines(
+            "Values not shown",
+            told("Do these panels leave values out?", catalogue.ESTIMATE_VALUES_DROPPED),
+            "suffix: values/s",
+            {"{{collection}}": dropped},
+        ),
+    )
+
+
+def _leading() -> timeseries.Panel:
+    shares = largest("value", FREQUENCY, COLLECTION)
+    question = "Who leads, and since when? Differences within the intervals of the panels below may be noise."
+    return lines("Leading values", told(question, FREQUENCY), SHARE, {"{{value}}": shares}).span(12)
+
+
+def _other() -> timeseries.Panel:
+    figures = {
+        "estimate": catalogue.ESTIMATE_OTHER_FREQUENCY,
+        "standard error": catalogue.ESTIMATE_OTHER_STD_ERROR,
+    }
+    question = "How much is in none of the values listed? No interval is known of it, only a standard error."
+    queries = {legend: largest("collection", metric, COLLECTION) for legend, metric in figures.items()}
+    return lines("Other", told(question, *figures.values()), SHARE, queries).span(12)
+
+
+def _one_value() -> timeseries.Panel:
+    queries = {legend: largest("value", each, COLLECTION, ONE_VALUE) for legend, each in INTERVAL.items()}
+    question = "Has the share of this value changed?"
+    panel = lines("$value", told(question, *INTERVAL.values()), SHARE, queries)
+    return banded(panel, "low", "high").span(24).repeat("value").repeat_direction("h").max_per_row(3)

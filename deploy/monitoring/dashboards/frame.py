@@ -1,0 +1,73 @@
+"""What the dashboards have in common: names that stay, the choice of Prometheus, deployment, collections."""
+
+from collections.abc import Mapping, Sequence
+
+from grafana_foundation_sdk.builders.dashboard import (
+    Dashboard,
+    DashboardLink,
+    DatasourceVariable,
+    QueryVariable,
+    Row,
+)
+from grafana_foundation_sdk.cog.builder import Builder
+from grafana_foundation_sdk.models import dashboard as model
+
+from aggregator.metrics.definitions import EPSILON_PER_REPORT
+from deploy.monitoring.dashboards.panels import DATASOURCE, series
+
+TAG = "deniable"
+
+Panels = Sequence[Builder[model.Panel]]
+
+
+def framed(
+    uid: str, title: str, description: str, variables: Sequence[QueryVariable], rows: Mapping[str, Panels]
+) -> model.Dashboard:
+    """A whole dashboard.
+
+    Parameters
+    ----------
+    uid : what links to it use; never changed.
+    title, description : what it says of itself.
+    variables : what one chooses, beside the Prometheus that is asked and the deployment, always a single
+        one: names of collections and numbers of partitions are the same in others.
+    rows : panels by the title of their row. They are numbered in this order.
+    """
+    frame = Dashboard(title).uid(uid).description(description).tags([TAG])
+    frame = frame.time("now-3h", "now").refresh("30s").tooltip(model.DashboardCursorSync.CROSSHAIR)
+    prometheus = DatasourceVariable("datasource").label("Prometheus").type("prometheus")
+    frame = frame.link(_others()).with_variable(prometheus)
+    for variable in (chosen("job", EPSILON_PER_REPORT.exposed), *variables):
+        frame = frame.with_variable(variable)
+    for heading, panels in rows.items():
+        frame = frame.with_row(Row(heading))
+        for panel in panels:
+            frame = frame.with_panel(panel)
+    built = frame.build()
+    for number, each in enumerate(built.panels or (), start=1):
+        each.id_val = number
+    return built
+
+
+def one_collection() -> QueryVariable:
+    """The choice of a collection."""
+    return chosen("collection", series(EPSILON_PER_REPORT))
+
+
+def some_collections() -> QueryVariable:
+    """The choice of collections; all at first."""
+    everything = model.VariableOption(selected=True, text="All", value="$__all")
+    return one_collection().multi(True).include_all(True).all_value(".*").current(everything)
+
+
+def chosen(label: str, among: str) -> QueryVariable:
+    """The choice of a label's value, among those that these series have, as PromQL."""
+    variable = QueryVariable(label).label(label.capitalize()).datasource(DATASOURCE)
+    variable = variable.query({"query": f"label_values({among}, {label})", "refId": label, "qryType": 1})
+    variable = variable.refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)
+    return variable.sort(model.VariableSort.ALPHABETICAL_ASC)
+
+
+def _others() -> DashboardLink:
+    link = DashboardLink("deniable").type(model.DashboardLinkType.DASHBOARDS).tags([TAG])
+    return link.as_dropdown(False).include_vars(True).keep_time(True)

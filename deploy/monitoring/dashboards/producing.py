@@ -1,0 +1,75 @@
+"""Whether producers get rid of what they hold."""
+
+from deploy.monitoring.dashboards.frame import Panels
+from deploy.monitoring.dashboards.panels import (
+    BYTES,
+    BYTES_PER_SECOND,
+    COLLECTION,
+    REPORTS_PER_SECOND,
+    SECONDS,
+    lines,
+    rate,
+    series,
+    told,
+)
+from producers.metrics import definitions as producers
+
+
+def producing() -> Panels:
+    """Panels of what producers tell."""
+    acknowledged = rate(producers.REPORTS, 'result="acknowledged"')
+    return (
+        lines(
+            "Reports of producers",
+            told("Does what apps report reach the broker in time?", producers.REPORTS),
+            REPORTS_PER_SECOND,
+            {"{{result}}": f"sum by (result) ({rate(producers.REPORTS, COLLECTION)})"},
+        ),
+        lines(
+            "Reports refused",
+            told("Why do producers refuse reports?", producers.REFUSED),
+            REPORTS_PER_SECOND,
+            {"{{reason}}": f"sum by (reason) ({rate(producers.REFUSED, COLLECTION)})"},
+        ),
+        lines(
+            "Reports in a pack",
+            told(
+                "Are packs large enough? Of all collections. A small one costs workers as much as a large "
+                "one: raise `pack_seconds`.",
+                producers.PACKS,
+            ),
+            "suffix: reports",
+            {"acknowledged": f"sum({acknowledged}) / sum({rate(producers.PACKS)})"},
+        ),
+        lines(
+            "Largest outbox",
+            told("Will reports be dropped?", producers.OUTBOX_BYTES),
+            BYTES,
+            {"of one producer": f"max({series(producers.OUTBOX_BYTES)})"},
+        ),
+        lines(
+            "Oldest pack in an outbox",
+            told("Will reports expire before they are sent?", producers.OUTBOX_AGE),
+            SECONDS,
+            {"of all producers": f"max({series(producers.OUTBOX_AGE)})"},
+        ),
+        lines(
+            "Packs that wait",
+            told(
+                "Do packs wait, or will they never leave?",
+                producers.OUTBOX_PACKS,
+                producers.OUTBOX_UNSENDABLE,
+            ),
+            "suffix: packs",
+            {
+                "in outboxes": f"sum({series(producers.OUTBOX_PACKS)})",
+                "unsendable": f"sum({series(producers.OUTBOX_UNSENDABLE)})",
+            },
+        ),
+        lines(
+            "Sent",
+            told("What does it cost the network?", producers.SENT_BYTES),
+            BYTES_PER_SECOND,
+            {"all producers": f"sum({rate(producers.SENT_BYTES)})"},
+        ),
+    )

@@ -1,0 +1,38 @@
+"""All metrics as a table; `python -m deploy.monitoring.metrics_table docs/metrics.md` writes it there."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from aggregator.metrics import definitions as of_workers
+from producers.metrics import definitions as of_producers
+from producers.metrics.metric import Metric, declared_in
+
+METRICS = (*declared_in(of_workers), *declared_in(of_producers))
+
+BEGIN, END = "<!-- metrics: written by `make metrics` -->", "<!-- end of metrics -->"
+HEADING = "| metric | kind | meaning | remedy |\n|---|---|---|---|\n"
+
+
+def table(metrics: Iterable[Metric] = METRICS) -> str:
+    """The table in Markdown, a row for each metric."""
+    return HEADING + "".join(map(_row, metrics))
+
+
+def with_table(text: str) -> str:
+    """A text with the table between its markers; ValueError if it does not hold them."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"the text must hold '{BEGIN}' and then '{END}'")
+    return f"{before}{begin}\n{table()}{end}{after}"
+
+
+def _row(metric: Metric) -> str:
+    labels = f"{{{','.join(metric.labels)}}}" if metric.labels else ""
+    return f"| `{metric.exposed}{labels}` | {metric.kind} | {metric.meaning} | {metric.remedy} |\n"
+
+
+if __name__ == "__main__":
+    page = Path(sys.argv[1])
+    page.write_text(with_table(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,135 @@
+"""`deniable estimate`: frequencies from counts that are at hand, without Kafka."""
+
+import json
+from typing import Any, BinaryIO
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from deploy.config.text_files import name_of, read_text
+from deploy.offline.integers import parse_whole
+from estimators.frequency.estimate import Estimate
+from estimators.frequency.ibu import ITERATIONS, TOLERANCE
+from estimators.frequency.krr import ESTIMATORS
+from estimators.frequency.krr import estimate as estimate_krr
+from estimators.mechanisms.krr import KRR
+
+# Beyond this, numbers of reports are no longer exact as floats.
+MOST_REPORTS = 1 << 53
+MOST_VALUES = 1_400_000
+MOST_BYTES = 1 << 25
+
+
+@click.group()
+def estimate() -> None:
+    """Estimate frequencies from counts of randomized reports; nothing connects.
+
+    Example: deniable estimate k-rr --epsilon 1.0986 --counts 50,30,15,5
+    """
+
+
+@estimate.command("k-rr")
+@click.option(
+    "--epsilon",
+    type=float,
+    required=True,
+    help="Privacy loss of one report, in (0, 16]; k is the number of counts.",
+)
+@click.option(
+    "--estimator",
+    type=click.Choice(ESTIMATORS),
+    default="mle",
+    show_default=True,
+    help="Of the point estimate; errors and intervals are always those of inv.",
+)
+@click.option("--counts", metavar="N,N,...", help="Reports per value, at least two values.")
+@click.option(
+    "--input",
+    "source",
+    type=click.File("rb"),
+    help="The counts from a file, one a line; - is stdin.",
+)
+@click.option(
+    "--iterations", type=click.IntRange(1), default=ITERATIONS, show_default=True, help="Most steps of ibu."
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0),
+    default=TOLERANCE,
+    show_default=True,
+    help="Length of the step after which ibu stops.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+def krr_command(
+    epsilon: float,
+    estimator: str,
+    counts: str | None,
+    source: BinaryIO | None,
+    iterations: int,
+    tolerance: float,
+    as_json: bool,
+) -> None:
+    """Estimate how often each value was true from how often k-RR reported it.
+
+    Example: deniable estimate k-rr --epsilon 1.0986 --counts 50,30,15,5 --json
+    """
+    if counts is not None and source is None:
+        place, text = "--counts, number", counts.replace(",", "\n")
+    elif source is not None and counts is None:
+        place, text = f"{name_of(source)}, line", read_text(source, MOST_BYTES).rstrip()
+    else:
+        raise click.UsageError("give either --counts N,N,... or --input FILE")
+    try:
+        numbers = _whole_numbers(text, place)
+        mechanism = KRR.from_epsilon(len(numbers), epsilon)
+        result = estimate_krr(numbers, mechanism, estimator, iterations, tolerance)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(json.dumps(_record(result, mechanism), allow_nan=False) if as_json else _table(result))
+
+
+def _whole_numbers(text: str, place: str) -> NDArray[np.int64]:
+    """Counts, one a line; ValueError tells the place of a line that is none."""
+    fields = text.split("\n") if text else []
+    if not 2 <= len(fields) <= MOST_VALUES:
+        raise ValueError(f"counts must be of 2 to {MOST_VALUES} values, got {len(fields)}")
+    numbers = []
+    for number, field in enumerate(fields, start=1):
+        try:
+            numbers.append(parse_whole(field, 0, MOST_REPORTS))
+        except ValueError as error:
+            raise ValueError(f"{place} {number}: {error}") from error
+    if sum(numbers) > MOST_REPORTS:
+        raise ValueError(f"counts must sum to at most {MOST_REPORTS}, got {sum(numbers)}")
+    return np.array(numbers, np.int64)
+
+
+def _record(result: Estimate, mechanism: KRR) -> dict[str, Any]:
+    """The estimate for programs: arrays of equal length, in the order of the counts."""
+    return {
+        "estimator": result.estimator,
+        "N": result.reports,
+        "epsilon": mechanism.epsilon,
+        "p": mechanism.p,
+        "q": mechanism.q,
+        "frequency": result.frequency.tolist(),
+        "count": (result.frequency * result.reports).tolist(),
+        "std_error": result.std_error.tolist(),
+        "low": result.low.tolist(),
+        "high": result.high.tolist(),
+        "significant": result.significant.tolist(),
+        "diagnostics": result.diagnostics,
+    }
+
+
+def _table(result: Estimate) -> str:
+    """The estimate for people: a line for each value, numbered from 0."""
+    lines = [f"{result.reports} reports, estimator {result.estimator}, 95 % intervals"]
+    lines += [f"{name}: {figure:g}" for name, figure in result.diagnostics.items()]
+    lines.append(f"{'value':>7} {'frequency':>10} {'std error':>10} {'low':>9} {'high':>9} {'count':>12}")
+    columns = (result.frequency, result.std_error, result.low, result.high)
+    for value, (frequency, error, low, high) in enumerate(zip(*columns, strict=True)):
+        count = frequency * result.reports
+        lines.append(f"{value:>7} {frequency:>10.6f} {error:>10.6f} {low:>9.6f} {high:>9.6f} {count:>12.1f}")
+    return "\n".join(lines)

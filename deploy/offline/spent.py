@@ -1,0 +1,99 @@
+"""`deniable spent`."""
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from deploy.cli.options import Folder, config_option
+from deploy.config.describe import rounded_up
+from deploy.config.file import load
+from deploy.config.producer import producer_config
+from producers.budget.allowance import Allowance
+from producers.budget.statement import Spent, Statements, total
+
+MAX_LINE_BYTES = 2**20
+HEADINGS = (
+    "collection",
+    "reports",
+    "epsilon",
+    "budget",
+    "share",
+    "delta",
+    "lifetime reports",
+    "lifetime epsilon",
+)
+
+
+@click.command()
+@config_option
+@click.option(
+    "--data-dir",
+    type=Folder(),
+    help="Folder of the producers; wins over the collection file.",
+)
+def spent(config: Path, data_dir: Path | None) -> None:
+    """Tell what clients have spent of their budgets, in the present period and ever.
+
+    Ids of clients are read from stdin, one a line, since others can see a command line; the answer names
+    them by their lines. Producers may run meanwhile; nothing connects.
+
+    Example: deniable spent --config deniable.yaml
+    """
+    settings = producer_config(load(config), data_dir=data_dir, connects=False)
+    allowances = {each.collection.name: each for each in settings.allowances}
+    with Statements(settings.data_dir, settings.secret_path, settings.allowances) as statements:
+        for number, client in _clients(click.get_binary_stream("stdin")):
+            told = statements.of(client, time.time())
+            click.echo(f"client of line {number}\n{_table(told, allowances)}")
+
+
+def _clients(stream: BinaryIO) -> Iterator[tuple[int, str]]:
+    """Ids, with the number of the line of each, from 1 on; a line that is empty is the client ''."""
+    number = 0
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        if len(line) > MAX_LINE_BYTES:
+            raise click.ClickException(f"line {number} of stdin: it is longer than {MAX_LINE_BYTES} bytes")
+        try:
+            yield number, line.removesuffix(b"\n").removesuffix(b"\r").decode()
+        except UnicodeDecodeError:
+            raise click.ClickException(f"line {number} of stdin: it is not UTF-8") from None
+
+
+def _table(told: Mapping[str, Spent], allowances: Mapping[str, Allowance]) -> str:
+    rows: list[tuple[str, ...]] = [HEADINGS]
+    for name, spent in told.items():
+        budget, share = _budget(spent, allowances.get(name))
+        rows.append(_row(name, spent, budget, share))
+    rows.append(_row("total", total(told.values()), "", ""))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  " + "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    )
+
+
+def _row(name: str, spent: Spent, budget: str, share: str) -> tuple[str, ...]:
+    return (
+        name,
+        f"{spent.reports}",
+        rounded_up(spent.epsilon),
+        budget,
+        share,
+        f"{spent.delta:g}",
+        f"{spent.lifetime_reports}",
+        rounded_up(spent.lifetime_epsilon),
+    )
+
+
+def _budget(spent: Spent, allowance: Allowance | None) -> tuple[str, str]:
+    """The budget and the share of it that is spent, rounded up, in words."""
+    if allowance is None:
+        return "not in the file", ""
+    if allowance.budget is None:
+        return "none", ""
+    share = math.ceil(100 * spent.epsilon / allowance.budget.epsilon)
+    return f"{allowance.budget.epsilon:g}", f"{share} %"

@@ -1,0 +1,99 @@
+"""A run of `deniable canary`: values drawn from a known distribution, through a producer, without an end."""
+
+import time
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from deploy.produce.metrics_server import probes_at, served
+from deploy.produce.run import STOP_SECONDS, close, one_more_interrupt_ends
+from deploy.produce.view import WaitView, summary
+from estimators.canary import true_frequencies
+from estimators.collection import Collection
+from producers.config import ProducerConfig
+from producers.producer import Producer
+from producers.randomization.randomness import Keystream
+
+STEP_SECONDS = 0.1
+
+
+def run_canary(
+    config: ProducerConfig,
+    reports_per_window: int,
+    *,
+    metrics_port: int | None,
+    metrics_listen: tuple[str, int] | None = None,
+) -> None:
+    """Send until a signal ends it, then say on stderr what became of the reports.
+
+    Parameters
+    ----------
+    config : of a producer of one collection, a canary.
+    reports_per_window : how many, at a steady rate.
+    metrics_port : where to serve the producer's metrics on loopback, 0 for any; None for nowhere.
+    metrics_listen : address and port where they are served to others as well.
+
+    Raises
+    ------
+    SecretError and StoreError when the producer's folder cannot be used; DeliveryError when its thread died.
+    """
+    began, producer = time.monotonic(), Producer(config)
+    (collection,) = (allowance.collection for allowance in config.allowances)
+    try:
+        with served(metrics_port, producer), probes_at(metrics_listen, producer):
+            canary = Canary(producer, collection, reports_per_window)
+            while True:
+                canary.send_due()
+                time.sleep(STEP_SECONDS)
+    finally:
+        with one_more_interrupt_ends():
+            close(producer, STOP_SECONDS, WaitView())
+        click.echo(summary(producer.counters(), 0, time.monotonic() - began), err=True)
+
+
+def draw(words: NDArray[np.uint64], k: int) -> NDArray[np.intp]:
+    """Values from `true_frequencies`, to within 2^-52 each, one for each uniform 64-bit word: its quantile.
+
+    Parameters
+    ----------
+    words : uint64 array (n,).
+    k : number of values, in [2, 16].
+
+    Returns
+    -------
+    intp array (n,), each in [0, k).
+    """
+    uniform = (words >> np.uint64(11)) * 2.0**-53  # exact, below 1
+    return np.searchsorted(np.cumsum(true_frequencies(k))[:-1], uniform, side="right")
+
+
+class Canary:
+    """Reports independent draws at a steady rate, from its making on.
+
+    What is dropped, since the outbox is full, was chosen by its time alone: the rest are such draws all the
+    same. So no draw is made twice, and nothing needs to be kept between runs.
+
+    Parameters
+    ----------
+    producer : of the collection, among others perhaps.
+    collection : a canary.
+    reports_per_window : how many, >= 1.
+    """
+
+    def __init__(self, producer: Producer, collection: Collection, reports_per_window: int) -> None:
+        self._producer = producer
+        self._collection = collection
+        self._reports_per_second = reports_per_window / collection.window_seconds
+        self._words, self._labels = Keystream(), np.array(collection.labels())
+        self._began = time.monotonic()
+        self.sent = 0
+
+    def send_due(self) -> None:
+        """Report as many as the time that has passed asks for."""
+        due = int(self._reports_per_second * (time.monotonic() - self._began))
+        if due > self.sent:
+            places = draw(self._words.words64(due - self.sent), len(self._labels))
+            values = places if self._collection.takes_integers else self._labels[places]
+            self._producer.report(self._collection.name, values, None)
+            self.sent = due

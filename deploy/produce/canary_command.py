@@ -1,0 +1,65 @@
+"""`deniable canary`."""
+
+from pathlib import Path
+
+import click
+
+from deploy.cli.options import (
+    Folder,
+    config_option,
+    metrics_listen_option,
+    metrics_port_option,
+    servers_option,
+)
+from deploy.config.file import load
+from deploy.config.producer import producer_config
+from deploy.produce.canary import run_canary
+from deploy.produce.checks import check_own_clients, check_topics
+
+REPORTS_PER_WINDOW = 100_000
+
+
+@click.command()
+@click.argument("collection")
+@click.option(
+    "--reports",
+    type=click.IntRange(1, 10**9),
+    default=REPORTS_PER_WINDOW,
+    show_default=True,
+    help="How many in a window, at a steady rate; the more, the smaller the defects that are seen.",
+)
+@click.option(
+    "--data-dir",
+    type=Folder(),
+    help="Folder of secret and outbox, which processes may share; wins over the collection file.",
+)
+@metrics_port_option
+@metrics_listen_option
+@config_option
+@servers_option
+def canary(
+    collection: str,
+    reports: int,
+    data_dir: Path | None,
+    metrics_port: int | None,
+    metrics_listen: tuple[str, int] | None,
+    config: Path,
+    bootstrap_servers: str | None,
+) -> None:
+    """Send reports whose true distribution is known, until Ctrl-C, as any producer does.
+
+    Workers compare what arrives with it in every window, see deniable_canary_chi_square. The values are drawn
+    at random and are nobody's: no limit of a client holds. While Kafka is away reports are kept.
+
+    Example: deniable canary canary --reports 100000
+    """
+    loaded = load(config, bootstrap_servers)
+    asked = loaded.collection(collection)
+    if not asked.canary:
+        raise click.UsageError(f"{collection} is no canary; its entry must say canary: true")
+    if reports < (least := asked.minimum_reports):
+        raise click.UsageError(f"--reports must be at least minimum_reports, {least}, got {reports}")
+    settings = producer_config(loaded, [asked], data_dir=data_dir)
+    check_own_clients(settings)
+    check_topics(loaded, asked, settings.data_dir)
+    run_canary(settings, reports, metrics_port=metrics_port, metrics_listen=metrics_listen)

@@ -1,0 +1,129 @@
+"""`deniable produce`."""
+
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from deploy.cli.options import (
+    Folder,
+    config_option,
+    metrics_listen_option,
+    metrics_port_option,
+    servers_option,
+)
+from deploy.config.file import load
+from deploy.config.producer import producer_config
+from deploy.produce.checks import check_own_clients, check_topics
+from deploy.produce.input.batches import BATCH_LINES, InputBatches
+from deploy.produce.input.inputs import InputParameter, Inputs, is_file
+from deploy.produce.input.resume import ResumePoints
+from deploy.produce.input.values import takes_several, value_reader
+from deploy.produce.run import WAIT_SECONDS, run_produce
+from estimators.collection import Collection
+from producers.config import ProducerConfig
+from producers.randomization.secret import secret_of
+from producers.responders.batch import PART_BYTES, QUEUED_BYTES
+from producers.wire import mechanism_number, report_bytes
+
+
+@click.command()
+@click.argument("collection")
+@click.option(
+    "--input",
+    "stream",
+    type=InputParameter(),
+    default="-",
+    show_default=True,
+    help="A file in UTF-8; - is stdin, which cannot be resumed; nor can a pipe.",
+)
+@click.option("--follow", is_flag=True, help="Wait for more lines at the end of the file, as tail -F does.")
+@click.option(
+    "--format",
+    "layout",
+    type=click.Choice(["csv", "jsonl"]),
+    default="csv",
+    show_default=True,
+    help="csv: the first line names the columns; jsonl: an object a line.",
+)
+@click.option("--field", required=True, metavar="NAME", help="Column or field that holds the value.")
+@click.option("--clients", metavar="NAME", help="Column or field that holds the client's id.")
+@click.option("--no-clients", is_flag=True, help="Every line is a client of its own: no limit holds.")
+@click.option("--strict", is_flag=True, help="Stop at a bad line; else it is told and skipped.")
+@click.option(
+    "--data-dir",
+    type=Folder(),
+    help="Folder of secret, budgets and outbox, which processes may share; wins over the collection file.",
+)
+@metrics_port_option
+@metrics_listen_option
+@config_option
+@servers_option
+@click.pass_context
+def produce(
+    context: click.Context,
+    collection: str,
+    stream: BinaryIO,
+    follow: bool,
+    layout: str,
+    field: str,
+    clients: str | None,
+    no_clients: bool,
+    strict: bool,
+    data_dir: Path | None,
+    metrics_port: int | None,
+    metrics_listen: tuple[str, int] | None,
+    config: Path,
+    bootstrap_servers: str | None,
+) -> None:
+    """Randomize values from a file or stdin and send the reports; nothing else leaves.
+
+    A run that is killed or loses its broker is resumed by the same command where it was, no line sent twice;
+    after a run that ended, the same command sends the file again. While Kafka is away reports are kept; the
+    status is 1 if it does not come back within a minute of the end. What a limit of its client refuses, and a
+    line that lacks a field, is counted.
+
+    Example: deniable produce carrier --input f.csv --field carrier --no-clients
+    """
+    if (clients is None) != no_clients:
+        raise click.UsageError(
+            "give either --clients NAME, or --no-clients if every line is a client of its own"
+        )
+    if follow and not is_file(stream):
+        raise click.UsageError(
+            "--follow needs --input with a regular file; stdin and pipes are read as lines come, without it"
+        )
+    loaded = load(config, bootstrap_servers)
+    asked = loaded.collection(collection)
+    if asked.canary:
+        raise click.UsageError(
+            f"{collection} is a canary, whose values are drawn: give deniable canary {collection}"
+        )
+    if layout == "csv" and takes_several(asked):
+        raise click.UsageError(f"a value of {collection} is a list of texts: give JSON lines, --format jsonl")
+    settings = producer_config(loaded, [asked], data_dir=data_dir, block_milliseconds=1000 * WAIT_SECONDS)
+    if no_clients:
+        check_own_clients(settings)
+    check_topics(loaded, asked, settings.data_dir)
+    progress = _progress(settings, asked, field, Path(stream.name)) if is_file(stream) else None
+    run_produce(
+        settings,
+        Inputs(stream, progress, follow=follow),
+        InputBatches(
+            layout, field, clients, value_reader(asked, layout), strict, _batch_lines(settings, asked)
+        ),
+        metrics_port=metrics_port,
+        metrics_listen=metrics_listen,
+        tell_unknown=context.find_root().params["verbose"],
+    )
+
+
+def _batch_lines(settings: ProducerConfig, collection: Collection) -> int:
+    """So many lines that a batch is taken whole, or not: as a part of its own, in a quarter of the outbox."""
+    size = report_bytes(mechanism_number(collection.mechanism), collection.mechanism.width)
+    return min(BATCH_LINES, settings.outbox_bytes // 4 // size, PART_BYTES // (size + QUEUED_BYTES))
+
+
+def _progress(settings: ProducerConfig, collection: Collection, field: str, path: Path) -> ResumePoints:
+    secret = secret_of(settings.data_dir, settings.secret_file)
+    return ResumePoints(settings.data_dir, secret, collection.name, field, path)

@@ -1,0 +1,149 @@
+"""Lines to batches: what a producer takes at a time, and where in the input that ends."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import click
+
+from deploy.produce.input.csv_records import CsvRecords
+from deploy.produce.input.json_lines import TOO_DEEP, InputRecord, json_records
+from deploy.produce.input.lines import Lines
+from deploy.produce.input.resume import Place
+from deploy.produce.input.source import FeedError, InputSource
+from deploy.produce.input.values import Value
+from producers.storage.input_progress import InputProgress
+
+BATCH_LINES = 10_000
+BATCH_SECONDS = 1.0  # a line's window is that of its batch
+TOLD_LINES = 5  # bad lines that are told one by one; the rest is counted
+OWN_CLIENT = "each line"  # stands for the client where there is no field of it, and goes nowhere
+LACKING = "it lacks a field, or its client is empty or no text"
+
+
+class InputBatch(NamedTuple):
+    """Values of some lines, their clients unless each line has its own, and where a file is behind them."""
+
+    values: list[Value]
+    clients: list[str] | None
+    progress: InputProgress | None
+
+
+@dataclass
+class _Gathered:
+    """Lines of the next batch, and when the first of them came."""
+
+    values: list[Value] = field(default_factory=list)
+    clients: list[str] = field(default_factory=list)
+    began: float = 0.0
+
+    def add(self, value: Value, client: str) -> None:
+        if not self.values:
+            self.began = time.monotonic()
+        self.values.append(value)
+        self.clients.append(client)
+
+    def is_due(self, batch_lines: int) -> bool:
+        if not self.values:
+            return False
+        return len(self.values) == batch_lines or time.monotonic() - self.began >= BATCH_SECONDS
+
+
+@dataclass
+class InputBatches:
+    """How to read inputs.
+
+    Parameters
+    ----------
+    layout : `csv`, with a header line, or `jsonl`, an object a line.
+    value_field, client_field : names of the columns or fields; None: every line is a client of its own.
+    read_value : makes of a field what the collection takes.
+    is_strict : whether a bad line is an error; else it is skipped.
+    batch_lines : most lines of a batch.
+    used, skipped : lines so far that became a report, and that could not.
+    """
+
+    layout: str
+    value_field: str
+    client_field: str | None
+    read_value: Callable[[Any], Value]
+    is_strict: bool = False
+    batch_lines: int = BATCH_LINES
+    used: int = field(default=0, init=False)
+    skipped: int = field(default=0, init=False)
+
+    def batches(self, source: InputSource, place: Place) -> Iterator[InputBatch]:
+        """Batches of up to `batch_lines` lines, or of a second.
+
+        Parameters
+        ----------
+        source : what to read.
+        place : where to begin; it goes along.
+
+        Raises
+        ------
+        FeedError, behind a batch of what precedes it, when the input cannot be read, its header lacks a
+        column, or a line is bad and that is an error.
+        """
+        gathered = _Gathered()
+        try:
+            for record in self._records(source, place):
+                if record is not None:
+                    is_reported = self._take(record, place.lines + 1, gathered)
+                    place.advance(b"".join(record.lines), is_reported=is_reported)
+                if gathered.is_due(self.batch_lines):
+                    yield self._batch(gathered, place)
+                    gathered = _Gathered()
+        except FeedError:
+            if gathered.values:
+                yield self._batch(gathered, place)
+            raise
+        if gathered.values:
+            yield self._batch(gathered, place)
+
+    def _records(self, source: InputSource, place: Place) -> Iterator[InputRecord | None]:
+        lines = Lines(source.read, within_line=place.begins_within_line)
+        if self.layout == "jsonl":
+            place.seek()
+            return json_records(lines)
+        names = [self.value_field] if self.client_field is None else [self.value_field, self.client_field]
+        csv = CsvRecords(names)
+        if place.bytes_done:
+            place.rewind()
+            csv.read_header(Lines(source.read))
+        place.seek()
+        return csv.records(lines)
+
+    def _take(self, record: InputRecord, number: int, gathered: _Gathered) -> bool:
+        """Whether it becomes a report."""
+        if record.fields is None and not record.fault:
+            return False
+        fault = record.fault or self._gather(record.fields or {}, gathered)
+        if fault:
+            self._skip(number, fault, record.is_whole)
+        return not fault
+
+    def _gather(self, fields: Mapping[str, Any], gathered: _Gathered) -> str:
+        """Take a report out of them; what is wrong with them, if anything."""
+        client = fields.get(self.client_field) if self.client_field else OWN_CLIENT
+        if self.value_field not in fields or not (isinstance(client, str) and client):
+            return LACKING
+        try:
+            value = self.read_value(fields[self.value_field])
+        except RecursionError:  # the parser went as deep, with less of the stack in use
+            return TOO_DEEP
+        gathered.add(value, client)
+        self.used += 1
+        return ""
+
+    def _batch(self, gathered: _Gathered, place: Place) -> InputBatch:
+        clients = None if self.client_field is None else gathered.clients
+        return InputBatch(gathered.values, clients, place.progress())
+
+    def _skip(self, number: int, fault: str, is_whole: bool) -> None:
+        if self.is_strict:
+            raise FeedError(f"line {number} of the input: {fault}; what precedes it was taken")
+        self.skipped += is_whole
+        if is_whole and self.skipped <= TOLD_LINES:
+            click.echo(f"line {number} skipped: {fault}", err=True)

@@ -1,0 +1,89 @@
+"""What `deniable produce` reads: stdin, a file, or the files that take each other's place under one name."""
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import click
+
+from deploy.produce.input.resume import FilePlace, Place, ResumePoints
+from deploy.produce.input.source import InputFile, InputSource, Pipe, open_at_once, successor
+
+STDIN = 0
+
+
+class InputParameter(click.ParamType):
+    """The name of a file or pipe, or `-` for stdin, as a stream of bytes."""
+
+    name = "filename"
+
+    def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> BinaryIO:
+        """Open it; a named pipe without waiting for its writer."""
+        if value == "-":
+            return click.get_binary_stream("stdin")
+        try:
+            stream = open(value, "rb", opener=open_at_once)  # noqa: SIM115 - the command's end closes it
+        except OSError as error:
+            self.fail(f"'{value}': {error.strerror}", param, context)
+        if context is not None:
+            context.call_on_close(stream.close)
+        return stream
+
+
+def is_file(stream: BinaryIO) -> bool:
+    """Whether it is a regular file opened by name, not stdin: that alone can be resumed and followed."""
+    return stream.fileno() != STDIN and stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+
+
+class Inputs:
+    """Sources, one after the other, each with the place to begin at.
+
+    Says on stderr where an interrupted run is resumed, and that another file has taken the place of one.
+
+    Parameters
+    ----------
+    stream : open for reading.
+    progress : what is kept of it, for a file; None keeps nothing.
+    follow : whether to go on at the end of a file.
+
+    Raises
+    ------
+    StoreError if the store cannot be used; FeedError if the file cannot be read.
+    """
+
+    def __init__(self, stream: BinaryIO, progress: ResumePoints | None, *, follow: bool) -> None:
+        self._progress = progress
+        self._follow = follow
+        self._source: InputSource
+        self._place: Place
+        if progress is None:
+            self._source, self._place = Pipe(stream), Place()
+        else:
+            file = InputFile(progress.path, stream.fileno(), follow=follow)
+            self._source, self._place = file, progress.find(file)
+        self.is_resumed = self._place.bytes_done > 0
+
+    @property
+    def key(self) -> str:
+        """By which progress in the present source is kept; empty where none is."""
+        return self._place.key
+
+    def __iter__(self) -> Iterator[tuple[InputSource, Place]]:
+        yield self._source, self._place
+        while self._progress is not None and isinstance(self._source, InputFile) and self._follow:
+            click.echo(f"the input {self._source.fate}: going on at line 1 of what it is now", err=True)
+            with successor(self._progress.path) as file:
+                self._source, self._place = file, self._progress.start(file)
+                yield self._source, self._place
+
+    def position(self) -> tuple[int | None, int | None]:
+        """Bytes read, and bytes that there are now, of the present file; None where it is none."""
+        if isinstance(self._place, FilePlace):
+            return self._place.bytes_done, self._place.file.size
+        return None, None
+
+    def forget_progress(self) -> None:
+        """Let the next run begin at line 1; StoreError if that cannot be noted."""
+        if self._progress is not None:
+            self._progress.forget()

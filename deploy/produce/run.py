@@ -1,0 +1,170 @@
+"""A run of `deniable produce`: from an input through a producer to the broker's last acknowledgement."""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import click
+import structlog
+
+from deploy.cli.signals import handle, leave_at_once
+from deploy.produce.input.batches import InputBatch, InputBatches
+from deploy.produce.input.inputs import Inputs
+from deploy.produce.input.source import FeedError
+from deploy.produce.metrics_server import probes_at, served
+from deploy.produce.view import ProduceView, WaitView, number_of, summary
+from producers.config import ProducerConfig
+from producers.errors import DeliveryError
+from producers.metrics.counters import Receipt
+from producers.producer import Producer
+
+WAIT_SECONDS = 60.0  # for the store, for room in the outbox, and for one more acknowledgement at the end
+STOP_SECONDS = 10.0  # for acknowledgements, of a run that is cut short
+WAITING = (
+    "waiting up to {:.0f} s for Kafka; Ctrl-C ends at once, and what is kept is sent by the next "
+    "deniable produce with this folder"
+)
+
+_log = structlog.get_logger(__name__)
+
+
+def run_produce(
+    config: ProducerConfig,
+    inputs: Inputs,
+    feed: InputBatches,
+    *,
+    metrics_port: int | None,
+    tell_unknown: bool,
+    metrics_listen: tuple[str, int] | None = None,
+) -> None:
+    """Send each line of the input as one report, and say on stderr what became of them.
+
+    A run that is cut short, by an error or by a signal, says so too unless nothing was sent, and is resumed
+    by the next.
+
+    Parameters
+    ----------
+    config : of a producer of one collection.
+    inputs, feed : what to read, and how.
+    metrics_port : where to serve the producer's metrics on loopback, 0 for any; None for nowhere.
+    metrics_listen : address and port where they are served to others as well.
+    tell_unknown : whether to log how many values the collection does not know: a true count.
+
+    Raises
+    ------
+    FeedError when the input cannot be used; DeliveryError when Kafka did not take all; SecretError and
+    StoreError when the producer's folder cannot be used.
+    """
+    began, producer, waits = time.monotonic(), Producer(config), WaitView()
+    patience, is_whole = STOP_SECONDS, False
+    (collection,) = (allowance.collection.name for allowance in config.allowances)
+    run = ProduceRun(producer, collection, feed, inputs, waits)
+    try:
+        with served(metrics_port, producer), probes_at(metrics_listen, producer):
+            run.send()
+            patience = 0.0
+            run.drain()
+        is_whole = True
+    finally:
+        with one_more_interrupt_ends():
+            close(producer, patience, waits)
+        counters = producer.counters()
+        used = counters.packs or counters.stored or counters.refused or counters.backlog.packs
+        if is_whole or used or feed.skipped:
+            click.echo(summary(counters, feed.skipped, time.monotonic() - began), err=True)
+        if tell_unknown:
+            _log.info("values that the collection does not know", count=producer.unknown()[collection])
+    inputs.forget_progress()
+
+
+def close(producer: Producer, seconds: float, waits: WaitView) -> None:
+    """Close it once all is acknowledged or so many seconds have passed; the rest stays in its folder."""
+    with suppress(DeliveryError), waits.shown(WAITING.format(seconds)):
+        if seconds:
+            producer.flush(seconds)
+    with suppress(DeliveryError):
+        producer.close(0)
+
+
+@contextmanager
+def one_more_interrupt_ends() -> Iterator[None]:
+    """Let Ctrl-C end the process at once: what the store has is kept, whatever is killed."""
+    before = signal.getsignal(signal.SIGINT)
+    handle(signal.SIGINT, leave_at_once)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class ProduceRun:
+    """Takes batches from the input to the producer."""
+
+    def __init__(
+        self, producer: Producer, collection: str, feed: InputBatches, inputs: Inputs, waits: WaitView
+    ) -> None:
+        self._producer = producer
+        self._collection = collection
+        self._feed = feed
+        self._inputs = inputs
+        self._waits = waits
+
+    def send(self) -> None:
+        """Read and report all there is.
+
+        Raises
+        ------
+        FeedError when the input cannot be used; DeliveryError when reports can neither leave nor be kept.
+        """
+        began, view = time.monotonic(), ProduceView()
+        with view.shown():
+            for source, place in self._inputs:
+                for batch in self._feed.batches(source, place):
+                    self._send(batch)
+                    view.update(self._feed.used, time.monotonic() - began, *self._inputs.position())
+        if self._feed.skipped and not self._feed.used and not self._inputs.is_resumed:
+            field = self._feed.value_field
+            raise FeedError(f"no line of the input can be used; is '{field}' the right field?")
+
+    def drain(self) -> None:
+        """Wait until all is acknowledged, as long as something is within WAIT_SECONDS.
+
+        Raises
+        ------
+        DeliveryError if nothing was.
+        """
+        with self._waits.shown(WAITING.format(WAIT_SECONDS)):
+            while True:
+                packs = self._producer.counters().packs
+                try:
+                    return self._producer.flush(WAIT_SECONDS)
+                except DeliveryError:
+                    if self._producer.counters().packs == packs:
+                        raise
+
+    def _send(self, batch: InputBatch) -> None:
+        """Report a batch; where there is no room for it, once more when there should be.
+
+        Reports that were dropped have not been charged, let alone sent, and their lines can be taken again.
+        """
+        receipt = self._report(batch)
+        if receipt.dropped == len(batch.values):
+            # A DeliveryError is raised for what was dropped at the least.
+            with self._waits.shown(f"no room: {WAITING.format(WAIT_SECONDS)}"), suppress(DeliveryError):
+                self._producer.flush(WAIT_SECONDS)
+            receipt = self._report(batch)
+        if receipt.dropped:
+            lines = number_of(receipt.dropped, "line")
+            if batch.progress is None:
+                raise DeliveryError(f"{lines} could not be kept: {receipt.why_dropped}")
+            raise DeliveryError(
+                f"{lines} not taken yet: {receipt.why_dropped}; the same command resumes there"
+            )
+        if receipt.pending:
+            lines = number_of(receipt.pending, "line")
+            raise DeliveryError(f"the store did not take {lines} within {WAIT_SECONDS:g} s")
+
+    def _report(self, batch: InputBatch) -> Receipt:
+        progress = None if batch.progress is None else (self._inputs.key, batch.progress)
+        return self._producer.report(self._collection, batch.values, batch.clients, progress=progress)

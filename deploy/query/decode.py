@@ -1,0 +1,79 @@
+"""`deniable decode`: the past of a RAPPOR collection with other candidates than those of its file."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from deploy.cli.options import config_option, servers_option
+from deploy.config.checks import MOST_BYTES
+from deploy.config.entries import MOST_CANDIDATES
+from deploy.config.file import load
+from deploy.config.text_files import text_at
+from deploy.query.past_windows import from_option, json_option, past_of, to_option
+from estimators.mechanisms.rappor import Rappor
+
+
+@click.command()
+@click.argument("collection")
+@click.option(
+    "--candidates",
+    "file",
+    type=click.Path(path_type=Path, readable=False),
+    required=True,
+    help="The strings to look for, one a line, in UTF-8.",
+)
+@from_option
+@to_option
+@json_option
+@config_option
+@servers_option
+def decode(
+    collection: str,
+    file: Path,
+    start: str,
+    end: str | None,
+    as_json: bool,
+    config: Path,
+    bootstrap_servers: str | None,
+) -> None:
+    """Look for strings that nobody thought of then in the final windows of a period.
+
+    Example: deniable decode place --candidates m.csv --from 2026-01-31T00Z
+    """
+    loaded = load(config, bootstrap_servers)
+    asked = loaded.collection(collection)
+    if not isinstance(asked.mechanism, Rappor):
+        raise click.ClickException(
+            f"decode takes a collection of mechanism rappor, got {collection} of {asked.mechanism.name}: its "
+            f"values were fixed when they were randomized; use deniable rollup {collection}"
+        )
+    candidates = _candidates(file)
+    past = past_of(loaded, replace(asked, candidates=tuple(candidates)), start, end)
+    past.answer(candidates, "candidate", as_json=as_json)
+
+
+def _candidates(file: Path) -> list[str]:
+    """Lines of the file, empty ones left out; of what they hold, nothing is told."""
+    try:
+        lines = text_at(file, MOST_BYTES).split("\n")
+    except ValueError as error:
+        raise click.ClickException(f"--candidates {file} {error}") from error
+    first: dict[str, int] = {}
+    for number, line in enumerate(lines, start=1):
+        if line and first.setdefault(line, number) != number:
+            raise click.ClickException(
+                f"--candidates {file}: lines must be distinct, line {number} repeats line {first[line]}; "
+                "sort -u keeps one of each"
+            )
+    if not 1 <= len(first) <= MOST_CANDIDATES:
+        raise click.ClickException(
+            f"--candidates {file} must hold 1 to {MOST_CANDIDATES} lines, got {len(first)}"
+        )
+    if spaced := sum(line != line.strip() for line in first):
+        click.echo(
+            f"warning: --candidates {file}: {spaced} lines begin or end with blanks; they belong to what is "
+            "looked for",
+            err=True,
+        )
+    return list(first)

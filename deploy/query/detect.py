@@ -1,0 +1,168 @@
+"""`deniable detect`: whether windows and packs of the past look forged."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from aggregator.history.forgery_detection import (
+    DetectorFinding,
+    ScoredWindow,
+    finding,
+    judge_pack,
+    judge_windows,
+)
+from aggregator.history.periods import iso
+from aggregator.history.rollup import WindowCoverage, coverage_of
+from aggregator.history.window_reader import check_room, read_windows
+from aggregator.topics.partition_reader import KafkaRecord
+from deploy.cli.event_loop import run_until_told
+from deploy.cli.options import config_option, servers_option
+from deploy.cluster.topics import setup as topic_setup
+from deploy.config.file import Configuration, load
+from deploy.query.inspection.command import MOST_TAIL
+from deploy.query.inspection.topic import OffsetRange, read_topic
+from deploy.query.past_windows import coverage_lines, from_option, json_option, period_asked, to_option
+from estimators.collection import Collection
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from producers import wire
+
+ALARMS_TOLD = 5
+SAID = {
+    "cohorts": "clients fell into cohorts unevenly",
+    "impossible": "counts that no true values explain",
+    "change": "another distribution than in the window before",
+    "popcounts": "reports with too few or too many ones",
+}
+
+
+class DetectAnswer(msgspec.Struct, frozen=True):
+    """For programs: one JSON object."""
+
+    version: int
+    collection: str
+    fingerprint: str
+    rate: float
+    coverage: WindowCoverage
+    findings: list[DetectorFinding]
+
+
+@click.command()
+@click.argument("collection")
+@from_option
+@to_option
+@click.option(
+    "--reports",
+    "packs",
+    type=click.IntRange(1, MOST_TAIL),
+    metavar="N",
+    help="Look at the newest N packs of each partition, too, whatever their window (RAPPOR alone).",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(1e-9, 0.5),
+    default=0.001,
+    show_default=True,
+    help="In what share of runs a detector may alarm of honest reports.",
+)
+@json_option
+@config_option
+@servers_option
+def detect(
+    collection: str,
+    start: str,
+    end: str | None,
+    packs: int | None,
+    rate: float,
+    as_json: bool,
+    config: Path,
+    bootstrap_servers: str | None,
+) -> int:
+    """Look for forged reports in the final windows of a period; exit status 1 if there is an alarm.
+
+    Forged reports that follow the randomizer are seen by nobody: docs/poisoning.md tells what is.
+
+    Example: deniable detect place --from 2026-01-31T00Z --reports 1000
+    """
+    loaded = load(config, bootstrap_servers)
+    asked = loaded.collection(collection)
+    if packs is not None and not isinstance(asked.mechanism, Rappor | HotRappor):
+        raise click.UsageError(
+            f"--reports counts the ones of RAPPOR reports, and {collection} is of {asked.mechanism.name}: "
+            "leave it out"
+        )
+    period = period_asked(asked, start, end)
+    try:
+        check_room(asked, period)
+    except ValueError as error:
+        raise click.UsageError(f"--{error}") from error
+    cluster, topics = loaded.cluster, loaded.topics
+    topic_setup.require_readable(cluster, topics, topics.windows)
+    partitions = 0 if packs is None else topic_setup.partitions_of(cluster, topics, topics.reports)
+    windows, joined = run_until_told(read_windows(cluster, topics, asked, period))
+    findings = list(judge_windows(asked, windows, rate))
+    if packs is not None:
+        findings.append(finding("popcounts", _packs(loaded, asked, packs, partitions), rate))
+    coverage = coverage_of(asked, period, joined)
+    if as_json:
+        fingerprint = f"{asked.fingerprint:016x}"
+        answer = DetectAnswer(1, asked.name, fingerprint, rate, coverage, findings)
+        click.echo(msgspec.json.encode(answer))
+    else:
+        for line in coverage_lines(asked, coverage):
+            click.echo(line, err=True)
+        for found in findings:
+            _tell(found)
+    _warn(loaded, asked)
+    return 1 if any(found.alarms for found in findings) else 0
+
+
+def _warn(loaded: Configuration, collection: Collection) -> None:
+    per_window = {each.collection: each.reports_per_window for each in loaded.allowances}[collection]
+    if per_window > 1:
+        click.echo(
+            f"warning: {collection.name} takes {per_window} reports of a client a window; honest ones alarm "
+            "more often than stated where clients send more than one",
+            err=True,
+        )
+
+
+def _packs(loaded: Configuration, collection: Collection, packs: int, partitions: int) -> list[ScoredWindow]:
+    """The newest packs of each partition, as producers sent them, counted or not."""
+    judged: list[ScoredWindow] = []
+
+    def take(partition: int, record: KafkaRecord) -> None:
+        try:
+            p_value = judge_pack(collection, wire.decode(record.value))
+        except wire.WireError:
+            return
+        if p_value is not None:
+            judged.append(ScoredWindow({"partition": partition, "offset": record.offset}, p_value))
+
+    cluster, name = loaded.cluster, loaded.topics.reports
+    run_until_told(
+        read_topic(cluster, name, range(partitions), OffsetRange(tail=packs), committed=False, show=take)
+    )
+    return judged
+
+
+def _tell(found: DetectorFinding) -> None:
+    things = "packs" if found.detector == "popcounts" else "windows"
+    click.echo(
+        f"{found.detector}: {len(found.alarms)} of {found.judged} {things} alarm ({SAID[found.detector]}), "
+        f"p {found.p_value:.2g}"
+    )
+    for alarm in found.alarms[:ALARMS_TOLD]:
+        click.echo("  " + " ".join(f"{name}={_shown(name, value)}" for name, value in alarm.items()))
+    if len(found.alarms) > ALARMS_TOLD:
+        click.echo(f"  and {len(found.alarms) - ALARMS_TOLD} more; --json tells all")
+
+
+def _shown(name: str, value: int | str | float) -> str:
+    """A value's name must not steer the terminal."""
+    if name == "window_start" and isinstance(value, int):
+        return iso(value)
+    if isinstance(value, str):
+        return value if value.isprintable() else ascii(value)
+    return f"{value:.2g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,91 @@
+"""`deniable inspect`."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from aggregator.records import estimate_schema
+from aggregator.topics.partition_reader import KafkaRecord
+from deploy.cli.event_loop import run_until_told
+from deploy.cli.line_output import end_with_the_reader, write_line
+from deploy.cli.options import config_option, servers_option
+from deploy.cluster.topics import setup as topic_setup
+from deploy.config.file import Configuration, load
+from deploy.query.inspection.records import READERS, fields_of, line_of
+from deploy.query.inspection.rows import Inspection
+from deploy.query.inspection.topic import OffsetRange, Show, read_topic
+
+MOST_TAIL = 1_000_000
+
+
+@click.command()
+@click.argument("topic", type=click.Choice(list(READERS)))
+@click.option("--partition", type=click.IntRange(min=0), help="This partition alone.")
+@click.option("--offset", type=click.IntRange(min=0), help="Begin here, in each partition.")
+@click.option("--tail", type=click.IntRange(1, MOST_TAIL), metavar="N", help="Begin with the last N of each.")
+@click.option("--follow", is_flag=True, help="Go on at the end.")
+@click.option("--payload", is_flag=True, help="Tell also what reports, counters and columns hold.")
+@click.option("--json", "is_json", is_flag=True, help="JSON lines on a terminal, too.")
+@click.option("--schema", is_flag=True, help="Instead, print the JSON Schema of estimates; nothing connects.")
+@config_option
+@servers_option
+def inspect(
+    topic: str,
+    partition: int | None,
+    offset: int | None,
+    tail: int | None,
+    follow: bool,
+    payload: bool,
+    is_json: bool,
+    schema: bool,
+    config: Path,
+    bootstrap_servers: str | None,
+) -> None:
+    """Print the records of a topic, decoded, a line each: JSON lines when stdout is no terminal.
+
+    A record that is damaged, or of another program, is a line with its place and what is wrong with it.
+
+    Example: deniable inspect rejected --tail 10
+    """
+    if schema:
+        _print_schema(topic)
+        return
+    if offset is not None and tail is not None:
+        raise click.UsageError("give either --offset or --tail")
+    loaded = load(config, bootstrap_servers)
+    name = loaded.topics.prefix + topic
+    number = topic_setup.partitions_of(loaded.cluster, loaded.topics, name)
+    if partition is not None and partition >= number:
+        raise click.UsageError(f"--partition must be in [0, {number - 1}], got {partition}")
+    partitions = range(number) if partition is None else [partition]
+    inspection = Inspection(loaded.by_fingerprint(), payload)
+    show = _printer(topic, inspection, is_json=is_json or not sys.stdout.isatty())
+    run_until_told(_read(loaded, topic, partitions, OffsetRange(offset, tail, follow), show))
+
+
+def _print_schema(topic: str) -> None:
+    if topic != "estimates":
+        raise click.UsageError(f"--schema must be asked of estimates, got {topic}")
+    click.echo(estimate_schema.text(), nl=False)
+
+
+def _printer(topic: str, inspection: Inspection, *, is_json: bool) -> Show:
+    def show(partition: int, record: KafkaRecord) -> None:
+        fields = fields_of(topic, inspection, partition, record)
+        write_line(json.dumps(fields) if is_json else line_of(fields))
+
+    return show
+
+
+async def _read(
+    loaded: Configuration, topic: str, partitions: Sequence[int], span: OffsetRange, show: Show
+) -> None:
+    if not sys.stdout.isatty():
+        end_with_the_reader()
+    cluster, name = loaded.cluster, loaded.topics.prefix + topic
+    committed = topic != "reports"  # what aborted transactions wrote there counts
+    if not await read_topic(cluster, name, partitions, span, committed=committed, show=show):
+        click.echo(f"topic {name} holds no records there", err=True)

@@ -1,0 +1,139 @@
+"""What one record of our topics says, decoded: a line of `deniable inspect`.
+
+Rule: of a record that cannot be decoded nothing is told but its place, its size and what is wrong with it;
+what the bits of reports say, only if asked for.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from aggregator.ledger.acceptance import REASONS
+from aggregator.ledger.row_values import RowError
+from aggregator.records import estimate as estimate_record
+from aggregator.records.final_window import decode_page
+from aggregator.topics.partition_reader import KafkaRecord
+from deploy.query.inspection.rows import Fields, Inspection, counts_row, instant, state_row
+from producers import wire
+
+#: How the header of a pack names mechanisms.
+MECHANISMS = {
+    wire.KRR_NUMBER: "k-rr",
+    wire.RAPPOR_NUMBER: "rappor",
+    wire.LONGITUDINAL_KRR_NUMBER: "k-rr-longitudinal",
+}
+COLUMNS = ("values", "frequency", "count", "std_error", "low", "high", "significant")
+
+
+class _Rejected(msgspec.Struct):
+    version: Literal[1]
+    partition: int
+    offset: int
+    reason: str
+
+
+def fields_of(topic: str, inspection: Inspection, partition: int, record: KafkaRecord) -> Fields:
+    """Place, time, kind and contents of a record; of one that is damaged or none of ours, what is wrong.
+
+    Parameters
+    ----------
+    topic : one of READERS.
+    inspection : how to tell of it.
+    partition, record : where it is, and the record.
+    """
+    place: Fields = {"partition": partition, "offset": record.offset, "time": instant(record.timestamp)}
+    try:
+        return place | READERS[topic](inspection, record)
+    except (wire.WireError, RowError, msgspec.DecodeError) as error:
+        problem = str(error)
+    except (ValueError, OverflowError, RecursionError):  # whose words may show what stands there
+        problem = "it cannot be decoded"
+    size = len(record.key or b"") + len(record.value or b"")
+    return place | {"kind": "unreadable", "problem": problem, "bytes": size}
+
+
+def _pack(inspection: Inspection, record: KafkaRecord) -> Fields:
+    pack = wire.decode(record.value)
+    said: Fields = {
+        "kind": "pack",
+        **inspection.named(pack.fingerprint),
+        "window_start": pack.window_start,
+        "mechanism": MECHANISMS[pack.mechanism],
+        "cohort": pack.cohort,
+        "reports": pack.reports,
+        "width": pack.width,
+        "pack_id": pack.pack_id.hex(),
+    }
+    if not inspection.payload:
+        return said
+    if pack.mechanism == wire.RAPPOR_NUMBER:
+        return said | {"payload": [row.tobytes().hex() for row in wire.bit_rows(pack)]}
+    return said | {"payload": wire.buckets(pack).tolist()}
+
+
+def _rejected(_: Inspection, record: KafkaRecord) -> Fields:
+    said = msgspec.json.decode(record.value or b"", type=_Rejected)
+    if said.reason not in REASONS:
+        raise RowError("reason is none that workers give")
+    return {
+        "kind": "rejected",
+        "report_partition": said.partition,
+        "report_offset": said.offset,
+        "reason": said.reason,
+    }
+
+
+def _estimate(inspection: Inspection, record: KafkaRecord) -> Fields:
+    estimate = estimate_record.decode(record.value or b"")
+    said: Fields = {"kind": "estimate", **msgspec.to_builtins(estimate)}
+    if not inspection.payload:
+        for column in COLUMNS:
+            del said[column]
+        said |= {"values": len(estimate.values), "significant": sum(estimate.significant)}
+    return said
+
+
+def _window(inspection: Inspection, record: KafkaRecord) -> Fields:
+    page = decode_page(record.key or b"", record.value or b"")
+    said: Fields = {
+        "kind": "window",
+        "collection": page.name,
+        "fingerprint": f"{page.fingerprint:016x}",
+        "window_start": page.window_start,
+        "window_seconds": page.window_seconds,
+        "page": page.number + 1,
+        "pages": page.pages,
+        "packs": page.packs,
+        "rejected": page.rejected,
+        "cohorts": page.cohorts,
+        "counters": page.counters.size,
+    }
+    if not inspection.payload:
+        return said
+    return said | {"cohort_sizes": page.cohort_sizes.tolist(), "counts": page.counters.tolist()}
+
+
+READERS: dict[str, Callable[[Inspection, KafkaRecord], Fields]] = {
+    "reports": _pack,
+    "counts": counts_row,
+    "rejected": _rejected,
+    "estimates": _estimate,
+    "windows": _window,
+    "state": state_row,
+}
+
+
+def line_of(fields: Fields) -> str:
+    """A line for people: time, partition:offset, kind, and the other fields."""
+    said = dict(fields)
+    head = f"{said.pop('time')} {said.pop('partition')}:{said.pop('offset')} {said.pop('kind')}"
+    return " ".join([head, *(f"{name}={_shown(value)}" for name, value in said.items())])
+
+
+def _shown(value: object) -> str:
+    """A plain word as it is, anything else as JSON: no control character reaches a terminal."""
+    if isinstance(value, str) and value.isascii() and value.replace("-", "").isalnum():
+        return value
+    return json.dumps(value)

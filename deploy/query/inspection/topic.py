@@ -1,0 +1,141 @@
+"""Reading a topic from where one likes, to its end or on and on."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from aggregator.topics.partition_reader import SILENCE_SECONDS, KafkaRecord
+from producers.transport.cluster import Cluster
+
+POLL_MILLISECONDS = 500
+RECORDS_PER_TURN = 500
+
+Show = Callable[[int, KafkaRecord], None]
+
+
+@dataclass(frozen=True)
+class OffsetRange:
+    """What to read of each partition.
+
+    Parameters
+    ----------
+    offset : where to begin; None for the first record there is.
+    tail : how many records before the end to begin with instead; None for all.
+    follow : whether to go on at the end.
+    """
+
+    offset: int | None = None
+    tail: int | None = None
+    follow: bool = False
+
+
+async def read_topic(
+    cluster: Cluster, topic: str, partitions: Iterable[int], span: OffsetRange, *, committed: bool, show: Show
+) -> int:
+    """Give records to `show`: those that are there by partition, then what comes.
+
+    Parameters
+    ----------
+    cluster, topic, partitions : what to read.
+    span : from where to where.
+    committed : False to see what open and aborted transactions hold, too.
+    show : called with partition and record.
+
+    Returns
+    -------
+    How many records there were; never, where it goes on at the end.
+
+    Raises
+    ------
+    KafkaError; TimeoutError if nothing comes for 60 s before the end is reached.
+    """
+    reached, found = {}, 0
+    for source in [TopicPartition(topic, partition) for partition in partitions]:
+        async with _consumer(cluster, [source], committed=committed) as consumer:
+            async for record in _present(consumer, source, span):
+                show(source.partition, record)
+                found += 1
+            reached[source] = await consumer.position(source)
+    if not span.follow:
+        return found
+    async with _consumer(cluster, list(reached), committed=committed) as consumer:
+        for source, offset in reached.items():
+            consumer.seek(source, offset)
+        while True:
+            for source, batch in (await _poll(consumer)).items():
+                for record in batch:
+                    show(source.partition, record)
+
+
+@asynccontextmanager
+async def _consumer(
+    cluster: Cluster, sources: Sequence[TopicPartition], *, committed: bool
+) -> AsyncIterator[AIOKafkaConsumer]:
+    """A consumer of these partitions alone: assigned others, aiokafka may wait for ever to stop."""
+    consumer = AIOKafkaConsumer(
+        **cluster.client_settings(),
+        isolation_level="read_committed" if committed else "read_uncommitted",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+    )
+    try:
+        await consumer.start()
+        consumer.assign(sources)
+        yield consumer
+    finally:
+        await consumer.stop()
+
+
+async def _present(
+    consumer: AIOKafkaConsumer, source: TopicPartition, span: OffsetRange
+) -> AsyncIterator[KafkaRecord]:
+    """What the partition holds now, from where the span begins."""
+    start = (await consumer.beginning_offsets([source]))[source]
+    end = (await consumer.end_offsets([source]))[source]
+    first = max(span.offset or 0, start)
+    if span.tail is not None:
+        first = await _tail_offset(consumer, source, span.tail, start, end)
+    consumer.seek(source, min(first, end))
+    async for record in _towards(consumer, source, end):
+        yield record
+
+
+async def _tail_offset(
+    consumer: AIOKafkaConsumer, source: TopicPartition, records: int, start: int, end: int
+) -> int:
+    """Where the last so many records begin: not all offsets hold one, some are markers or compacted away."""
+    back = records
+    while True:
+        first = max(start, end - back)
+        consumer.seek(source, first)
+        found = deque([record.offset async for record in _towards(consumer, source, end)], maxlen=records)
+        if len(found) == records or first == start:
+            return found[0] if found else end
+        back *= 4
+
+
+async def _towards(
+    consumer: AIOKafkaConsumer, source: TopicPartition, end: int
+) -> AsyncIterator[KafkaRecord]:
+    while await consumer.position(source) < end:
+        async with asyncio.timeout(SILENCE_SECONDS):  # aiokafka waits for a broker without end
+            batch: list[KafkaRecord] = []
+            while not batch and await consumer.position(source) < end:
+                batch = (await _poll(consumer)).get(source, [])
+        for record in batch:
+            yield record
+
+
+async def _poll(consumer: AIOKafkaConsumer) -> dict[TopicPartition, list[KafkaRecord]]:
+    await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():  # while a consumer stopped, which swallows it
+        raise asyncio.CancelledError
+    found: dict[TopicPartition, list[KafkaRecord]] = await consumer.getmany(
+        timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_TURN
+    )
+    return found

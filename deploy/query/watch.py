@@ -1,0 +1,142 @@
+"""Following a collection's estimates in a terminal, or as JSON lines."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate_parts import Parts
+from aggregator.views.latest_estimates import LatestEstimates
+from deploy.cli.event_loop import run_until_told
+from deploy.cli.line_output import end_with_the_reader, write_line
+from deploy.cli.options import config_option, servers_option
+from deploy.cluster.topics import setup as topic_setup
+from deploy.config.file import Configuration, load
+from estimators.collection import Collection
+from estimators.frequency.estimate import QUANTILE_975
+
+TABLE_FRAME = 9  # lines that are no values: title (3), head and borders (4), what is left out, (other)
+LOOK_SECONDS = 1.0
+
+
+@click.command()
+@click.argument("collection")
+@config_option
+@servers_option
+def watch(collection: str, config: Path, bootstrap_servers: str | None) -> None:
+    """Follow a collection's estimates: a live table, or JSON lines when stdout is no terminal.
+
+    Example: deniable watch carrier
+    """
+    loaded = load(config, bootstrap_servers)
+    asked = loaded.collection(collection)
+    topic_setup.require_readable(loaded.cluster, loaded.topics, loaded.topics.estimates)
+    run_until_told(watch_collection(loaded, asked))
+
+
+class EveryEstimate(LatestEstimates):
+    """For programs: not the newest window alone, but whatever is published of older ones too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts = Parts()
+
+    def take(self, data: bytes) -> EstimateRecord | None:
+        """The estimate of a record, when all its parts are there; DecodeError when it holds none."""
+        return self._parts.add(estimate_record.decode(data))
+
+
+async def watch_collection(configuration: Configuration, collection: Collection) -> None:
+    """Show each new estimate until interrupted: a live table, or JSON lines when stdout is no terminal."""
+    if not sys.stdout.isatty():
+        end_with_the_reader()
+        await _follow(EveryEstimate(), configuration, collection, _print_line)
+        return
+    console, board = Console(), LatestEstimates()
+    with Live(console=console, auto_refresh=False) as live:
+
+        def show() -> None:
+            if record := board.newest.get(collection.name):
+                since = board.stale([collection], time.time()).get(collection.name)
+                live.update(table_of(record, max(1, console.height - TABLE_FRAME), since), refresh=True)
+
+        live.update(f"waiting for the first estimate of {collection.name} …", refresh=True)
+        following = _follow(board, configuration, collection, lambda _: show())
+        await asyncio.gather(following, _look_again(show))
+
+
+async def _look_again(show: Callable[[], None]) -> None:
+    """Show now and then what is there, since figures grow old when no estimate comes."""
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        show()
+
+
+async def _follow(
+    board: LatestEstimates,
+    configuration: Configuration,
+    collection: Collection,
+    show: Callable[[EstimateRecord], None],
+) -> None:
+    def show_own(record: EstimateRecord) -> None:
+        if record.collection == collection.name:
+            show(record)
+
+    cluster, topics = configuration.cluster, configuration.topics
+    await board.follow(cluster, topics.estimates, topics.partitions, show_own)
+
+
+def _print_line(record: EstimateRecord) -> None:
+    write_line(estimate_record.encode(record))
+
+
+def table_of(record: EstimateRecord, rows: int, old_since: int | None = None) -> Table:
+    """The `rows` most frequent values with their 95 % intervals; what is not significant is dim.
+
+    Parameters
+    ----------
+    record : to show.
+    rows : values that there is room for.
+    old_since : when the next estimate should have been there, unix seconds; None if it need not be yet.
+    """
+    state = "final" if record.final else "provisional"
+    title = (
+        f"{record.collection}: {record.reports:,} reports, {state}\nwindow from {_utc(record.window_start)}"
+    )
+    if old_since is not None:
+        title += f"\n[bold red]old since {_utc(old_since)}[/]"
+    table = Table(title=title, title_justify="left")
+    table.add_column("value")
+    for name in ("share", "95 % interval", "reports"):
+        table.add_column(name, justify="right")
+    for i in np.argsort(-np.asarray(record.frequency), kind="stable")[:rows]:
+        table.add_row(
+            escape(record.values[i]),
+            f"{record.frequency[i]:.2%}",
+            f"{record.low[i]:.2%} – {record.high[i]:.2%}",
+            f"{record.count[i]:,.0f}",
+            style="" if record.significant[i] else "dim",
+        )
+    more = max(0, len(record.values) - rows) + record.omitted
+    if more:
+        table.add_row(f"… {more} more", "", "", "")
+    if record.other is not None:
+        error = record.other.std_error
+        around = "unknown" if error is None else f"± {QUANTILE_975 * error:.2%}"
+        table.add_row("(other)", f"{record.other.frequency:.2%}", around, "", style="italic")
+    return table
+
+
+def _utc(unix_seconds: int) -> str:
+    return f"{datetime.fromtimestamp(unix_seconds, UTC):%Y-%m-%d %H:%M:%SZ}"
