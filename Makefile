@@ -47,26 +47,26 @@ dashboards: .venv/installed ## Grafana's dashboards anew, in deploy/monitoring/g
 	@.venv/bin/python -m deploy.monitoring.dashboards
 
 bench: .venv/installed java ## beside its peers, which go to .peers: bench/results.md, .json and .png
-	@$(GUARD) .venv/bin/python -m bench.contest $(ARGS)
+	@$(GUARD) .venv/bin/python -m bench.comparison $(ARGS)
 
 bench-quick: .venv/installed java ## its goals at smaller sizes, in less than two minutes
-	@$(GUARD) .venv/bin/python -m bench.contest --quick $(ARGS)
+	@$(GUARD) .venv/bin/python -m bench.comparison --quick $(ARGS)
 
 bench-estimators: .venv/installed ## coverage of the intervals, and the comparison of the MLE* poster
-	@$(GUARD) .venv/bin/python -m bench.coverage
-	@$(GUARD) .venv/bin/python -m bench.estimators_poster
+	@$(GUARD) .venv/bin/python -m bench.estimators.coverage
+	@$(GUARD) .venv/bin/python -m bench.estimators.poster
 
 bench-aggregator: .venv/installed java ## reports a second of one worker, opening of large ledgers, memory, candidates; docs/sizing.md
-	@$(GUARD) .venv/bin/python -m bench.aggregation
-	@$(GUARD) .venv/bin/python -m bench.memory
-	@$(GUARD) .venv/bin/python -m bench.opening
-	@$(GUARD) .venv/bin/python -m bench.candidates
-	@$(GUARD) .venv/bin/python -m bench.large_domain
-	@$(GUARD) .venv/bin/python -m bench.windows
-	@.venv/bin/python -m bench.sizing docs/sizing.md
+	@$(GUARD) .venv/bin/python -m bench.aggregator.throughput
+	@$(GUARD) .venv/bin/python -m bench.aggregator.memory
+	@$(GUARD) .venv/bin/python -m bench.aggregator.opening
+	@$(GUARD) .venv/bin/python -m bench.aggregator.candidates
+	@$(GUARD) .venv/bin/python -m bench.aggregator.large_domain
+	@$(GUARD) .venv/bin/python -m bench.aggregator.windows
+	@.venv/bin/python -m bench.aggregator.sizing docs/sizing.md
 
 bench-poisoning: .venv/installed ## what forged reports do to estimates, and which detectors see them: minutes
-	@$(GUARD) .venv/bin/python -m bench.poisoning
+	@$(GUARD) .venv/bin/python -m bench.poisoning.poisoning
 
 lock: ## requirements.lock and its like anew from pyproject.toml, with uv
 	uv pip compile --quiet --generate-hashes --universal --extra dev --extra demo --extra bench \

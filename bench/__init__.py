@@ -1,1 +1,5 @@
-"""Benchmarks that are run by hand: what the estimators are worth, in figures and pictures."""
+"""Benchmarks, run by `make bench` and its like.
+
+`comparison` measures this project beside its peers; `aggregator`, `estimators` and `poisoning` measure one
+thing in depth. Their figures are in `results` and in docs. Begin with `comparison`.
+"""

@@ -9,19 +9,20 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from bench.contest import contestant, results
-from bench.contest.attempt import attempt
-from bench.contest.contestant import Contestant, ContestantError
-from bench.contest.figure import Part
-from bench.contest.parts.contests import contest
-from bench.contest.results import markdown
-from bench.contest.rounds import QUICK, Job
+from bench.comparison.failures import attempt
+from bench.comparison.parts.comparison import contest
+from bench.comparison.report import results
+from bench.comparison.report.figure import FiguresPart
+from bench.comparison.report.results import markdown
+from bench.comparison.timing import contestant
+from bench.comparison.timing.contestant import Contestant, ContestantError
+from bench.comparison.timing.rounds import QUICK, Job
 
 ASKED = {"k": 10, "epsilon": 1.0}
 
 
 def test_a_library_that_is_not_there_is_a_row_that_says_so():
-    with Contestant("deniable_runner") as ours, Contestant("absent_runner") as absent:
+    with Contestant("ours.deniable_runner") as ours, Contestant("absent_runner") as absent:
         job = Job(absent, "count k-RR", ASKED)
         found = contest("k-RR", Job(ours, "count k-RR", ASKED), [job], QUICK, 10.0)
         assert found.figures == []
@@ -29,14 +30,14 @@ def test_a_library_that_is_not_there_is_a_row_that_says_so():
         assert mine["reports/s"] > 0
         assert theirs["library"] == "absent"
         assert theirs["reports/s"] == ""
-        assert "No module named 'bench.contest.runners.absent_runner'" in theirs["does otherwise"]
+        assert "No module named 'bench.comparison.runners.absent_runner'" in theirs["does otherwise"]
         with pytest.raises(ContestantError, match="absent_runner"):
             contest("k-RR", job, [], QUICK, 10.0)
 
 
 def test_a_goal_is_not_judged_where_a_peer_is_missing():
     """The missing one might be the fastest: the ratio would be too good."""
-    with Contestant("deniable_runner") as ours, Contestant("absent_runner") as absent:
+    with Contestant("ours.deniable_runner") as ours, Contestant("absent_runner") as absent:
         job = Job(ours, "count k-RR", ASKED)
         found = contest("k-RR", job, [job, Job(absent, "count k-RR", ASKED)], QUICK, 10.0)
         assert [(figure.goal, figure.met) for figure in found.figures] == [(10.0, None)]
@@ -51,18 +52,18 @@ def test_a_goal_is_not_judged_where_a_peer_is_missing():
 
 
 def test_a_job_that_a_library_fails_at_does_not_end_it():
-    with Contestant("deniable_runner") as ours:
-        with pytest.raises(ContestantError, match=r"^deniable_runner: ValueError: "):
+    with Contestant("ours.deniable_runner") as ours:
+        with pytest.raises(ContestantError, match=r"^ours.deniable_runner: ValueError: "):
             ours.prepare("k-RR", 1, k=1, epsilon=1.0)
         ours.prepare("k-RR", 10, k=2, epsilon=1.0)
         assert ours.run().seconds > 0
 
 
 def test_a_library_that_hangs_is_ended(monkeypatch):
-    with Contestant("growth_runner") as ours:
+    with Contestant("ours.growth_runner") as ours:
         ours.prepare("estimate values", 1_000_000, size=100)
         monkeypatch.setattr(contestant, "ANSWER_SECONDS", 0.3)
-        with pytest.raises(ContestantError, match=r"^growth_runner: no answer in 0 s$"):
+        with pytest.raises(ContestantError, match=r"^ours.growth_runner: no answer in 0 s$"):
             ours.run()
 
 
@@ -73,10 +74,10 @@ def test_a_part_that_fails_says_why():
     def fail(_):
         return 1 // 0
 
-    broken = attempt(SimpleNamespace(measure=fail, __name__="bench.contest.parts.some"), QUICK)
+    broken = attempt(SimpleNamespace(measure=fail, __name__="bench.comparison.parts.some"), QUICK)
     (why,) = broken.unjudged
     assert re.fullmatch(r"some, all of it: ZeroDivisionError at fail, line \d+: integer .*by zero", why)
-    part = attempt(SimpleNamespace(measure=measure, __name__="bench.contest.parts.some"), QUICK)
+    part = attempt(SimpleNamespace(measure=measure, __name__="bench.comparison.parts.some"), QUICK)
     assert part.unjudged == ["some, all of it: some_runner: it fell over"]
     text = markdown([part], {}, QUICK)
     assert "0 of 0 goals that could be judged are met, others are not judged." in text
@@ -86,7 +87,7 @@ def test_a_part_that_fails_says_why():
 @pytest.fixture
 def command(monkeypatch):
     """The benchmark's command, which leaves logging and signals as they were."""
-    module = importlib.import_module("bench.contest.__main__")
+    module = importlib.import_module("bench.comparison.__main__")
     monkeypatch.setattr(module.signal, "signal", lambda *_: None)
     level = logging.getLogger("producers").level
     yield module
@@ -94,7 +95,7 @@ def command(monkeypatch):
 
 
 def test_a_part_alone_is_told_and_nothing_is_written(command, monkeypatch):
-    part = Part("Counting", "What was done.", unjudged=["k-RR: a-peer: it is gone"])
+    part = FiguresPart("Counting", "What was done.", unjudged=["k-RR: a-peer: it is gone"])
     counting = SimpleNamespace(measure=lambda _: part, __name__="counting")
     monkeypatch.setitem(command.PARTS, "counting", counting)
     monkeypatch.setattr(command, "install", lambda: {"a-peer==1": "no such version"})

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from bench.contest.contestant import Contestant
-from bench.contest.decoded import Decoding, held_above, scores, total_variation
-from bench.contest.parts import decoding
-from bench.contest.parts.client import ASKED
-from bench.contest.parts.rappor_windows import build
-from bench.contest.rounds import QUICK
+from bench.comparison.parts.client import ASKED
+from bench.comparison.parts.decoding import decoding
+from bench.comparison.parts.decoding.decoded import Decoding, held_above, scores, total_variation
+from bench.comparison.parts.decoding.rappor_windows import build
+from bench.comparison.timing.contestant import Contestant
+from bench.comparison.timing.rounds import QUICK
 
 TRUTH = np.array([0.6, 0.4, 0.0, 0.0, 0.0])
 
@@ -58,7 +58,7 @@ def test_a_window_is_what_a_decoder_expects(tmp_path):
 def test_our_goal_is_judged_where_no_peer_is_there(tmp_path):
     """It is absolute: nobody else is needed for it."""
     windows = build(tmp_path, 300, 8, ASKED)
-    with Contestant("estimation_runner") as mine, Contestant("absent_runner") as absent:
+    with Contestant("ours.estimation_runner") as mine, Contestant("absent_runner") as absent:
         found = decoding._few(windows, mine, absent, absent, QUICK)
     assert [(each.reference, each.met is None) for each in found.figures] == [("goal", False)]
     assert [row["by"].partition(" ")[0] for row in found.rows] == ["deniable"]
@@ -73,7 +73,7 @@ def test_peers_that_fail_later_leave_ours(tmp_path, monkeypatch):
     windows = build(tmp_path, 300, 8, ASKED)
     answers = {"LassoCV": {"alpha": 0.1}}
     monkeypatch.setattr(decoding, "tried", lambda them, _: ({them[1]: answers["LassoCV"]}, []))
-    with Contestant("estimation_runner") as mine, Contestant("absent_runner") as absent:
+    with Contestant("ours.estimation_runner") as mine, Contestant("absent_runner") as absent:
         found = decoding._few(windows, mine, absent, absent, QUICK)
     assert [each.reference for each in found.figures] == ["goal"]
     (note,) = found.notes

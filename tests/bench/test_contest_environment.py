@@ -7,38 +7,38 @@ from pathlib import Path
 
 import pytest
 
-from bench.contest import environment
-from bench.contest.contestant import ROOT
+from bench.comparison import peer_environment
+from bench.comparison.timing.contestant import ROOT
 
 
 @pytest.fixture(name="empty")
 def _empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment with nothing in it, made as that of the peers is."""
     venv.create(tmp_path, with_pip=False)
-    monkeypatch.setattr(environment, "FOLDER", tmp_path)
-    monkeypatch.setattr(environment, "PYTHON", tmp_path / "bin" / "python")
+    monkeypatch.setattr(peer_environment, "FOLDER", tmp_path)
+    monkeypatch.setattr(peer_environment, "PYTHON", tmp_path / "bin" / "python")
 
 
 @pytest.mark.usefixtures("empty")
 def test_what_is_installed_here_is_not_taken_for_installed_there() -> None:
     """Our pip runs there: it must see their packages, not ours."""
-    assert "numpy" in environment._pip("--no-index", "--dry-run", "numpy")
-    assert environment.version_of("numpy") == ""
+    assert "numpy" in peer_environment._pip("--no-index", "--dry-run", "numpy")
+    assert peer_environment.version_of("numpy") == ""
 
 
 def test_a_version_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "FOLDER", ROOT / ".venv")
-    assert environment.version_of("numpy") == version("numpy")
+    monkeypatch.setattr(peer_environment, "FOLDER", ROOT / ".venv")
+    assert peer_environment.version_of("numpy") == version("numpy")
 
 
 def test_a_reason_is_one_short_line() -> None:
     """Pip lists all versions that there are."""
     told = "print('much'); print('ERROR: none of ' + '1.0, ' * 400); raise SystemExit(1)"
-    reason = environment._run(sys.executable, "-c", told)
+    reason = peer_environment._run(sys.executable, "-c", told)
     assert reason.startswith("ERROR: none of 1.0, ")
-    assert len(reason) <= environment.MOST_LETTERS
-    assert environment._run(sys.executable, "-c", "print('much')") == ""
-    assert environment._run(sys.executable, "-c", "raise SystemExit(3)") == "status 3"
+    assert len(reason) <= peer_environment.MOST_LETTERS
+    assert peer_environment._run(sys.executable, "-c", "print('much')") == ""
+    assert peer_environment._run(sys.executable, "-c", "raise SystemExit(3)") == "status 3"
 
 
 def test_an_environment_that_is_not_whole_is_made_anew(
@@ -47,29 +47,29 @@ def test_an_environment_that_is_not_whole_is_made_anew(
     """Of a peer without hashes, since nothing is fetched: what is there is a folder that looks installed."""
 
     def pip(*_: str) -> str:
-        folder = next(environment.FOLDER.glob("lib/python*/site-packages")) / "peer-1.0.dist-info"
+        folder = next(peer_environment.FOLDER.glob("lib/python*/site-packages")) / "peer-1.0.dist-info"
         folder.mkdir(exist_ok=True)
         (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: peer\nVersion: 1.0\n")
         return ""
 
     def installs() -> bool:
-        assert environment.install() == {}
-        assert environment.version_of("peer") == "1.0"
+        assert peer_environment.install() == {}
+        assert peer_environment.version_of("peer") == "1.0"
         return "installing the peers" in capsys.readouterr().err
 
     (tmp_path / "peers.lock").write_text("peer==1.0\n")
-    monkeypatch.setattr(environment, "LOCK", tmp_path / "peers.lock")
-    monkeypatch.setattr(environment, "FOLDER", tmp_path / "peers")
-    monkeypatch.setattr(environment, "PYTHON", tmp_path / "peers" / "bin" / "python")
-    monkeypatch.setattr(environment, "STATE", tmp_path / "peers" / "installed.json")
-    monkeypatch.setattr(environment, "_pip", pip)
+    monkeypatch.setattr(peer_environment, "LOCK", tmp_path / "peers.lock")
+    monkeypatch.setattr(peer_environment, "FOLDER", tmp_path / "peers")
+    monkeypatch.setattr(peer_environment, "PYTHON", tmp_path / "peers" / "bin" / "python")
+    monkeypatch.setattr(peer_environment, "STATE", tmp_path / "peers" / "installed.json")
+    monkeypatch.setattr(peer_environment, "_pip", pip)
     assert [installs(), installs()] == [True, False]
     (metadata,) = tmp_path.glob("peers/lib/python*/site-packages/peer-*/METADATA")
     metadata.unlink()
     metadata.parent.rmdir()
     assert [installs(), installs()] == [True, False]
     for broken in ("{bad", "[]", '{"lock": 1}'):
-        environment.STATE.write_text(broken)
+        peer_environment.STATE.write_text(broken)
         assert [installs(), installs()] == [True, False]
-    environment.PYTHON.unlink()
+    peer_environment.PYTHON.unlink()
     assert [installs(), installs()] == [True, False]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.contest.exponent import Exponent, exponent
-from bench.contest.figure import Line
+from bench.comparison.report.exponent import Exponent, exponent
+from bench.comparison.report.figure import Line
 
 
 @pytest.mark.parametrize("power", [-1.0, 0.0, 0.5, 1.0, 2.0])

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bench.contest.krr_optimum import bound, distance, optimum, shortfall
-from bench.contest.parts.likelihood import simulate
+from bench.comparison.parts.estimation.krr_optimum import bound, distance, optimum, shortfall
+from bench.comparison.parts.estimation.likelihood import simulate
 from estimators.frequency.krr import inv_n, mle
 from estimators.mechanisms.krr import KRR
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from bench.contest.figure import Line
-from bench.contest.parts import growth, hot_path
-from bench.contest.parts.hot_path import Profile
-from bench.contest.runners import growth_runner, hot_path_runner
-from bench.contest.stopwatch import Stage, Stopwatch
+from bench.comparison.parts import growth, hot_path
+from bench.comparison.parts.hot_path import Profile
+from bench.comparison.report.figure import Line
+from bench.comparison.runners.ours import growth_runner, hot_path_runner
+from bench.comparison.timing.stopwatch import Stage, Stopwatch
 
 
 class Work:

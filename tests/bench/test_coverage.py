@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bench.coverage import binomial, cell, coverage, log_factorials, table
+from bench.estimators.coverage import binomial, cell, coverage, log_factorials, table
 from estimators.frequency.inversion import Inversion
 from estimators.mechanisms.krr import KRR
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.estimators_poster import summary
-from bench.populations import report_counts, round_to_counts, zipf_shares
-from bench.poster_cell import run_cell
+from bench.estimators.populations import report_counts, round_to_counts, zipf_shares
+from bench.estimators.poster import summary
+from bench.estimators.poster_cell import run_cell
 from estimators.mechanisms.krr import KRR
 
 CELL = run_cell(1000, 50, 1.3, 2.0, repetitions=5)
@@ -54,7 +54,7 @@ def test_whole_counts_sum_to_the_total():
 
 def test_plot_is_a_picture(tmp_path):
     pytest.importorskip("matplotlib")
-    from bench.poster_plot import plot
+    from bench.estimators.poster_plot import plot
 
     plot([replace(CELL, values=10_000, epsilon=4, reports=n) for n in (100, 1000)], tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")

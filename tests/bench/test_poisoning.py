@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench import forgeries, poisoning
-from bench.poisoning import RAPPOR_MECHANISM, krr_row, rappor_row, table
+from bench.poisoning import forgeries, poisoning
+from bench.poisoning.poisoning import RAPPOR_MECHANISM, krr_row, rappor_row, table
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "poisoning.md"
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bench import aggregator_results
-from bench.aggregator_results import PARTS, keep, table
-from bench.sizing import DERIVED, example, gaps, measured, with_tables, workers_for
+from bench.aggregator import results as aggregator_results
+from bench.aggregator.results import PARTS, keep, table
+from bench.aggregator.sizing import DERIVED, example, gaps, measured, with_tables, workers_for
 from tests.chaos.report import table as chaos_table
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sizing.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from kafka import KafkaProducer
 
 from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.records.window_counts import WindowCounts
-from bench.forgeries import SeededWords, krr_window, rappor_window
+from bench.poisoning.forgeries import SeededWords, krr_window, rappor_window
 from deploy.config.file import load
 from deploy.query.detect import detect
 from estimators.mechanisms.bloom_filter import bloom_rows

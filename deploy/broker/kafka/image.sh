@@ -2,7 +2,7 @@
 # Builds the image of the tests' broker, and prints its name: image.sh NAME. Pulls nothing: a Java runtime by
 # jlink, the libraries that it loads, a static busybox as /bin/sh, and Kafka's jars.
 set -eu
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 name=${1:?usage: image.sh NAME}
 context=$(mktemp -d)
 trap 'rm -rf "$context"' EXIT

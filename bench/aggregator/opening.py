@@ -1,0 +1,113 @@
+"""How long a large ledger takes to open, and what a million pack ids take.
+
+python -m bench.aggregator.opening
+"""
+
+import asyncio
+import os
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import numpy as np
+
+from aggregator.deployment import Deployment
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.pack_ids import MERGED_ROWS, PackIds
+from aggregator.partition.ledger_checks import decoded, restored
+from aggregator.partition.ledger_store import LedgerStore, Outgoing
+from bench.aggregator.deployments import configure
+from bench.aggregator.results import ResultRow, keep
+from deploy.broker.broker import Broker
+from deploy.cluster.deployment import deployment_of
+
+COLLECTIONS = 100
+COHORTS = 64
+COUNT_ROWS = 10_000
+STORED_IDS = (0, 100_000, 1_000_000, 4_000_000)
+ADDED_IDS = (100_000, 1_000_000)
+ROWS_PER_TRANSACTION = 2000
+
+
+async def opening_seconds(deployment: Deployment, ids: int) -> tuple[float, float]:
+    """Time, and processor time, to open a ledger of COUNT_ROWS rows and ids, by the owner's own code."""
+    await _store(deployment, ids)
+    store = LedgerStore(deployment.cluster, deployment.topics, 0)
+    began, cpu_before = time.monotonic(), time.process_time()
+    committed = await store.committed()
+    stored = await asyncio.to_thread(decoded, deployment, 0, await store.open())
+    ledger = await asyncio.to_thread(restored, deployment, 0, stored, committed)
+    took = time.monotonic() - began, time.process_time() - cpu_before
+    await store.close()
+    if len(ledger.counts.tallies) != COUNT_ROWS or sum(map(len, ledger.ids.by_window.values())) != ids:
+        raise click.ClickException("what was opened is not what was stored")
+    return took
+
+
+async def _store(deployment: Deployment, ids: int) -> None:
+    store = LedgerStore(deployment.cluster, deployment.topics, 0)
+    committed = await store.committed()
+    ledger = restored(deployment, 0, decoded(deployment, 0, await store.open()), committed)
+    ledger.agree(deployment.collections, deployment.revision)
+    state = deployment.topics.state
+    await store.commit([Outgoing(state, 0, key, value) for key, value in ledger.drain().records()])
+    records = [Outgoing(state, 0, row_keys.encode_key(key), value) for key, value in _large(deployment, ids)]
+    for first in range(0, len(records), ROWS_PER_TRANSACTION):
+        await store.commit(records[first : first + ROWS_PER_TRANSACTION])
+    await store.close()
+
+
+def _large(deployment: Deployment, ids: int) -> Iterator[tuple[row_keys.Key, bytes]]:
+    fingerprints = list(deployment.collections)
+    collection = deployment.collections[fingerprints[0]]
+    window = collection.window_start(time.time())
+    counters = row_values.encode_counters(
+        row_values.CounterPage(300, 1, np.arange(collection.width, dtype=np.int64))
+    )
+    for number in range(COUNT_ROWS):
+        later, place = divmod(number, COLLECTIONS * COHORTS)
+        cohort, which = divmod(place, COLLECTIONS)
+        start = window + later * collection.window_seconds
+        yield row_keys.CountKey(fingerprints[which], start, cohort, 0), counters
+    for first in range(0, ids, MERGED_ROWS):  # the smallest rows that merging leaves
+        stored = os.urandom(row_values.ID_BYTES * min(MERGED_ROWS, ids - first))
+        yield row_keys.IdsKey(fingerprints[0], window, first), row_values.encode_ids(stored)
+
+
+def ids_cost(added: int) -> ResultRow:
+    """Memory of so many ids, added one by one, and the longest step."""
+    tracemalloc.start()
+    ids, longest = PackIds(), 0.0
+    for _ in range(added):
+        pack_id = os.urandom(row_values.ID_BYTES)
+        began = time.perf_counter()
+        ids.add(pack_id)
+        longest = max(longest, time.perf_counter() - began)
+    size = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return {
+        "ids": added,
+        "memory, MiB": round(size / 2**20),
+        "bytes an id": round(size / added, 1),
+        "longest step, ms": round(1000 * longest, 1),
+    }
+
+
+@click.command()
+def main() -> None:
+    """Measure and keep both tables."""
+    opened: list[ResultRow] = []
+    with tempfile.TemporaryDirectory() as name, Broker() as broker:
+        for ids in STORED_IDS:
+            configuration = configure(Path(name), broker.bootstrap_servers, f"bench-{ids}-", COLLECTIONS)
+            seconds, cpu = asyncio.run(opening_seconds(deployment_of(configuration), ids))
+            opened.append({"ids": ids, "seconds": round(seconds, 2), "CPU seconds": round(cpu, 2)})
+    keep("opening", opened)
+    keep("ids", [ids_cost(added) for added in ADDED_IDS])
+
+
+if __name__ == "__main__":
+    main()

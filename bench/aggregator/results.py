@@ -1,0 +1,66 @@
+"""What benchmarks of the aggregator measured: `bench/results/aggregator.json`, and tables made from it."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+FILE = Path(__file__).parents[1] / "results" / "aggregator.json"
+
+ResultRow = Mapping[str, float | str]
+
+#: What each part measured, in the order of the tables. Each is replaced when its benchmark is run again.
+PARTS = {
+    "counting": "One worker, a log that is full before it starts; `bench.aggregator.throughput`.",
+    "memory": "What collections add to a worker that owns all 4 partitions, one window each; "
+    "`bench.aggregator.memory`.",
+    "opening": "Opening a ledger of 10,000 rows of 128 counters each; `bench.aggregator.opening`.",
+    "ids": "Ids of packs, added one by one to one window; `bench.aggregator.opening`.",
+    "candidates": "Estimating a window of RAPPOR, 8 cohorts of 128 bits; `bench.aggregator.candidates`.",
+    "large domain": "k-RR of 1,400,000 values, estimated while it is counted; "
+    "`bench.aggregator.large_domain`.",
+    "windows": "100 collections, windows of a second that are kept for a minute; `bench.aggregator.windows`.",
+}
+
+
+def keep(part: str, rows: Sequence[ResultRow], file: Path = FILE) -> None:
+    """Put rows in the place of what was measured of a part before, and print them.
+
+    Parameters
+    ----------
+    part : one of PARTS.
+    rows : figures by column, the same columns in each; the unit is in the column's name.
+    """
+    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    found[part] = {"machine": machine(), "rows": [dict(row) for row in rows]}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    kept = {name: found[name] for name in PARTS if name in found}
+    sections = [
+        f"## {name}\n\n{PARTS[name]}\nOn {one['machine']}.\n\n{table(one['rows'])}"
+        for name, one in kept.items()
+    ]
+    file.with_suffix(".md").write_text("\n".join(sections), encoding="utf-8")
+    click.echo(table(rows), nl=False)
+
+
+def table(rows: Sequence[ResultRow]) -> str:
+    """Markdown, a line a row."""
+    lines = [list(rows[0]), ["---" for _ in rows[0]]]
+    lines += [[shown(figure) for figure in row.values()] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def shown(figure: float | str) -> str:
+    """Text as it is, whole numbers in full, others to three digits."""
+    if isinstance(figure, str):
+        return figure
+    return f"{figure:,.0f}" if figure == int(figure) or abs(figure) >= 1000 else f"{figure:.3g}"
+
+
+def machine() -> str:
+    """What the figures are of. The load is that of the last minute, the benchmark's own included."""
+    gibibytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{os.cpu_count()} cores, {gibibytes:.0f} GiB, load {os.getloadavg()[0]:.1f}"

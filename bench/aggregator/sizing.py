@@ -1,0 +1,124 @@
+"""The tables of docs/sizing.md, from what the benchmarks of the aggregator measured.
+
+python -m bench.aggregator.sizing docs/sizing.md
+"""
+
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from bench.aggregator.results import FILE, PARTS, ResultRow, table
+
+CHAOS = FILE.with_name("chaos.json")
+#: Faults of workers, while the broker is there.
+WORKER_FAULTS = ("kill-9", "sigterm", "zombie", "scale-1-3-1", "checkpoint-kill", "checkpoint-pause")
+
+Found = Mapping[str, Sequence[ResultRow]]
+
+RATES = (10_000, 100_000, 1_000_000, 10_000_000)
+USED = 0.5  # share of a core that a worker may need at the peak
+PARTITIONS_PER_WORKER = 2
+DAY_SECONDS = 86_400
+
+#: The example: clients that each report once a window, to one collection of RAPPOR.
+CLIENTS, WINDOW_SECONDS, GRACE_SECONDS, RETENTION_SECONDS = 5_000_000, 60, 30, 3600
+PACK_REPORTS, KEPT_DAYS, REPLICAS = 100, 7, 3
+EXAMPLE = "RAPPOR, 8 cohorts of 128 bits"
+
+
+def measured(file: Path = FILE) -> dict[str, Sequence[ResultRow]]:
+    """Rows of each part."""
+    return {part: one["rows"] for part, one in json.loads(file.read_text(encoding="utf-8")).items()}
+
+
+def workers_for(reports_per_second: float, reports_per_cpu_second: float) -> int:
+    """Workers, a core each, of which so many reports take half."""
+    return math.ceil(reports_per_second / (reports_per_cpu_second * USED))
+
+
+def workers(found: Found) -> list[ResultRow]:
+    """Workers by rate, for RAPPOR of one collection by reports a pack."""
+    counted = _rappor(found)
+    return [
+        {
+            "reports/s at the peak": rate,
+            **{
+                f"packs of {pack:,}": workers_for(rate, float(row["reports a CPU second"]))
+                for pack, row in counted.items()
+            },
+        }
+        for rate in RATES
+    ]
+
+
+def example(found: Found) -> list[ResultRow]:
+    """What the example needs, a line a quantity."""
+    rate = CLIENTS / WINDOW_SECONDS
+    row = _rappor(found)[PACK_REPORTS]
+    needed = workers_for(rate, float(row["reports a CPU second"]))
+    (memory,) = (one for one in found["memory"] if one["collection"] == EXAMPLE)
+    windows = math.ceil((WINDOW_SECONDS + GRACE_SECONDS + RETENTION_SECONDS) / WINDOW_SECONDS)
+    counts = float(memory["KiB a collection and window"]) * windows / 1024
+    open_windows = math.ceil((WINDOW_SECONDS + GRACE_SECONDS) / WINDOW_SECONDS)
+    ids = CLIENTS / PACK_REPORTS * open_windows * float(found["ids"][0]["bytes an id"]) / 2**20
+    log = rate * DAY_SECONDS * float(row["bytes a report in the log"]) / 2**30
+    lines: dict[str, str] = {
+        "reports/s": f"{rate:,.0f}",
+        "packs/s": f"{rate / PACK_REPORTS:,.0f}",
+        "workers": str(needed),
+        "partitions": f"{PARTITIONS_PER_WORKER * needed} to {2 * PARTITIONS_PER_WORKER * needed}",
+        "windows kept": str(windows),
+        "counts, MiB in all": f"{counts:.0f}",
+        "ids, MiB in all": f"{ids:.1f}",
+        "log a day, GiB": f"{log:,.0f}",
+        f"log of {KEPT_DAYS} days, {REPLICAS} replicas, GiB": f"{log * KEPT_DAYS * REPLICAS:,.0f}",
+    }
+    return [{"quantity": name, "figure": figure} for name, figure in lines.items()]
+
+
+def _rappor(found: Found) -> dict[int, ResultRow]:
+    """What was counted of one collection of RAPPOR, by reports a pack."""
+    rows = (row for row in found["counting"] if row["mechanism"] == "RAPPOR, 128 bits")
+    return {int(row["reports a pack"]): row for row in rows if row["collections"] == 1}
+
+
+def gaps(_: Found) -> list[ResultRow]:
+    """How long nothing was counted, at most, under each fault of workers: of `make chaos`."""
+    runs = json.loads(CHAOS.read_text(encoding="utf-8"))
+    by_fault = {fault: [run for run in runs if run["fault"] == fault] for fault in WORKER_FAULTS}
+    return [
+        {
+            "fault": fault,
+            "runs": len(found),
+            "nothing counted, s": f"{max(run['longest_gap'] for run in found):.1f}",
+            "of one partition, s": f"{max(run['partition_gap'] for run in found):.1f}",
+        }
+        for fault, found in by_fault.items()
+    ]
+
+
+DERIVED: dict[str, Callable[[Found], list[ResultRow]]] = {
+    "workers": workers,
+    "example": example,
+    "gaps": gaps,
+}
+
+
+def with_tables(text: str, found: Found) -> str:
+    """The page with every table anew, each below a line `<!-- table: NAME -->`."""
+
+    def made(match: re.Match[str]) -> str:
+        name = match[1]
+        rows = DERIVED[name](found) if name in DERIVED else found[name]
+        return f"<!-- table: {name} -->\n{table(rows)}"
+
+    names = "|".join([*DERIVED, *PARTS])
+    return re.sub(rf"<!-- table: ({names}) -->\n(?:\|.*\n)*", made, text)
+
+
+if __name__ == "__main__":
+    page = Path(sys.argv[1])
+    page.write_text(with_tables(page.read_text(encoding="utf-8"), measured()), encoding="utf-8")

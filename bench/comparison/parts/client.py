@@ -1,0 +1,143 @@
+"""How fast true values become randomized reports, beside what peers' clients do."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from bench.comparison.parts.comparison import Contest, contest, part_of
+from bench.comparison.peer_environment import PYTHON
+from bench.comparison.report.figure import FiguresPart
+from bench.comparison.timing.contestant import Contestant
+from bench.comparison.timing.rounds import Job, Scale
+
+LOOP = "a compiled loop"
+BLOOM = {"hashes": 2, "cohorts": 8}
+ASKED = {"f": 0.5, "p": 0.5, "q": 0.75}
+MILDER = {"f": 0.25, "p": 0.35, "q": 0.65}
+ABOUT = (
+    "From true values in memory to encoded packs of 10,000 reports, ready for Kafka; budgets and outbox are "
+    "left out. Peers: from values to a list of reports in memory. Values are integers for k-RR, and texts "
+    "for our RAPPOR, integers for that of peers. Ours are given all at once, or in batches of 1,000 where "
+    "that is said; peers take one value a call. multi-freq-ldpy's clients are compiled by numba; `a compiled "
+    "loop` calls them from a loop that its user would have to write and compile as well. Each on one core, "
+    "in turn; reports per second of processor time."
+)
+NOTES = (
+    "No peer remembers permanent responses, multi-freq-ldpy's longitudinal clients neither: a client that "
+    "reports one value again and again gives it away to whoever averages. `remembered`: ours derives the "
+    "response of each client, of whom there are as many as reports, from a secret; peers do the same as "
+    "before. The goal of that is of 128 bits alone: with fewer bits peers have less to do, ours has not.",
+    "Our texts are 100 different ones, each hashed once in a part of 65,536 and a cohort; with 10,000 of "
+    "them nearly every report is hashed, by the MD5 of google/rappor. multi-freq-ldpy and opendp hash none.",
+    "A call of ours costs the same however little it is given: batches make it fast.",
+    "A goal is of what a peer has that is nearest to RAPPOR, called as its documentation calls it. "
+    "multi-freq-ldpy's `UE_Client` (`one step`) draws half of what RAPPOR draws; its `L_SUE_Client`, which "
+    "has both steps, is compared. pure-ldp and opendp have but one step. pure-ldp needs scikit-learn, "
+    "statsmodels and xxhash 3.5.0, and does not say so.",
+)
+
+
+class RapporCase(NamedTuple):
+    """RAPPOR of so many bits and so many different texts, in batches of so many, all at once where None.
+
+    Remembered: each client's permanent response is what it always was.
+    """
+
+    bits: int
+    probabilities: Mapping[str, float]
+    remembered: bool = False
+    goal: float | None = None
+    words: int = 100
+    batch: int | None = None
+
+    @property
+    def name(self) -> str:
+        """As it stands in the results."""
+        told = ", ".join(f"{name} {value:g}" for name, value in self.probabilities.items())
+        remembered = ", remembered" if self.remembered else ""
+        words = f", {self.words:,} texts" if self.words != 100 else ""
+        return f"RAPPOR, {self.bits} bits, {told}{remembered}{words}{_batches(self.batch)}"
+
+
+def _batches(batch: int | None) -> str:
+    return f", batches of {batch:,}" if batch else ""
+
+
+KRR_GOAL = 10.0
+KRR_CASES = ((100, KRR_GOAL, None), (10_000, KRR_GOAL, None), (100, None, 1000))
+RAPPOR_CASES = (
+    RapporCase(32, ASKED, goal=20.0),
+    RapporCase(128, ASKED, goal=20.0),
+    RapporCase(128, ASKED, remembered=True, goal=20.0),
+    RapporCase(32, ASKED, remembered=True),
+    RapporCase(32, MILDER),
+    RapporCase(128, MILDER),
+    RapporCase(128, ASKED, words=10_000),
+    RapporCase(128, ASKED, batch=1000),
+)
+
+
+def measure(scale: Scale) -> FiguresPart:
+    """k-RR and RAPPOR, with fresh noise and with responses that are remembered; quick: those with a goal."""
+    peer = str(PYTHON)
+    with (
+        Contestant("ours.deniable_runner") as ours,
+        Contestant("peers.pure_ldp_runner", peer) as pure,
+        Contestant("peers.multi_freq_ldpy_runner", peer) as multi,
+        Contestant("peers.opendp_runner", peer) as opendp,
+    ):
+        contests = [
+            contest(
+                f"k-RR, {k:,} values{_batches(batch)}",
+                Job(ours, "k-RR", {**asked, "batch": batch}),
+                [Job(each, "k-RR", asked) for each in (pure, multi, opendp)],
+                scale,
+                goal,
+                aside=_unless_quick(scale, Job(multi, "k-RR, compiled loop", asked, LOOP, LOOP)),
+            )
+            for k, goal, batch in KRR_CASES
+            if goal or not scale.quick
+            for asked in [{"k": k, "epsilon": 2.0}]
+        ]
+        contests += [
+            _rappor(case, ours, pure, multi, opendp, scale)
+            for case in RAPPOR_CASES
+            if case.goal or not scale.quick
+        ]
+    return part_of("Client", ABOUT, "All clients", contests, NOTES)
+
+
+def _rappor(
+    case: RapporCase, ours: Contestant, pure: Contestant, multi: Contestant, opendp: Contestant, scale: Scale
+) -> Contest:
+    asked = {**BLOOM, **case.probabilities, "bits": case.bits, "words": case.words}
+    says = "one true bit, no hashing; "
+    return contest(
+        case.name,
+        Job(ours, "RAPPOR", {**asked, "memoize": case.remembered, "batch": case.batch}),
+        [
+            Job(pure, "RAPPOR", asked, "never clears a 1-bit: infinite epsilon; permanent step only"),
+            Job(multi, "RAPPOR", asked, f"{says}p and q by their epsilon"),
+            Job(opendp, "RAPPOR", asked, "filters given; permanent step only"),
+        ],
+        scale,
+        case.goal,
+        aside=[
+            Job(multi, "one step", asked, f"{says}permanent step only", "one step"),
+            *_unless_quick(
+                scale,
+                Job(multi, "RAPPOR, compiled loop", asked, f"{says}p and q by their epsilon; {LOOP}", LOOP),
+                Job(
+                    multi,
+                    "one step, compiled loop",
+                    asked,
+                    f"{says}permanent step only; {LOOP}",
+                    f"one step in {LOOP}",
+                ),
+            ),
+        ],
+    )
+
+
+def _unless_quick(scale: Scale, *jobs: Job) -> list[Job]:
+    """Compiling takes seconds."""
+    return [] if scale.quick else list(jobs)

@@ -1,0 +1,71 @@
+"""A contest of one of our jobs with those of peers: its figures, and a table of all who took part."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.aggregator.results import ResultRow
+from bench.comparison.report.figure import Figure, FiguresPart, Table
+from bench.comparison.timing.contestant import ContestantError
+from bench.comparison.timing.rounds import Job, Rate, Scale, rates
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What came out: figures, a row of each who took part, and why the goal could not be judged, if so."""
+
+    figures: Sequence[Figure]
+    rows: Sequence[ResultRow]
+    unjudged: Sequence[str] = ()
+
+
+def contest(
+    name: str, ours: Job, peers: Sequence[Job], scale: Scale, goal: float | None, aside: Sequence[Job] = ()
+) -> Contest:
+    """Our rate beside the fastest peer's, reports a second of one core; rows of all, the fastest first.
+
+    Jobs `aside` are another thing than what the goal is of: each has a figure of its own, without a goal.
+    There is no figure beside who could not do it, and the goal is not judged where a peer is missing, who may
+    be the fastest. ContestantError if we could not do it.
+    """
+    mine, *others = rates([ours, *peers, *aside], scale)
+    if mine.failed:
+        raise ContestantError(mine.failed)
+    rivals = others[: len(peers)]
+    fastest = max(rivals, key=lambda rate: rate.median)
+    missing = [rate.failed for rate in rivals if rate.failed]
+    compared = [(name, fastest, goal)]
+    compared += [(f"{name}, beside {rate.job.called}", rate, None) for rate in others[len(peers) :]]
+    figures = [
+        Figure(each, "reports/s", mine.median, rate.job.contestant.library, rate.median, wanted, not missing)
+        for each, rate, wanted in compared
+        if rate.median
+    ]
+    ranked = [mine, *sorted(others, key=lambda rate: -rate.median)]
+    unjudged = [f"{name}: {', '.join(missing)}"] if missing and goal is not None else []
+    return Contest(figures, [_row(name, rate) for rate in ranked], unjudged)
+
+
+def part_of(
+    title: str, about: str, table: str, contests: Sequence[Contest], notes: Sequence[str]
+) -> FiguresPart:
+    """Several contests as a part of the results, with one table of all who took part."""
+    return FiguresPart(
+        title,
+        about,
+        [figure for each in contests for figure in each.figures],
+        [Table(table, [row for each in contests for row in each.rows])],
+        notes,
+        unjudged=[why for each in contests for why in each.unjudged],
+    )
+
+
+def _row(name: str, rate: Rate) -> ResultRow:
+    contestant = rate.job.contestant
+    return {
+        "job": name,
+        "library": f"{contestant.library} {contestant.version}".strip(),
+        "reports/s": rate.median or "",
+        "least": rate.least or "",
+        "most": rate.most or "",
+        "does otherwise": rate.failed or rate.job.says,
+    }

@@ -1,0 +1,4 @@
+"""Decoding RAPPOR windows: milliseconds and errors beside least squares and lasso of other libraries.
+
+Begin with `decoding`.
+"""

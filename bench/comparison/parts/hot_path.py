@@ -1,0 +1,122 @@
+"""Where the time goes: each stage of what a producer and a worker do again and again, and it in words."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
+
+from bench.aggregator.results import ResultRow
+from bench.comparison.report.figure import FiguresPart, Table
+from bench.comparison.timing.contestant import Contestant
+from bench.comparison.timing.rounds import Scale
+
+TOLD_SHARE, TOLD_STAGES = 0.75, 3  # what is told in words: most of the time, by no more stages than that
+QUICK_ROUNDS, FULL_ROUNDS = 7, 40  # short ones, of which one is left alone by all else on the machine
+PRODUCED, REMEMBERED, COUNTED = 200_000, 40_000, 1_000_000  # reports of a round
+ABOUT = (
+    "Functions are timed where they are called, each without the stages that it calls itself, in a child on "
+    "one core, in the round that took least. There is no Kafka: what the producer makes ends in memory, and "
+    "the worker takes it from there, {reports:,} reports to a checkpoint; what a report takes a worker with "
+    "Kafka stands in the notes of End to end, and what it takes more there goes to fetching, to Faust's "
+    "event loop and to transactions. Packs are of 10,000 reports unless "
+    "otherwise said; k-RR has 10,000 values; RAPPOR has 128 bits, 8 cohorts, f and p 0.5, q 0.75. {overhead}"
+)
+
+
+class Path(NamedTuple):
+    """What is timed: a job of `hot_path_runner` with so many reports."""
+
+    name: str
+    job: str
+    reports: int
+    parameters: Mapping[str, object] = {}
+
+
+class Profile(NamedTuple):
+    """Nanoseconds a report of a path: by stage, and of all without a stopwatch."""
+
+    name: str
+    stages: Mapping[str, float]
+    unwatched: float
+
+    @property
+    def total(self) -> float:
+        """Of all stages."""
+        return _total(self.stages)
+
+    def ranked(self) -> list[tuple[str, float]]:
+        """Stages, the longest first."""
+        return sorted(self.stages.items(), key=lambda stage: -stage[1])
+
+
+PRODUCER = (
+    Path("producer, k-RR", "producer k-RR", PRODUCED),
+    Path("producer, RAPPOR", "producer RAPPOR", PRODUCED),
+    Path("producer, RAPPOR, remembered", "producer RAPPOR", REMEMBERED, {"memoize": True}),
+)
+WORKER = (
+    Path("worker, k-RR", "worker k-RR", COUNTED),
+    Path("worker, RAPPOR", "worker RAPPOR", COUNTED),
+    Path("worker, RAPPOR, packs of 1,000", "worker RAPPOR", COUNTED, {"pack_reports": 1_000}),
+)
+
+
+def measure(scale: Scale) -> FiguresPart:
+    """Both sides."""
+    rounds = QUICK_ROUNDS if scale.quick else FULL_ROUNDS
+    with Contestant("ours.hot_path_runner") as child:
+        producer, worker = ([_profile(child, path, rounds) for path in paths] for paths in (PRODUCER, WORKER))
+    said = "".join(f"\n- {sentence(each)}" for each in (*producer, *worker))
+    about = ABOUT.format(reports=COUNTED, overhead=overhead([*producer, *worker]))
+    return FiguresPart(
+        "Where the time goes",
+        f"{about}\n{said}",
+        tables=[
+            Table("Producer, from values to records", [row for each in producer for row in rows(each)]),
+            Table("Worker, from records to a checkpoint", [row for each in worker for row in rows(each)]),
+        ],
+    )
+
+
+def sentence(profile: Profile) -> str:
+    """The longest stages in words."""
+    told: list[str] = []
+    so_far = 0.0
+    for name, took in profile.ranked()[:TOLD_STAGES]:
+        if so_far >= TOLD_SHARE * profile.total:
+            break
+        so_far += took
+        told.append(f"{took:.3g} ({took / profile.total:.0%}) {'' if told else 'go '}to {name}")
+    listed = " and ".join(part for part in (", ".join(told[:-1]), told[-1]) if part)
+    return f"**{profile.name}**: of {profile.total:.3g} ns a report, {listed}."
+
+
+def overhead(profiles: Sequence[Profile]) -> str:
+    """How much longer a path takes with the stopwatch than without, at most."""
+    most = max(profiles, key=lambda each: each.total / each.unwatched)
+    return (
+        f"With the stopwatch a path takes at most {max(0, most.total / most.unwatched - 1):.0%} longer than "
+        f"without it ({most.name})."
+    )
+
+
+def rows(profile: Profile) -> list[ResultRow]:
+    """A row for each stage, the longest first, and one for all."""
+    found = [_row(profile, name, took) for name, took in profile.ranked()]
+    return [*found, _row(profile, "**all**", profile.total)]
+
+
+def _row(profile: Profile, stage: str, took: float) -> ResultRow:
+    share = f"{took / profile.total:.1%}"
+    return {"path": profile.name, "stage": stage, "ns per report": took, "share": share}
+
+
+def _profile(child: Contestant, path: Path, rounds: int) -> Profile:
+    child.prepare(path.job, path.reports, **path.parameters)
+    child.run()  # what is loaded first is not timed
+    found = [cast("Mapping[str, object]", child.run().result) for _ in range(rounds)]
+    # Time that passed holds what else the machine did: least in the round that took least.
+    stages = min((cast("Mapping[str, float]", each["stages"]) for each in found), key=_total)
+    return Profile(path.name, stages, min(cast("float", each["unwatched"]) for each in found))
+
+
+def _total(stages: Mapping[str, float]) -> float:
+    return sum(stages.values())

@@ -1,0 +1,126 @@
+"""From a log on a real broker to stored counts, and from an event to the estimate that shows it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.aggregator.results import ResultRow
+from bench.comparison.parts.streaming import latency, throughput_figures
+from bench.comparison.parts.streaming.full_log import BROKER_GONE
+from bench.comparison.parts.streaming.speeds import FULL, QUICK, Speed
+from bench.comparison.parts.streaming.throughput import child_of, sustained
+from bench.comparison.parts.streaming.visibility import Visibility, quantile
+from bench.comparison.parts.streaming.workers import WorkerEndedError
+from bench.comparison.report.figure import Figure, FiguresPart, Table
+from bench.comparison.timing.rounds import Scale
+from deploy.broker.broker import Broker
+from deploy.broker.errors import BrokerError
+from producers.errors import DeliveryError
+
+#: Of what one worker sustains; the next where it does not keep up.
+LOAD_SHARES = {0.5: "half", 0.25: "a quarter", 0.125: "an eighth"}
+SECONDS = 40.0
+PACK_REPORTS = 1000  # whose speed the load is a share of
+TITLE = "End to end"
+ABOUT = (
+    "A real Kafka broker, worker and reader share this machine. RAPPOR of 128 bits, 64 cohorts; a log of "
+    "equally long partitions, 4 of them, lies there before anybody reads it. Ours: from where each worker "
+    "has stored counts twice until one has stored nine tenths of its share, by the metrics of `deniable "
+    "aggregate`; others: from their first pack to nine tenths of the log. So no start is timed, nor the end "
+    "of the log, where fetches wait for partitions that have no more. All in turn, median of the runs. "
+    "bytewax and quixstreams count the same bits by window and cohort in their own state, with numpy, and "
+    "write the counts to Kafka; what they counted was checked. Delay: single events, each alone in a window "
+    "of 2 s of its own collection, are given to our producer at set times beside a steady load of packs of "
+    "1,000; an event is visible when a read_committed consumer has the first estimate of its window. A pack "
+    "that is not full waits for `pack_seconds`; then come checkpoint (0.5 s) and estimate (2 s). Final "
+    "estimates: from the end of window and grace (3 s)."
+)
+NOTES = (
+    "Our worker checks CRC-32C, pack id, window and partition of every pack, stores counts, ids and position "
+    "in one transaction, and publishes estimates meanwhile. The peers' programs check nothing and estimate "
+    "nothing.",
+    "Two workers may count more than twice as much as one: they keep both cores busy, so that the two "
+    "threads of each change cores less; `held on one core` shows a part of what that costs one alone.",
+    "bytewax writes its output again after a crash, from its last snapshot on. quixstreams has keyed state, "
+    "so packs' counts pass through a second topic, as JSON.",
+)
+QUICK_NOTE = (
+    "Packs of 1 and of 100, two workers, reading alone, bytewax, quixstreams and delays are measured by "
+    "`make bench` alone."
+)
+
+
+def measure(scale: Scale) -> FiguresPart:
+    """Speeds at each size of a pack, then delays at a share of the speed; why not, where no broker runs."""
+    try:
+        return _measured(scale)
+    except BrokerError as error:
+        return FiguresPart(TITLE, ABOUT, unjudged=[f"{TITLE}, all of it: {error}"])
+
+
+def _measured(scale: Scale) -> FiguresPart:
+    speeds: list[Speed] = []
+    figures: list[Figure] = []
+    notes: list[str] = []
+    failed: list[str] = []
+    with TemporaryDirectory() as name, Broker() as broker:
+        folder = Path(name)
+        for size in QUICK if scale.quick else FULL:
+            try:
+                found = sustained(size, folder, broker)
+            except BROKER_GONE as error:
+                told = notes if size.goal is None else failed
+                told.append(f"Packs of {size.reports:,} were not measured: {error}")
+                continue
+            speeds += found
+            figures += throughput_figures.figures(size, found)
+            notes += [throughput_figures.limit(size, found), throughput_figures.spent(size, found)]
+        rows, told_of_delays = ([], []) if scale.quick else delays(folder, broker, speeds)
+    skipped = [QUICK_NOTE] if scale.quick else []
+    tables = [Table("All readers of a full log", [each.row() for each in speeds])]
+    if rows:
+        tables.append(Table("Delay, seconds", rows))
+    notes = [*filter(None, notes), *told_of_delays, *NOTES, *skipped]
+    unjudged = [*failed, *throughput_figures.unjudged(speeds)]
+    return FiguresPart(TITLE, ABOUT, figures, tables, notes, unjudged=unjudged)
+
+
+def delays(folder: Path, broker: Broker, speeds: Sequence[Speed]) -> tuple[list[ResultRow], list[str]]:
+    """Rows of the first share of the load that the worker keeps up with, and a sentence of each share."""
+    full = next((each.median for each in speeds if each.reports == PACK_REPORTS), 0.0)
+    if not full:
+        return [], ["Delays were not measured: no speed is known of which the load could be a share."]
+    told = []
+    for share, called in LOAD_SHARES.items():
+        load = f"Delays at {called} of the speed of a full log, {share * full:,.0f} reports/s"
+        try:
+            seen = latency.measure(folder, broker.bootstrap_servers, child_of(broker), share * full, SECONDS)
+        except (WorkerEndedError, DeliveryError, *BROKER_GONE) as error:
+            told.append(f"{load}: not measured, {error}.")
+            continue
+        told.append(
+            f"{load}: {seen.counted:,.0f} were counted, {seen.behind:,.0f} packs waited at the end; the "
+            f"worker took {seen.worker_cores:.2f} cores and the broker {seen.broker_cores:.2f}."
+        )
+        return [row for each in seen.events.items() for row in _rows(*each)], told
+    return [], told
+
+
+def _rows(pack_seconds: float, events: Visibility) -> list[ResultRow]:
+    waiting = f"pack_seconds {pack_seconds:g}{' (the default)' if pack_seconds == 1 else ''}"
+    missing = events.missing()
+    return [
+        _row(f"event to first estimate with it, {waiting}", events.shown(), missing),
+        _row(f"end of window and grace to final estimate, {waiting}", events.final(), missing),
+    ]
+
+
+def _row(name: str, seconds: Sequence[float], missing: int) -> ResultRow:
+    return {
+        "": name,
+        "events": len(seconds),
+        "median": quantile(seconds, 0.5) if seconds else "",
+        "p99": quantile(seconds, 0.99) if seconds else "",
+        "most": max(seconds, default=""),
+        "never final": missing,
+    }

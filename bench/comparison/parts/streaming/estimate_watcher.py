@@ -1,0 +1,57 @@
+"""Who reads the estimates, and when it had which."""
+
+import threading
+import time
+from collections.abc import Mapping
+
+from kafka import KafkaConsumer
+
+from aggregator.records import estimate as estimate_record
+from bench.comparison.parts.streaming.visibility import Visibility
+from bench.comparison.parts.streaming.workers import WorkerEndedError
+from deploy.config.file import Configuration
+
+
+class Watcher(threading.Thread):
+    """A read_committed consumer of the estimates that notes when it has which."""
+
+    def __init__(
+        self, configuration: Configuration, events: Mapping[str, Visibility], grace_seconds: int
+    ) -> None:
+        super().__init__(daemon=True)
+        self._events = events
+        self._grace_seconds = grace_seconds
+        self._ended = threading.Event()
+        self._failed: Exception | None = None
+        self._consumer = KafkaConsumer(
+            configuration.topics.estimates,
+            bootstrap_servers=configuration.kafka.bootstrap_servers,
+            isolation_level="read_committed",
+            auto_offset_reset="earliest",
+            group_id=None,
+        )
+
+    def run(self) -> None:
+        """Read until told to end."""
+        try:
+            self._read()
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits for the estimates must know
+            self._failed = error
+        finally:
+            self._consumer.close()
+
+    def _read(self) -> None:
+        while not self._ended.is_set():
+            for records in self._consumer.poll(timeout_ms=100).values():
+                moment = time.time()
+                for record in records:
+                    found = estimate_record.decode(record.value)
+                    if found.collection[0] in self._events:
+                        self._events[found.collection[0]].take(found, moment, self._grace_seconds)
+
+    def end(self) -> None:
+        """Read no more; WorkerEndedError if it could not read all the time."""
+        self._ended.set()
+        self.join()
+        if self._failed is not None:
+            raise WorkerEndedError(f"the estimates could not be read: {self._failed}") from self._failed

@@ -1,0 +1,165 @@
+"""How long it takes from an event to the estimate that shows it, while one worker is half loaded."""
+
+import dataclasses
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka import KafkaConsumer, TopicPartition
+
+from bench.aggregator.deployments import RAPPOR_128, configure
+from bench.comparison.parts.streaming.estimate_watcher import Watcher
+from bench.comparison.parts.streaming.visibility import Visibility, Window
+from bench.comparison.parts.streaming.workers import LOOK_SECONDS, Worker, WorkerEndedError, look, workers_of
+from deploy.broker.child_processes import Child, spawn, stop
+from deploy.config.file import Configuration
+from deploy.config.producer import producer_config
+from producers.producer import Producer
+
+LOAD_REPORTS = 1000
+WINDOW_SECONDS, GRACE_SECONDS = 2, 3
+EVENTS_A_SECOND = 4
+START_SECONDS, FINAL_SECONDS = 15.0, 15.0
+#: By the first letter of its collections, how long a producer waits for more to fill a pack.
+PACK_SECONDS = {"e": 1.0, "q": 0.05}
+PROBE = (
+    "  - {{{{name: {name}, mechanism: rappor, bits: 128, hashes: 2, cohorts: 8, f: 0.25, p: 0.35, q: 0.65,\n"
+    "     candidates: [A, B], minimum_reports: 1, window_seconds: {window}, grace_seconds: {grace},\n"
+    "     budget: none}}}}\n"
+)
+
+
+class Delays(NamedTuple):
+    """What was seen.
+
+    Parameters
+    ----------
+    events : by how many seconds their producer waits for more to fill a pack.
+    counted : reports/s that the worker stored meanwhile.
+    behind : packs that were appended but not stored at the end of it.
+    worker_cores, broker_cores : that they took meanwhile.
+    """
+
+    events: Mapping[float, Visibility]
+    counted: float
+    behind: float
+    worker_cores: float
+    broker_cores: float
+
+
+def measure(folder: Path, servers: str, broker: Child, load: float, seconds: float) -> Delays:
+    """Send events for so many seconds beside a load of so many reports/s.
+
+    Raises
+    ------
+    WorkerEndedError if the worker does not keep up with the load, or a child ends; DeliveryError if an event
+    cannot be sent.
+    """
+    configuration = configure(folder, servers, f"delay-{load:.0f}-", 1, RAPPOR_128 + _probes())
+    events = {letter: Visibility() for letter in PACK_SECONDS}
+    with ExitStack() as stack:
+        generator = stack.enter_context(_load(configuration, folder, load, seconds))
+        (worker,) = stack.enter_context(workers_of(configuration, folder, 1))
+        watcher = Watcher(configuration, events, GRACE_SECONDS)
+        watcher.start()
+        stack.callback(watcher.end)
+        # Closed first: what a producer still has is sent while everything else goes on.
+        producers = {
+            letter: stack.enter_context(_producer(configuration, folder / f"{letter}-{load:.0f}", letter))
+            for letter in events
+        }
+        _wait_for(configuration, worker, load)
+        before = look([worker], broker)
+        _send(producers, events, seconds)
+        after, behind = look([worker], broker), _appended(configuration) - worker.counted()
+        _wait_for_finals(events, generator)
+    passed = after.seconds - before.seconds
+    return Delays(
+        {PACK_SECONDS[letter]: visibility for letter, visibility in events.items()},
+        LOAD_REPORTS * (after.counted[0] - before.counted[0]) / passed,
+        behind,
+        (after.worker_cpu - before.worker_cpu) / passed,
+        (after.broker_cpu - before.broker_cpu) / passed,
+    )
+
+
+def _name(letter: str, step: int) -> str:
+    """Collection of the event of this step: each has one event in each of its windows."""
+    return f"{letter}{step % (WINDOW_SECONDS * EVENTS_A_SECOND)}"
+
+
+def _probes() -> str:
+    return "".join(
+        PROBE.format(name=_name(letter, step), window=WINDOW_SECONDS, grace=GRACE_SECONDS)
+        for letter in PACK_SECONDS
+        for step in range(WINDOW_SECONDS * EVENTS_A_SECOND)
+    )
+
+
+def _wait_for(configuration: Configuration, worker: Worker, load: float) -> None:
+    """Until the worker is behind by less than a second of the load. It began after the load did."""
+    deadline = time.monotonic() + START_SECONDS
+    while not (counted := worker.counted()) or _appended(configuration) - counted > load / LOAD_REPORTS:
+        if time.monotonic() > deadline:
+            behind = _appended(configuration) - counted
+            raise WorkerEndedError(f"the worker was {behind:,.0f} packs behind after {START_SECONDS:.0f} s")
+        time.sleep(LOOK_SECONDS)
+
+
+def _appended(configuration: Configuration) -> int:
+    """Packs in the log."""
+    sources = [
+        TopicPartition(configuration.topics.reports, each) for each in range(configuration.kafka.partitions)
+    ]
+    consumer = KafkaConsumer(bootstrap_servers=configuration.kafka.bootstrap_servers)
+    try:
+        return sum(consumer.end_offsets(sources).values())
+    finally:
+        consumer.close()
+
+
+@contextmanager
+def _load(configuration: Configuration, folder: Path, load: float, seconds: float) -> Iterator[Child]:
+    """A child that sends the load, longer than events are sent and waited for."""
+    arguments = [
+        configuration.path,
+        LOAD_REPORTS,
+        load / LOAD_REPORTS,
+        START_SECONDS + seconds + FINAL_SECONDS,
+    ]
+    program = [sys.executable, "-m", "bench.comparison.runners.ours.pack_load"]
+    child = spawn([*program, *map(str, arguments)], folder / "load.log")
+    try:
+        yield child
+    finally:
+        stop([child])
+
+
+def _producer(configuration: Configuration, folder: Path, letter: str) -> Producer:
+    collections = [each for each in configuration.collections if each.name[0] == letter]
+    config = producer_config(configuration, collections, data_dir=folder)
+    return Producer(dataclasses.replace(config, pack_seconds=PACK_SECONDS[letter]))
+
+
+def _send(producers: Mapping[str, Producer], events: Mapping[str, Visibility], seconds: float) -> None:
+    """Report events when they are due; one that is reported late has been waiting since it was due."""
+    first = int(time.time() * EVENTS_A_SECOND) + 1
+    for step in range(first, first + round(seconds * EVENTS_A_SECOND)):
+        due = (step + 0.5) / EVENTS_A_SECOND
+        time.sleep(max(0.0, due - time.time()))
+        start = int(due // WINDOW_SECONDS) * WINDOW_SECONDS
+        for letter, producer in producers.items():
+            events[letter].note(Window(_name(letter, step), start), due)
+            producer.report(_name(letter, step), "A", None, at=due)
+
+
+def _wait_for_finals(events: Mapping[str, Visibility], generator: Child) -> None:
+    """While the load goes on; what does not come in time is missing."""
+    deadline = time.monotonic() + FINAL_SECONDS
+    while any(visibility.missing() for visibility in events.values()) and time.monotonic() < deadline:
+        if generator.poll() is not None:
+            raise WorkerEndedError(f"the load's generator ended with status {generator.returncode}")
+        time.sleep(LOOK_SECONDS)

@@ -1,0 +1,72 @@
+"""Programs of peers that read a full log, as children in the peers' environment."""
+
+import json
+import subprocess
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import NamedTuple
+
+from bench.comparison.parts.streaming.full_log import FullLog
+from bench.comparison.peer_environment import PYTHON
+from bench.comparison.timing.contestant import ROOT
+from deploy.broker.child_processes import last_lines, spawn, stop
+
+WAIT_SECONDS = 120.0
+ANSWER = '{"packs": '
+
+
+class ReaderError(RuntimeError):
+    """A peer could not do it, or did it wrongly; the message says how."""
+
+
+class PeerReading(NamedTuple):
+    """What a peer did from its first packs to nine tenths of the log; processor time of all its threads."""
+
+    packs: float
+    seconds: float
+    cpu_seconds: float
+
+
+def read(program: str, log: FullLog, folder: Path) -> PeerReading:
+    """Let a program of `runners` read a log, and check what it counted, if it counts.
+
+    Raises
+    ------
+    ReaderError if it fails, or is not done in time, or its counts are wrong.
+    """
+    log_file = folder / f"{log.configuration.kafka.topic_prefix}{program}.log"
+    log_file.unlink(missing_ok=True)
+    topic, servers = log.configuration.topics.reports, log.configuration.kafka.bootstrap_servers
+    arguments = [servers, topic, str(log.packs), mkdtemp(dir=folder, prefix=program)]
+    child = spawn([PYTHON, "-m", f"bench.comparison.runners.{program}", *arguments], log_file, folder=ROOT)
+    try:
+        child.wait(WAIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise ReaderError(f"not done in {WAIT_SECONDS:.0f} s") from None
+    finally:
+        stop([child])
+    if child.returncode:
+        raise ReaderError(last_lines(log_file, count=1) or f"status {child.returncode}")
+    return answer_in(log_file.read_text(encoding="utf-8"), log)
+
+
+def answer_in(text: str, log: FullLog) -> PeerReading:
+    """What a program told in its last line of JSON, among whatever else it wrote.
+
+    Raises
+    ------
+    ReaderError if it told nothing, or counts that are not those of the log.
+    """
+    lines = [line for line in text.splitlines() if line.startswith(ANSWER)]
+    if not lines:
+        raise ReaderError("it told nothing")
+    answer = json.loads(lines[-1])
+    if "counts" in answer:
+        counts = {int(cohort): bits for cohort, bits in answer["counts"].items()}
+        expected = log.counts()
+        wrong = [cohort for cohort in expected if counts.get(cohort) != expected[cohort]]
+        if wrong or counts.keys() != expected.keys():
+            raise ReaderError(f"its counts are wrong in {len(wrong)} of {len(expected)} cohorts")
+    if answer["packs"] <= 0 or answer["seconds"] <= 0:
+        raise ReaderError("it read all at once: nothing could be timed")
+    return PeerReading(answer["packs"], answer["seconds"], answer["cpu_seconds"])

@@ -1,0 +1,146 @@
+"""How many reports a second are counted end to end, beside a consumer that only reads them."""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from kafka import KafkaAdminClient
+
+from bench.comparison.parts.streaming.full_log import (
+    BROKER_GONE,
+    FullLog,
+    GroupError,
+    drop,
+    fill,
+    forget_counts,
+)
+from bench.comparison.parts.streaming.peer_readers import ReaderError, read
+from bench.comparison.parts.streaming.speeds import HELD, READING, RIVALS, Size, Speed, name_of
+from bench.comparison.parts.streaming.workers import WorkerEndedError, count
+from bench.comparison.peer_environment import version_of
+from bench.comparison.timing.rounds import in_turn
+from deploy.broker.broker import Broker
+from deploy.broker.child_processes import Child
+
+LEAST_CPU_SECONDS = 0.01
+
+
+def child_of(broker: Broker) -> Child:
+    """The process of a broker that runs."""
+    if broker.child is None:
+        raise RuntimeError("the broker does not run")
+    return broker.child
+
+
+class SustainedRun(NamedTuple):
+    """What one reading of a whole log gave.
+
+    Parameters
+    ----------
+    speed : reports/s.
+    a_cpu_second : reports for a second of the reader's processor time.
+    seconds : that were timed.
+    broker_cores : that the broker took meanwhile; None where it was not watched.
+    """
+
+    speed: float
+    a_cpu_second: float
+    seconds: float
+    broker_cores: float | None = None
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who reads a log, how, what it does otherwise, and its version if it is another library."""
+
+    name: str
+    read: Callable[[], SustainedRun]
+    says: str = ""
+    version: str = ""
+
+
+def ours(log: FullLog, folder: Path, broker: Broker, workers: int, core: int | None = None) -> Reader:
+    """So many workers, each time as a new deployment; held on a core if one is given."""
+
+    def read_once() -> SustainedRun:
+        forget_counts(log)
+        found = count(log, folder, child_of(broker), workers, core)
+        reports = found.packs * log.reports
+        return SustainedRun(
+            reports / found.seconds,
+            reports / max(found.worker_cpu, LEAST_CPU_SECONDS),
+            found.seconds,
+            found.broker_cpu / found.seconds,
+        )
+
+    return Reader(name_of(workers) if core is None else HELD, read_once)
+
+
+def peer(log: FullLog, folder: Path, program: str, name: str, says: str, version: str) -> Reader:
+    """A program of `runners`."""
+
+    def read_once() -> SustainedRun:
+        found = read(program, log, folder)
+        reports = found.packs * log.reports
+        a_cpu_second = reports / max(found.cpu_seconds, LEAST_CPU_SECONDS)
+        return SustainedRun(reports / found.seconds, a_cpu_second, found.seconds)
+
+    return Reader(name, read_once, says, version)
+
+
+def rivals(log: FullLog, folder: Path, size: Size) -> list[Reader]:
+    """The same counting by other libraries."""
+    if not size.peers:
+        return []
+    name = f"{log.configuration.topics.reports}-bytewax"
+    with KafkaAdminClient(bootstrap_servers=log.configuration.kafka.bootstrap_servers) as admin:
+        admin.create_topics({name: {"num_partitions": 4, "replication_factor": 1}})
+    return [peer(log, folder, *RIVALS[each], version_of(each)) for each in size.peers]
+
+
+def speeds_of(readers: Sequence[Reader], reports: int, runs: int) -> list[Speed]:
+    """All readers, so many times, in turn; of one that fails, what it did before counts."""
+    tasks = {reader.name: reader.read for reader in readers}
+    found, failed = in_turn(tasks, runs, (WorkerEndedError, GroupError, ReaderError, *BROKER_GONE))
+    says = {name: f"run {len(found[name]) + 1} failed: {why}" for name, why in failed.items()}
+    return [_speed(each, reports, found[each.name], says.get(each.name, each.says)) for each in readers]
+
+
+def _speed(reader: Reader, reports: int, runs: Sequence[SustainedRun], says: str) -> Speed:
+    if not runs:
+        return Speed(reader.name, reports, [], says=says, version=reader.version)
+    watched = [each.broker_cores for each in runs if each.broker_cores is not None]
+    return Speed(
+        reader.name,
+        reports,
+        [each.speed for each in runs],
+        median(each.a_cpu_second for each in runs),
+        median(watched) if watched else None,
+        says,
+        reader.version,
+        min(each.seconds for each in runs),
+    )
+
+
+def sustained(size: Size, folder: Path, broker: Broker) -> list[Speed]:
+    """All readers of a log of this size, one worker of ours first."""
+    log = fill(folder, broker.bootstrap_servers, f"end-{size.reports}-", size.packs, size.reports)
+    try:
+        return speeds_of(_readers(log, folder, broker, size), size.reports, size.runs)
+    finally:
+        with suppress(*BROKER_GONE):
+            drop(log)
+
+
+def _readers(log: FullLog, folder: Path, broker: Broker, size: Size) -> list[Reader]:
+    readers = [ours(log, folder, broker, workers) for workers in size.workers]
+    if size.goal is not None and len(size.workers) > 1 and hasattr(os, "sched_setaffinity"):
+        readers.append(ours(log, folder, broker, 1, min(os.sched_getaffinity(0))))
+    if size.is_read_alone:
+        says = "counts nothing, stores nothing"
+        readers.append(peer(log, folder, "peers.aiokafka_read", READING, says, version_of("aiokafka")))
+    return readers + rivals(log, folder, size)

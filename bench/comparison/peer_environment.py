@@ -1,0 +1,125 @@
+"""The peers' environment, `.peers`, made from `bench/peers.lock`; what cannot be installed is named."""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import sys
+from importlib.metadata import distributions
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from textwrap import shorten
+from typing import Any
+
+import click
+
+from bench.comparison.timing.contestant import ROOT
+from deploy.broker.child_processes import spawn, stop
+
+FOLDER = ROOT / ".peers"
+PYTHON = FOLDER / "bin" / "python"
+LOCK = ROOT / "bench" / "peers.lock"
+WANTED = ROOT / "bench" / "peers.in"
+STATE = FOLDER / "installed.json"
+PINNED = re.compile(r"([\w.-]+)==")
+MOST_LETTERS = 200  # of a reason: pip lists all versions there are
+
+
+def install() -> dict[str, str]:
+    """Make the environment unless it is there and whole; why each peer that is missing is not installed.
+
+    Peers are installed one by one where all together fail, each with the versions of the lock, but without
+    its hashes: pip would ask for those of what a single peer does not need. What failed is tried again in
+    each run. Two runs at a time wait for each other.
+    """
+    with LOCK.open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        digest = hashlib.sha256(lock.read()).hexdigest()
+        found = _state()
+        if (found.get("lock"), found.get("installed")) == (digest, _installed()):
+            failed = _one_by_one(list(found["failed"]))
+        else:
+            click.echo("installing the peers into .peers", err=True)
+            # Without pip: what makes it part of an environment is a child of a child, which outlives a kill.
+            why = _run(sys.executable, "-m", "venv", "--clear", "--without-pip", str(FOLDER))
+            if why:
+                raise click.ClickException(f"{FOLDER} could not be made: {why}; remove it, and try again")
+            together = _pip("--require-hashes", "--requirement", str(LOCK))
+            failed = _one_by_one(peers()) if together else {}
+        state = {"lock": digest, "failed": failed, "installed": _installed()}
+        STATE.write_text(json.dumps(state), encoding="utf-8")
+    return failed
+
+
+def _state() -> dict[str, Any]:
+    """What the last run left there; nothing where that is of no use."""
+    try:
+        found = json.loads(STATE.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    usable = isinstance(found, dict) and isinstance(found.get("failed"), dict) and os.access(PYTHON, os.X_OK)
+    return found if usable else {}
+
+
+def _folders() -> list[str]:
+    return [str(each) for each in FOLDER.glob("lib/python*/site-packages")]
+
+
+def _installed() -> list[str]:
+    return sorted(f"{each.name}=={each.version}" for each in distributions(path=_folders()))
+
+
+def peers() -> list[str]:
+    """What is asked for, a requirement each."""
+    lines = (line.partition("#")[0].strip() for line in WANTED.read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line]
+
+
+def version_of(name: str) -> str:
+    """Version of a distribution in the environment; nothing where it is not there."""
+    return next((each.version for each in distributions(name=name, path=_folders())), "")
+
+
+def _one_by_one(wanted: list[str]) -> dict[str, str]:
+    lines = LOCK.read_text(encoding="utf-8").splitlines()
+    pinned = [line.removesuffix("\\").strip() for line in lines if PINNED.match(line)]
+    failed: dict[str, str] = {}
+    for peer in wanted:
+        name = peer.partition("==")[0]
+        versions = FOLDER / "versions.txt"
+        others = [line for line in pinned if line.partition("==")[0] != name]
+        versions.write_text("".join(f"{line}\n" for line in others), encoding="utf-8")
+        if why := _pip("--constraint", str(versions), peer):
+            failed[peer] = why
+    return failed
+
+
+def _pip(*arguments: str) -> str:
+    """What went wrong, a line, or nothing."""
+    ours = find_spec("pip")
+    if ours is None or ours.origin is None:
+        raise click.ClickException("there is no pip to install peers with; python -m ensurepip adds it")
+    runner = Path(ours.origin).with_name("__pip-runner__.py")  # pip for another Python, and nothing else
+    if not runner.exists():
+        raise click.ClickException("pip is too old to install peers with: 22.3 is needed")
+    return _run(str(PYTHON), str(runner), "install", "--quiet", "--disable-pip-version-check", *arguments)
+
+
+def _run(*command: str) -> str:
+    """Run a command that ends with this process, however that ends; what went wrong, a line, or nothing."""
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        child = spawn(command, log)
+        try:
+            status = child.wait()
+        finally:
+            stop([child])
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    if status == 0:
+        return ""
+    told = next(
+        (line for line in lines if line.startswith("ERROR")), lines[-1] if lines else f"status {status}"
+    )
+    return shorten(told, MOST_LETTERS)

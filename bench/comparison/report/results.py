@@ -1,0 +1,124 @@
+"""The results of one run as Markdown, JSON and a picture: ratios first, then figures."""
+
+import json
+import platform
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from bench.aggregator.results import machine, table
+from bench.comparison.peer_environment import version_of
+from bench.comparison.report import picture
+from bench.comparison.report.figure import FiguresPart
+from bench.comparison.report.summary import figure_row, shortfall, summary, tally
+from bench.comparison.timing.contestant import ROOT
+from bench.comparison.timing.rounds import Scale
+from deploy.broker.jars import POM
+
+MARKDOWN = ROOT / "bench" / "results.md"
+TITLE, QUICK = "Beside its peers", "the quick cut"
+SUFFIXES = (".md", ".json", ".png")
+OURS = ("numpy", "scipy", "cryptography", "faust-streaming", "aiokafka", "kafka-python")
+PEERS = ("pure-ldp", "multi-freq-ldpy", "numba", "opendp", "scikit-learn", "bytewax", "quixstreams")
+
+
+def check_writable(markdown_file: Path = MARKDOWN) -> None:
+    """Before minutes of measuring: click.ClickException if a file of the results cannot be written."""
+    for suffix in SUFFIXES:
+        file = markdown_file.with_suffix(suffix)
+        try:
+            file.open("ab").close()
+        except OSError as error:
+            raise click.ClickException(
+                f"the results cannot be written to {file}: {error.strerror}; make it a file that is yours"
+            ) from error
+
+
+def write(
+    parts: Sequence[FiguresPart], failed: Mapping[str, str], scale: Scale, markdown_file: Path = MARKDOWN
+) -> None:
+    """Write the Markdown, JSON and a picture beside it, and say which goals are not met."""
+    figures = [figure for part in parts for figure in part.figures]
+    records = json.dumps([each.record() for each in figures], indent=1)
+    markdown_file.write_text(markdown(parts, failed, scale), encoding="utf-8")
+    markdown_file.with_suffix(".json").write_text(records + "\n", encoding="utf-8")
+    title = f"{TITLE}: {QUICK}" if scale.quick else TITLE
+    picture.draw(parts, title, f"By {_command(scale)} on {_setting()}", markdown_file.with_suffix(".png"))
+    unmet = [figure for figure in figures if figure.met is False]
+    click.echo(f"{tally(parts)}; {markdown_file}")
+    if unjudged := [each for part in parts for each in part.unjudged]:
+        click.echo("\n".join(f"not judged: {each}" for each in unjudged))
+        click.echo("where a peer is broken, rm -r .peers lets the next run make their environment anew")
+    for figure in unmet:
+        click.echo(f"not met: {shortfall(figure).replace('**', '')}")
+
+
+def markdown(parts: Sequence[FiguresPart], failed: Mapping[str, str], scale: Scale) -> str:
+    """A summary, then all parts; what could not be installed stands before them."""
+    text = f"# {TITLE}\n\nBy `{_command(scale)}` on {_setting()}.\n"
+    if scale.quick:
+        text += f"\n**This is {QUICK}**: smaller sizes and fewer rounds than those of `make bench`.\n"
+    text += "".join(f"\n**{peer} could not be installed**: {why}\n" for peer, why in failed.items())
+    text += f"\n![How many times better each figure is, and how time and memory grow]({MARKDOWN.stem}.png)\n"
+    return text + summary(parts) + sections(parts)
+
+
+def sections(parts: Sequence[FiguresPart]) -> str:
+    """What each part found, and why goals of it could not be judged."""
+    return "".join(_section(part) for part in parts)
+
+
+def _command(scale: Scale) -> str:
+    return "make bench-quick" if scale.quick else "make bench"
+
+
+def _setting() -> str:
+    ours = ", ".join(f"{name} {version(name)}" for name in OURS)
+    ours = f"{_deniable()}, {ours}, Kafka {_kafka()}"
+    peers = ", ".join(f"{name} {version_of(name) or '(missing)'}" for name in PEERS)
+    return f"{machine()}; {_processor()}; Python {platform.python_version()}; {ours}; peers: {peers}"
+
+
+@cache
+def _deniable() -> str:
+    """Our version, and which commit that is where git knows."""
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude", "*"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return f"deniable {version('deniable')}"
+    return f"deniable {version('deniable')} ({told})"
+
+
+def _kafka() -> str:
+    """Version of the broker that the benchmark starts."""
+    found = re.search(
+        r"<artifactId>kafka_[\d.]+</artifactId><version>([^<]+)<", POM.read_text(encoding="utf-8")
+    )
+    return found[1] if found else ""
+
+
+def _processor() -> str:
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.machine()
+
+
+def _section(part: FiguresPart) -> str:
+    text = f"\n## {part.title}\n\n{part.about}\n"
+    if part.figures:
+        text += "\n" + table([figure_row(figure) for figure in part.figures])
+    for each in part.tables:
+        if each.rows:
+            text += f"\n### {each.title}\n\n{table(each.rows)}"
+    if part.notes:
+        text += "\n" + "".join(f"- {note}\n" for note in part.notes)
+    if part.unjudged:
+        text += "\n" + "".join(f"- **Not judged**: {each}\n" for each in part.unjudged)
+    return text

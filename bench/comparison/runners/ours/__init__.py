@@ -1,0 +1,4 @@
+"""Jobs of this project, called as its users call it.
+
+Begin with `deniable_runner`.
+"""

@@ -1,0 +1,126 @@
+"""Our own producer and worker with a stopwatch: what each stage of theirs takes, nanoseconds a report."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from aggregator.ledger import acceptance, tally
+from aggregator.ledger.acceptance import Acceptance
+from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.pack_ids import PackIds, WindowIds
+from aggregator.partition import checkpoint
+from aggregator.topics.names import Topics
+from bench.comparison.runners.ours import deniable_runner, ledgers
+from bench.comparison.timing.stopwatch import Stage, Stopwatch
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
+from producers import wire
+from producers.pipeline import packer
+from producers.pipeline.packer import Packer
+from producers.randomization.permanent_responses import Memory, RepeatedWords
+from producers.randomization.randomness import Keystream
+from producers.responders import buckets
+from producers.responders import krr as krr_responder
+from producers.responders import rappor as rappor_responder
+from producers.responders.buckets import Buckets
+
+LIBRARY = "deniable"
+
+VALUES, EPSILON = 10_000, 2.0
+BITS, HASHES, COHORTS, WORDS = 128, 2, 8, 100
+F, P, Q = 0.5, 0.5, 0.75
+REST = "all else"
+
+WORKER = (
+    Stage("checksums", wire, "crc32c"),
+    Stage("reading headers", wire, "decode"),
+    Stage("acceptance", Acceptance, "accept"),
+    Stage("looking for duplicates", PackIds, "__contains__"),
+    Stage("looking for duplicates", WindowIds, "add"),
+    Stage("range checks", acceptance, "is_countable"),
+    Stage("counting", tally, "add_pack"),
+    Stage("bookkeeping of the ledger", Ledger, "apply"),
+    Stage("rows of a checkpoint", checkpoint, "take"),
+    Stage("rows of a checkpoint", checkpoint, "compose"),
+)
+PRODUCER = (
+    Stage("type checks", buckets, "integers"),
+    Stage("type checks", rappor_responder, "clients_of"),
+    Stage("checking texts and finding equal ones", rappor_responder, "different_texts"),
+    Stage("looking up buckets", Buckets, "find"),
+    Stage("looking up buckets", Buckets, "settle"),
+    Stage("looking up buckets", Buckets, "place"),
+    Stage("Bloom filters", rappor_responder, "numbered_rows"),
+    Stage("cohorts", Memory, "cohorts"),
+    Stage("digests of clients and values", Memory, "digest"),
+    Stage("words of the memory", Memory, "words"),
+    Stage("words of the memory", RepeatedWords, "words64"),
+    Stage("the keystream", Keystream, "words64"),
+    Stage("randomizing", krr_responder, "randomize_krr"),
+    Stage("randomizing", rappor_responder, "permanent"),
+    Stage("randomizing", rappor_responder, "instantaneous"),
+    Stage("grouping into packs", Packer, "add"),
+    Stage("grouping into packs", Packer, "flush"),
+    Stage("shuffling", packer, "seal"),
+    Stage("checksums", wire, "crc32c"),
+    Stage("writing records", wire, "encode"),
+)
+
+
+def _worker(collection: Collection, count: int, pack_reports: int) -> Callable[[], object]:
+    """From records to counts, and a checkpoint when all are counted."""
+    records = ledgers.spread([collection], count // pack_reports, pack_reports)
+    topics = Topics("bench-", 4)
+
+    def once() -> None:
+        ledger = ledgers.count(ledgers.opened([collection]), records)
+        checkpoint.compose(checkpoint.take(ledger, closed_until_ms=ledgers.WINDOW * 1000), topics)
+
+    return _watched(once, WORKER, count)
+
+
+def _watched(once: Callable[[], object], stages: Sequence[Stage], count: int) -> Callable[[], object]:
+    """Nanoseconds a report: without the stopwatch, and of each stage with it."""
+
+    def run() -> object:
+        began = time.perf_counter_ns()
+        once()
+        unwatched = time.perf_counter_ns() - began
+        watch = Stopwatch()
+        with watch.watching(stages), watch.stage(REST):
+            once()
+        found = {name: nanoseconds / count for name, nanoseconds in watch.nanoseconds.items()}
+        return {"unwatched": unwatched / count, "stages": found}
+
+    return run
+
+
+def worker_krr(count: int) -> Callable[[], object]:
+    """Packs of k-RR."""
+    collection = Collection("values", KRR.from_epsilon(VALUES, EPSILON))
+    return _worker(collection, count, deniable_runner.PACK_REPORTS)
+
+
+def worker_rappor(count: int, pack_reports: int = deniable_runner.PACK_REPORTS) -> Callable[[], object]:
+    """Packs of RAPPOR."""
+    collection = Collection("values", Rappor.from_probabilities(BITS, HASHES, COHORTS, F, P, Q))
+    return _worker(collection, count, pack_reports)
+
+
+def producer_krr(count: int) -> Callable[[], object]:
+    """From integers to records."""
+    return _watched(deniable_runner.krr(count, VALUES, EPSILON), PRODUCER, count)
+
+
+def producer_rappor(count: int, memoize: bool = False) -> Callable[[], object]:
+    """From texts to records; remembered: each report is of another client."""
+    once = deniable_runner.rappor(count, BITS, HASHES, COHORTS, WORDS, F, P, Q, memoize)
+    return _watched(once, PRODUCER, count)
+
+
+JOBS = {
+    "producer k-RR": producer_krr,
+    "producer RAPPOR": producer_rappor,
+    "worker k-RR": worker_krr,
+    "worker RAPPOR": worker_rappor,
+}

@@ -1,0 +1,35 @@
+"""A plain aiokafka consumer that reads a topic and looks at nothing: the limit of what is built on it.
+
+python -m bench.comparison.runners.peers.aiokafka_read SERVERS TOPIC PACKS FOLDER
+"""
+
+import asyncio
+import sys
+
+from aiokafka import AIOKafkaConsumer
+
+from bench.comparison.runners.peers.stretch import Stretch
+
+# As our worker's consumer.
+FETCH_BYTES = 2 * 2**20
+FETCH_WAIT_MILLISECONDS = 50
+
+
+async def read(servers: str, topic: str, packs: int) -> Stretch:
+    """Read so many packs from the topic's start, whole fetches at a time."""
+    stretch = Stretch(packs)
+    async with AIOKafkaConsumer(
+        topic,
+        bootstrap_servers=servers,
+        auto_offset_reset="earliest",
+        max_partition_fetch_bytes=FETCH_BYTES,
+        fetch_max_wait_ms=FETCH_WAIT_MILLISECONDS,
+    ) as consumer:
+        while stretch.packs < packs:
+            fetched = await consumer.getmany(timeout_ms=1000)
+            stretch.add(sum(len(records) for records in fetched.values()))
+    return stretch
+
+
+if __name__ == "__main__":
+    asyncio.run(read(sys.argv[1], sys.argv[2], int(sys.argv[3]))).tell()

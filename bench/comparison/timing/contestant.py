@@ -1,0 +1,118 @@
+"""A library in a child of its own, which does what it is told on one core."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Timer
+from types import TracebackType
+from typing import IO, NamedTuple, Self, cast
+
+ROOT = Path(__file__).parents[3]
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
+
+
+ANSWER_SECONDS = 900.0  # the longest job takes a tenth of that
+
+
+class ContestantError(RuntimeError):
+    """A library could not be loaded, or failed at a job."""
+
+
+class Timing(NamedTuple):
+    """How long a job took, seconds, and what came out of it."""
+
+    cpu_seconds: float
+    seconds: float
+    result: object
+
+
+class Contestant:
+    """A child with one runner. A context manager: it ends the child.
+
+    Parameters
+    ----------
+    runner : dotted name of a module within `runners`, such as `peers.numpy_runner`.
+    python : interpreter of the environment that has the library.
+
+    A library that cannot be loaded, or does not answer in 15 minutes, fails at every job.
+    """
+
+    def __init__(self, runner: str, python: str = sys.executable) -> None:
+        self.runner = runner
+        self._told = TemporaryFile("w+")  # noqa: SIM115 - closed by `close`
+        command = [python, "-m", "bench.comparison.runners.serve", runner]
+        self._child = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, **ONE_THREAD},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._told,
+            text=True,
+        )
+        self.library, self.version, self._failed = runner.rpartition(".")[2].removesuffix("_runner"), "", ""
+        try:
+            told = self._answer()
+        except ContestantError as error:
+            self._failed = str(error)
+        else:
+            self.library, self.version = str(told["library"]), str(told["version"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def prepare(self, job: str, count: int, **parameters: object) -> None:
+        """Get ready to do a job so many times; ContestantError if the library fails."""
+        self._ask({"job": job, "count": count, "parameters": parameters})
+
+    def run(self) -> Timing:
+        """Do what was prepared; ContestantError if the library fails."""
+        answer = self._ask({})
+        return Timing(float(str(answer["cpu_seconds"])), float(str(answer["seconds"])), answer["result"])
+
+    def close(self) -> None:
+        """End the child."""
+        self._child.kill()
+        self._child.communicate()
+        self._told.close()
+
+    def _ask(self, order: dict[str, object]) -> dict[str, object]:
+        if self._failed:
+            raise ContestantError(self._failed)
+        pipe = cast("IO[str]", self._child.stdin)
+        with suppress(BrokenPipeError):  # then there is no answer, and what it said last is told
+            pipe.write(json.dumps(order) + "\n")
+            pipe.flush()
+        answer = self._answer()
+        if "error" in answer:
+            raise ContestantError(f"{self.runner}: {answer['error']}")
+        return answer
+
+    def _answer(self) -> dict[str, object]:
+        began = time.monotonic()
+        watch = Timer(ANSWER_SECONDS, self._child.kill)
+        watch.start()
+        try:
+            line = cast("IO[str]", self._child.stdout).readline()
+        finally:
+            watch.cancel()
+        if not line:
+            if time.monotonic() - began >= ANSWER_SECONDS:
+                raise ContestantError(f"{self.runner}: no answer in {ANSWER_SECONDS:.0f} s")
+            self._told.seek(0)
+            told = self._told.read().strip().rpartition("\n")[2]
+            raise ContestantError(f"{self.runner}: {told or 'its process ended'}")
+        answer: dict[str, object] = json.loads(line)
+        return answer

@@ -1,1 +1,0 @@
-"""What is measured, a file for each part of the results."""

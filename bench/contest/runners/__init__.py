@@ -1,1 +1,0 @@
-"""What children run, a file for each library and job; those of peers import nothing of this project."""

@@ -1,0 +1,4 @@
+"""What forged reports do to estimates, and which detectors find them.
+
+May import `bench.estimators`. Begin with `poisoning`.
+"""

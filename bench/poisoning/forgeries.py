@@ -1,0 +1,136 @@
+"""Windows of reports of which some are forged, for k-RR and RAPPOR, and by how much they shift an estimate.
+
+A forger may send any bytes. `follows` does what the randomizer does with a value of his choice. Of the others
+`target` (k-RR) reports that value always; of RAPPOR `crude` sets its bits and no other; `careful` draws the
+others so that a report has as many ones as an honest one; `one-cohort` does that in cohort 0 alone.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aggregator.ledger.bit_counting import count_bits
+from bench.estimators.populations import report_counts
+from estimators.mechanisms.bloom_filter import bloom_rows
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
+from producers.randomization.randomizers import instantaneous, permanent
+
+KRR_FORGERS = ("target", "follows")
+RAPPOR_FORGERS = ("crude", "careful", "one-cohort", "follows")
+
+
+class SeededWords:
+    """Words for the real randomizers, the same in every run."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def words64(self, shape: int | tuple[int, ...]) -> NDArray[np.uint64]:
+        """uint64 of this shape."""
+        return self.rng.integers(0, 2**64, shape, np.uint64)
+
+
+@dataclass(frozen=True)
+class RapporWindow:
+    """Counts of a window, and its reports' numbers of ones.
+
+    Parameters
+    ----------
+    counts : int64 (cohorts, bits).
+    cohort_sizes : int64 (cohorts,).
+    honest, forged : popcounts, int64 (reports,).
+    """
+
+    counts: NDArray[np.int64]
+    cohort_sizes: NDArray[np.int64]
+    honest: NDArray[np.int64]
+    forged: NDArray[np.int64]
+
+
+def krr_window(
+    rng: np.random.Generator, truth: NDArray[np.int64], forged: int, forger: str, target: int, mechanism: KRR
+) -> NDArray[np.int64]:
+    """Reports per bucket, int64 (k,), of so many honest clients a value and of forgers."""
+    lies = np.zeros_like(truth)
+    lies[target] = forged
+    if forger == "follows":
+        return report_counts(rng, truth + lies, mechanism)
+    return report_counts(rng, truth, mechanism) + lies
+
+
+def rappor_window(
+    rng: np.random.Generator,
+    words: list[str],
+    truth: NDArray[np.int64],
+    forged: int,
+    forger: str,
+    target: int,
+    mechanism: Rappor,
+) -> RapporWindow:
+    """The same of RAPPOR, each report by the producers' own randomizers; words are the values."""
+    honest_cohorts, honest = _honest(rng, words, truth, mechanism)
+    lies = np.zeros_like(truth)
+    lies[target] = forged
+    if forger == "follows":
+        cohorts, rows = _honest(rng, words, lies, mechanism)
+    else:
+        chosen = 1 if forger == "one-cohort" else mechanism.cohorts
+        cohorts = rng.integers(0, chosen, forged)
+        bits = np.unpackbits(bloom_rows([words[target]] * forged, cohorts, mechanism), axis=1)
+        if forger != "crude":
+            bits |= rng.random(bits.shape, np.float32) < careful_density(mechanism)
+        rows = np.packbits(bits, axis=1)
+    all_cohorts, all_rows = np.concatenate([honest_cohorts, cohorts]), np.concatenate([honest, rows])
+    counts = [count_bits(all_rows[all_cohorts == cohort]) for cohort in range(mechanism.cohorts)]
+    sizes = np.bincount(all_cohorts, minlength=mechanism.cohorts)
+    return RapporWindow(np.stack(counts), sizes, popcounts(honest), popcounts(rows))
+
+
+def _honest(
+    rng: np.random.Generator, words: list[str], truth: NDArray[np.int64], mechanism: Rappor
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Cohorts and reports of clients who follow the randomizer, each in a cohort at random."""
+    values = [word for word, clients in zip(words, truth.tolist(), strict=True) for _ in range(clients)]
+    cohorts = rng.integers(0, mechanism.cohorts, len(values))
+    source = SeededWords(rng)
+    rows = permanent(bloom_rows(values, cohorts, mechanism), mechanism, source)
+    return cohorts, instantaneous(rows, mechanism, source)
+
+
+def popcounts(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Ones in each report, int64 (n,)."""
+    ones: NDArray[np.int64] = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
+    return ones
+
+
+def careful_density(mechanism: Rappor) -> float:
+    """Share d of other bits to set, so that h + (bits - h) d = h q* + (bits - h) p*, as of honest reports."""
+    h, bits = mechanism.hashes, mechanism.bits
+    return mechanism.p_star - h * (1 - mechanism.q_star) / (bits - h)
+
+
+def krr_bias(share: float, frequency: float, forger: str, mechanism: KRR) -> float:
+    """Expected error of the target's unconstrained estimate, where so large a share is forged.
+
+    Of N reports beta N are forged, and honest ones name the target with probability q + (p - q) theta. All
+    forged ones do:
+
+        ((1 - beta) (q + (p - q) theta) + beta - q) / (p - q) = theta + beta ((1 - q) / (p - q) - theta).
+    """
+    forged = 1.0 if forger == "follows" else (1 - mechanism.q) / mechanism.contrast
+    return share * (forged - frequency)
+
+
+def rappor_bias(share: float, frequency: float, forger: str, mechanism: Rappor) -> float:
+    """The same of least squares on bits, which are linear: forged reports add their own solution.
+
+    Debiased, they have (1 - p*)/(q* - p*) in the target's bits, and (d - p*)/(q* - p*) in others, of which
+    they set a share d. That is the target's column times the difference, (1 - d)/(q* - p*), and an even
+    column, which the background takes. nan for `one-cohort`, which is no such sum.
+    """
+    density = {"crude": 0.0, "careful": careful_density(mechanism), "one-cohort": np.nan}
+    contrast = mechanism.q_star - mechanism.p_star
+    forged = 1.0 if forger == "follows" else (1 - density[forger]) / contrast
+    return share * (forged - frequency)

@@ -1,0 +1,211 @@
+"""What forged reports do to an estimate, against the formula, and which detectors see them.
+
+python -m bench.poisoning.poisoning
+"""
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import hstack
+
+from bench.estimators.populations import round_to_counts, zipf_shares
+from bench.poisoning.forgeries import (
+    KRR_FORGERS,
+    RAPPOR_FORGERS,
+    RapporWindow,
+    krr_bias,
+    krr_window,
+    rappor_bias,
+    rappor_window,
+)
+from estimators.decoding.bit_counts import BitCounts
+from estimators.decoding.bloom import decode
+from estimators.decoding.design import bloom_design, even_column
+from estimators.decoding.sandwich_errors import fit
+from estimators.forgery_detectors import (
+    change_p_value,
+    change_p_values,
+    cohort_p_value,
+    impossible_p_values,
+    popcount_p_value,
+)
+from estimators.frequency import krr as krr_estimate
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
+
+VALUES = 20
+REPORTS = 100_000
+SHARES = (0.0, 0.01, 0.05, 0.1)
+PACK_REPORTS = 1000
+RATE = 0.01  # false alarms of each detector and window, at most
+KRR_WINDOWS = 1000
+RAPPOR_WINDOWS = 20
+KRR_MECHANISM = KRR.from_epsilon(VALUES, 2.0)
+RAPPOR_MECHANISM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
+WORDS = [f"word-{number}" for number in range(VALUES)]
+TARGET = VALUES - 1  # the rarest
+HONEST = zipf_shares(VALUES, 1.0)
+THETA = float(HONEST[TARGET])
+RESULTS = Path(__file__).parents[1] / "results"
+DETECTORS = ("popcounts", "cohorts", "impossible", "change")
+
+
+@dataclass(frozen=True)
+class PoisoningRow:
+    """One forger and share of forged reports; figures are fractions of all reports, or of windows.
+
+    Parameters
+    ----------
+    formula, measured, error : bias of the unconstrained estimate, expected, measured and its standard error.
+    published : bias of the published estimate, `mle`.
+    alarms : share of windows with an alarm by detector; None where it does not apply.
+    """
+
+    mechanism: str
+    forger: str
+    share: float
+    formula: float
+    measured: float
+    error: float
+    published: float
+    alarms: dict[str, float | None]
+
+
+def table(rows: list[PoisoningRow]) -> str:
+    """Markdown: parameters, biases, alarms."""
+    mechanism = RAPPOR_MECHANISM
+    lines = [
+        f"{REPORTS:,} reports a window, of {VALUES} values by Zipf 1; the target is the rarest "
+        f"({THETA:.2%} of honest clients). k-RR: epsilon 2, {KRR_WINDOWS} windows a row. RAPPOR: "
+        f"{mechanism.bits} bits, {mechanism.hashes} hashes, {mechanism.cohorts} cohorts, f {mechanism.f:g}, "
+        f"p {mechanism.p:g}, q {mechanism.q:g}, {RAPPOR_WINDOWS} windows a row. Packs of {PACK_REPORTS}, the "
+        f"forger's by themselves. Each detector alarms in at most {RATE:.0%} of honest windows; `change` "
+        f"compares with an honest window.",
+        "",
+        "| mechanism | forger | forged | bias, formula | measured | published | "
+        + " | ".join(DETECTORS)
+        + " |",
+        "|---|---|---:|---:|---:|---:|" + "---:|" * len(DETECTORS),
+    ]
+    for row in rows:
+        formula = "" if math.isnan(row.formula) else f"{100 * row.formula:+.2f} %"
+        alarms = " | ".join("" if alarm is None else f"{alarm:.0%}" for alarm in row.alarms.values())
+        lines.append(
+            f"| {row.mechanism} | {row.forger} | {row.share:.0%} | {formula} | "
+            f"{100 * row.measured:+.2f} ± {100 * row.error:.2f} % | {100 * row.published:+.2f} % | {alarms} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def krr_row(rng: np.random.Generator, forger: str, share: float, windows: int = KRR_WINDOWS) -> PoisoningRow:
+    """All windows of k-RR."""
+    forged, truth = _split(share)
+    before = round_to_counts(HONEST, REPORTS)
+    found, published, alarms = [], [], []
+    for _ in range(windows):
+        counts = krr_window(rng, truth, forged, forger, TARGET, KRR_MECHANISM)
+        found.append(krr_estimate.inv(counts, KRR_MECHANISM)[TARGET])
+        published.append(krr_estimate.mle(counts, KRR_MECHANISM)[TARGET])
+        honest = krr_window(rng, before, 0, forger, TARGET, KRR_MECHANISM)
+        reports = np.array(REPORTS)
+        impossible = impossible_p_values(counts, reports, KRR_MECHANISM.p, KRR_MECHANISM.q)
+        alarms.append([VALUES * impossible.min(), change_p_value(honest, counts)])
+    none: list[float | None] = [None, None]
+    told = [*none, *(float(alarm) for alarm in np.mean(np.array(alarms) <= RATE, axis=0))]
+    formula = krr_bias(share, THETA, forger, KRR_MECHANISM)
+    return _row("k-RR", forger, share, formula, found, published, told)
+
+
+def rappor_row(
+    rng: np.random.Generator, forger: str, share: float, windows: int = RAPPOR_WINDOWS
+) -> PoisoningRow:
+    """All windows of RAPPOR."""
+    forged, truth = _split(share)
+    found, published, alarms = [], [], []
+    for number in range(windows):
+        window = rappor_window(rng, WORDS, truth, forged, forger, TARGET, RAPPOR_MECHANISM)
+        honest = _window_before(number)
+        estimate = decode(window.counts, window.cohort_sizes, WORDS, RAPPOR_MECHANISM)
+        published.append(estimate.frequency[TARGET])
+        found.append(_least_squares(window, estimate.frequency))
+        alarms.append(_rappor_p_values(window, honest))
+    told: list[float | None] = [float(alarm) for alarm in np.mean(np.array(alarms) <= RATE, axis=0)]
+    formula = rappor_bias(share, THETA, forger, RAPPOR_MECHANISM)
+    return _row("RAPPOR", forger, share, formula, found, published, told)
+
+
+@cache
+def _window_before(number: int) -> RapporWindow:
+    """An honest window; every row has the same ones before its own."""
+    rng = np.random.default_rng([2, number])
+    return rappor_window(rng, WORDS, round_to_counts(HONEST, REPORTS), 0, "follows", TARGET, RAPPOR_MECHANISM)
+
+
+def _rappor_p_values(window: RapporWindow, honest: RapporWindow) -> list[float]:
+    mechanism, sizes = RAPPOR_MECHANISM, window.cohort_sizes
+    packs = [
+        part[first : first + PACK_REPORTS]
+        for part in (window.honest, window.forged)
+        for first in range(0, len(part), PACK_REPORTS)
+    ]
+    popcounts = len(packs) * min(popcount_p_value(pack, mechanism) for pack in packs)
+    impossible = impossible_p_values(window.counts, sizes[:, None], mechanism.q_star, mechanism.p_star)
+    change = change_p_values(honest.counts, honest.cohort_sizes, window.counts, sizes)
+    bits = impossible.size
+    return [popcounts, cohort_p_value(sizes), bits * impossible.min(), bits * change.min()]
+
+
+def _least_squares(window: RapporWindow, theta: NDArray[np.float64]) -> float:
+    """The target's unconstrained estimate, beside a background."""
+    design = bloom_design(WORDS, RAPPOR_MECHANISM)
+    even = even_column(design.shape[0], RAPPOR_MECHANISM.hashes / RAPPOR_MECHANISM.bits)
+    counts = BitCounts(window.counts, window.cohort_sizes, RAPPOR_MECHANISM)
+    model = hstack([design, even], format="csc")
+    rest = max(0.0, 1 - float(theta.sum()))
+    return float(fit(counts, model, np.append(theta, rest)).estimate[TARGET])
+
+
+def _split(share: float) -> tuple[int, NDArray[np.int64]]:
+    """Forged reports, and honest clients by value."""
+    forged = round(share * REPORTS)
+    return forged, round_to_counts(HONEST, REPORTS - forged)
+
+
+def _row(
+    name: str,
+    forger: str,
+    share: float,
+    formula: float,
+    found: list[float],
+    published: list[float],
+    told: list[float | None],
+) -> PoisoningRow:
+    error = float(np.std(found, ddof=1)) / math.sqrt(len(found))
+    measured, shown = (float(np.mean(each)) - THETA for each in (found, published))
+    alarms = dict(zip(DETECTORS, told, strict=True))
+    return PoisoningRow(name, forger if share else "nobody", share, formula, measured, error, shown, alarms)
+
+
+@click.command()
+def main() -> None:
+    """Print the table and keep it in bench/results; status 1 if a bias is 5 standard errors off."""
+    rng = np.random.default_rng(1)
+    rows = [krr_row(rng, KRR_FORGERS[0], 0.0), rappor_row(rng, RAPPOR_FORGERS[0], 0.0)]
+    rows += [krr_row(rng, forger, share) for forger in KRR_FORGERS for share in SHARES[1:]]
+    rows += [rappor_row(rng, forger, share) for forger in RAPPOR_FORGERS for share in SHARES[1:]]
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "poisoning.md").write_text(table(rows))
+    (RESULTS / "poisoning.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    click.echo(table(rows), nl=False)
+    if any(abs(row.measured - row.formula) > 5 * row.error for row in rows):
+        raise click.ClickException("a bias is not that of the formula")
+
+
+if __name__ == "__main__":
+    main()
