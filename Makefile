@@ -37,8 +37,8 @@ demo: .venv/installed java ## the flights of a year through a real Kafka, estima
 	@$(GUARD) .venv/bin/deniable demo $(ARGS)
 
 pictures: .venv/installed java ## README's pictures anew, in docs; needs Chromium
-	@CI=true $(GUARD) .venv/bin/pytest --quiet -m '' tests/aggregator/test_page_pictures.py tests/deploy/test_demo_terminal.py
-	@.venv/bin/python -m tests.pictures
+	@CI=true $(GUARD) .venv/bin/pytest --quiet -m '' tests/aggregator/web/test_page_pictures.py tests/deploy/demo/test_demo_terminal.py
+	@.venv/bin/python -m tests.support.pictures
 
 metrics: .venv/installed ## the table of docs/metrics.md anew
 	@.venv/bin/python -m deploy.monitoring.metrics_table docs/metrics.md

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from needed import missing
 
 from deploy.broker.errors import ToolMissingError
 from deploy.broker.jars import fetch_jars, find_java
-from tests.brokers.choice import Choice, choose, images, started
+from tests.support.brokers.choice import Choice, choose, images, started
+from tests.support.needed import missing
 
 if TYPE_CHECKING:
-    from tests.secured.broker import SecuredBroker
+    from tests.support.secured.broker import SecuredBroker
+
+pytest_plugins = ["tests.support.producers.fixtures", "tests.support.aggregator.fixtures"]
 
 # A time for each example fails tests on a busy machine, and shows nothing on any other.
 settings.register_profile("deniable", deadline=None)
@@ -70,7 +72,9 @@ def secured_broker(kafka_jars: None) -> Iterator["SecuredBroker"]:
     It is up in 6 s on a quiet machine. Whoever changes the certificate that it shows, or ends it, sets
     that right again; names of users and topics begin with `topic_prefix`.
     """
-    from tests.secured.broker import SecuredBroker  # here, so that fast tests do not load a Kafka client
+    from tests.support.secured.broker import (
+        SecuredBroker,  # here, so that fast tests do not load a Kafka client
+    )
 
     with SecuredBroker() as secured:
         yield secured

@@ -9,18 +9,6 @@ from typing import cast
 
 import pytest
 from aiokafka.errors import KafkaConnectionError
-from builders import (
-    COLLECTIONS,
-    DEPLOYMENT,
-    FRUIT,
-    GENESIS,
-    PARTITIONS,
-    PLACE,
-    TOPICS,
-    MemoryLog,
-    changed,
-    estimate_of,
-)
 from structlog.testing import capture_logs
 
 from aggregator import worker
@@ -34,6 +22,18 @@ from aggregator.partition.owner import RecordSource
 from aggregator.records.estimate import EstimateRecord
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.worker import WorkerError
+from tests.support.aggregator.builders import (
+    COLLECTIONS,
+    DEPLOYMENT,
+    FRUIT,
+    GENESIS,
+    PARTITIONS,
+    PLACE,
+    TOPICS,
+    MemoryLog,
+    changed,
+    estimate_of,
+)
 
 
 @dataclass

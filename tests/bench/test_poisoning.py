@@ -1,14 +1,13 @@
 """The formulas of the bias are those of simulated windows, and what is documented is what was measured."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from bench.poisoning import forgeries, poisoning
 from bench.poisoning.poisoning import RAPPOR_MECHANISM, krr_row, rappor_row, table
+from tests.support.paths import REPOSITORY
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "poisoning.md"
+DOCUMENT = REPOSITORY / "docs" / "poisoning.md"
 
 
 @pytest.mark.parametrize("forger", forgeries.KRR_FORGERS)

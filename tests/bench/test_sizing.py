@@ -9,8 +9,9 @@ from bench.aggregator import results as aggregator_results
 from bench.aggregator.results import PARTS, keep, table
 from bench.aggregator.sizing import DERIVED, example, gaps, measured, with_tables, workers_for
 from tests.chaos.report import table as chaos_table
+from tests.support.paths import REPOSITORY
 
-PAGE = (Path(__file__).parents[2] / "docs" / "sizing.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "docs" / "sizing.md").read_text(encoding="utf-8")
 
 COUNTING = {
     "mechanism": "RAPPOR, 128 bits",
@@ -55,7 +56,7 @@ def test_the_example_is_worked_out() -> None:
 
 
 def test_gaps_are_those_of_the_table_of_faults() -> None:
-    told = (Path(__file__).parents[2] / "bench" / "results" / "chaos.md").read_text(encoding="utf-8")
+    told = (REPOSITORY / "bench" / "results" / "chaos.md").read_text(encoding="utf-8")
     assert chaos_table([]) == "".join(told.splitlines(keepends=True)[:2])
     lines = {line.split(" | ")[0].strip("| "): line.strip("| \n").split(" | ") for line in told.splitlines()}
     for row in gaps({}):

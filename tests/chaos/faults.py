@@ -10,7 +10,7 @@ from tests.chaos import network, turns
 from tests.chaos.collection_setup import FLASH_GRACE_SECONDS, with_one_more, without_it
 from tests.chaos.fault_points import POINTS
 from tests.chaos.stage import MOST_PAUSE_SECONDS, Stage
-from tests.deploy.processes import wait_until
+from tests.support.deploy.processes import wait_until
 
 Act = Callable[[Stage], None]
 

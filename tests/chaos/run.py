@@ -27,7 +27,7 @@ from tests.chaos.stage import Stage
 from tests.chaos.stranger import Stranger
 from tests.chaos.verdict import Verdict
 from tests.chaos.workers import ROOT, Workers
-from tests.deploy.processes import wait_until
+from tests.support.deploy.processes import wait_until
 
 DRAIN_SECONDS = 120.0
 REPLAY_SECONDS = 180.0

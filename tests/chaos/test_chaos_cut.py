@@ -19,7 +19,7 @@ from tests.chaos.report import Report
 from tests.chaos.run import Order, run
 from tests.chaos.stage import Stage
 from tests.chaos.workers import ROOT
-from tests.deploy.processes import wait_until
+from tests.support.deploy.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 

@@ -14,7 +14,7 @@ from tests.chaos.load import Load
 from tests.chaos.positions import committed, log_ends
 from tests.chaos.run import replayed
 from tests.chaos.workers import Worker, Workers
-from tests.deploy.processes import wait_until
+from tests.support.deploy.processes import wait_until
 
 pytestmark = pytest.mark.broker
 

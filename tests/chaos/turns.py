@@ -5,7 +5,7 @@ import time
 
 from tests.chaos.fault_points import CHECKPOINT_POINTS, POINTS
 from tests.chaos.stage import Stage
-from tests.deploy.processes import wait_until
+from tests.support.deploy.processes import wait_until
 
 BROKER_PAUSE_SECONDS = 20.0
 STOP_SECONDS = 10.0  # in which a worker that is told to end has ended

@@ -17,9 +17,10 @@ from deploy.broker.errors import BrokerError
 from deploy.config.file import Configuration
 from estimators.collection import Collection
 from tests.chaos.positions import committed, log_ends
-from tests.deploy.processes import wait_until
+from tests.support.deploy.processes import wait_until
+from tests.support.paths import REPOSITORY
 
-ROOT = Path(__file__).parents[2]
+ROOT = REPOSITORY
 READY_SECONDS = 90.0
 RETIRE_SECONDS = 120.0
 OLD_FILE = "Error: revision of the collection file must be"

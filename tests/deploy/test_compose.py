@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from needed import tool
 from ruamel.yaml import YAML
 
 from deploy.cli.commands import deniable
 from deploy.config.file import load
+from tests.support.needed import tool
+from tests.support.paths import REPOSITORY
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+DEPLOY = REPOSITORY / "deploy"
 FOLDER = DEPLOY / "compose"
 PROMETHEUS_FOLDER = "/etc/prometheus/deniable"
 NAMES = ("aggregator-1", "aggregator-2", "producer")

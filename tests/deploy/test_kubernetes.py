@@ -15,8 +15,8 @@ from deploy.aggregate.command import STOP_SECONDS
 from deploy.cluster.permissions.quotas import DEFAULT_BYTES_PER_SECOND
 from deploy.cluster.permissions.roles import Role, permissions_of, words
 from deploy.cluster.topics.plan import plan, settings_made
-from tests.deploy.custom_resources import SPECS
-from tests.deploy.overlays import FOLDER, WORKLOADS, Overlay
+from tests.support.deploy.custom_resources import SPECS
+from tests.support.deploy.overlays import FOLDER, WORKLOADS, Overlay
 
 KINDS = {
     ResourceType.TOPIC: "topic",

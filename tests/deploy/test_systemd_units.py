@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 from click import Context
 from msgspec import structs
-from needed import missing
 
 from deploy.aggregate.command import STOP_SECONDS
 from deploy.cli.commands import deniable
 from deploy.cli.main import REFUSED
 from deploy.cluster.permissions.roles import Role
-from tests.deploy.collection_texts import WHOLE, read
+from tests.support.deploy.collection_texts import WHOLE, read
+from tests.support.needed import missing
+from tests.support.paths import REPOSITORY
 
-UNITS = Path(__file__).parents[2] / "deploy" / "systemd"
+UNITS = REPOSITORY / "deploy" / "systemd"
 INSTANCES = {"deniable-aggregator@.service": "8321", "deniable-producer@.service": "carrier"}
 DROP_INS = ("kafka-password.conf", "kafka-certificates.conf")
 COMMAND = "/opt/deniable/bin/deniable"

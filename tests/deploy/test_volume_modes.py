@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.overlays import Overlay
+from tests.support.deploy.overlays import Overlay
 
 PRODUCER = """
 import logging, sys

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 from scipy.stats import binom, chi2, ncx2
-from simulation import generator, krr_counts
 
 from estimators.canary import (
     FALSE_ALARMS_A_YEAR,
@@ -18,6 +17,7 @@ from estimators.canary import (
 )
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from tests.support.estimators.simulation import generator, krr_counts
 
 SOUND = KRR.from_epsilon(4, 2.0)
 SHARES = report_shares(SOUND)

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from simulation import generator, rappor_counts, zipf_counts
 
 from estimators.decoding.bloom import decode
 from estimators.frequency.krr import estimate
@@ -21,6 +20,7 @@ from estimators.planning import (
     reports_needed,
     smallest_detectable,
 )
+from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])

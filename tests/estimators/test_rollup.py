@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from simulation import generator, zipf_counts
 
 from estimators.frequency.estimate import Estimate
 from estimators.mechanisms.bloom_filter import bloom_rows
@@ -11,6 +10,7 @@ from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.rollup import _no_surer, client_overlap, roll_up_hot, roll_up_krr, roll_up_rappor
+from tests.support.estimators.simulation import generator, zipf_counts
 
 WINDOWS = 20
 

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from deploy.config.file import CollectionFileError, load
-from tests.deploy.collection_texts import HEAD, KRR_ENTRY, RAPPOR_ENTRY, WHOLE
+from tests.support.deploy.collection_texts import HEAD, KRR_ENTRY, RAPPOR_ENTRY, WHOLE
 
 FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-"))
 FILE = FOLDER / "deniable.yaml"

@@ -16,7 +16,7 @@ from aggregator.web.page_events import PageFeed
 from deploy.query.inspection.records import fields_of, line_of
 from deploy.query.inspection.rows import Inspection
 from deploy.query.watch import EveryEstimate, table_of
-from tests.aggregator.builders import COLLECTIONS, FRUIT, PLACE, T0, changed, estimate_of
+from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PLACE, T0, changed, estimate_of
 
 INSPECTIONS = [Inspection(COLLECTIONS, payload=payload) for payload in (False, True)]
 CONSOLE = Console(width=80, file=open("/dev/null", "w"))  # noqa: SIM115 - for the whole run

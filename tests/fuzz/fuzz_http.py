@@ -22,7 +22,7 @@ from aggregator.web.rollup_api import RollUps
 from aggregator.web.server import WebServer
 from estimators.collection import Collection
 from producers.transport.cluster import Cluster
-from tests.aggregator.builders import COLLECTIONS, DEPLOYMENT, T0, estimate_of
+from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, T0, estimate_of
 
 ANSWER_SECONDS = 10
 STATUS = re.compile(rb"HTTP/\d\.\d (\d\d\d) ")

@@ -7,7 +7,6 @@ get the right one; many get the fingerprint, mechanism and width of a collection
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 from crc32c import crc32c
 
@@ -19,8 +18,9 @@ from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from producers import wire
+from tests.support.paths import VECTORS
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "wire.json").read_text())
+EXPECTED = json.loads((VECTORS / "wire.json").read_text())
 MECHANISMS = {
     "small": KRR.from_epsilon(4, 2.0),
     "byte": KRR.from_epsilon(256, 2.0),
@@ -47,7 +47,7 @@ def _pack(collection: Collection, reports: int) -> wire.Pack:
 
 SEEDS = [
     *(wire.encode(_pack(collection, reports)) for collection in COLLECTIONS for reports in (1, 5)),
-    *(bytes.fromhex(vector["record"]) for kind in ("good", "bad") for vector in VECTORS[kind]),
+    *(bytes.fromhex(vector["record"]) for kind in ("good", "bad") for vector in EXPECTED[kind]),
 ]
 HEADS = [wire.encode(_pack(collection, 1))[:32] for collection in COLLECTIONS]
 

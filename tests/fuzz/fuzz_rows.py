@@ -25,7 +25,7 @@ from aggregator.records import final_window
 from aggregator.records.window_counts import WindowCounts
 from deploy.query.inspection.records import fields_of, line_of
 from deploy.query.inspection.rows import Inspection
-from tests.aggregator.builders import COLLECTIONS, FRUIT, PLACE, T0, counts_of, record_of
+from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PLACE, T0, counts_of, record_of
 
 BETWEEN = b"\xff--\xff"
 PARTITIONS = 2

@@ -10,11 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from needed import missing
 
 from tests.fuzz.targets import TARGETS
+from tests.support.needed import missing
+from tests.support.paths import REPOSITORY
 
-ROOT = Path(__file__).parents[2]
+ROOT = REPOSITORY
 MOST_SECONDS = 800  # on a busy machine; alone, packs take half a minute
 DONE = re.compile(r"^Done (\d+) in \d+ second", re.MULTILINE)
 

@@ -8,7 +8,6 @@ from dataclasses import fields
 import numpy as np
 import pytest
 from kafka.errors import KafkaTimeoutError
-from questions import CARRIER, DESTINATION, LATENCY
 
 from producers import producer
 from producers.budget.allowance import Allowance, Budget
@@ -20,6 +19,7 @@ from producers.responders import batch as parts
 from producers.storage.input_progress import InputProgress, get_progress
 from producers.storage.store import Store, StoreError
 from producers.wire import bit_rows, buckets, decode
+from tests.support.producers.questions import CARRIER, DESTINATION, LATENCY
 
 CANARY = "canary-7391"
 

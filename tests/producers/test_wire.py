@@ -3,7 +3,6 @@
 import json
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +16,9 @@ from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from producers import wire
 from producers.wire import Pack, WireError, bit_rows, buckets, decode, encode, partition_of
+from tests.support.paths import VECTORS
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "wire.json").read_text())
+EXPECTED = json.loads((VECTORS / "wire.json").read_text())
 
 
 def named(vectors):
@@ -39,14 +39,14 @@ def pack_of(vector):
     )
 
 
-@named(VECTORS["good"])
+@named(EXPECTED["good"])
 def test_good_vectors_decode_and_encode(vector):
     record = bytes.fromhex(vector["record"])
     assert decode(record) == pack_of(vector)
     assert encode(pack_of(vector)) == record
 
 
-@named(VECTORS["good"])
+@named(EXPECTED["good"])
 def test_reports_of_good_vectors(vector):
     pack = decode(bytes.fromhex(vector["record"]))
     if pack.mechanism == wire.RAPPOR_NUMBER:
@@ -56,7 +56,7 @@ def test_reports_of_good_vectors(vector):
         assert buckets(pack).tolist() == vector["reports"]
 
 
-@named(VECTORS["bad"])
+@named(EXPECTED["bad"])
 def test_bad_vectors_name_their_reason(vector):
     record = bytes.fromhex(vector["record"]) + bytes(vector.get("zeros_appended", 0))
     with pytest.raises(WireError) as caught:
@@ -74,8 +74,8 @@ def test_a_next_version_leaves_the_reader_of_this_one_in_place(monkeypatch):
             b"".join((header, crc32c(record[52:], crc32c(header)).to_bytes(4, "little"), record[52:]))
         )
 
-    records = [bytes.fromhex(vector["record"]) for vector in VECTORS["good"]]
-    packs = [pack_of(vector) for vector in VECTORS["good"]]
+    records = [bytes.fromhex(vector["record"]) for vector in EXPECTED["good"]]
+    packs = [pack_of(vector) for vector in EXPECTED["good"]]
     newer = [record[:4] + b"\x02" + record[5:] for record in records]
     for record in newer:
         with pytest.raises(WireError, match=r"^unsupported_version$"):
@@ -91,7 +91,7 @@ def test_a_null_value_is_malformed():
 
 def test_the_checksum_is_crc_32c():
     """Not the CRC-32 of zlib: the check value of the CRC catalogue."""
-    assert f"{crc32c(b'123456789'):08x}" == VECTORS["crc32c_of_123456789"]
+    assert f"{crc32c(b'123456789'):08x}" == EXPECTED["crc32c_of_123456789"]
 
 
 @st.composite
@@ -149,7 +149,7 @@ def test_decode_of_fields_out_of_range_with_a_right_checksum(pack, data):
         assert decoded.reports * wire.report_bytes(decoded.mechanism, decoded.width) == len(decoded.payload)
 
 
-GOOD = pack_of(VECTORS["good"][0])
+GOOD = pack_of(EXPECTED["good"][0])
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_the_largest_record():
 
 
 def test_views_copy_nothing():
-    record = bytes.fromhex(VECTORS["good"][0]["record"])
+    record = bytes.fromhex(EXPECTED["good"][0]["record"])
     assert np.shares_memory(buckets(decode(record)), np.frombuffer(record, np.uint8))
 
 

@@ -1,0 +1,380 @@
+"""When an estimate is made, when it is final, and that it is never one of a part."""
+
+import asyncio
+import threading
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from aggregator.estimation import estimator as estimator_module
+from aggregator.estimation import window_estimate
+from aggregator.estimation.estimator import Estimator, WindowResult
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.row_keys import Window
+from aggregator.ledger.row_values import Published
+from aggregator.topics.partition_reader import KafkaRecord
+from tests.support.aggregator.builders import (
+    FRUIT,
+    PARTITIONS,
+    PLACE,
+    T0,
+    MemoryLog,
+    estimate_due,
+    new_estimator,
+    progress_row,
+)
+
+FRUITS = (FRUIT.fingerprint, T0)
+CLOSES_MS = FRUIT.closes_at(T0) * 1000
+DIES_MS = FRUIT.dies_at(T0) * 1000
+
+
+def count(
+    estimator: Estimator,
+    packs: int = 1,
+    counts: tuple[int, ...] = (5, 3, 2, 1),
+    source: int = 0,
+    cohort: int = 0,
+) -> None:
+    """Let a partition publish its counts of the window, as of so many packs."""
+    collection = FRUIT if len(counts) == FRUIT.width else PLACE
+    key = row_keys.encode_key(row_keys.CountKey(collection.fingerprint, T0, cohort, 0))
+    counters = row_values.CounterPage(max(counts) * 2, packs, np.array(counts, dtype=np.int64))
+    estimator.take(row_keys.with_source(key, source), row_values.encode_counters(counters))
+
+
+def close(
+    estimator: Estimator, closed_until_ms: int = CLOSES_MS + 1, *sources: int, watermark_ms: int = 0
+) -> None:
+    """Let partitions (all of them when none is named) publish how far they are closed."""
+    for source in sources or range(PARTITIONS):
+        row = progress_row(1, watermark_ms, closed_until_ms)
+        estimator.take(row_keys.with_source(b"P", source), row)
+
+
+def published(estimator: Estimator) -> list[tuple[int, bool]]:
+    """Revision and finality of what one turn makes."""
+    estimate_due(estimator)
+    return [(record.revision, record.final) for _, record in estimator.drain()]
+
+
+def test_nothing_is_due_without_counts() -> None:
+    estimator = new_estimator()
+    close(estimator)
+    assert estimator.due() == []
+
+
+def test_a_provisional_estimate_follows_growth_alone() -> None:
+    estimator = new_estimator()
+    count(estimator, packs=1)
+    assert published(estimator) == [(1, False)]
+    assert published(estimator) == []
+    count(estimator, packs=1, source=1)
+    assert published(estimator) == [(2, False)]
+    count(estimator, packs=1, source=1)
+    assert published(estimator) == []
+
+
+def test_the_final_one_comes_when_all_partitions_are_closed_beyond_grace() -> None:
+    estimator = new_estimator()
+    count(estimator)
+    assert published(estimator) == [(1, False)]
+    close(estimator, CLOSES_MS)
+    assert published(estimator) == []
+    close(estimator, CLOSES_MS + 1, 0, 1, 2)
+    assert published(estimator) == []
+    close(estimator, CLOSES_MS + 1, 3)
+    assert published(estimator) == [(1, True)]
+    assert published(estimator) == []
+
+
+def test_a_silent_partition_holds_the_final_one_back() -> None:
+    estimator = new_estimator()
+    count(estimator)
+    close(estimator, CLOSES_MS + 10**9, *range(PARTITIONS - 1))
+    assert published(estimator) == [(1, False)]
+
+
+def test_counts_that_change_after_the_final_one_are_published_again() -> None:
+    estimator = new_estimator()
+    count(estimator)
+    close(estimator)
+    assert published(estimator) == [(1, True)]
+    count(estimator, packs=3, source=2)
+    assert published(estimator) == [(4, True)]
+    assert published(estimator) == []
+
+
+def test_a_window_is_final_though_nothing_was_published_before() -> None:
+    estimator = new_estimator()
+    close(estimator)
+    count(estimator)
+    assert published(estimator) == [(1, True)]
+
+
+@pytest.mark.parametrize(
+    ("newest", "expected"),
+    [(Published(1, False), [(1, True)]), (Published(1, True), []), (Published(0, False), [(1, True)])],
+)
+def test_what_a_former_owner_published_is_not_published_again(
+    newest: Published, expected: list[tuple[int, bool]]
+) -> None:
+    estimator = new_estimator({FRUITS: newest})
+    count(estimator)
+    close(estimator)
+    assert published(estimator) == expected
+
+
+def test_no_estimate_is_made_of_what_a_partition_has_begun_to_delete() -> None:
+    """Partition 3 comes back after an hour; the others have deleted their part of the window by then."""
+    estimator = new_estimator()
+    count(estimator, packs=5)
+    count(estimator, packs=2, source=3)
+    assert published(estimator) == [(7, False)]
+    close(estimator, DIES_MS + 1, 0, 1, 2, watermark_ms=DIES_MS + 1)
+    key = row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0))
+    estimator.take(row_keys.with_source(key, 0), None)
+    count(estimator, packs=9, source=3)
+    close(estimator, DIES_MS + 1, 3)
+    assert published(estimator) == []
+
+
+def test_a_window_is_whole_up_to_the_millisecond_of_its_death() -> None:
+    estimator = new_estimator()
+    count(estimator)
+    close(estimator, watermark_ms=DIES_MS)
+    assert published(estimator) == [(1, True)]
+
+
+def test_too_few_reports_are_not_published_until_there_are_more() -> None:
+    estimator = new_estimator()
+    count(estimator, counts=(1, 2, 0, 0))
+    close(estimator)
+    assert FRUIT.minimum_reports == 6
+    assert published(estimator) == []
+    assert estimator.due() == []
+    count(estimator, packs=2, counts=(3, 2, 1, 0))
+    assert published(estimator) == [(2, True)]
+
+
+def test_counts_of_an_unknown_collection_are_left_alone() -> None:
+    estimator = new_estimator()
+    key = row_keys.CountKey(replace(FRUIT, name="stranger").fingerprint, T0, 0, 0)
+    counters = row_values.CounterPage(9, 1, np.full(4, 9))
+    estimator.take(row_keys.with_source(row_keys.encode_key(key), 0), row_values.encode_counters(counters))
+    assert estimator.due() == []
+
+
+def test_the_oldest_window_is_estimated_first() -> None:
+    estimator = new_estimator()
+    for start in (T0 + 20, T0, T0 + 10):
+        key = row_keys.encode_key(row_keys.CountKey(FRUIT.fingerprint, start, 0, 0))
+        row = row_values.encode_counters(row_values.CounterPage(9, 1, np.array([3, 3, 3, 0])))
+        estimator.take(row_keys.with_source(key, 0), row)
+    assert [window[1] for window, _ in estimator.due()] == [T0, T0 + 10, T0 + 20]
+
+
+def test_an_estimate_is_of_all_partitions_and_is_given_once() -> None:
+    estimator = new_estimator()
+    count(estimator, counts=(5, 3, 2, 0), packs=2)
+    count(estimator, counts=(1, 0, 0, 4), source=2)
+    estimate_due(estimator)
+    [(window, record)] = estimator.drain()
+    assert window == FRUITS
+    assert (record.reports, record.packs, record.collection) == (18, 3, "fruit")
+    assert estimator.published == {FRUITS: Published(3, False)}
+    assert estimator.drain() == []
+
+
+def test_all_values_are_published_with_the_final_estimate_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the collection asks for them."""
+    monkeypatch.setattr(window_estimate, "VALUES_PER_RECORD", 2)
+    asking = {FRUIT.fingerprint: replace(FRUIT, publish_all=True)}
+    for collections, parts in ((asking, [1, 2]), ({}, [1])):
+        estimator = new_estimator()
+        estimator.collections = {**estimator.collections, **collections}
+        count(estimator)
+        estimate_due(estimator)
+        assert [(record.part, record.parts) for _, record in estimator.drain()] == [(1, 1)]
+        close(estimator)
+        estimate_due(estimator)
+        made = [record for _, record in estimator.drain()]
+        assert [(record.part, record.final) for record in made] == [(part, True) for part in parts]
+        assert estimator.published == {FRUITS: Published(1, True)}
+
+
+def test_of_two_estimates_between_checkpoints_the_newer_leaves() -> None:
+    estimator = new_estimator()
+    for packs in (1, 2):
+        count(estimator, packs=packs)
+        estimate_due(estimator)
+    assert [record.revision for _, record in estimator.drain()] == [2]
+
+
+@pytest.mark.parametrize(
+    ("cohort", "bits", "count"), [(0, 16, 8), (PLACE.cohorts, 16, 1), (0, 17, 1)], ids=repr
+)
+def test_counts_that_no_estimate_fits_are_counted_and_logged(cohort: int, bits: int, count: int) -> None:
+    """More set bits than reports, or a cohort or bits that there are not: rows that were tampered with."""
+    estimator = new_estimator()
+    key = row_keys.encode_key(row_keys.CountKey(PLACE.fingerprint, T0, cohort, 0))
+    counters = row_values.CounterPage(7, 1, np.full(bits, count))
+    estimator.take(row_keys.with_source(key, 0), row_values.encode_counters(counters))
+    with capture_logs() as logs:
+        estimate_due(estimator)
+    assert estimator.drain() == []
+    assert [(entry["event"], entry["log_level"], entry["collection"]) for entry in logs] == [
+        ("no estimate", "error", "place")
+    ]
+    failures = estimator.metrics.registry.get_sample_value(
+        "deniable_estimate_failures_total", {"collection": "place"}
+    )
+    assert failures == 1
+    assert estimator.due() == []
+
+
+def test_notes_are_forgotten_when_the_counts_are_gone_everywhere() -> None:
+    estimator = new_estimator({FRUITS: Published(2, True)})
+    estimator.caught_up = True
+    count(estimator, source=1)
+    close(estimator, DIES_MS, 2, watermark_ms=DIES_MS + 1)
+    assert estimator.forgotten() == []
+    close(estimator, DIES_MS, 2, watermark_ms=DIES_MS)
+    estimator.take(row_keys.with_source(row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0)), 1), None)
+    assert estimator.forgotten() == []
+    close(estimator, DIES_MS, 2, watermark_ms=DIES_MS + 1)
+    assert list(estimator.forgotten()) == [FRUITS]
+    assert estimator.forgotten() == []
+    assert estimator.published == {}
+
+
+def test_notes_are_kept_until_the_counts_are_read() -> None:
+    estimator = new_estimator({FRUITS: Published(2, True)})
+    close(estimator, DIES_MS, 2, watermark_ms=DIES_MS + 1)
+    assert estimator.forgotten() == []
+    assert estimator.published == {FRUITS: Published(2, True)}
+
+
+@pytest.mark.parametrize(("was_final", "told"), [(True, 1), (False, 0)])
+def test_a_final_estimate_that_replaces_one_is_told(was_final: bool, told: int) -> None:
+    """When it is committed; a first final one replaces none."""
+    estimator = new_estimator({FRUITS: Published(2, was_final)})
+    count(estimator, packs=3)
+    close(estimator)
+    estimate_due(estimator)
+    assert [(record.revision, record.final) for _, record in estimator.drain()] == [(3, True)]
+    assert revised(estimator) == 0
+    estimator.show_published()
+    assert revised(estimator) == told
+
+
+def test_a_final_estimate_that_never_left_is_not_revised() -> None:
+    estimator = new_estimator()
+    close(estimator)
+    for packs in (3, 4):
+        count(estimator, packs=packs)
+        estimate_due(estimator)
+    assert [(record.revision, record.final) for _, record in estimator.drain()] == [(4, True)]
+    estimator.show_published()
+    assert revised(estimator) == 0
+
+
+def test_estimates_are_made_in_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the event loop, checkpoints and openings wait for is never a slow estimate."""
+    threads, make = [], Estimator.make
+
+    def told(self: Estimator, window: Window, *, final: bool) -> WindowResult | None:
+        threads.append(threading.current_thread().name)
+        return make(self, window, final=final)
+
+    monkeypatch.setattr(Estimator, "make", told)
+    estimator = new_estimator()
+    count(estimator)
+    estimate_due(estimator)
+    assert [name.split("_")[0] for name in threads] == ["estimate"]
+
+
+def revised(estimator: Estimator) -> float | None:
+    told = estimator.metrics.registry.get_sample_value
+    return told("deniable_finals_revised_total", {"collection": "fruit"})
+
+
+def read_counts(*rows_of_others: tuple[bytes, bytes]) -> list[tuple[object, ...]]:
+    """What an estimator warns of that reads these records: event, partition, number of records, the first."""
+    log, estimator = MemoryLog(), new_estimator()
+    for key, value in rows_of_others:
+        log.append("counts", 0, value, key)
+
+    async def run() -> None:
+        running = asyncio.create_task(estimator.run(log.reader("", "counts", 0)))
+        while not (estimator.caught_up or running.done()):  # noqa: ASYNC110 (it tells nobody)
+            await asyncio.sleep(0.001)
+        if running.done():
+            await running
+        running.cancel()
+
+    with capture_logs() as logs:
+        asyncio.run(run())
+    return [(line["event"], line["partition"], line["records"], line["first_offset"]) for line in logs]
+
+
+def test_a_record_of_another_program_is_passed_over() -> None:
+    """Its key is none of ours, so no count of ours is missing."""
+    looks_like_terms = b"Temperature"
+    assert read_counts((b"k", b"not json"), (looks_like_terms, b"not json")) == [
+        ("records that are none of ours are passed over", 0, 2, 0)
+    ]
+
+
+def test_a_row_of_ours_that_cannot_be_read_is_refused() -> None:
+    key = row_keys.with_source(row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0)), 0)
+    with pytest.raises(row_values.RowError) as caught:
+        read_counts((key, b"\x02"))
+    assert str(caught.value) == (
+        "offset 0 of partition 0 of memory: row version must be 1, got 2: run the deniable that wrote it, or "
+        "a newer one. If another program wrote it: stop all workers, delete that topic and run deniable "
+        "topics create; what is counted is published again"
+    )
+
+
+def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody estimates from the part of the counts that happened to be read already.
+
+    One row comes while the others are read: compaction may have moved it there.
+    """
+    monkeypatch.setattr(estimator_module, "ESTIMATE_SECONDS", 0.0)
+    log = MemoryLog()
+    key = row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0))
+    row = row_values.encode_counters(row_values.CounterPage(9, 1, np.array([4, 3, 2, 0])))
+    for source in range(PARTITIONS - 1):
+        log.append("counts", 0, row, row_keys.with_source(key, source))
+    moved = [PARTITIONS - 1]
+    estimator = new_estimator()
+    reader = log.reader("", "counts", 0)
+    everything = reader.poll
+    made: list[int] = []
+
+    async def one_by_one(milliseconds: int = 0) -> list[KafkaRecord]:
+        await asyncio.sleep(0)
+        while moved:
+            log.append("counts", 0, row, row_keys.with_source(key, moved.pop()))
+        batch = await everything(milliseconds)
+        reader._next = batch[0].offset + 1 if batch else reader._next
+        return batch[:1]
+
+    def make(window: Window, *, final: bool) -> None:
+        made.append(estimator.merged.packs(window))
+
+    async def run() -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await estimator.run(reader)
+
+    monkeypatch.setattr(reader, "poll", one_by_one)
+    monkeypatch.setattr(estimator, "make", make)
+    asyncio.run(run())
+    assert made[:1] == [PARTITIONS]
+    assert estimator.caught_up

@@ -1,0 +1,153 @@
+"""A window that dies without a final estimate is told once, and no other window is."""
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from aggregator.estimation.estimator import Estimator
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.row_values import Published
+from aggregator.partition.checkpoint import compose, take
+from tests.support.aggregator.builders import (
+    FRUIT,
+    PARTITIONS,
+    T0,
+    TERMS,
+    TOPICS,
+    estimate_due,
+    new_estimator,
+    new_ledger,
+    progress_row,
+    record_of,
+)
+
+FRUITS = (FRUIT.fingerprint, T0)
+CLOSES_MS = FRUIT.closes_at(T0) * 1000
+DIES_MS = FRUIT.dies_at(T0) * 1000
+
+
+def reading(published: Published | None = None) -> Estimator:
+    """An estimator that has read what was there when it began."""
+    estimator = new_estimator({FRUITS: published} if published else {})
+    estimator.caught_up = True
+    return estimator
+
+
+def count(estimator: Estimator, reports: int = 9, source: int = 0, page: int = 0) -> None:
+    key = row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, page))
+    counters = row_values.CounterPage(
+        reports, 1, np.array([reports, 0, 0, 0]) if page == 0 else np.zeros(0, np.int64)
+    )
+    estimator.take(row_keys.with_source(key, source), row_values.encode_counters(counters))
+
+
+def close(estimator: Estimator) -> None:
+    for source in range(PARTITIONS):
+        estimator.take(row_keys.with_source(b"P", source), progress_row(1, 0, CLOSES_MS + 1))
+
+
+def die(estimator: Estimator, *sources: int, page: int = 0) -> None:
+    key = row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, page))
+    for source in sources:
+        estimator.take(row_keys.with_source(b"P", source), progress_row(2, DIES_MS + 1, DIES_MS + 1))
+        estimator.take(row_keys.with_source(key, source), None)
+
+
+def lost(estimator: Estimator) -> float | None:
+    return estimator.metrics.registry.get_sample_value("deniable_windows_lost_total", {"collection": "fruit"})
+
+
+def test_a_window_that_was_never_estimated_is_lost_once() -> None:
+    estimator = reading()
+    count(estimator, source=0)
+    count(estimator, source=3)
+    with capture_logs() as lines:
+        die(estimator, 0, 3)
+        estimate_due(estimator)
+        estimate_due(estimator)
+    assert lost(estimator) == 1
+    told = [(line["log_level"], line["event"], line["collection"], line["windows"]) for line in lines]
+    assert told == [("warning", "windows died before their final estimate", "fruit", 1)]
+
+
+def test_a_provisional_estimate_alone_does_not_save_a_window() -> None:
+    estimator = reading()
+    count(estimator)
+    estimate_due(estimator)
+    die(estimator, 0)
+    assert list(estimator.forgotten()) == [FRUITS]
+    assert lost(estimator) == 1
+
+
+def test_a_window_with_a_final_estimate_is_not_lost() -> None:
+    estimator = reading()
+    count(estimator)
+    count(estimator, source=2)
+    close(estimator)
+    estimate_due(estimator)
+    die(estimator, 0, 2)
+    assert list(estimator.forgotten()) == [FRUITS]
+    assert lost(estimator) == 0
+
+
+def test_a_window_with_too_few_reports_is_not_lost() -> None:
+    """Nothing was to be published of it; that it has pages and sources makes no difference."""
+    estimator = reading()
+    count(estimator, FRUIT.minimum_reports - 2)
+    count(estimator, 0, page=1)
+    count(estimator, 1, source=1)
+    die(estimator, 1)
+    for page in (0, 1):
+        die(estimator, 0, page=page)
+    assert lost(estimator) == 0
+
+
+def test_what_died_before_this_owner_read_the_counts_is_not_told_again() -> None:
+    estimator = new_estimator()
+    count(estimator)
+    die(estimator, 0)
+    assert lost(estimator) == 0
+
+
+@pytest.mark.parametrize(("final", "expected"), [(False, 1), (True, 0)])
+def test_a_note_without_a_final_estimate_tells_of_a_window_that_died_unread(
+    final: bool, expected: int
+) -> None:
+    estimator = reading(Published(1, final))
+    assert list(estimator.forgotten()) == []
+    estimator.take(row_keys.with_source(b"P", 2), progress_row(2, DIES_MS + 1, DIES_MS + 1))
+    assert list(estimator.forgotten()) == [FRUITS]
+    assert lost(estimator) == 0  # the transaction that forgets it may fail, and is made again then
+    estimator.show_published()
+    assert lost(estimator) == expected
+
+
+def test_windows_of_a_backlog_that_live_and_die_between_two_publications_are_lost() -> None:
+    """Workers come back after an outage longer than retention, and the log moves on by hours in a moment."""
+    estimator, ledger = reading(), new_ledger()
+    starts = [T0, T0 + 10, T0 + 100, T0 + 200]
+    for number, start in enumerate(starts):
+        ledger.apply(number, start * 1000, record_of(window_start=start, number=number, reports=[0] * 9))
+    for record in compose(take(ledger, estimator, starts[-1] * 1000), TOPICS):
+        if record.topic == TOPICS.counts and record.partition == TOPICS.counts_partition(FRUIT.fingerprint):
+            estimator.take(record.key or b"", record.value)
+    assert lost(estimator) == len(starts) - 1
+
+
+def test_a_lost_window_is_remembered_until_every_partition_has_deleted_it() -> None:
+    """Later deletions of it must not count it again; a worker that runs for years must not keep them all."""
+    estimator = reading()
+    count(estimator)
+    for source in range(PARTITIONS):
+        terms_row = row_keys.encode_key(row_keys.TermsKey(FRUIT.fingerprint))
+        estimator.take(
+            row_keys.with_source(terms_row, source), row_values.encode_terms(TERMS[FRUIT.fingerprint])
+        )
+    die(estimator, 0, 1)
+    estimate_due(estimator)
+    die(estimator, 2)
+    assert lost(estimator) == 1
+    assert estimator.lost.known == {FRUITS}
+    die(estimator, 3)
+    estimate_due(estimator)
+    assert (lost(estimator), estimator.lost.known) == (1, set())

@@ -1,0 +1,134 @@
+"""Which windows are judged, by which detector, and which revision of them."""
+
+import numpy as np
+import pytest
+
+from aggregator.history import window_reader
+from aggregator.history.forgery_detection import (
+    DetectorFinding,
+    ScoredWindow,
+    finding,
+    judge_pack,
+    judge_windows,
+)
+from aggregator.history.periods import Period
+from aggregator.history.window_reader import EachWindow, check_room
+from aggregator.records.final_window import FinalWindow, encode_pages
+from aggregator.records.window_counts import WindowCounts
+from estimators.collection import Collection
+from tests.support.aggregator.builders import FRUIT, PLACE, T0, MemoryRecord, pack_of
+
+EVEN = (1000, 1000, 1000)
+PERIOD = Period(T0, T0 + 1000)
+
+
+def krr(*counts: int, packs: int = 1) -> WindowCounts:
+    return WindowCounts(np.array([counts]), np.array([sum(counts)]), packs, 0)
+
+
+def rappor(sizes: tuple[int, ...] = EVEN, share: float = 0.4, packs: int = 1) -> WindowCounts:
+    counts = np.round(np.outer(sizes, np.full(16, share))).astype(np.int64)
+    return WindowCounts(counts, np.array(sizes), packs, 0)
+
+
+def judged(collection: Collection, *windows: WindowCounts) -> dict[str, DetectorFinding]:
+    by_start = {T0 + 10 * number: window for number, window in enumerate(windows)}
+    return {each.detector: each for each in judge_windows(collection, by_start, 0.001)}
+
+
+def test_p_values_are_multiplied_by_their_number() -> None:
+    places = [
+        ScoredWindow({"window_start": number}, p_value)
+        for number, p_value in enumerate((0.3, 2e-4, 0.9, 4e-4))
+    ]
+    found = finding("change", places, 0.001)
+    assert (found.judged, found.p_value) == (4, pytest.approx(8e-4))
+    assert found.alarms == [{"window_start": 1, "p_value": pytest.approx(8e-4)}]
+    assert finding("change", [], 0.001) == DetectorFinding("change", 0, 1.0, [])
+
+
+def test_honest_windows_do_not_alarm() -> None:
+    found = judged(FRUIT, krr(2100, 1000, 900, 1000), krr(2080, 1010, 890, 1020))
+    assert {name: (each.judged, each.alarms) for name, each in found.items()} == {
+        "impossible": (2, []),
+        "change": (1, []),
+    }
+    assert all(not each.alarms for each in judged(PLACE, rappor(), rappor()).values())
+
+
+def test_windows_that_changed_alarm() -> None:
+    calm, forged = krr(2000, 1000, 1000, 1000), krr(2000, 1000, 1600, 1000)
+    (alarm,) = judged(FRUIT, calm, calm, forged)["change"].alarms
+    assert alarm["window_start"] == T0 + 20
+    (alarm,) = judged(PLACE, rappor(), rappor(share=0.5))["change"].alarms
+    assert alarm["window_start"] == T0 + 10
+
+
+def test_counts_that_no_values_explain_are_named() -> None:
+    (alarm,) = judged(FRUIT, krr(2000, 1000, 10, 1000))["impossible"].alarms
+    assert (alarm["window_start"], alarm["value"]) == (T0, "kiwi")
+    (alarm,) = judged(FRUIT, krr(2000, 1000, 1000, 10))["impossible"].alarms
+    assert alarm["value"] == "other"
+    window = rappor()
+    window.counts[1, 3] = 20
+    (alarm,) = judged(PLACE, window)["impossible"].alarms
+    assert (alarm["cohort"], alarm["bit"]) == (1, 3)
+
+
+def test_uneven_cohorts_alarm() -> None:
+    (alarm,) = judged(PLACE, rappor(), rappor((1000, 1000, 1400)))["cohorts"].alarms
+    assert alarm["window_start"] == T0 + 10
+
+
+def test_windows_with_too_few_reports_are_passed_over() -> None:
+    assert judged(FRUIT, krr(5, 0, 0, 0))["impossible"].judged == 0
+    assert judged(FRUIT, krr(6, 0, 0, 0))["impossible"].judged == 1
+
+
+def test_packs_of_other_collections_are_passed_over() -> None:
+    assert judge_pack(FRUIT, pack_of(FRUIT)) is None
+    assert judge_pack(PLACE, pack_of(FRUIT)) is None
+    honest, full = pack_of(PLACE, reports=[0x5A35]), pack_of(PLACE, reports=[0xFFFF] * 20)
+    assert judge_pack(PLACE, honest) == 1
+    forged = judge_pack(PLACE, full)
+    assert forged is not None
+    assert forged < 1e-9
+
+
+def read(*windows: tuple[int, WindowCounts]) -> EachWindow:
+    reading = EachWindow(FRUIT, PERIOD)
+    for start, counts in windows:
+        for offset, (key, value) in enumerate(encode_pages(FinalWindow.of(FRUIT, start, counts))):
+            reading.take(0, MemoryRecord(offset, T0 * 1000, key, value))
+    return reading
+
+
+def test_the_newest_revision_of_each_window_is_judged() -> None:
+    reading = read(
+        (T0 + 10, krr(1, 2, 3, 4, packs=2)), (T0, krr(5, 5, 5, 5)), (T0 + 10, krr(9, 9, 9, 9, packs=3))
+    )
+    assert {start: each.counts.tolist() for start, each in reading.windows().items()} == {
+        T0: [[5, 5, 5, 5]],
+        T0 + 10: [[9, 9, 9, 9]],
+    }
+    assert list(reading.windows()) == [T0, T0 + 10]
+    assert reading.joined().reports == {T0: 20, T0 + 10: 36}
+
+
+def test_a_window_whose_newest_revision_lacks_pages_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    from aggregator.records import final_window
+
+    reading = read((T0, krr(1, 2, 3, 4, packs=2)))
+    monkeypatch.setattr(final_window, "PAGE_COUNTERS", 2)
+    first, _ = encode_pages(FinalWindow.of(FRUIT, T0, krr(5, 5, 5, 5, packs=3)))
+    reading.take(0, MemoryRecord(7, T0 * 1000, *first))
+    assert reading.windows() == {}
+    assert reading.joined().incomplete == [T0]
+
+
+def test_too_long_a_period_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_reader, "MOST_COUNTERS", 40)
+    check_room(FRUIT, Period(T0, T0 + 100))
+    expected = r"^from and to must hold at most 10 windows of fruit, got 11; give a shorter period$"
+    with pytest.raises(ValueError, match=expected):
+        check_room(FRUIT, Period(T0, T0 + 110))

@@ -1,0 +1,157 @@
+"""A roll-up: what was joined, and its estimate under both assumptions, as the record tells them."""
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+
+from aggregator.estimation import window_estimate
+from aggregator.history.periods import Period
+from aggregator.history.rollup import coverage_of, record_of, roll_up
+from aggregator.history.window_reader import Joined
+from aggregator.records import estimate as estimate_record
+from aggregator.records.window_counts import WindowCounts
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.rollup import client_overlap
+from tests.support.aggregator.builders import FRUIT, PLACE, T0, counts_of
+
+HOUR = Period(T0 + 1, T0 + 59)  # whole windows of 10 s: from T0 + 10 to T0 + 50
+LONGITUDINAL = replace(FRUIT, mechanism=LongitudinalKRR.from_epsilons(4, 3.0, 2.0), memoize=True)
+HOT = replace(FRUIT, mechanism=HotRappor.from_probabilities(3, 1, 0.25, 0.35, 0.65), other=False)
+ALL = {"k-rr": FRUIT, "longitudinal": LONGITUDINAL, "rappor": PLACE, "one-hot": HOT}
+
+
+def joined_of(collection: Collection, *windows: int, reports: int = 40) -> Joined:
+    """Windows of as many reports each, of starts counted from T0 in windows."""
+    krr = collection.width == FRUIT.width
+    each = counts_of(FRUIT, [0, 1, 1, 2] * (reports // 4)) if krr else np.full(collection.width, reports // 2)
+    counts = each[None].repeat(collection.cohorts, axis=0) * len(windows)
+    sizes = np.full(collection.cohorts, reports * len(windows))
+    starts = {T0 + 10 * number: reports * collection.cohorts for number in windows}
+    total = WindowCounts(counts, sizes, packs=len(windows), rejected=3)
+    return Joined(total, starts, [], {}, 0)
+
+
+@pytest.mark.parametrize("collection", ALL.values(), ids=ALL)
+def test_the_record_holds_both_estimates_over_the_whole_period(collection: Collection) -> None:
+    joined = joined_of(collection, 1, 2, 4)
+    result = roll_up(collection, joined)
+    assert result is not None
+    assert result.overlap == client_overlap(np.array(list(joined.reports.values())))
+    record = msgspec.json.decode(
+        msgspec.json.encode(record_of(collection, coverage_of(collection, HOUR, joined), joined, result))
+    )
+    assert (record["version"], record["collection"], record["window_seconds"]) == (
+        1,
+        "place" if collection is PLACE else "fruit",
+        10,
+    )
+    assert (record["reports"], record["packs"], record["rejected"]) == (joined.counts.reports, 3, 3)
+    assert record["overlap"] == 3
+    for name in ("independent", "shared"):
+        estimate = estimate_record.decode(msgspec.json.encode(record[name]))
+        assert (estimate.window_start, estimate.window_end, estimate.final) == (T0 + 10, T0 + 50, True)
+        assert estimate.frequency == pytest.approx(getattr(result, name).frequency[: collection.entries])
+    independent = record["independent"]
+    assert independent == msgspec.json.decode(
+        msgspec.json.encode(
+            msgspec.structs.replace(
+                window_estimate.record_of(
+                    collection,
+                    T0 + 10,
+                    joined.counts,
+                    window_estimate.estimate(collection, joined.counts),
+                    final=True,
+                ),
+                window_end=T0 + 50,
+            )
+        )
+    )
+
+
+@pytest.mark.parametrize("collection", [LONGITUDINAL, PLACE, HOT], ids=["longitudinal", "rappor", "one-hot"])
+def test_where_clients_return_errors_are_larger(collection: Collection) -> None:
+    result = roll_up(collection, joined_of(collection, 1, 2, 3, 4, reports=4000))
+    assert result is not None
+    assert (result.shared.std_error > result.independent.std_error).all()
+
+
+TWICE = LongitudinalKRR.from_epsilons(3000, 6.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "is_told"),
+    [
+        (KRR.from_epsilon(3000, 5.0), True),
+        (TWICE, False),
+        (HotRappor.from_probabilities(3000, 1, 0.25, 0.35, 0.65), False),
+        (HotRappor.from_probabilities(3000, 3, 0.25, 0.35, 0.65), False),
+    ],
+    ids=["k-rr", "longitudinal", "one-hot", "k-hot"],
+)
+def test_what_a_cut_list_leaves_out_is_told_unless_noise_that_is_kept_chose_the_list(
+    mechanism: Mechanism, is_told: bool
+) -> None:
+    collection = Collection("wide", mechanism, memoize=not isinstance(mechanism, KRR))
+    counts = np.random.default_rng(1).integers(900, 1100, (1, mechanism.width))
+    reports = 4000 if isinstance(mechanism, HotRappor) else int(counts.sum())
+    joined = Joined(
+        WindowCounts(counts, np.array([reports]), 2, 0), {0: reports // 2, 60: reports // 2}, [], {}, 0
+    )
+    result = roll_up(collection, joined)
+    coverage = coverage_of(collection, Period(0, 120), joined)
+    cut = record_of(collection, coverage, joined, result)
+    assert cut.independent is not None
+    assert cut.shared is not None
+    assert cut.independent.omitted == cut.shared.omitted == 1000
+    assert (cut.independent.other is not None, cut.shared.other is not None) == (True, is_told)
+    whole = record_of(collection, coverage, joined, result, whole=True)
+    for kind, few in ((whole.independent, cut.independent), (whole.shared, cut.shared)):
+        assert kind is not None
+        assert (kind.omitted, kind.other, kind.window_end) == (0, None, few.window_end)
+        shares = dict(zip(kind.values, kind.frequency, strict=True))
+        assert [shares[value] for value in few.values] == few.frequency
+        assert len(shares) == 3000
+
+
+def test_the_coverage_tells_what_was_joined_and_what_not() -> None:
+    joined = joined_of(FRUIT, 1, 4)
+    found = Joined(joined.counts, joined.reports, [T0 + 30], {0xAB: 2}, 5)
+    told = msgspec.json.decode(msgspec.json.encode(coverage_of(FRUIT, HOUR, found)))
+    assert told == {
+        "from": T0 + 10,
+        "to": T0 + 50,
+        "expected": 4,
+        "windows": 2,
+        "missing": [[T0 + 20, T0 + 30]],
+        "incomplete": [[T0 + 30, T0 + 40]],
+        "passed_over": {"00000000000000ab": 2},
+        "foreign": 5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("reports", "is_enough"), [(FRUIT.minimum_reports - 1, False), (FRUIT.minimum_reports, True)]
+)
+def test_below_the_minimum_there_is_no_estimate(reports: int, is_enough: bool) -> None:
+    """The minimum is asked of all windows together: of each alone it may be too few."""
+    counts = WindowCounts(np.array([[reports, 0, 0, 0]]), np.array([reports]), 2, 0)
+    joined = Joined(counts, {T0 + 10: 1, T0 + 20: reports - 1}, [], {}, 0)
+    result = roll_up(FRUIT, joined)
+    assert (result is not None) == is_enough
+    record = record_of(FRUIT, coverage_of(FRUIT, HOUR, joined), joined, result)
+    assert [each is None for each in (record.overlap, record.independent, record.shared)] == [
+        not is_enough
+    ] * 3
+    assert record.reports == reports
+
+
+def test_counts_that_no_estimate_fits_are_refused() -> None:
+    counts = WindowCounts(np.full((3, 16), 9), np.full(3, 8), 1, 0)
+    with pytest.raises(ValueError, match="must"):
+        roll_up(PLACE, Joined(counts, {T0: 24}, [], {}, 0))

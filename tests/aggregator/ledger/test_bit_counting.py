@@ -1,0 +1,68 @@
+"""Vectorised counting against a literal one."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.ledger.bit_counting import add_pack, count_bits, is_countable
+from estimators.mechanisms.krr import KRR
+from producers import wire
+from tests.support.aggregator.builders import FRUIT, PLACE, pack_of
+
+
+def counted(pack: wire.Pack) -> npt.NDArray[np.int64]:
+    """Counts of a pack that is added twice, less those of adding it once."""
+    assert is_countable(pack)
+    once, twice = np.zeros(pack.width, np.int64), np.zeros(pack.width, np.int64)
+    for counts in (once, twice, twice):
+        add_pack(counts, pack)
+    np.testing.assert_array_equal(twice, 2 * once)
+    return once
+
+
+@pytest.mark.parametrize(("k", "size"), [(4, 1), (256, 1), (257, 2), (65536, 2), (65537, 4), (70000, 4)])
+@given(data=st.data())
+def test_buckets_are_counted(k: int, size: int, data: st.DataObject) -> None:
+    collection = replace(FRUIT, mechanism=KRR.from_epsilon(k, 2.0), values=())
+    reports = data.draw(st.lists(st.integers(0, k - 1) | st.just(k - 1), min_size=1, max_size=30))
+    pack = pack_of(collection, reports=reports)
+    assert len(pack.payload) == size * len(reports)
+    counts = counted(pack)
+    assert {bucket: counts[bucket] for bucket in np.flatnonzero(counts)} == Counter(reports)
+
+
+@pytest.mark.parametrize(("k", "wrong"), [(4, 4), (4, 255), (300, 300), (65537, 65537), (65537, 2**32 - 1)])
+def test_one_bucket_out_of_range_spoils_the_pack(k: int, wrong: int) -> None:
+    collection = replace(FRUIT, mechanism=KRR.from_epsilon(k, 2.0), values=())
+    assert not is_countable(pack_of(collection, reports=[0, wrong, 1]))
+
+
+@given(st.lists(st.integers(0, 2**16 - 1), min_size=1, max_size=40))
+def test_bits_are_counted(reports: list[int]) -> None:
+    expected = [sum(report >> bit & 1 for report in reports) for bit in range(16)]
+    assert counted(pack_of(PLACE, reports=reports)).tolist() == expected
+
+
+@pytest.mark.parametrize("count", [65535, 65536, 140_000])
+def test_more_reports_than_a_16_bit_sum_holds(count: int) -> None:
+    pack = replace(pack_of(PLACE), width=8, reports=count, payload=b"\x05" * count)
+    wire.encode(pack)  # it fits into a record
+    assert counted(pack).tolist() == [count, 0, count, 0, 0, 0, 0, 0]
+
+
+SIZES = [1, 254, 255, 256, 4095, 4096, 4097, 7 * 4096, 7 * 4096 + 55, 120_001]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("width", [8, 24, 128])
+def test_each_bit_is_counted_in_packs_of_every_size(size: int, width: int) -> None:
+    """All rows equal, which carries furthest, and rows at random."""
+    drawn = np.random.default_rng(size).integers(0, 256, (size, width // 8), dtype=np.uint8)
+    for rows in (np.full_like(drawn, 255), drawn):
+        expected = [int((rows[:, bit // 8] >> bit % 8 & 1).sum()) for bit in range(width)]
+        assert count_bits(rows).tolist() == expected

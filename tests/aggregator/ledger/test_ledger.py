@@ -1,0 +1,233 @@
+"""The ledger against a plain dictionary, and across restarts at any point."""
+
+import tracemalloc
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.ledger import pack_ids, row_keys, row_values
+from aggregator.ledger.ledger import Ledger, Refusal
+from producers import wire
+from tests.support.aggregator.builders import (
+    FRUIT,
+    PLACE,
+    T0,
+    ids_of,
+    new_ledger,
+    pack_of,
+    progress_row,
+    record_of,
+    tallies_of,
+)
+from tests.support.aggregator.ledger_model import Event, Model, check_equal
+
+STEPS_MS = [-5000, -1, 0, 1, 999, 1000, 4999, 5000, 5001, 10000, 20000]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_rows() -> Iterator[None]:
+    """Three counters and three ids a row, so that a few packs already fill several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_values, "PAGE_COUNTERS", 3)
+        patch.setattr(row_values, "IDS_PER_ROW", 3)
+        patch.setattr(pack_ids, "MERGED_ROWS", 2)
+        yield
+
+
+@st.composite
+def packs(draw: st.DrawFn, now: int) -> wire.Pack:
+    """A pack of a window around now; the few numbers make many of them twins."""
+    collection = draw(st.sampled_from([FRUIT, PLACE]))
+    number = draw(st.integers(0, 3))
+    window = collection.window_start(now) + 10 * draw(st.sampled_from([0, 0, 0, -1, -2, -4, 1, 31]))
+    reports = [number, 1, 3, draw(st.sampled_from([2, 2, 2, 4]))]
+    cohort = number % collection.cohorts
+    return pack_of(collection, window, number, reports, cohort, draw(st.sampled_from([0, 0, 0, 0, 1])))
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[Event]:
+    events, now_ms = [], T0 * 1000
+    for step in draw(st.lists(st.sampled_from(STEPS_MS), max_size=25)):
+        now_ms += step
+        pack = draw(st.none() | packs(now_ms // 1000) | packs(now_ms // 1000))
+        events.append(Event(now_ms, pack))
+    return events
+
+
+@given(logs())
+def test_the_ledger_equals_a_plain_dictionary_after_every_record(log: list[Event]) -> None:
+    ledger, model = new_ledger(), Model()
+    for offset, event in enumerate(log):
+        ledger.apply(offset, event.append_ms, event.record)
+        model.apply(event)
+        check_equal(ledger, model)
+        assert ledger.position == offset + 1
+
+
+class Stores:
+    """What one ledger's drained changes leave in `state` and `counts`."""
+
+    def __init__(self) -> None:
+        self.state: dict[bytes, bytes] = {}
+        self.counts: dict[bytes, bytes] = {}
+
+    def take(self, ledger: Ledger, publish: bool = True) -> None:
+        changes = ledger.drain()
+        for dead in changes.dead:
+            self.counts.pop(row_keys.encode_key(dead), None)
+        drained = changes.records()
+        assert len({key for key, _ in drained}) == len(drained)
+        for key, value in drained:
+            assert value is None or key not in self.state or key[:1] != b"I", "a row of ids was overwritten"
+            assert value is not None or key in self.state or key[:1] != b"I", "ids were never stored"
+            _put(self.state, key, value)
+        for changed, value in ledger.drain_unpublished().rows() if publish else []:
+            _put(self.counts, row_keys.encode_key(changed), value)
+        self.state[b"P"] = progress_row(ledger.position, ledger.watermark_ms)
+        assert (ledger.drain().records(), ledger.has_dead()) == ([], False)
+        assert not publish or ledger.drain_unpublished().records() == []
+
+    def restored(self) -> Ledger:
+        """From the rows in whatever order they lie: here, the newest first."""
+        ledger = new_ledger()
+        ledger.restore([(row_keys.decode_key(key), self.state[key]) for key in reversed(self.state)])
+        return ledger
+
+
+def _put(store: dict[bytes, bytes], key: bytes, value: bytes | None) -> None:
+    if value is None:
+        store.pop(key, None)
+    else:
+        store[key] = value
+
+
+def all_of(ledger: Ledger) -> tuple[object, ...]:
+    return ledger.position, ledger.watermark_ms, tallies_of(ledger), ledger.counts.rejected, ids_of(ledger)
+
+
+@given(logs(), st.data())
+def test_a_restart_at_any_point_changes_nothing(log: list[Event], data: st.DataObject) -> None:
+    """A ledger that is thrown away and restored, again and again, ends like one that never was."""
+    steady, restarted = new_ledger(), new_ledger()
+    steady_stores, stores = Stores(), Stores()
+    for offset, event in enumerate(log):
+        for ledger in (steady, restarted):
+            ledger.apply(offset, event.append_ms, event.record)
+        match data.draw(st.sampled_from(["go on", "go on", "store", "restart"])):
+            case "store":
+                stores.take(restarted)
+            case "restart":
+                stores.take(restarted, publish=data.draw(st.booleans()))
+                restarted = stores.restored()
+        assert all_of(restarted) == all_of(steady)
+    stores.take(restarted)
+    steady_stores.take(steady)
+    assert all_of(stores.restored()) == all_of(steady_stores.restored()) == all_of(steady)
+    assert stores.counts == steady_stores.counts
+    published = {key: value for key, value in stores.counts.items() if key[:1] != b"T"}
+    assert published == {row_keys.encode_key(key): value for key, value in steady.counts.rows()}
+
+
+@given(logs())
+def test_what_is_not_stored_is_counted_again(log: list[Event]) -> None:
+    """Rule 3: who fails to store throws the ledger away, and folds again from the stored position."""
+    ledger, stores, half = new_ledger(), Stores(), len(log) // 2
+    for offset, event in enumerate(log):
+        if offset == half:
+            stores.take(ledger)
+        ledger.apply(offset, event.append_ms, event.record)
+    again = stores.restored()
+    for offset in range(again.position, len(log)):
+        again.apply(offset, log[offset].append_ms, log[offset].record)
+    assert all_of(again) == all_of(ledger)
+
+
+def test_many_ids_of_one_checkpoint_fill_several_rows() -> None:
+    """Their keys differ from each other, and from those of the checkpoint before."""
+    ledger, stores = new_ledger(), Stores()
+    for number in range(14):
+        ledger.apply(number, T0 * 1000, record_of(number=number))
+        if number in (6, 13):
+            stores.take(ledger)
+    rows_of_ids = [
+        len(value) // row_values.ID_BYTES for key, value in stores.state.items() if key[:1] == b"I"
+    ]
+    assert sorted(rows_of_ids) == [1, 1, 3, 3, 3, 3]
+    assert ids_of(stores.restored()) == ids_of(ledger)
+
+
+def test_refusals_are_told_once_with_their_offsets() -> None:
+    ledger = new_ledger()
+    for offset, record in [(4, record_of()), (5, record_of()), (8, b"no pack")]:
+        ledger.apply(offset, T0 * 1000, record)
+    assert ledger.drain_refusals() == [Refusal(5, "duplicate"), Refusal(8, "malformed")]
+    assert ledger.drain_refusals() == []
+
+
+def test_ids_die_with_grace_and_counts_with_retention() -> None:
+    ledger = new_ledger()
+    window = (FRUIT.fingerprint, T0)
+    for offset, record in enumerate([record_of(), record_of()]):
+        ledger.apply(offset, T0 * 1000, record)
+    ledger.drain()
+    for at_ms, kept in [(15_000, ["C", "C", "I", "R"]), (15_001, ["C", "C", "R"]), (35_001, [])]:
+        ledger.apply(ledger.position, T0 * 1000 + at_ms, b"no pack")
+        alive = [row_keys.encode_key(key)[:1].decode() for key, _ in ledger.counts.rows() if key != MALFORMED]
+        assert sorted(alive + ["I"] * (window in ledger.ids.by_window)) == kept
+    gone = [row_keys.decode_key(key) for key, value in ledger.drain().records() if value is None]
+    assert [type(key).__name__ for key in gone] == ["IdsKey", "CountKey", "CountKey", "RejectedKey"]
+    assert {key[:2] for key in gone if not isinstance(key, row_keys.SingleKey)} == {window}
+
+
+MALFORMED = row_keys.RejectedKey(0, 0, "malformed")
+
+
+def test_rows_without_terms_are_refused() -> None:
+    ledger, stores = new_ledger(), Stores()
+    ledger.apply(0, T0 * 1000, record_of())
+    stores.take(ledger)
+    with pytest.raises(row_values.RowError) as caught:
+        Ledger(3, 4).restore(
+            [(row_keys.decode_key(key), value) for key, value in stores.state.items() if key[:1] != b"T"]
+        )
+    assert str(caught.value) == f"rows of fingerprint {FRUIT.fingerprint:016x} have no terms beside them"
+
+
+def test_rows_of_a_newer_version_are_refused() -> None:
+    with pytest.raises(
+        row_values.RowError,
+        match=r"^row version must be 1, got 2: run the deniable that wrote it, or a newer one$",
+    ):
+        new_ledger().restore([(row_keys.SingleKey.PROGRESS, b"\x02" + progress_row()[1:])])
+
+
+def test_a_row_with_too_few_counters_is_refused() -> None:
+    row = row_values.encode_counters(row_values.CounterPage(1, 1, np.zeros(FRUIT.width - 1, dtype=np.int64)))
+    with pytest.raises(row_values.RowError, match=rf"^counter row must hold {FRUIT.width} counters, got 3$"):
+        new_ledger().restore([(row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0), row)])
+
+
+def test_memory_stays_flat_over_2000_windows() -> None:
+    """A leak of one id of 16 bytes a window would already take 80 kB."""
+    ledger = new_ledger()
+    tracemalloc.start()
+    try:
+        sizes = []
+        for window in range(2000):
+            start = T0 + 10 * window
+            good = record_of(window_start=start, number=window)
+            late = record_of(window_start=start - 600, number=window)
+            for record in (good, good, late, record_of(window_start=start, reports=[4]), b"no pack"):
+                ledger.apply(ledger.position, start * 1000, record)
+            ledger.drain()
+            ledger.drain_unpublished()
+            ledger.drain_refusals()
+            if window % 500 == 499:
+                sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert max(sizes) - min(sizes) < 20_000, sizes

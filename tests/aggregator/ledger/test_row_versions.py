@@ -1,0 +1,128 @@
+"""Rows of a former version: read, gone on with, and rewritten; those of a later one are refused."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from crc32c import crc32c
+
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.ledger import Ledger
+from tests.support.aggregator.builders import FRUIT, PLACE, T0, TOPICS, ids_of, record_of, tallies_of
+from tests.support.aggregator.owner_runs import NOW_MS, Broker, Running, packs, position, served_from_memory
+from tests.support.paths import VECTORS
+
+EXPECTED = json.loads((VECTORS / "state_v1.json").read_text(encoding="utf-8"))
+STORED = {
+    row_keys.decode_key(bytes.fromhex(row["key"])): bytes.fromhex(row["value"]) for row in EXPECTED["rows"]
+}
+KINDS = {row["kind"]: row for row in EXPECTED["rows"]}
+#: The name that the readers and writers of a kind of row have in `rows`; a nonce has none.
+CODECS = {"count": "counters", **{kind: kind for kind in KINDS if kind not in ("count", "owner")}}
+COUNTED = 2  # packs of FRUIT's window at T0 that the vectors hold
+COUNT_KEY = row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0)
+OTHER_KEY = row_keys.CountKey(PLACE.fingerprint, T0, 2, 0)
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    """One whose `state` is of version 1."""
+    made = served_from_memory(monkeypatch)
+    for row in EXPECTED["rows"]:
+        made.log.append(TOPICS.state, 0, bytes.fromhex(row["value"]), bytes.fromhex(row["key"]))
+    return made
+
+
+def count_on(broker: Broker, number: int) -> None:
+    """A worker opens the ledger, counts a new pack and one that was counted before, and ends."""
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            first = position(broker)
+            broker.fetch(first, first + 1)
+            running.owner.offer(first, NOW_MS, record_of(number=number))
+            running.owner.offer(first + 1, NOW_MS, record_of(number=0))
+
+    asyncio.run(run())
+
+
+def sealed(encode: Callable[[Any], bytes], what: Any) -> bytes:
+    """How a version 2 might write: as 1, with a checksum behind."""
+    row = encode(what)
+    return row + crc32c(row).to_bytes(4, "little")
+
+
+def unsealed(decode: Callable[[bytes], Any], row: bytes) -> Any:
+    assert crc32c(row[:-4]).to_bytes(4, "little") == row[-4:]
+    return decode(b"\x01" + row[1:-4])
+
+
+def upgrade(patch: pytest.MonkeyPatch) -> None:
+    """Add a version 2 in the way in which one is to be added: readers of 1 stay as they are."""
+    for kind in row_values.Decoders._fields:
+        patch.setattr(row_values, f"encode_{kind}", partial(sealed, getattr(row_values, f"encode_{kind}")))
+    new = row_values.Decoders(*(partial(unsealed, decode) for decode in row_values.DECODERS[1]))
+    patch.setitem(row_values.DECODERS, 2, new)
+    patch.setattr(row_values, "ROW_VERSION", 2)
+
+
+def test_the_vectors_have_every_kind_of_row() -> None:
+    assert sorted(CODECS.values()) == sorted(row_values.Decoders._fields)
+    assert {type(key) for key in STORED} == set(row_keys.Key.__args__)
+    assert set(row_keys.SingleKey) <= STORED.keys()
+
+
+@pytest.mark.parametrize("row", EXPECTED["rows"], ids=lambda row: row["kind"])
+def test_rows_are_written_as_they_were(row: dict[str, str]) -> None:
+    key, value = bytes.fromhex(row["key"]), bytes.fromhex(row["value"])
+    assert row_keys.encode_key(row_keys.decode_key(key)) == key
+    if row["kind"] != "owner":
+        codec = CODECS[row["kind"]]
+        encode, decode = getattr(row_values, f"encode_{codec}"), getattr(row_values, f"decode_{codec}")
+        assert encode(decode(value)) == value
+
+
+def test_what_they_hold_is_read() -> None:
+    ledger, holds = Ledger(0, TOPICS.partitions), EXPECTED["holds"]
+    ledger.restore(STORED.items())
+    assert [ledger.position, ledger.watermark_ms, ledger.revision] == [
+        holds["position"],
+        holds["watermark_ms"],
+        holds["revision"],
+    ]
+    tallies = [[f"{key[0]:016x}", *key[1:], *tally] for key, tally in tallies_of(ledger).items()]
+    assert sorted(tallies) == sorted(holds["tallies"])
+    ids = [[f"{key[0]:016x}", key[1], sorted(i.hex() for i in each)] for key, each in ids_of(ledger).items()]
+    assert sorted(ids) == sorted(holds["ids"])
+    rejected = [[f"{key[0]:016x}", *key[1:], number] for key, number in ledger.counts.rejected.items()]
+    assert sorted(rejected) == sorted(holds["rejected"])
+
+
+def test_a_worker_goes_on_counting_from_them(broker: Broker) -> None:
+    count_on(broker, 100)
+    assert (packs(broker), position(broker)) == (COUNTED + 1, EXPECTED["holds"]["position"] + 2)
+
+
+def test_the_next_version_counts_on_and_writes_its_own_where_something_changed(broker: Broker) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        upgrade(patch)
+        count_on(broker, 100)
+        stored = broker.stored()
+        assert (packs(broker), stored[COUNT_KEY][0], stored[OTHER_KEY][0]) == (COUNTED + 1, 2, 1)
+        count_on(broker, 101)
+        assert (packs(broker), position(broker)) == (COUNTED + 2, EXPECTED["holds"]["position"] + 4)
+    with pytest.raises(
+        row_values.RowError, match=r"^row version must be 1, got 2: run the deniable that wrote it"
+    ):
+        Ledger(0, TOPICS.partitions).restore(broker.stored().items())
+
+
+def test_a_version_that_is_none_of_those_known_is_told_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    upgrade(monkeypatch)
+    with pytest.raises(
+        row_values.RowError, match=r"^row version must be 1 or 2, got 3: run the deniable that"
+    ):
+        row_values.decode_progress(b"\x03")

@@ -1,0 +1,179 @@
+"""Terms: a window has the same ones all its life, and no file may change them unseen."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.acceptance import Rejection
+from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.terms import EARLY_SECONDS, Terms, WindowTerms, terms_of, untouched_window
+from aggregator.ledger.terms_update import TermsError, changed_terms, check_revision
+from estimators.collection import Collection
+from producers.wire import Pack
+from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PARTITIONS, PLACE, T0, new_ledger, record_of
+
+FRUITS = FRUIT.fingerprint
+ONLY_FRUIT = {FRUITS: FRUIT}
+
+
+def with_file(**fields: int) -> dict[int, Collection]:
+    return {FRUITS: replace(FRUIT, **fields)}
+
+
+def reopened(ledger: Ledger, collections: dict[int, Collection], revision: int) -> Ledger:
+    """The ledger as the next worker, with another file, finds it: its counts, terms and progress."""
+    progress = row_values.encode_progress(row_values.LedgerProgress(ledger.position, ledger.watermark_ms))
+    after = Ledger(0, PARTITIONS)
+    after.restore(
+        [
+            *ledger.counts.rows(),
+            *(
+                (row_keys.TermsKey(name), row_values.encode_terms(terms))
+                for name, terms in ledger.terms.items()
+            ),
+            (row_keys.SingleKey.REVISION, row_values.encode_revision(ledger.revision)),
+            (row_keys.SingleKey.PROGRESS, progress),
+        ]
+    )
+    after.agree(collections, revision)
+    return after
+
+
+def opened(collections: dict[int, Collection]) -> Ledger:
+    ledger = Ledger(0, PARTITIONS)
+    ledger.agree(collections, 1)
+    return ledger
+
+
+def test_the_first_terms_are_the_files() -> None:
+    terms = opened(COLLECTIONS).terms
+    assert terms == {name: terms_of(collection) for name, collection in COLLECTIONS.items()}
+    assert terms[PLACE.fingerprint] == Terms("place", 2, 16, 3, 10, 0, (WindowTerms(0, 5, 20, 4_000_000),))
+    for start in (T0, T0 + 10):
+        assert terms[FRUITS].closes_at(start) == FRUIT.closes_at(start)
+        assert terms[FRUITS].dies_at(start) == FRUIT.dies_at(start)
+
+
+def test_what_changes_no_count_changes_no_terms() -> None:
+    ledger = opened(ONLY_FRUIT)
+    assert changed_terms(ledger.terms, with_file(minimum_reports=7), 5, T0 * 1000) == {}
+
+
+@pytest.mark.parametrize("field", ["grace_seconds", "retention_seconds", "window_packs"])
+def test_terms_that_change_begin_with_a_window_that_nothing_can_have_reached(field: str) -> None:
+    ledger = opened(ONLY_FRUIT)
+    ledger.apply(0, T0 * 1000 + 9999, record_of())
+    after = reopened(ledger, with_file(**{field: 77}), 2).terms[FRUITS]
+    start = T0 + EARLY_SECONDS + 10
+    assert [span.from_window for span in after.spans] == [0, start]
+    assert after.span(start - 10) == after.spans[0]
+    assert getattr(after.span(start), field) == 77
+
+
+@given(st.integers(0, 10**13), st.integers(1, 10**6))
+def test_the_untouched_window_is_the_first_that_is_too_early(watermark_ms: int, window_seconds: int) -> None:
+    start = untouched_window(watermark_ms, window_seconds)
+    assert start % window_seconds == 0
+    assert start * 1000 > watermark_ms + EARLY_SECONDS * 1000 - 1000
+    assert (start - window_seconds) * 1000 <= watermark_ms + EARLY_SECONDS * 1000
+    # what is just acceptable at this append time lies before it
+    assert start * 1000 > (watermark_ms // 1000 + EARLY_SECONDS) * 1000
+
+
+def test_a_second_change_takes_the_place_of_what_no_window_has_met() -> None:
+    ledger = opened(ONLY_FRUIT)
+    ledger.apply(0, T0 * 1000, record_of())
+    ledger = reopened(ledger, with_file(grace_seconds=77), 2)
+    ledger = reopened(ledger, with_file(grace_seconds=88), 3)
+    assert [span.grace_seconds for span in ledger.terms[FRUITS].spans] == [5, 88]
+    ledger = reopened(ledger, with_file(grace_seconds=5), 4)
+    assert [span.grace_seconds for span in ledger.terms[FRUITS].spans] == [5, 5]
+
+
+def test_a_longer_grace_does_not_count_a_forgotten_pack_again() -> None:
+    """Its id is forgotten when grace ends. With a longer grace from then on, its twin is too late still."""
+    ledger = opened(ONLY_FRUIT)
+    ledger.apply(0, T0 * 1000, record_of())
+    ledger.apply(1, FRUIT.closes_at(T0) * 1000 + 1, b"no pack")
+    ledger = reopened(ledger, with_file(grace_seconds=3600), 2)
+    twin = ledger.apply(2, FRUIT.closes_at(T0) * 1000 + 2, record_of())
+    assert isinstance(twin, Rejection)
+    assert twin.reason == "too_late"
+
+
+def test_a_new_collection_counts_from_where_a_worker_first_knew_it() -> None:
+    ledger = opened(ONLY_FRUIT)
+    place = record_of(PLACE, reports=[1])
+    assert isinstance(ledger.apply(0, T0 * 1000, place), Rejection)
+    ledger = reopened(ledger, COLLECTIONS, 2)
+    assert isinstance(ledger.apply(1, T0 * 1000, place), Pack)
+    replayed = Ledger(0, PARTITIONS, ledger.terms)
+    for offset in range(2):
+        replayed.apply(offset, T0 * 1000, place)
+    assert dict(replayed.counts.rows()) == dict(ledger.counts.rows())
+
+
+def test_what_is_retired_is_turned_away_from_there_on_and_stays_so() -> None:
+    ledger = new_ledger()
+    ledger.apply(0, T0 * 1000, record_of(number=1))
+    ledger.retire(FRUITS)
+    for revision, collections in [(1, COLLECTIONS), (2, {PLACE.fingerprint: PLACE}), (2, COLLECTIONS)]:
+        ledger = reopened(ledger, collections, revision)
+        outcome = ledger.apply(ledger.position, T0 * 1000, record_of(number=2))
+        assert isinstance(outcome, Rejection)
+        assert outcome.reason == "unknown_collection"
+    assert ledger.counts.tallies[FRUITS, T0, 0].packs == 1
+    replayed = Ledger(0, PARTITIONS, ledger.terms)
+    for offset, number in enumerate([1, 2, 2, 2]):
+        replayed.apply(offset, T0 * 1000, record_of(number=number))
+    assert dict(replayed.counts.rows()) == dict(ledger.counts.rows())
+
+
+def test_a_newer_file_that_brings_back_what_is_retired_is_refused() -> None:
+    """Its reports would be turned away; a worker with the former file, where it was retired, goes on."""
+    ledger = new_ledger()
+    ledger.retire(FRUITS)
+    ledger.agree(COLLECTIONS, 1)
+    with pytest.raises(TermsError) as caught:
+        ledger.agree(COLLECTIONS, 2)
+    assert str(caught.value) == (
+        "collection 'fruit' is retired and does not count again, and the collection file holds it: take it "
+        "out, or give it another name"
+    )
+
+
+def test_a_file_that_lacks_what_is_counted_is_refused() -> None:
+    with pytest.raises(TermsError) as caught:
+        reopened(new_ledger(), ONLY_FRUIT, 2)
+    assert str(caught.value) == (
+        f"collection 'place' (fingerprint {PLACE.fingerprint:016x}) is counted, and the collection file "
+        "lacks it or defines it differently; put it back as it was, or end it: raise revision, "
+        "then run deniable retire place"
+    )
+
+
+def test_an_older_file_is_refused() -> None:
+    with pytest.raises(TermsError) as caught:
+        check_revision(3, 2)
+    assert str(caught.value) == (
+        "revision of the collection file must be 3 or more, got 2: a worker has counted with a newer file "
+        "already; start this one with that file"
+    )
+
+
+def test_a_file_that_changed_under_its_revision_is_refused() -> None:
+    with pytest.raises(TermsError) as caught:
+        reopened(opened(ONLY_FRUIT), COLLECTIONS, 1)
+    assert str(caught.value) == (
+        "the collection file has changed (place) and its revision has not: raise revision to 2, so that no "
+        "worker with the former file counts beside this one"
+    )
+
+
+def test_spans_that_do_not_rise_are_refused() -> None:
+    for spans in [(), (WindowTerms(10, 5, 20, 9), WindowTerms(10, 6, 20, 9))]:
+        with pytest.raises(ValueError, match=r"^spans must rise by from_window$"):
+            Terms("fruit", 1, 4, 1, 10, 0, spans)

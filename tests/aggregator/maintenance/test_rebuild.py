@@ -1,0 +1,99 @@
+"""Counting again what the log holds, on a real broker: its beginning is gone, or the recount is cut short."""
+
+import asyncio
+import random
+import time
+from collections.abc import Iterable
+from itertools import count
+from pathlib import Path
+
+import pytest
+from aiokafka.errors import KafkaError
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+
+from aggregator.maintenance import rebuild
+from aggregator.maintenance.ledger_reader import ledger_rows, progress_in
+from aggregator.partition.ledger_store import LedgerStore, Outgoing
+from deploy.cluster.deployment import deployment_of
+from deploy.config.file import Configuration
+from tests.chaos import stored
+from tests.chaos.collection_setup import configure
+from tests.chaos.judge import Judge
+from tests.chaos.packs import PackMaker
+from tests.chaos.recount import Recount, add_up, recount
+from tests.chaos.verdict import difference
+from tests.chaos.workers import Workers
+from tests.support.deploy.processes import wait_until
+
+pytestmark = pytest.mark.broker
+
+PACKS = 40  # of each partition
+
+
+@pytest.fixture
+def configuration(broker: str, topic_prefix: str, tmp_path: Path) -> Configuration:
+    return configure(tmp_path, broker, topic_prefix)
+
+
+def send(configuration: Configuration, judges: list[Judge] | None = None) -> None:
+    """Packs of a long window to every partition; judges take them too."""
+    fruit = next(collection for collection in configuration.collections if collection.name == "fruit")
+    maker, sent = PackMaker(fruit, random.Random(1)), [0] * configuration.kafka.partitions
+    with KafkaProducer(bootstrap_servers=configuration.kafka.bootstrap_servers) as kafka:
+        while min(sent) < PACKS:
+            draft = maker.draft()
+            home = draft.home(len(sent))
+            if sent[home] < PACKS:
+                kafka.send(configuration.topics.reports, draft.encode(), partition=home)
+                sent[home] += 1
+                if judges:
+                    judges[home].take(round(time.time() * 1000), draft.encode())
+
+
+def apart(configuration: Configuration, expected: Recount) -> int:
+    return difference(expected, stored.ledgers(configuration.kafka.bootstrap_servers, configuration.topics))
+
+
+def test_a_log_without_its_beginning_is_counted_from_there(configuration: Configuration, broker: str) -> None:
+    """And no window that may have been in the part that is gone gets a final estimate."""
+    topics, deployment = configuration.topics, deployment_of(configuration)
+    judges = [Judge(configuration.by_fingerprint(), source, topics.partitions) for source in range(4)]
+    send(configuration)
+    with KafkaAdminClient(bootstrap_servers=broker) as admin:
+        admin.delete_records({TopicPartition(topics.reports, source): PACKS for source in range(4)})
+    send(configuration, judges)
+    assert asyncio.run(rebuild.rebuild(deployment)) == dict.fromkeys(range(4), PACKS)
+    assert apart(configuration, add_up(judges, configuration.by_fingerprint())) == 0
+    for source in range(4):
+        progress = progress_in(asyncio.run(ledger_rows(deployment, source)))
+        assert progress.position == 2 * PACKS
+        assert progress.whole_from > time.time()
+
+
+def test_a_worker_goes_on_where_a_recount_was_cut_short(
+    configuration: Configuration, broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics, commits, commit = configuration.topics, count(1), LedgerStore.commit
+
+    async def fail_at_last(
+        self: LedgerStore, records: Iterable[Outgoing], position: int | None = None
+    ) -> int:
+        if next(commits) > 4:  # a nonce, the beginning, two times ten records
+            raise KafkaError("cut short")
+        return await commit(self, records, position)
+
+    send(configuration)
+    monkeypatch.setattr(rebuild, "COMMIT_RECORDS", 10)
+    monkeypatch.setattr(LedgerStore, "commit", fail_at_last)
+    with pytest.raises(KafkaError, match="cut short"):
+        asyncio.run(rebuild.rebuild(deployment_of(configuration)))
+    monkeypatch.undo()
+    assert stored.ledgers(broker, topics).positions == {0: 20}
+    workers = Workers(configuration, tmp_path)
+    try:
+        workers.start()
+        expected = recount(broker, topics.reports, topics.partitions, configuration.by_fingerprint())
+        assert len(expected.ids) == 4 * PACKS
+        assert wait_until(lambda: apart(configuration, expected) == 0, 60), workers.tell()
+    finally:
+        workers.stop()

@@ -1,0 +1,98 @@
+"""A replay compares what `windows` holds: a difference of one in any counter is seen."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from aggregator.records.final_window import FinalWindow, decode_page, encode_pages, join_pages
+from aggregator.records.window_counts import WindowCounts
+from tests.aggregator.maintenance.test_replay import DEAD_MS, WINDOW, Workers, workers
+from tests.support.aggregator.builders import FRUIT, PLACE, T0, TOPICS, pack_of
+
+HOME = TOPICS.counts_partition(FRUIT.fingerprint)
+CLOSED_MS = FRUIT.closes_at(T0) * 1000 + 1
+
+
+def finished() -> Workers:
+    run = workers()
+    run.count()
+    run.count(closed_until_ms=CLOSED_MS)
+    return run
+
+
+def final_fruit(run: Workers) -> FinalWindow:
+    """What `windows` holds of the k-RR window."""
+    pages = [decode_page(r.key or b"", r.value or b"") for r in run.log.partition(TOPICS.windows, HOME)]
+    [page] = [page for page in pages if page[:2] == WINDOW]
+    return FinalWindow.of(FRUIT, T0, join_pages([page], FRUIT))
+
+
+def write(run: Workers, window: FinalWindow, append_ms: int = T0 * 1000) -> None:
+    for key, value in encode_pages(window):
+        run.log.append(TOPICS.windows, HOME, value, key, append_ms)
+
+
+def test_exact_workers_do_not_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = finished().replay(monkeypatch)
+    assert (found.difference, found.finals, found.final_counts) == (0, 2, 2)
+
+
+ONE = np.array([[0, 0, 1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        (lambda c: replace(c, counts=c.counts + ONE), 1),
+        (lambda c: replace(c, counts=c.counts - ONE[:, ::-1] + ONE), 2),
+        (lambda c: replace(c, cohort_sizes=c.cohort_sizes + 1), 1),
+        (lambda c: replace(c, packs=c.packs + 1), 1),
+        (lambda c: replace(c, packs=c.packs - 1), 0),  # replaced by the one that is there
+        (lambda c: replace(c, rejected=c.rejected + 1), 0),  # packs that came too late
+    ],
+)
+def test_a_difference_is_seen(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[WindowCounts], WindowCounts], difference: int
+) -> None:
+    run = finished()
+    final = final_fruit(run)
+    write(run, final._replace(counts=change(final.counts)))
+    found = run.replay(monkeypatch)
+    assert (found.difference, found.final_counts) == (difference, 2)
+
+
+def test_what_no_estimator_has_read_since_a_rebuild_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = finished()
+    for partition in range(TOPICS.partitions):
+        run.log.partition(TOPICS.counts, partition).clear()
+    assert run.replay(monkeypatch).final_counts == 2
+
+
+def test_records_of_others_and_of_unknown_collections_are_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = finished()
+    write(run, final_fruit(run)._replace(fingerprint=HOME))
+    run.log.append(TOPICS.windows, HOME, b"{}", b"k", T0 * 1000)
+    found = run.replay(monkeypatch)
+    assert (found.difference, found.final_counts) == (0, 2)
+
+
+def test_windows_that_some_partitions_have_deleted_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = finished()
+    final = final_fruit(run)
+    write(run, final._replace(counts=replace(final.counts, counts=final.counts.counts + ONE)))
+    for partition in (1, 2, 3):
+        run.send(pack_of(window_start=T0 + 30, number=20, partition=partition), DEAD_MS)
+    run.count(closed_until_ms=DEAD_MS)
+    assert run.replay(monkeypatch).difference == 0
+
+
+def test_a_window_that_is_not_final_has_no_counts_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = workers()
+    run.count()
+    found = run.replay(monkeypatch)
+    assert (found.difference, found.final_counts) == (0, 0)
+    assert found.counts.packs((PLACE.fingerprint, T0)) > 0

@@ -1,0 +1,155 @@
+"""What Prometheus sees of estimates: whole ones, the newest, and only so many different values."""
+
+from math import inf
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.samples import Sample
+
+from aggregator.metrics import definitions as catalogue
+from aggregator.metrics.estimate_metrics import FIGURES, EstimateMetrics
+from aggregator.records.estimate import EstimateRecord, Other
+from tests.support.aggregator.builders import COLLECTIONS, FRUIT, T0, changed, estimate_of
+
+LATENCY = "latency"
+MOST_SERIES = 10_000  # of values, that Prometheus ever keeps of one worker
+
+
+class Shown:
+    """Metrics of estimates in a registry of their own."""
+
+    def __init__(self, *collections: str) -> None:
+        self.registry = CollectorRegistry()
+        self.metrics = EstimateMetrics(collections or ("fruit", "place", LATENCY), self.registry)
+
+    def samples(self, collection: str) -> list[Sample]:
+        found = [sample for family in self.registry.collect() for sample in family.samples]
+        return [sample for sample in found if sample.labels["collection"] == collection]
+
+    def values(self, collection: str, figure: str = "frequency") -> dict[str, float]:
+        """A figure by value."""
+        name = f"deniable_estimate_{figure}_ratio"
+        return {s.labels["value"]: s.value for s in self.samples(collection) if s.name == name}
+
+    def figure(self, name: str, collection: str) -> float | None:
+        return self.registry.get_sample_value(f"deniable_estimate_{name}", {"collection": collection})
+
+    def dropped(self, collection: str) -> float | None:
+        return self.figure("values_dropped_total", collection)
+
+
+def large(
+    first: int = 0, *, significant: bool = True, size: int = 10**6, values: int = 100
+) -> EstimateRecord:
+    """An estimate of a large domain: values from `first` on, each larger than the one before."""
+    shares = [(i + 1) / 10**6 for i in range(values)]
+    return changed(
+        estimate_of(),
+        collection=LATENCY,
+        values=[str(first + i) for i in range(values)],
+        frequency=shares,
+        count=shares,
+        std_error=[0.5] * values,
+        low=shares,
+        high=shares,
+        significant=[significant] * values,
+        omitted=size - values,
+        other=None,
+    )
+
+
+def test_an_estimate_takes_the_place_of_the_one_before() -> None:
+    shown, record = Shown(), estimate_of()
+    shown.metrics.show(changed(record, values=["old", "older", "oldest"]))
+    shown.metrics.show(record)
+    assert shown.values("fruit") == dict(zip(FRUIT.values, record.frequency, strict=True))
+    assert shown.values("fruit", "std_error") == dict(zip(FRUIT.values, record.std_error, strict=True))
+    assert shown.values("fruit", "low") == dict(zip(FRUIT.values, record.low, strict=True))
+    assert shown.values("fruit", "high") == dict(zip(FRUIT.values, record.high, strict=True))
+    assert shown.figure("reports", "fruit") == 40
+    assert shown.figure("window_start_timestamp_seconds", "fruit") == T0
+
+
+def test_other_stands_apart_from_a_value_of_that_name() -> None:
+    shown, record = Shown(), estimate_of()
+    shown.metrics.show(changed(record, values=["apple", "fig", "other"], other=Other(0.25, 0.125)))
+    assert shown.values("fruit")["other"] == record.frequency[2]
+    assert shown.figure("other_frequency_ratio", "fruit") == 0.25
+    assert shown.figure("other_std_error_ratio", "fruit") == 0.125
+    shown.metrics.show(changed(record, other=None))
+    assert shown.figure("other_frequency_ratio", "fruit") is None
+
+
+def test_an_estimate_of_an_earlier_window_is_not_shown() -> None:
+    shown, record = Shown(), estimate_of()
+    shown.metrics.show(changed(record, window_start=T0 + 10))
+    shown.metrics.show(changed(record, reports=7))
+    assert shown.figure("reports", "fruit") == 40
+    shown.metrics.forget("fruit")
+    shown.metrics.show(changed(record, reports=7))
+    assert shown.figure("reports", "fruit") == 7
+
+
+def test_an_estimate_is_forgotten_alone() -> None:
+    shown = Shown()
+    for collection in COLLECTIONS.values():
+        shown.metrics.show(estimate_of(collection))
+    shown.metrics.forget("fruit")
+    assert not any("dropped" not in sample.name for sample in shown.samples("fruit"))
+    assert shown.figure("reports", "place") == 120
+
+
+def test_an_error_that_is_not_known_is_infinite() -> None:
+    shown = Shown()
+    shown.metrics.show(changed(estimate_of(), std_error=[None] * 3, other=Other(0.5, None)))
+    assert shown.values("fruit", "std_error") == dict.fromkeys(FRUIT.values, inf)
+    assert shown.figure("other_std_error_ratio", "fruit") == inf
+
+
+def test_of_a_large_domain_the_largest_estimates_are_shown() -> None:
+    shown = Shown()
+    shown.metrics.show(large())
+    assert set(shown.values(LATENCY)) == {str(i) for i in range(80, 100)}
+    assert shown.dropped(LATENCY) == 0
+
+
+def test_values_of_a_large_domain_that_are_noise_take_no_room() -> None:
+    shown = Shown()
+    shown.metrics.show(large(significant=False))
+    assert shown.values(LATENCY) == {}
+    assert shown.dropped(LATENCY) == catalogue.VALUES_SHOWN
+    shown.metrics.show(large())
+    shown.metrics.show(large(significant=False))
+    assert len(shown.values(LATENCY)) == catalogue.VALUES_SHOWN, "what was significant once is shown on"
+
+
+def test_values_of_a_domain_that_fits_are_shown_whatever_they_are() -> None:
+    shown, share = Shown(), catalogue.MOST_VALUES // 3
+    shown.metrics.show(large(significant=False, size=share))
+    assert len(shown.values(LATENCY)) == catalogue.VALUES_SHOWN
+    assert shown.dropped(LATENCY) == 0
+
+
+@pytest.mark.parametrize("collections", [1, 3, 100])
+def test_a_worker_shows_only_so_many_different_values(collections: int) -> None:
+    """Each collection has its share, however many values of another are shown."""
+    names = [LATENCY, *(f"other-{i}" for i in range(collections - 1))]
+    shown, seen, share = Shown(*names), set[str](), catalogue.MOST_VALUES // collections
+    estimates = share // catalogue.VALUES_SHOWN + 3
+    for i in range(estimates):
+        shown.metrics.show(large(1000 * i))
+        seen |= shown.values(LATENCY).keys()
+    assert len(seen) == share
+    assert len(seen) * len(FIGURES) <= MOST_SERIES
+    assert shown.dropped(LATENCY) == estimates * catalogue.VALUES_SHOWN - share
+    if collections > 1:
+        shown.metrics.show(changed(large(), collection="other-0"))
+        assert len(shown.values("other-0")) == catalogue.VALUES_SHOWN
+
+
+def test_a_share_may_be_nothing() -> None:
+    """Of more collections than a worker shows values, none is shown."""
+    shown = Shown(LATENCY, *(f"other-{i}" for i in range(catalogue.MOST_VALUES)))
+    shown.metrics.show(changed(large(values=3), omitted=0))
+    assert (shown.values(LATENCY), shown.dropped(LATENCY)) == ({}, 3)
+    assert shown.figure("reports", LATENCY) == 40

@@ -1,0 +1,146 @@
+"""What our consumer makes of Faust's: how long it waits, what it hands over at once, what it goes on with."""
+
+import asyncio
+import socket
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+from aiokafka.conn import AIOKafkaConnection
+from faust.types import TP
+
+from aggregator.partition import faust_app
+from aggregator.partition.consumer import FETCH_WAIT_MILLISECONDS, READ_AHEAD_BYTES
+from aggregator.partition.faust_app import COUNTING_SECONDS, _count, build_app
+from tests.support.aggregator.builders import DEPLOYMENT
+
+SOURCE = TP("deniable-reports", 3)
+
+
+async def _ignore(message):
+    pass
+
+
+@contextmanager
+def made():
+    """A consumer as Faust's app makes it."""
+    app = build_app(DEPLOYMENT, None)
+    consumer = app.transport.create_consumer(
+        _ignore, on_partitions_revoked=_ignore, on_partitions_assigned=_ignore
+    )
+    try:
+        yield consumer
+    finally:
+        consumer._thread.thread_loop.close()
+
+
+def record(offset):
+    return SimpleNamespace(
+        topic=SOURCE.topic,
+        partition=SOURCE.partition,
+        offset=offset,
+        timestamp=1000 * offset,
+        timestamp_type=1,
+        headers=(),
+        key=None,
+        value=b"pack",
+        checksum=None,
+        serialized_key_size=-1,
+        serialized_value_size=4,
+    )
+
+
+class Offers:
+    """In place of owners: what was offered, each so many seconds long by a clock of its own."""
+
+    def __init__(self, seconds):
+        self.seconds, self.now, self.taken = seconds, 0.0, []
+
+    def monotonic(self):
+        return self.now
+
+    def offer(self, partition, offset, append_ms, value):
+        self.now += self.seconds
+        self.taken.append((partition, offset, append_ms, value))
+
+
+def test_the_client_that_faust_makes_waits_as_briefly_as_ours_says():
+    """Faust's own would wait 1.5 s, and records of other partitions with it."""
+
+    async def fetch_wait():
+        with made() as consumer:
+            client = consumer._thread._create_worker_consumer(consumer.app.transport)
+            await client.stop()
+            return client._fetch_max_wait_ms
+
+    assert asyncio.run(fetch_wait()) == FETCH_WAIT_MILLISECONDS < 1500
+
+
+def test_the_client_listens_on_until_an_answer_is_there():
+    """Each time that it stopped listening, and began anew, cost the worker: a tenth of its speed in all."""
+
+    async def limit_of_a_reader():
+        with made() as consumer:
+            await consumer._thread._create_worker_consumer(consumer.app.transport).stop()
+        with socket.create_server(("127.0.0.1", 0)) as broker:
+            connection = AIOKafkaConnection(*broker.getsockname())
+            connecting = asyncio.create_task(connection.connect())  # which waits for a broker's first words
+            while connection._reader is None:
+                await asyncio.wait([connecting], timeout=0.01)
+            limit = connection._reader._limit
+            connecting.cancel()
+            await asyncio.wait([connecting])
+            connection.close()
+        return limit
+
+    assert asyncio.run(limit_of_a_reader()) == READ_AHEAD_BYTES > 2**16
+
+
+def test_what_a_fetch_brought_of_a_partition_is_one_message():
+    """Each message costs Faust more than its pack costs us. Its codec "raw" must let a list through."""
+
+    async def event_of(records):
+        with made() as consumer:
+            message = consumer._to_message(SOURCE, records)
+            return await consumer.app.agents["count"].channel.decode(message, propagate=True)
+
+    records = [record(offset) for offset in (7, 8, 9)]
+    event = asyncio.run(event_of(records))
+    assert (event.message.tp, event.message.offset, event.value) == (SOURCE, 9, records)
+
+
+def test_a_full_stream_stops_no_partition():
+    """Faust fetches no more of it; and waits a second where none is left."""
+
+    async def active_when_full():
+        with made() as consumer:
+            consumer._active_partitions = {SOURCE}
+            consumer.on_buffer_full(SOURCE)
+            return consumer._active_partitions
+
+    assert asyncio.run(active_when_full()) == {SOURCE}
+
+
+@pytest.mark.parametrize(("seconds", "turns"), [(0, 0), (COUNTING_SECONDS, 20)])
+def test_others_have_their_turn_while_a_fetch_is_counted(seconds, turns, monkeypatch):
+    offers = Offers(seconds)
+    monkeypatch.setattr(faust_app, "time", offers)
+
+    async def counted():
+        had = 0
+
+        async def other():
+            nonlocal had
+            while len(offers.taken) < 20:
+                await asyncio.sleep(0)
+                had += len(offers.taken) < 20
+
+        task = asyncio.create_task(other())
+        await asyncio.sleep(0)
+        await _count(offers, [record(offset) for offset in range(20)])
+        await task
+        return had
+
+    had = asyncio.run(counted())
+    assert offers.taken == [(3, offset, 1000 * offset, b"pack") for offset in range(20)]
+    assert had == max(turns - 1, 0)

@@ -1,0 +1,202 @@
+"""Opening a ledger may take as long as it likes while rows come, and no longer than that."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.errors import GroupCoordinatorNotAvailableError, IllegalOperation, KafkaError
+from aiokafka.structs import OffsetAndMetadata
+
+from aggregator.ledger import row_values
+from aggregator.partition import ledger_store as store_module
+from aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore, Outgoing
+from aggregator.topics.partition_reader import KafkaRecord
+from tests.support.aggregator.builders import NOWHERE, TOPICS, MemoryLog, MemoryReader, progress_row
+
+ROWS = 8
+OPEN_SECONDS = 0.2
+
+
+class Producer:
+    """What a store needs of Kafka's producer; it writes into a log in memory."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        self.log = log
+
+    def __call__(self, **_: object) -> "Producer":
+        """In place of the class AIOKafkaProducer."""
+        return self
+
+    async def start(self) -> None:
+        pass
+
+    async def begin_transaction(self) -> None:
+        pass
+
+    async def commit_transaction(self) -> None:
+        pass
+
+    async def send(self, topic: str, value: bytes, key: bytes, partition: int) -> "asyncio.Future[Any]":
+        offset = self.log.append(topic, partition, value, key)
+        sent: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        sent.set_result(self.log.partition(topic, partition)[offset])
+        return sent
+
+
+class SlowReader(MemoryReader):
+    """Gives one row at a time, each a while after the one before, and at some point no more."""
+
+    silent_after = ROWS
+
+    async def poll(self, milliseconds: int = 0) -> list[KafkaRecord]:
+        await asyncio.sleep(OPEN_SECONDS / 4)
+        batch = [record for record in self._records if record.offset >= self._next][:1]
+        if self._next >= self.silent_after:
+            return []
+        self._next += len(batch)
+        return batch
+
+
+def open_slowly(monkeypatch: pytest.MonkeyPatch, silent_after: int) -> dict[bytes, bytes]:
+    log = MemoryLog()
+    for number in range(ROWS):
+        log.append(TOPICS.state, 0, progress_row(number), b"P")
+    monkeypatch.setattr(store_module, "OPEN_SECONDS", OPEN_SECONDS)
+    monkeypatch.setattr(store_module, "AIOKafkaProducer", Producer(log))
+    monkeypatch.setattr(store_module, "RowReader", lambda *_: SlowReader(log.partition(TOPICS.state, 0)))
+    monkeypatch.setattr(SlowReader, "silent_after", silent_after)
+    return asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
+
+
+def test_a_large_ledger_may_take_long_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice as long here as silence is put up with."""
+    stored = open_slowly(monkeypatch, ROWS + 1)
+    assert row_values.decode_progress(stored[b"P"]).position == ROWS - 1
+
+
+def test_a_store_that_a_successor_has_overtaken_while_it_read_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Compaction has removed its own nonce, so it would wait for it for ever."""
+    log = MemoryLog()
+
+    class Overtaken(Producer):
+        async def commit_transaction(self) -> None:
+            log.append(TOPICS.state, 0, b"nonce of a successor", b"O")
+            del log.partition(TOPICS.state, 0)[0]
+
+    monkeypatch.setattr(store_module, "AIOKafkaProducer", Overtaken(log))
+    monkeypatch.setattr(store_module, "RowReader", log.reader)
+    with pytest.raises(KafkaError, match=r"KafkaError: another worker has taken partition 0 over$"):
+        asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
+
+
+def test_a_ledger_from_which_nothing_more_comes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TimeoutError):
+        open_slowly(monkeypatch, ROWS // 2)
+
+
+def test_a_transaction_that_fails_between_two_sends_is_the_stores_own_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The next send finds no transaction, and says so by an error that is no KafkaError."""
+
+    class Refused(Producer):
+        async def send(self, topic: str, value: bytes, key: bytes, partition: int) -> "asyncio.Future[Any]":
+            raise IllegalOperation("Can't send messages while not in transaction")
+
+    monkeypatch.setattr(store_module, "AIOKafkaProducer", Refused(MemoryLog()))
+    with pytest.raises(STORE_ERRORS, match="not in transaction"):
+        asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
+
+
+class SlowProducer(Producer):
+    """A record takes a while."""
+
+    async def send(self, topic: str, value: bytes, key: bytes, partition: int) -> "asyncio.Future[Any]":
+        await asyncio.sleep(0.02)
+        return await super().send(topic, value, key, partition)
+
+
+def commit(monkeypatch: pytest.MonkeyPatch, log: MemoryLog, records: int) -> None:
+    """Of a store that has opened an empty ledger."""
+
+    async def run() -> None:
+        store = LedgerStore(NOWHERE, TOPICS, 0)
+        await store.open()
+        await store.commit([Outgoing(TOPICS.state, 0, b"P", progress_row(1))] * records)
+
+    monkeypatch.setattr(store_module, "AIOKafkaProducer", SlowProducer(log))
+    monkeypatch.setattr(store_module, "RowReader", log.reader)
+    asyncio.run(run())
+
+
+def test_a_large_transaction_may_take_longer_than_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "COMMIT_SECONDS", 0.2)
+    monkeypatch.setattr(store_module, "LEAST_RECORDS_PER_SECOND", 20)
+    commit(monkeypatch, MemoryLog(), 30)
+    monkeypatch.setattr(store_module, "LEAST_RECORDS_PER_SECOND", 10_000)
+    with pytest.raises(TimeoutError):
+        commit(monkeypatch, MemoryLog(), 30)
+
+
+def test_rows_that_land_before_earlier_ones_are_of_a_topic_that_was_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Forgetful(MemoryLog):
+        def append(
+            self,
+            topic: str,
+            partition: int,
+            value: bytes | None,
+            key: bytes | None = None,
+            append_ms: int = 0,
+        ) -> int:
+            if key == b"P":
+                self.partition(topic, partition).clear()
+            return super().append(topic, partition, value, key, append_ms)
+
+    log = Forgetful()
+    for _ in range(3):
+        log.append(TOPICS.state, 0, b"", b"V")
+    with pytest.raises(KafkaError, match=r"test-state was deleted and made again while this worker counted"):
+        commit(monkeypatch, log, 1)
+
+
+class Admin:
+    """What a store needs of Kafka's administration: one answer after the other."""
+
+    def __init__(self, *answers: dict[TopicPartition, OffsetAndMetadata] | Exception) -> None:
+        self.answers = list(answers)
+
+    def __call__(self, **_: object) -> "Admin":
+        """In place of the class AIOKafkaAdminClient."""
+        return self
+
+    async def start(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    async def list_consumer_group_offsets(
+        self, *_: object, **__: object
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.mark.parametrize(("offset", "committed"), [(7, 7), (-1, None)])
+def test_the_groups_offset_is_asked_for_until_the_coordinator_knows(
+    monkeypatch: pytest.MonkeyPatch, offset: int, committed: int | None
+) -> None:
+    """The client tells the error of a coordinator that loads its log as an empty answer."""
+    known = {TopicPartition(TOPICS.reports, 0): OffsetAndMetadata(offset, "")}
+    admin = Admin({}, GroupCoordinatorNotAvailableError(), {}, known)
+    monkeypatch.setattr(store_module, "COORDINATOR_SECONDS", 0.0)
+    monkeypatch.setattr(store_module, "AIOKafkaAdminClient", admin)
+    assert asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).committed()) == committed
+    assert admin.answers == []

@@ -1,0 +1,216 @@
+"""The life of an owner on topics in memory: the one gate, checkpoints, and when a partition is closed."""
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from aggregator.ledger import row_keys, row_values
+from aggregator.partition import owner as owner_module
+from aggregator.partition.ledger_store import Outgoing
+from aggregator.partition.owner import CLOCK_SKEW_MILLISECONDS
+from tests.support.aggregator.builders import FRUIT, T0, TOPICS, record_of
+from tests.support.aggregator.owner_runs import (
+    DEADLINE_SECONDS,
+    NOW_MS,
+    Broker,
+    Running,
+    last,
+    packs,
+    position,
+    served_from_memory,
+)
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    return served_from_memory(monkeypatch)
+
+
+def test_what_was_read_to_open_a_ledger_does_not_stay_in_memory(broker: Broker) -> None:
+    """Ten million ids would take twice as much for as long as the partition is owned."""
+    row = row_values.encode_published(row_values.Published(1, final=False))
+    key = row_keys.encode_key(row_keys.PublishedKey(FRUIT.fingerprint, T0))
+    broker.log.append(TOPICS.state, 0, row, key)
+    before = sys.getrefcount(row)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            await running.until(lambda: sys.getrefcount(row) == before)
+
+    asyncio.run(run())
+
+
+def test_a_slow_checkpoint_is_not_followed_by_a_pause_as_long(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner_module, "LONGEST_PAUSE_SECONDS", 0.05)
+    pauses, wait_for = [], asyncio.wait_for
+
+    async def told(event: Coroutine[Any, Any, bool], pause: float) -> bool:
+        pauses.append(pause)
+        return await wait_for(event, pause)
+
+    monkeypatch.setattr(asyncio, "wait_for", told)
+    broker.while_committing = lambda: time.sleep(0.1)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0)
+            running.offer(0)
+            await running.stored()
+
+    asyncio.run(run())
+    assert max(pauses) == 0.05
+
+
+def test_what_is_counted_while_a_checkpoint_is_stored_is_stored_before_the_end(broker: Broker) -> None:
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1)
+            broker.answers.clear()
+            began = list[None]()
+            broker.while_committing = lambda: began.append(None)
+            running.offer(0)
+            await running.until(lambda: bool(began))
+            running.offer(1)
+            asyncio.get_running_loop().call_later(0.05, broker.answers.set)
+
+    asyncio.run(run())
+    assert (packs(broker), position(broker)) == (2, 2)
+
+
+def test_rows_are_encoded_in_a_thread(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, compose = set(), owner_module.compose
+
+    def told(*of: Any) -> list[Outgoing]:
+        threads.add(threading.current_thread())
+        return compose(*of)
+
+    monkeypatch.setattr(owner_module, "compose", told)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0)
+            running.offer(0)
+            await running.stored()
+
+    asyncio.run(run())
+    assert threads
+    assert threading.main_thread() not in threads
+
+
+def test_the_record_that_follows_the_position_is_counted_and_no_other(broker: Broker) -> None:
+    """Twice, late, too soon: all ignored. Offsets 3 and 4 are a hole of the log itself."""
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1, 2, 5, 6)
+            running.offer(1, 0, 0, 2, 1, 0, 5, 2, 6, 5, 5, 7)
+            await running.stored()
+
+    asyncio.run(run())
+    assert (packs(broker), position(broker)) == (4, 6)
+
+
+def test_without_a_chain_nothing_is_counted(broker: Broker) -> None:
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.current = None
+            running.offer(0)
+            assert running.owner._ledger is not None
+            assert running.owner._ledger.position == 0
+            await running.until(lambda: broker.rewinds == [0, 0])
+
+    asyncio.run(run())
+
+
+def test_a_stop_does_not_wait_for_the_next_checkpoint(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner_module, "CHECKPOINT_SECONDS", 1000)
+
+    async def run() -> None:
+        async with asyncio.timeout(DEADLINE_SECONDS), Running(broker) as running:
+            broker.fetch(0)
+            running.offer(0)
+
+    asyncio.run(run())
+    assert packs(broker) == 1
+
+
+def test_a_stop_stores_what_was_counted(broker: Broker) -> None:
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1)
+            running.offer(0, 1)
+
+    asyncio.run(run())
+    assert (packs(broker), position(broker)) == (2, 2)
+
+
+def test_what_was_fetched_but_not_delivered_is_fetched_again(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner_module, "STUCK_SECONDS", 0.05)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1, 2)
+            running.offer(0)
+            await running.until(lambda: broker.rewinds == [0, 1])
+
+    asyncio.run(run())
+
+
+def closed_until(broker: Broker) -> int:
+    key = row_keys.with_source(b"P", 0)
+    return max(
+        row_values.decode_progress(record.value or b"").closed_until_ms
+        for record in broker.log.partition(TOPICS.counts, 0)
+        if record.key == key
+    )
+
+
+@pytest.mark.parametrize("waiting", [0, 1])
+def test_an_idle_partition_is_closed_until_shortly_before_the_brokers_time(
+    broker: Broker, waiting: int
+) -> None:
+    """But not while a record waits in the log."""
+    broker.now_ms = NOW_MS + 60_000
+    for number in range(1 + waiting):
+        broker.log.append(TOPICS.reports, 0, record_of(number=number), append_ms=NOW_MS)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0)
+            running.offer(0)
+            await running.stored()
+            await running.stored()
+
+    asyncio.run(run())
+    assert closed_until(broker) == (NOW_MS if waiting else broker.now_ms - CLOCK_SKEW_MILLISECONDS)
+
+
+def test_deaths_are_published_with_progress_at_once(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An estimator that misses rows must know from progress that their window is over."""
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1)
+            running.offer(0)
+            await running.stored()
+            monkeypatch.setattr(owner_module, "PUBLISH_SECONDS", 1000)
+            await running.until(lambda: running.owner._publish_at > time.monotonic() + 100)
+            running.owner.offer(1, FRUIT.dies_at(T0) * 1000 + 1, b"no pack")
+            await running.until(
+                lambda: any(r.topic == TOPICS.counts and r.value is None for r in last(broker))
+            )
+
+    asyncio.run(run())
+    keys = [(record.key or b"")[:1] for record in last(broker) if record.topic == TOPICS.counts]
+    assert keys == [b"R", b"P", b"P", b"P", b"P", b"C"]

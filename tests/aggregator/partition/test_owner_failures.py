@@ -1,0 +1,235 @@
+"""An owner that loses its ledger reads it anew, and repairs nothing; what no retry mends ends the worker."""
+
+import asyncio
+import gc
+import re
+import weakref
+from contextlib import suppress
+
+import pytest
+from aiokafka.errors import KafkaError
+from structlog.testing import capture_logs
+
+from aggregator.ledger.tally import Tally
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.partition import assignment as owners_module
+from aggregator.partition import owner as owner_module
+from aggregator.partition.assignment import Assignment
+from aggregator.partition.failures import RecordsLostError
+from aggregator.partition.ledger_store import LedgerStore
+from aggregator.partition.offset_chain import OffsetChain
+from producers import wire
+from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, NOWHERE, TOPICS, progress_row
+from tests.support.aggregator.owner_runs import (
+    DEADLINE_SECONDS,
+    NOW_MS,
+    Broker,
+    Running,
+    packs,
+    position,
+    served_from_memory,
+)
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    return served_from_memory(monkeypatch)
+
+
+def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes while the owner still unwinds: opening the ledger again would fence the rightful owner."""
+    unwinding = asyncio.Event()
+
+    class SlowReader:
+        def __init__(self, *of: object, **how: object) -> None:
+            self.reader = broker.log.reader(*of, **how)
+
+        async def __aenter__(self) -> object:
+            return await self.reader.__aenter__()
+
+        async def __aexit__(self, *failure: object) -> None:
+            unwinding.set()
+            await asyncio.sleep(0.05)
+            await self.reader.__aexit__(*failure)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.reader, name)
+
+    monkeypatch.setattr(owner_module, "RowReader", SlowReader)
+
+    async def run() -> None:
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        await owners.assign([0], broker)
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while owners.reasons_not_ready():  # noqa: ASYNC110 (an owner tells nobody)
+                await asyncio.sleep(0.001)
+            broker.failures.append(KafkaError("gone"))
+            broker.now_ms += 1
+            owners.offer(0, 0, NOW_MS, b"no pack")
+            await unwinding.wait()
+            opened = len(broker.rewinds)
+            await owners.release()
+            await asyncio.sleep(0.05)
+        assert len(broker.rewinds) == opened
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (MemoryError, "not enough memory to count the record at offset 0"),
+        (
+            ValueError,
+            r"counting the record at offset 0 failed by a defect, ValueError in test_owner_failures.py:\d+",
+        ),
+    ],
+    ids=["memory", "defect"],
+)
+def test_a_record_that_fails_half_counted_is_counted_again(
+    kind: type[Exception], reason: str, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of it may be counted: that ledger is thrown away."""
+    add = Tally.add
+
+    def fail_once(self: Tally, pack: wire.Pack) -> None:
+        monkeypatch.setattr(Tally, "add", add)
+        raise kind("payload")
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            monkeypatch.setattr(Tally, "add", fail_once)
+            broker.fetch(0)
+            assert running.owner._ledger is not None
+            lost = weakref.ref(running.owner._ledger)
+            running.offer(0)
+            await running.until(lambda: broker.rewinds == [0, 0])
+            gc.collect()
+            assert lost() is None, "two ledgers take twice the memory"
+            broker.fetch(0)
+            running.offer(0)
+            await running.stored()
+
+    with capture_logs() as logs:
+        asyncio.run(run())
+    assert (packs(broker), position(broker)) == (1, 1)
+    (told,) = [entry["reason"] for entry in logs if entry["event"] == "ledger lost"]
+    assert re.fullmatch(f"partition 0: {reason}", told)
+
+
+@pytest.mark.parametrize(
+    "failure", [KafkaError("fenced"), TimeoutError(), OSError("gone"), AssertionError()], ids=repr
+)
+def test_after_a_failed_checkpoint_all_is_read_and_fetched_again(broker: Broker, failure: Exception) -> None:
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1, 2)
+            running.offer(0)
+            await running.stored()
+            broker.failures.append(failure)
+            running.offer(1)
+            await running.until(lambda: len(broker.rewinds) == 2)
+            assert broker.rewinds == [0, 1]
+            broker.fetch(1, 2)
+            running.offer(0, 1, 2)
+            await running.stored()
+            assert running.metrics.registry.get_sample_value("deniable_resyncs_total") == 1
+
+    asyncio.run(run())
+    assert (packs(broker), position(broker)) == (3, 3)
+
+
+def test_what_a_successor_commits_while_rows_are_read_is_no_loss(broker: Broker) -> None:
+    """It fences this owner, who finds that out at its first transaction, and must not end the worker."""
+
+    def overtake() -> None:
+        broker.group_offset = 5000
+
+    broker.while_opening = overtake
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            assert running.owner.readiness.reason_not_ready is None
+
+    asyncio.run(run())
+
+
+def test_a_log_that_ends_before_the_position_ends_the_worker(broker: Broker) -> None:
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1)
+            running.offer(0, 1)
+            await running.stored()
+            broker.current = OffsetChain(1)
+            await running.until(running.task.done)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        asyncio.run(run())
+    (refusal,) = caught.value.exceptions
+    assert str(refusal).startswith(
+        f"partition 0 of {TOPICS.reports} ends at offset 1, and was counted up to 2 already: "
+    )
+
+
+def test_what_is_counted_while_the_end_is_asked_for_may_lie_beyond_it(broker: Broker) -> None:
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0)
+            running.offer(0)
+            await running.stored()
+
+            def count() -> None:
+                if broker.current is not None and broker.current.cursor == 1:
+                    broker.fetch(1)
+                    running.offer(1)
+
+            broker.while_asked_for_the_end = count
+            await running.until(lambda: position(broker) == 2)
+
+    asyncio.run(run())
+
+
+def test_a_task_that_outlives_its_cancellation_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise its partition could never be given to another worker."""
+    monkeypatch.setattr(owners_module, "CANCEL_SECONDS", 0.01)
+
+    async def stubborn() -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(DEADLINE_SECONDS)
+        await asyncio.sleep(DEADLINE_SECONDS)
+
+    async def run() -> None:
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        task = owners._tasks[0] = asyncio.create_task(stubborn())
+        await asyncio.sleep(0)
+        await owners.release()
+        assert task.cancelled()
+
+    asyncio.run(run())
+
+
+def test_lost_records_are_told_with_what_to_do() -> None:
+    assert str(RecordsLostError(3, 5, 9)) == (
+        "partition 3 of the reports topic now starts at offset 9, but 5 is the next to count: 4 offsets were "
+        "deleted uncounted; raise the topic's retention; to go on without them, run deniable replay "
+        "--accept-loss"
+    )
+
+
+def test_an_owner_goes_on_from_what_is_stored(broker: Broker) -> None:
+    broker.log.append(TOPICS.state, 0, progress_row(7, NOW_MS), b"P")
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(7)
+            running.offer(0, 6, 7)
+
+    asyncio.run(run())
+    assert broker.rewinds == [7]
+    assert (packs(broker), position(broker)) == (1, 8)
+
+
+def test_a_store_that_is_closed_takes_nothing() -> None:
+    store = LedgerStore(NOWHERE, TOPICS, 0)
+    with pytest.raises(KafkaError, match="the ledger's store is closed"):
+        asyncio.run(store.commit([]))

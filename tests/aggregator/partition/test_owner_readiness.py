@@ -1,0 +1,192 @@
+"""What an owner tells, and when: ready or not, at a standstill, counted, estimated."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from aiokafka.errors import KafkaError
+
+from aggregator.estimation import estimator as estimator_module
+from aggregator.partition import owner as owner_module
+from aggregator.partition import readiness as readiness_module
+from aggregator.topics.names import Topics
+from tests.support.aggregator.builders import TOPICS, record_of
+from tests.support.aggregator.owner_runs import DEADLINE_SECONDS, NOW_MS, Broker, Running, served_from_memory
+
+COUNTED = {"collection": "fruit", "result": "counted"}
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    return served_from_memory(monkeypatch)
+
+
+def test_counting_that_stands_still_is_not_ready(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log goes on and nothing is fetched: such a worker looks alive and does nothing; it is rewound."""
+    monkeypatch.setattr(readiness_module, "STANDSTILL_SECONDS", 0.05)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.log.append(TOPICS.reports, 0, b"no pack")
+            await running.until(lambda: running.owner.readiness.reason_not_ready is not None)
+            assert running.owner.readiness.reason_not_ready == (
+                "partition 0: counting stands still at offset 0, the log ends at 1"
+            )
+            assert stalled(running) == 1
+            await running.until(lambda: broker.rewinds == [0, 0])
+            broker.fetch(0)
+            running.owner.offer(0, NOW_MS, b"no pack")
+            await running.until(lambda: running.owner.readiness.reason_not_ready is None)
+            assert stalled(running) == 0
+
+    asyncio.run(run())
+
+
+def test_a_record_that_can_never_be_stored_is_a_standstill(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first transaction of each opening, before that record comes, is stored; the next one is not."""
+    monkeypatch.setattr(readiness_module, "STANDSTILL_SECONDS", 0.1)
+    broker.refused_topic = TOPICS.rejected
+    broker.log.append(TOPICS.reports, 0, b"no pack")
+
+    async def run() -> None:
+        running, stopping = Running(broker), asyncio.Event()
+        task = asyncio.create_task(running.owner.run(stopping))
+
+        async def deliver_until(condition: Callable[[], bool]) -> set[bool]:
+            """Whether it was ready meanwhile."""
+            ready = set()
+            while not condition():
+                if broker.current is not None and broker.current.cursor == 0:
+                    broker.fetch(0)
+                running.owner.offer(0, NOW_MS, b"no pack")
+                ready.add(running.owner.readiness.reason_not_ready is None)
+                await asyncio.sleep(0.001)
+            return ready
+
+        async with asyncio.timeout(2 * DEADLINE_SECONDS):
+            await deliver_until(lambda: stalled(running) == 1)
+            openings = len(broker.rewinds)
+            assert await deliver_until(lambda: len(broker.rewinds) >= openings + 3) == {False}
+            broker.refused_topic = None
+            await deliver_until(lambda: running.owner.readiness.reason_not_ready is None)
+        stopping.set()
+        await task
+
+    asyncio.run(run())
+
+
+def test_a_ledger_that_cannot_be_stored_is_never_ready(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It opens, and opens again: each time it looks well until its first transaction."""
+    monkeypatch.setattr(readiness_module, "UNSTORED_SECONDS", 0.1)
+    broker.refused_topic = TOPICS.counts
+
+    async def run() -> None:
+        running = Running(broker)
+        task = asyncio.create_task(running.owner.run(asyncio.Event()))
+        seen = set()
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while len(broker.rewinds) < 10 or not stalled(running):
+                seen.add(running.owner.readiness.reason_not_ready)
+                await asyncio.sleep(0.001)
+        task.cancel()
+        assert seen == {
+            "partition 0: opening the ledger",
+            "partition 0: KafkaError: fenced; opening the ledger again",
+        }
+
+    asyncio.run(run())
+
+
+def test_a_checkpoint_that_does_not_come_back_is_told(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness_module, "UNSTORED_SECONDS", 0.5)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.answers.clear()
+            await running.until(lambda: running.owner.readiness.reason_not_ready is not None)
+            assert (
+                running.owner.readiness.reason_not_ready == "partition 0: nothing could be stored for 0.5 s"
+            )
+            assert stalled(running)
+            broker.answers.set()
+            await running.until(lambda: running.owner.readiness.reason_not_ready is None)
+            assert not stalled(running)
+
+    asyncio.run(run())
+
+
+def stalled(running: Running) -> float | None:
+    running.owner.readiness.tell()
+    return running.metrics.registry.get_sample_value("deniable_stalled", {"partition": "0"})
+
+
+def test_a_pack_is_told_when_it_is_committed_and_once(broker: Broker) -> None:
+    """Both are counted twice here: the transaction of the one fails while the other is counted."""
+
+    async def run() -> list[float | None]:
+        async with Running(broker) as running:
+            value = running.metrics.registry.get_sample_value
+            told = []
+            broker.fetch(0, 1)
+            broker.failures.append(KafkaError("fenced"))
+            broker.while_committing = lambda: running.owner.offer(1, NOW_MS, b"no pack")
+            running.owner.offer(0, NOW_MS, record_of())
+            await running.until(lambda: len(broker.rewinds) == 2)
+            told.append(value("deniable_reports_total", COUNTED))
+            broker.fetch(0, 1)
+            running.owner.offer(0, NOW_MS, record_of())
+            running.owner.offer(1, NOW_MS, b"no pack")
+            await running.stored()
+            told.append(value("deniable_reports_total", COUNTED))
+            told.append(value("deniable_packs_rejected_total", {"reason": "malformed"}))
+        return told
+
+    assert asyncio.run(run()) == [0, 3, 1]
+
+
+def test_an_estimate_leaves_when_it_is_committed(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a deposed owner estimates does not reach the topic, which page and Prometheus are told from."""
+    monkeypatch.setattr(estimator_module, "ESTIMATE_SECONDS", 0.0)
+    monkeypatch.setattr(Topics, "counts_partition", lambda *_: 0)
+    broker.refused_topic = TOPICS.estimates
+
+    def published() -> int:
+        return sum(len(broker.log.partition(TOPICS.estimates, each)) for each in range(TOPICS.partitions))
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0)
+            running.owner.offer(0, NOW_MS, record_of(reports=[0] * 9))
+            await running.until(lambda: len(broker.rewinds) == 2)
+            assert published() == 0
+            broker.refused_topic = None
+            await running.until(lambda: published() > 0)
+
+    asyncio.run(run())
+    assert published() == 1
+
+
+def test_a_lost_ledger_is_told_until_it_is_open_again(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner_module, "RETRY_SECONDS", 0.05)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.failures.append(KafkaError("fenced"))
+            broker.fetch(0)
+            running.offer(0)
+            await running.until(lambda: running.owner.readiness.reason_not_ready is not None)
+            assert (
+                running.owner.readiness.reason_not_ready
+                == "partition 0: KafkaError: fenced; opening the ledger again"
+            )
+            await running.until(lambda: running.owner.readiness.reason_not_ready is None)
+
+    asyncio.run(run())

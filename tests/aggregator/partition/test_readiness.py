@@ -1,0 +1,88 @@
+"""Readiness on a real broker that goes away and comes back."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+from deploy.broker.broker import Broker
+from tests.chaos.collection_setup import configure
+from tests.chaos.workers import Workers
+from tests.support.deploy.processes import wait_until
+
+pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
+
+PARTITIONS = 4
+READY_SECONDS = 60
+GIVEN_UP_SECONDS = 40  # STALL_SECONDS, and what a busy machine adds
+
+
+@pytest.fixture(scope="module")
+def own_broker() -> Iterator[Broker]:
+    """A broker that no other test needs."""
+    with Broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def workers(own_broker: Broker, topic_prefix: str, tmp_path: Path) -> Iterator[Workers]:
+    """One worker."""
+    found = Workers(configure(tmp_path, own_broker.bootstrap_servers, topic_prefix), tmp_path)
+    try:
+        found.start()
+        yield found
+    finally:
+        found.stop()
+
+
+def get(workers: Workers, path: str) -> tuple[int, dict[str, object]]:
+    """Status and answer of the worker's web server; 0 before it listens."""
+    said = workers.alive[-1].log.read_text()
+    address = next((line for line in said.splitlines() if line.startswith("page: ")), None)
+    if address is None:
+        return 0, {}
+    with closing(HTTPConnection(address.split("/")[2], timeout=5)) as connection:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, json.load(answer)
+
+
+def becomes(workers: Workers, status: int, seconds: float) -> bool:
+    return wait_until(lambda: get(workers, "/readyz")[0] == status, seconds)
+
+
+@pytest.mark.parametrize(("away", "back"), [(Broker.kill, Broker.start), (Broker.pause, Broker.resume)])
+def test_a_broker_that_is_away_makes_the_worker_unready_until_it_is_back(
+    own_broker: Broker,
+    workers: Workers,
+    away: Callable[[Broker], None],
+    back: Callable[[Broker], object],
+) -> None:
+    """Killed, or paused with its connections open: the second is a client that waits for ever."""
+    assert becomes(workers, 200, READY_SECONDS), workers.tell()
+    away(own_broker)
+    try:
+        assert becomes(workers, 503, GIVEN_UP_SECONDS), workers.tell()
+        assert wait_until(lambda: len(told(workers)) == PARTITIONS, GIVEN_UP_SECONDS), told(workers)
+        for partition, reason in enumerate(told(workers)):
+            assert reason.startswith(f"partition {partition}: ")
+        assert wait_until(lambda: all(map(is_lost, told(workers))), GIVEN_UP_SECONDS), told(workers)
+        assert get(workers, "/api/status")[1]["ready"] is False
+        assert get(workers, "/healthz") == (200, {"healthy": True})
+    finally:
+        back(own_broker)
+    assert becomes(workers, 200, READY_SECONDS), workers.tell()
+
+
+def is_lost(reason: str) -> bool:
+    """Before that, it is told only that nothing can be stored."""
+    return reason.endswith("; opening the ledger again")
+
+
+def told(workers: Workers) -> list[str]:
+    reasons = get(workers, "/readyz")[1]["reasons"]
+    assert isinstance(reasons, list)
+    return reasons

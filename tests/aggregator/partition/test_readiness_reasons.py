@@ -1,0 +1,79 @@
+"""Why a partition is not served, in words, and when it is."""
+
+import pytest
+from aiokafka.errors import (
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    ProducerFenced,
+    UnknownTopicOrPartitionError,
+)
+from structlog.testing import capture_logs
+
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.partition import readiness as readiness_module
+from aggregator.partition.readiness import Readiness
+from tests.support.aggregator.builders import COLLECTIONS
+
+AWAY = "Kafka does not answer or let us in, or a topic is missing; deniable doctor says which"
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (TimeoutError(), AWAY),
+        (KafkaConnectionError("10.0.0.1"), AWAY),
+        (AssertionError("Did we not perform bootstrap?"), AWAY),
+        (KafkaTimeoutError("Failed to get offsets by times in 10000 ms"), AWAY),
+        (ProducerFenced("a newer producer"), "another worker or command has opened it"),
+        (OSError(), "OSError"),
+        (
+            UnknownTopicOrPartitionError(),
+            "a topic of this deployment is missing; deniable topics check says which",
+        ),
+    ],
+)
+def test_why_a_ledger_was_lost_is_told_in_words(failure: Exception, reason: str) -> None:
+    readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
+    assert readiness.reason_not_ready == "partition 3: opening the ledger"
+    readiness.lost(failure)
+    assert readiness.reason_not_ready == f"partition 3: {reason}; opening the ledger again"
+
+
+def test_a_ledger_that_is_lost_for_long_is_told_once() -> None:
+    readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
+    with capture_logs() as logged:
+        for failure in (TimeoutError(), KafkaConnectionError("10.0.0.1"), OSError(), TimeoutError()):
+            readiness.lost(failure)
+    assert [each["reason"] for each in logged] == [
+        AWAY,
+        "OSError",
+        AWAY,
+    ]
+
+
+def test_a_ledger_that_opens_and_opens_is_served_only_when_it_is_stored() -> None:
+    readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
+    readiness.opened(7)
+    assert readiness.reason_not_ready == "partition 3: opening the ledger"
+    readiness.stored(9)
+    assert readiness.reason_not_ready is None
+
+
+def test_a_position_that_stands_still_across_openings_is_told_until_it_moves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
+    readiness.opened(7)
+    readiness.watch(9)
+    monkeypatch.setattr(readiness_module, "STANDSTILL_SECONDS", 0.0)
+    readiness.lost(TimeoutError())
+    readiness.opened(7)
+    readiness.watch(12)
+    readiness.stored(7)
+    assert readiness.reason_not_ready == "partition 3: counting stands still at offset 7, the log ends at 12"
+    readiness.stored(8)
+    readiness.watch(12)
+    monkeypatch.setattr(readiness_module, "STANDSTILL_SECONDS", 10.0)
+    readiness.watch(12)
+    readiness.stored(8)
+    assert readiness.reason_not_ready is None

@@ -1,0 +1,123 @@
+"""The JSON record of an estimate: its fields, its codec, and which of two is shown."""
+
+import json
+import re
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
+from tests.support.aggregator.builders import FRUIT, T0, estimate_of
+
+FIELDS = {
+    "version", "collection", "fingerprint", "window_start", "window_end", "revision", "final", "reports",
+    "packs", "rejected", "mechanism", "estimator", "epsilon", "values", "frequency", "count", "std_error",
+    "low", "high", "significant", "other", "diagnostics", "omitted", "part", "parts",
+}  # fmt: skip
+COLUMNS = ("values", "frequency", "count", "std_error", "low", "high", "significant")
+
+
+def fruit_record(*, final: bool = False, packs: int = 3) -> EstimateRecord:
+    return replace(estimate_of(FRUIT), final=final, revision=packs)
+
+
+def test_the_record_has_the_fields_of_the_design() -> None:
+    said = json.loads(estimate_record.encode(fruit_record(final=True)))
+    assert said.keys() == FIELDS
+    expected = {
+        "version": 1, "collection": "fruit", "fingerprint": f"{FRUIT.fingerprint:016x}", "window_start": T0,
+        "window_end": T0 + 10, "revision": 3, "final": True, "reports": 40, "packs": 1, "rejected": 0,
+        "mechanism": "k-rr", "estimator": "mle", "epsilon": FRUIT.mechanism.epsilon, "omitted": 0,
+        "part": 1, "parts": 1,
+        "values": ["apple", "fig", "kiwi"],
+    }  # fmt: skip
+    assert {key: said[key] for key in expected} == expected
+    assert {len(said[column]) for column in COLUMNS} == {3}
+    assert said["other"].keys() == {"frequency", "std_error"}
+
+
+def test_the_key_is_collection_and_window() -> None:
+    assert fruit_record().key == b"fruit/%d" % T0
+
+
+@pytest.mark.parametrize(
+    ("newer", "older", "wins"),
+    [((3, False), (2, True), True), ((2, True), (2, False), True), ((2, False), (2, True), False),
+     ((1, True), (2, False), False), ((2, True), (2, True), True)],
+)  # fmt: skip
+def test_the_higher_revision_wins_and_at_equal_revision_the_final_one(
+    newer: tuple[int, bool], older: tuple[int, bool], wins: bool
+) -> None:
+    one, other = (fruit_record(packs=packs, final=final) for packs, final in (newer, older))
+    assert one.supersedes(other) == wins
+
+
+def test_decode_after_encode_is_the_identity() -> None:
+    record = fruit_record(final=True)
+    assert estimate_record.decode(estimate_record.encode(record)) == record
+
+
+GARBAGE = [
+    b"",
+    b"null",
+    b"\xff",
+    b"[]",
+    b"{}",
+    b'{"version":"1"}',
+    b'{"collection":"\xff"}',
+    b'{"x":' + b"[" * 10**5,
+]
+
+
+@pytest.mark.parametrize("data", GARBAGE, ids=range(len(GARBAGE)))
+def test_what_is_no_estimate_raises_decode_error_only(data: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        estimate_record.decode(data)
+
+
+def test_a_record_of_another_version_is_refused() -> None:
+    data = estimate_record.encode(fruit_record()).replace(b'"version":1', b'"version":2')
+    with pytest.raises(msgspec.DecodeError, match=r"^version must be 1, got 2$"):
+        estimate_record.decode(data)
+
+
+def test_text_that_is_not_utf_8_is_told_without_it() -> None:
+    with pytest.raises(msgspec.DecodeError, match=r"^text that is not UTF-8, or nested too deep$"):
+        estimate_record.decode(b'{"collection":"\xff"}')
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"frequency": [0.5]}, "columns must have equal length"),
+        ({"significant": []}, "columns must have equal length"),
+        ({"part": 2}, "part must be in [1, 1], got 2"),
+        ({"part": 0, "parts": 3}, "part must be in [1, 3], got 0"),
+        ({"window_start": -1}, "window_start must be in [0, 253402300799], got -1"),
+        ({"window_start": 10**12}, "window_start must be in [0, 253402300799], got 1000000000000"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(changed: dict[str, object], said: str) -> None:
+    damaged = json.loads(estimate_record.encode(fruit_record())) | changed
+    with pytest.raises(msgspec.DecodeError, match=f"^{re.escape(said)}"):
+        estimate_record.decode(json.dumps(damaged).encode())
+
+
+def test_a_record_from_before_there_were_parts_is_one_part() -> None:
+    old = json.loads(estimate_record.encode(fruit_record()))
+    del old["part"], old["parts"]
+    assert estimate_record.decode(json.dumps(old).encode()) == fruit_record()
+
+
+@given(st.data())
+def test_a_damaged_record_raises_decode_error_only(data: st.DataObject) -> None:
+    good = bytearray(estimate_record.encode(fruit_record()))
+    good[data.draw(st.integers(0, len(good) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        estimate_record.decode(bytes(good))
+    except msgspec.DecodeError:
+        return

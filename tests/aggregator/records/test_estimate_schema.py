@@ -1,0 +1,123 @@
+"""The JSON Schema of estimates: current, and what real records of every mechanism keep to."""
+
+import json
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from aggregator.estimation import window_estimate
+from aggregator.records import estimate as estimate_record
+from aggregator.records import estimate_schema
+from aggregator.records.estimate import EstimateRecord
+from aggregator.records.window_counts import WindowCounts
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor_hot import HotRappor
+from tests.support.aggregator.builders import FRUIT, PLACE, T0, estimate_of
+from tests.support.needed import missing
+
+
+@pytest.fixture(scope="module")
+def validator() -> Any:
+    """What holds records against the committed file; the file itself is a schema."""
+    try:
+        from jsonschema import Draft202012Validator
+    except ImportError:
+        missing("jsonschema is not installed")
+    schema = json.loads(estimate_schema.PATH.read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def test_the_file_is_current() -> None:
+    """If not: python -c 'from aggregator.records.estimate_schema import *; PATH.write_text(text())'."""
+    assert estimate_schema.PATH.read_text(encoding="utf-8") == estimate_schema.text()
+
+
+def test_every_field_has_a_meaning_and_no_other_has() -> None:
+    fields = {field.name for field in msgspec.structs.fields(EstimateRecord)}
+    others = {f"other.{name}" for name in ("frequency", "std_error")}
+    assert set(estimate_schema.MEANINGS) == fields | others
+    assert set(estimate_schema.LIMITS) | set(estimate_schema.ENTRY_LIMITS) <= fields
+
+
+def records(mechanism: Mechanism, values: int, *, other: bool = False) -> list[EstimateRecord]:
+    """All parts of a final estimate, as they are published."""
+    collection = Collection("seats", mechanism, tuple(map(str, range(values))), other)
+    counts = np.random.default_rng(1).integers(300, 500, (1, mechanism.width))
+    reports = int(counts.sum()) if isinstance(mechanism, KRR | LongitudinalKRR) else 1000
+    window = WindowCounts(counts, np.array([reports]), packs=3, rejected=1)
+    result = window_estimate.estimate(collection, window)
+    return window_estimate.records_of(collection, T0, window, result, final=True)
+
+
+REAL = [
+    *records(KRR.from_epsilon(4, 1.0), 3, other=True),
+    *records(KRR.from_epsilon(9000, 1.0), 9000),
+    *records(LongitudinalKRR.from_epsilons(4, 2.0, 1.0), 4),
+    *records(HotRappor.from_probabilities(5, 1, 0.25, 0.35, 0.65), 5),
+    *records(HotRappor.from_probabilities(3000, 3, 0.25, 0.35, 0.65), 3000),
+    estimate_of(FRUIT),
+    estimate_of(PLACE),
+]
+
+
+def test_real_records_keep_to_it(validator: Any) -> None:
+    assert {record.mechanism for record in REAL} == set(estimate_schema.LIMITS["mechanism"]["enum"])
+    assert max(record.parts for record in REAL) > 1
+    for record in REAL:
+        validator.validate(json.loads(estimate_record.encode(record)))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"version": 2},
+        {"fingerprint": "xyz"},
+        {"reports": 0},
+        {"frequency": ["0.5"]},
+        {"other": {"frequency": 0.5}},
+        {"final": None},
+        {"part": 0},
+        {"collection": "A B"},
+        {"mechanism": "foo"},
+        {"window_start": 253_402_300_800},
+        {"window_end": 0},
+        {"epsilon": 0},
+        {"frequency": [1.5]},
+        {"count": [-1]},
+        {"std_error": [-1]},
+        {"low": [-0.5]},
+        {"high": [2]},
+        {"other": {"frequency": -0.5, "std_error": None}},
+        {"other": {"frequency": 0.5, "std_error": -1}},
+    ],
+    ids=str,
+)
+def test_what_is_no_such_record_does_not(validator: Any, changed: dict[str, object]) -> None:
+    said = json.loads(estimate_record.encode(estimate_of()))
+    assert validator.is_valid(said)
+    assert not validator.is_valid(said | changed)
+
+
+@pytest.mark.parametrize("name", [field.name for field in msgspec.structs.fields(EstimateRecord)])
+def test_no_field_may_be_absent(validator: Any, name: str) -> None:
+    """Decoding is more lenient: `part` and `parts` are 1 there."""
+    said = json.loads(estimate_record.encode(estimate_of()))
+    del said[name]
+    assert not validator.is_valid(said)
+
+
+def test_an_error_that_nobody_knows_and_shares_at_the_ends_keep_to_it(validator: Any) -> None:
+    said = json.loads(estimate_record.encode(estimate_of()))
+    assert validator.is_valid(said | {"std_error": [None], "frequency": [0, 1], "low": [0], "high": [1]})
+    assert validator.is_valid(said | {"other": {"frequency": 2.5, "std_error": None}})  # of k-hot
+    assert validator.is_valid(said | {"other": None})
+
+
+def test_fields_that_a_later_minor_change_adds_are_no_error(validator: Any) -> None:
+    assert validator.is_valid(json.loads(estimate_record.encode(estimate_of())) | {"new": 1})

@@ -1,0 +1,39 @@
+"""Reading to the end of a log does not wait for ever when nothing more comes."""
+
+import asyncio
+
+import pytest
+
+from aggregator.topics import partition_reader
+from aggregator.topics.partition_reader import KafkaRecord
+from tests.support.aggregator.builders import TOPICS, MemoryLog, MemoryReader
+
+RECORDS = 5
+
+
+class Dying(MemoryReader):
+    """Gives some records, one by one, then none, as a client whose broker is gone."""
+
+    async def poll(self, milliseconds: int = 0) -> list[KafkaRecord]:
+        await asyncio.sleep(0.001)
+        batch = [record for record in self._records if record.offset >= self._next][:1]
+        if batch and batch[0].offset == RECORDS - 1:
+            return []
+        self._next += len(batch)
+        return batch
+
+
+def test_a_log_from_which_nothing_more_comes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_reader, "SILENCE_SECONDS", 0.2)
+    log, read = MemoryLog(), []
+    for _ in range(RECORDS):
+        log.append(TOPICS.reports, 0, b"a record")
+
+    async def run() -> None:
+        async with Dying(log.partition(TOPICS.reports, 0)) as reader:
+            async for record in reader.until_end():
+                read.append(record.offset)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(run())
+    assert read == list(range(RECORDS - 1))

@@ -1,0 +1,199 @@
+"""The newest estimate of every collection is found, however far back and in whichever partition it lies."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from structlog.testing import capture_logs
+
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
+from aggregator.views import backfill
+from aggregator.views.backfill import Backfill
+from aggregator.views.estimate_history import EstimateHistory
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from tests.support.aggregator.builders import FRUIT, NOWHERE, PLACE, T0, MemoryRecord, changed, estimate_of
+
+NOW = T0 + 700_000.0
+DAY = 86_400
+FORMER = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
+
+
+class Topic:
+    """Two partitions in memory, each with a marker after every record; notes which offsets were given."""
+
+    def __init__(self) -> None:
+        self.partitions: dict[int, list[MemoryRecord]] = {0: [], 1: []}
+        self.given: list[tuple[int, int]] = []
+
+    def append(self, partition: int, age_seconds: int, record: EstimateRecord | None = None) -> None:
+        """An estimate, by default one of no collection that is known, appended so long before NOW."""
+        estimate = record or changed(estimate_of(), collection="stranger", fingerprint="0" * 16)
+        log = self.partitions[partition]
+        value = estimate_record.encode(estimate)
+        log.append(MemoryRecord(2 * len(log), int((NOW - age_seconds) * 1000), estimate.key, value))
+
+    def consumer(self, **_: object) -> "Consumer":
+        return Consumer(self)
+
+    def search(self, board: EstimateHistory) -> list[EstimateRecord]:
+        """Look back for fruit and place; what was shown."""
+        shown: list[EstimateRecord] = []
+
+        async def run() -> None:
+            async with asyncio.timeout(20):
+                await Backfill(board, ["fruit", "place"], shown.append).run(NOWHERE, "estimates", 2)
+
+        asyncio.run(run())
+        return shown
+
+
+class Consumer:
+    """What is used of aiokafka's."""
+
+    def __init__(self, topic: Topic) -> None:
+        self.topic = topic
+        self.start = self.stop = lambda: asyncio.sleep(0)
+        self.assign = self.pause = self.resume = lambda *_: None
+        self.places: dict[int, int] = {}
+
+    async def end_offsets(self, sources: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {source: 2 * len(self.topic.partitions[source.partition]) for source in sources}
+
+    async def offsets_for_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, Any]:
+        logs = self.topic.partitions
+        return {
+            source: next((r for r in logs[source.partition] if r.timestamp >= since_ms), None)
+            for source, since_ms in times.items()
+        }
+
+    def seek(self, source: TopicPartition, offset: int) -> None:
+        self.places[source.partition] = offset
+
+    async def position(self, source: TopicPartition) -> int:
+        return self.places[source.partition]
+
+    async def getmany(
+        self, source: TopicPartition, timeout_ms: int, max_records: int
+    ) -> dict[TopicPartition, list[MemoryRecord]]:
+        place = self.places[source.partition]
+        log = self.topic.partitions[source.partition]
+        found = [record for record in log if record.offset >= place][:max_records]
+        self.places[source.partition] = found[-1].offset + 2 if found else place + 1
+        self.topic.given += [(source.partition, record.offset) for record in found]
+        return {source: found}
+
+
+def ended(age_seconds: int, collection: Collection = FRUIT) -> EstimateRecord:
+    """An estimate of a window that ended so long before NOW, a multiple of 10 s."""
+    end = int(NOW) - age_seconds
+    return changed(estimate_of(collection), window_start=end - 10, window_end=end)
+
+
+@pytest.fixture
+def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
+    topic = Topic()
+    monkeypatch.setattr(backfill, "AIOKafkaConsumer", topic.consumer)
+    monkeypatch.setattr(backfill, "time", SimpleNamespace(time=lambda: NOW))
+    monkeypatch.setattr(backfill, "RECORDS_PER_TURN", 7)
+    return topic
+
+
+def test_a_slow_collection_is_found_behind_any_number_of_others(topic: Topic) -> None:
+    """A day back, with hundreds of records after it; and nothing far beyond it is read."""
+    old, newest = estimate_of(), ended(DAY + 30)
+    topic.append(0, 6 * DAY, old)
+    topic.append(0, DAY, newest)
+    for age in range(600, 0, -1):
+        topic.append(age % 2, age)
+    topic.append(1, 1, ended(10, PLACE))
+    board = EstimateHistory([FRUIT, PLACE])
+    shown = topic.search(board)
+    assert board.newest == {"fruit": newest, "place": ended(10, PLACE)}
+    assert shown == [ended(10, PLACE), newest]
+    assert board.sought == set()
+    assert (0, 0) not in topic.given
+
+
+def test_the_newest_one_wins_over_one_that_fewer_records_follow(topic: Topic) -> None:
+    """Partitions are read back to the same moment, not to the same depth."""
+    older, newest = changed(estimate_of(), window_start=T0 - 10), estimate_of()
+    topic.append(0, 2000, older)
+    topic.append(1, 1000, newest)
+    for age in range(900, 0, -1):
+        topic.append(1, age)
+    topic.append(1, 1, estimate_of(PLACE))
+    board = EstimateHistory([FRUIT, PLACE])
+    topic.search(board)
+    assert board.newest["fruit"] == newest
+
+
+def test_a_final_that_comes_after_a_later_window_ends_no_search(topic: Topic) -> None:
+    """The later window got no report since, and its estimate lies behind many others."""
+    topic.append(1, 1000, ended(1010))
+    for age in range(900, 0, -1):
+        topic.append(1, age)
+    topic.append(0, 100, changed(ended(1020), final=True))
+    board = EstimateHistory([FRUIT, PLACE])
+    topic.search(board)
+    assert board.newest["fruit"] == ended(1010)
+
+
+def test_an_older_one_that_was_followed_ends_no_search(topic: Topic) -> None:
+    """Following begins so many records back, which in a quiet partition is far."""
+    older, newest = changed(estimate_of(), window_start=T0 - 10), estimate_of()
+    board = EstimateHistory([FRUIT, PLACE])
+    topic.append(0, 2000, older)
+    asyncio.run(board.take_all(TopicPartition("estimates", 0), topic.partitions[0], lambda _: None))
+    topic.append(1, 1000, newest)
+    for age in range(900, 0, -1):
+        topic.append(1, age)
+    topic.append(1, 1, estimate_of(PLACE))
+    topic.search(board)
+    assert board.newest["fruit"] == newest
+
+
+def test_of_one_that_is_nowhere_it_is_known_in_the_end(topic: Topic) -> None:
+    """The whole topic is read, and an estimate under former parameters of the name is none."""
+    for age in range(1000, 0, -10):
+        topic.append(0, age)
+    topic.append(0, 1, estimate_of(PLACE))
+    topic.append(1, 5, estimate_of(FORMER))
+    board = EstimateHistory([FRUIT, PLACE])
+    assert board.sought == {"fruit", "place"}
+    assert topic.search(board) == [estimate_of(PLACE)]
+    assert board.sought == set()
+    assert len(set(topic.given)) == 102
+    assert len(topic.given) < 200  # each once, and what a batch holds beyond its stretch
+
+
+def test_an_empty_topic_is_no_endless_search(topic: Topic) -> None:
+    board = EstimateHistory([FRUIT, PLACE])
+    assert topic.search(board) == []
+    assert board.sought == set()
+
+
+def test_what_is_no_longer_missing_is_not_decoded(topic: Topic) -> None:
+    """Some minutes behind the newest record of each only those of collections still missing are taken in."""
+    topic.append(0, DAY, estimate_of())
+    for age in range(5000, 0, -50):
+        topic.append(1, age, ended(age + 30 - age % 10, PLACE))
+    board = EstimateHistory([FRUIT, PLACE])
+    shown = topic.search(board)
+    names = [each.collection for each in shown]
+    assert names[-1] == "fruit"
+    assert names.count("place") == len(names) - 1 < 12  # of 100
+
+
+def test_ours_that_cannot_be_read_is_passed_over(topic: Topic) -> None:
+    topic.append(0, 10, estimate_of())
+    topic.partitions[0].append(MemoryRecord(2, int(NOW * 1000), b"fruit/7", b"no estimate"))
+    board = EstimateHistory([FRUIT, PLACE])
+    with capture_logs() as lines:
+        assert topic.search(board) == [estimate_of()]
+    assert lines == []  # who follows the topic tells of it

@@ -1,0 +1,74 @@
+"""Only programs of this machine are answered, by a name of this machine, and no other site's page."""
+
+import asyncio
+
+import pytest
+from aiohttp import ClientSession
+
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.views.estimate_history import EstimateHistory
+from aggregator.web.origin_check import HEADERS
+from aggregator.web.server import PAGE_FILES, WebServer
+from tests.support.aggregator.builders import COLLECTIONS
+
+PATHS = ("/", "/api/collections", "/api/events", "/api/status", "/metrics", "/healthz", "/nothing")
+
+
+def ask(headers: dict[str, str], *paths: str) -> dict[str, tuple[int, str]]:
+    """Status and text by path; every answer has the headers of all answers."""
+
+    async def run() -> dict[str, tuple[int, str]]:
+        server = WebServer(
+            COLLECTIONS, EstimateHistory(COLLECTIONS.values()), WorkerMetrics(COLLECTIONS), list
+        )
+        port = await server.start(0)
+        given = {name: value.replace("PORT", str(port)) for name, value in headers.items()}
+        answers = {}
+        try:
+            async with ClientSession(f"http://127.0.0.1:{port}") as session:
+                for path in paths:
+                    async with session.get(path, headers=given) as answer:
+                        assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
+                        answers[path] = answer.status, "" if answer.status == 200 else await answer.text()
+        finally:
+            await server.stop()
+        return answers
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:PORT", "localhost:PORT", "LOCALHOST", "[::1]:9000", "localhost:1"]
+)
+def test_a_name_of_this_machine_is_answered(host: str) -> None:
+    """Of any port, since a tunnel may begin at another one."""
+    assert ask({"Host": host}, "/", "/api/status") == {"/": (200, ""), "/api/status": (200, "")}
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:PORT", "127.0.0.1.evil.example", "localhost.", "localhost:PORT@evil", ""],
+)
+def test_any_other_name_is_not(host: str) -> None:
+    """As of a page whose own name was made to lead here."""
+    said = (421, "ask for 127.0.0.1 or localhost: this server has no other name")
+    assert ask({"Host": host}, *PATHS) == dict.fromkeys(PATHS, said)
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_of_another_site_gets_nothing(site: str) -> None:
+    headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "empty"}
+    said = (403, "a page of another site may link here, and ask for nothing")
+    assert ask(headers, *PATHS) == dict.fromkeys(PATHS, said)
+    framed = {**headers, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}
+    assert ask(framed, "/") == {"/": said}
+
+
+def test_a_link_from_another_site_is_followed() -> None:
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert ask(link, "/") == {"/": (200, "")}
+
+
+def test_the_page_itself_is_answered() -> None:
+    own = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
+    assert ask(own, *PAGE_FILES) == dict.fromkeys(PAGE_FILES, (200, ""))

@@ -1,0 +1,175 @@
+"""The page in a real Chromium: what it says of a worker's status and draws of an estimate."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from aggregator.records.estimate import Other
+from tests.support.aggregator.browser import Watched, watched
+from tests.support.aggregator.builders import COLLECTIONS, PLACE, T0, changed, estimate_of
+from tests.support.aggregator.served import FRESH, Served, set_clock
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+NOISY = changed(
+    estimate_of(),
+    values=[HOSTILE, "fig", "kiwi", "lime"],
+    frequency=[0.5, 0.2, 0.0, 0.00001],
+    count=[617, 246.8, 0.0, 0.01],
+    low=[0.4, 0.0, 0.0, 0.0],
+    high=[0.7, 0.31, 0.0, 0.0002],
+    std_error=[0.05, 0.05, None, 0.05],
+    significant=[True, True, True, False],
+    other=Other(0.3, 0.4),
+    reports=1234,
+)
+
+
+def test_a_fresh_estimate_is_live(browser: "Browser", served: Served) -> None:
+    """Each interval as it is, of one that noise took below zero only that; markup in a value is text."""
+    served.take(NOISY)
+    with watched(browser, served.address) as shown:
+        shown.status("Live")
+        section = shown.section()
+        section.get_by_role("button", name="Show 1 more").click()
+        assert shown.page.locator("#notices").inner_text() == ""
+        assert shown.rows() == {
+            HOSTILE: ["", "50.0", "40.0 – 70.0"],
+            "fig": ["", "20.0", "0.0 – 31.0"],
+            "kiwi": ["", "0.0", "below 0"],
+            "lime": ["not distinguishable from zero", "0.0", "below 0.1"],
+            "other": ["not distinguishable from zero▸", "30.0", "0.0 – 100.0"],
+        }
+        assert shown.page.locator("img").count() == 0
+        assert section.locator(".reports").inner_text() == "1,234"
+        assert section.locator(".badge").inner_text() == "Provisional"
+        assert section.locator(".window").inner_text().endswith("00:00:00 – 00:00:10 UTC")
+        assert section.locator(".finality").inner_text().endswith("00:00:15 UTC.")
+        assert section.locator(".axis span").last.inner_text() == "80"  # not 100, for `other`
+        assert "maximum likelihood" in section.locator("caption").first.inner_text()
+
+
+def test_bars_and_intervals_are_as_long_as_the_numbers_of_the_topic(
+    browser: "Browser", served: Served
+) -> None:
+    """To half a pixel, read from what the browser laid out."""
+    record = changed(estimate_of(), significant=[True, True, True])
+    served.take(record)
+    with watched(browser, served.address, reduced_motion="reduce") as shown:
+        shown.status("Live")
+        end = float(shown.section().locator(".axis span").last.inner_text()) / 100
+        measured = shown.page.evaluate(
+            """() => Array.from(document.querySelectorAll("tbody tr[data-value]"), (row) => {
+              const plot = row.querySelector(".plot");
+              const [bar, line] = ["::before", "::after"].map((part) => getComputedStyle(plot, part));
+              const width = plot.clientWidth;
+              const lengths = [bar.width, line.left, line.width].map((length) => parseFloat(length));
+              return [row.dataset.value, width, ...lengths];
+            })"""
+        )
+    assert sorted(value for value, *_ in measured) == sorted(record.values)
+    for value, width, *lengths in measured:
+        i = record.values.index(value)
+        expected = [record.frequency[i], record.low[i], record.high[i] - record.low[i]]
+        assert lengths[:2] == pytest.approx([share / end * width for share in expected[:2]], abs=0.5)
+        assert lengths[2] == pytest.approx(expected[2] / end * width, abs=3.5)  # no shorter than its two ends
+
+
+def test_updates_arrive_without_a_reload(browser: "Browser", served: Served) -> None:
+    with watched(browser, served.address) as shown:
+        shown.status("Waiting for the first estimate")
+        assert (
+            "a window is published once it has 6 reports" in shown.section().locator(".waiting").inner_text()
+        )
+        shown.page.evaluate("window.kept = true")
+        for revision, final in ((2, False), (3, False), (3, True)):
+            served.take(changed(estimate_of(), revision=revision, reports=100 * revision, final=final))
+            shown.section().locator(".reports", has_text=f"{100 * revision}").wait_for()
+        shown.section().locator(".badge", has_text="Final").wait_for()
+        shown.status("Live")
+        assert shown.page.evaluate("window.kept")
+        assert shown.requests.count("api/events") == 1
+
+
+def test_what_it_costs_is_told_in_words(browser: "Browser", served: Served) -> None:
+    with watched(browser, served.address) as shown:
+        fruit, place = (shown.section(name).locator(".privacy") for name in ("fruit", "place"))
+        place.filter(has_text="Budget").wait_for()
+        assert fruit.inner_text() == (
+            "One report (ε = 2) cannot change anyone’s odds by more than a factor 7.4. "
+            "Every further report of a client costs as much again. "
+            "No budget: a client may send 1 report a window, without end."
+        )
+        assert place.inner_text() == (
+            "One report (ε = 1.8314) cannot change anyone’s odds by more than a factor 6.3. "
+            "All reports of one client whose value stays the same (permanent ε = 7.7837): by no more than a "
+            "factor 2,401. That a value changed is not hidden. "
+            "Budget of a client: ε = 8 at δ = 1e-6 in 1 day, which is 3 reports; 2 reports a window."
+        )
+
+
+def test_an_overdue_estimate_is_stale(
+    browser: "Browser", served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is hatched: grey says something else."""
+    set_clock(monkeypatch, FRESH + 11)
+    served.take(changed(estimate_of(), final=True), changed(estimate_of(PLACE), window_start=T0 + 30))
+    with watched(browser, served.address) as shown:
+        shown.status("Stale since")
+        overdue = shown.section().locator(".overdue").inner_text()
+        assert overdue.startswith("Stale: a newer estimate was due at")
+        assert overdue.count("00:00:40 UTC") == 1
+        assert shown.section().locator(".badge").inner_text() == "Final"
+        fills = {name: _fill(shown, name) for name in ("fruit", "place")}
+        assert "gradient" in fills["fruit"]
+        assert fills["place"] == "none"
+
+
+def _fill(shown: Watched, name: str) -> str:
+    found: str = (
+        shown.section(name)
+        .locator("tbody .plot")
+        .first.evaluate("plot => getComputedStyle(plot, '::before').backgroundImage")
+    )
+    return found
+
+
+def test_a_worker_that_is_not_ready_is_not_live(browser: "Browser", served: Served) -> None:
+    served.reasons = [f"partition 1: opening {HOSTILE}"]
+    served.metrics.strays.add(Counter(unknown_collection=7, malformed=3))
+    served.take(estimate_of())
+    with watched(browser, served.address) as shown:
+        shown.status("Not ready")
+        told = shown.page.locator("#notices").inner_text()
+        assert f"Not ready: partition 1: opening {HOSTILE}." in told
+        assert "in no collection’s window: 10 packs (malformed 3, unknown collection 7)." in told
+        assert "gradient" in _fill(shown, "fruit")
+        served.reasons = []
+        shown.status("Live")
+
+
+def test_nothing_moves_where_motion_is_not_wanted(browser: "Browser", served: Served) -> None:
+    served.take(estimate_of())
+    durations = {}
+    for wish in ("reduce", "no-preference"):
+        with watched(browser, served.address, reduced_motion=wish) as shown:
+            shown.status("Live")
+            durations[wish] = (
+                shown.section()
+                .locator("tbody .plot")
+                .first.evaluate("plot => getComputedStyle(plot, '::before').transitionDuration")
+            )
+    assert durations == {"reduce": "0s", "no-preference": "0.5s, 0.5s"}
+
+
+def test_the_collections_of_the_file_are_what_is_shown(browser: "Browser", served: Served) -> None:
+    with watched(browser, served.address) as shown:
+        shown.status("Waiting for the first estimate")
+        assert shown.page.locator("h2").all_inner_texts() == [each.name for each in COLLECTIONS.values()] + [
+            "How to read this"
+        ]

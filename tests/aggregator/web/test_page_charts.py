@@ -1,0 +1,169 @@
+"""The history over windows and the what-if, in a real Chromium: drawn, told, and reached by the keyboard."""
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from aggregator.records.estimate import EstimateRecord
+from estimators.mechanisms.krr import KRR
+from estimators.planning import expected_std_error, smallest_detectable
+from tests.support.aggregator.browser import Watched, watched
+from tests.support.aggregator.builders import FRUIT, T0, changed, estimate_of
+from tests.support.aggregator.served import Served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+def windows() -> list[EstimateRecord]:
+    """Five windows, of which the third is not known; the fifth is provisional."""
+    shares = {-4: 0.40, -3: 0.30, -1: 0.20, 0: 0.50}
+    return [
+        changed(
+            estimate_of(),
+            window_start=T0 + 10 * step,
+            window_end=T0 + 10 * step + 10,
+            final=step < 0,
+            reports=1000 + step,
+            values=["apple", "<i>fig</i>"],
+            frequency=[share, 0.9 - share],
+            count=[100 * share, 90 - 100 * share],
+            low=[share - 0.1, 0.8 - share],
+            high=[share + 0.1, 1 - share],
+            std_error=[0.05, 0.05],
+            significant=[True, True],
+        )
+        for step, share in shares.items()
+    ]
+
+
+def wait_for_all(shown: Watched, windows: int = 4) -> None:
+    """Windows come one by one."""
+    shown.section().locator(".scale", has_text=f"The last {windows} windows").wait_for()
+
+
+def panels(shown: Watched) -> list[str]:
+    return [" ".join(text.split()) for text in shown.section().locator(".panel").all_inner_texts()]
+
+
+def test_the_history_shows_each_window_that_is_known(browser: "Browser", served: Served) -> None:
+    """Heights are those of the numbers, and nothing bridges the window that is missing."""
+    served.take(*windows())
+    with watched(browser, served.address) as shown:
+        wait_for_all(shown)
+        assert panels(shown) == [
+            "apple 50.0 % 0 to 60 % 40.0 – 60.0",
+            "<i>fig</i> 40.0 % 0 to 80 % 30.0 – 50.0",
+        ]
+        area, _, line, cursor = (
+            path.get_attribute("d") for path in shown.section().locator(".panel").first.locator("path").all()
+        )
+    assert line == "M0 33.33L25 50M75 66.67L100 16.67"
+    assert area == "M0 50L25 66.67L25 33.33L0 16.67ZM75 83.33L100 33.33L100 0L75 50Z"
+    assert cursor == "M100 0V100"
+
+
+def test_the_keyboard_chooses_a_window(browser: "Browser", served: Served) -> None:
+    """It stays chosen when a new one comes, and whoever looks at the newest goes on to it."""
+    first, *others, last = windows()
+    served.take(first, *others)
+    with watched(browser, served.address) as shown:
+        slider = shown.section().get_by_role("slider", name="Window")
+        wait_for_all(shown, 3)
+        served.take(last)
+        shown.section().locator(".moment", has_text="00:00:00").wait_for()
+        slider.press("ArrowLeft")
+        slider.press("ArrowLeft")
+        told = slider.get_attribute("aria-valuetext") or ""
+        assert re.search(
+            r"23:59:30 – .*23:59:40 UTC, final, 997 reports; apple 30\.0 %, 20\.0 – 40\.0; ", told
+        )
+        assert panels(shown)[0].startswith("apple 30.0 %")
+        served.take(changed(last, window_start=T0 + 10, window_end=T0 + 20))
+        shown.section().locator(".window", has_text="00:00:10").wait_for()
+        assert panels(shown)[0].startswith("apple 30.0 %")
+
+
+def test_the_pointer_chooses_the_nearest_window(browser: "Browser", served: Served) -> None:
+    served.take(*windows())
+    with watched(browser, served.address) as shown:
+        wait_for_all(shown)
+        chart = shown.section().locator(".chart").first
+        width = chart.evaluate("chart => chart.clientWidth")
+        chart.hover(position={"x": 0.3 * width, "y": 5})
+        assert panels(shown)[0].startswith("apple 30.0 %")
+        shown.page.mouse.move(0, 0)
+        assert panels(shown)[0].startswith("apple 50.0 %")
+
+
+def test_the_history_is_a_table_too(browser: "Browser", served: Served) -> None:
+    served.take(*windows())
+    with watched(browser, served.address) as shown:
+        wait_for_all(shown)
+        shown.section().get_by_text("The same as a table").click()
+        table = shown.section().locator(".history table")
+        table.get_by_role("row", name="996").wait_for()  # filled by an event that comes after the click
+        rows = [row.locator("th, td").all_inner_texts() for row in table.locator("tr").all()]
+    assert rows[0] == ["Window", "Reports", "apple, %", "<i>fig</i>, %"]
+    assert [row[1:] for row in rows[1:]] == [
+        ["1,000", "50.0 (40.0 – 60.0)", "40.0 (30.0 – 50.0)"],
+        ["999", "20.0 (10.0 – 30.0)", "70.0 (60.0 – 80.0)"],
+        ["997", "30.0 (20.0 – 40.0)", "60.0 (50.0 – 70.0)"],
+        ["996", "40.0 (30.0 – 50.0)", "50.0 (40.0 – 60.0)"],
+    ]
+    assert [("provisional" in row[0]) for row in rows[1:]] == [True, False, False, False]
+
+
+def test_a_value_that_a_window_does_not_tell_of_is_not_drawn_there(
+    browser: "Browser", served: Served
+) -> None:
+    *_, last = windows()
+    earlier = changed(last, window_start=T0 - 10, window_end=T0, values=["apple", "kiwi"])
+    served.take(earlier, last)
+    with watched(browser, served.address) as shown:
+        wait_for_all(shown, 2)
+        shown.section().get_by_role("slider", name="Window").press("ArrowLeft")
+        assert panels(shown)[1].endswith("not known")
+        line = shown.section().locator(".panel").nth(1).locator("path").nth(2).get_attribute("d")
+    assert line == "M100 20h0"
+
+
+def test_the_plan_is_that_of_the_planner(browser: "Browser", served: Served) -> None:
+    """For the reports of the newest window, at the collection's own epsilon first."""
+    served.take(changed(estimate_of(), reports=20_000))
+    with watched(browser, served.address) as shown:
+        shown.section().get_by_text("What if").click()
+        plan = shown.section().locator(".plan")
+        plan.locator(".errors .then", has_text="%").wait_for()
+
+        def cells(column: str) -> list[str]:
+            return plan.locator(f"tbody .{column}").all_inner_texts()
+
+        now = ["2.00", "7.4", *figures(FRUIT.mechanism)]
+        assert (cells("now"), cells("then")) == (now, now)
+        assert plan.locator(".reports-planned").inner_text() == "20,000"
+        slider = plan.get_by_role("slider")
+        slider.press("End")
+        assert (cells("now"), cells("then")) == (
+            now,
+            ["10.00", "22,027", *figures(KRR.from_epsilon(4, 10.0))],
+        )
+        slider.press("Home")
+        assert cells("then") == ["0.10", "1.2", *figures(KRR.from_epsilon(4, 0.1))]
+        assert (slider.get_attribute("aria-valuetext") or "").startswith("ε 0.1: standard error 11.8 %, now ")
+
+
+def figures(mechanism: KRR) -> list[str]:
+    """Standard error and smallest share found in percent, to two digits and one decimal at least."""
+    found = [expected_std_error(mechanism, 20_000), smallest_detectable(mechanism, 20_000, 3)]
+    return [f"{100 * share:.{max(1, 1 - math.floor(math.log10(100 * share)))}f} %" for share in found]
+
+
+@pytest.mark.parametrize("reports", [1, 10**9])
+def test_a_plan_of_any_number_of_reports_is_shown(browser: "Browser", served: Served, reports: int) -> None:
+    served.take(changed(estimate_of(), reports=reports))
+    with watched(browser, served.address) as shown:
+        shown.section().get_by_text("What if").click()
+        shown.section().locator(".plan .errors .then", has_text="%").wait_for()

@@ -1,0 +1,49 @@
+"""Pictures of the page on desk and phone, light and dark, left in `build/pictures`; and that it fits."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.aggregator.browser import PICTURES, watched
+from tests.support.aggregator.builders import T0
+from tests.support.aggregator.scene import CARRIERS, LIMITS, MISSING, SCENE, WINDOWS, estimates
+from tests.support.aggregator.served import Served, set_clock
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 800}
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Served]:
+    with Served(SCENE, LIMITS).serving() as served:
+        served.take(*estimates())
+        yield served
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
+def test_the_page_fits_and_a_picture_is_kept(
+    browser: "Browser",
+    worker: Served,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    viewport: dict[str, int],
+    scheme: str,
+) -> None:
+    set_clock(monkeypatch, T0 + 30)
+    look = {"viewport": viewport, "color_scheme": scheme, "reduced_motion": "reduce"}
+    with watched(browser, worker.address, **look) as shown:
+        shown.status("Live")
+        carrier = shown.section("carrier")
+        carrier.locator(".scale", has_text=f"The last {WINDOWS - len(MISSING)} windows").wait_for()
+        carrier.get_by_text("What if").click()
+        carrier.locator(".plan .errors .then", has_text="%").wait_for()
+        assert shown.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        assert len(shown.rows("carrier")) <= len(CARRIERS)
+        line = carrier.locator(".panel").first.locator("path").nth(2).get_attribute("d") or ""
+        assert line.count("M") == 2  # nothing bridges the missing windows
+        shown.keep(f"{name}-{scheme}")
+    assert (PICTURES / f"{name}-{scheme}.png").stat().st_size > 50_000

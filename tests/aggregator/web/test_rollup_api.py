@@ -1,0 +1,188 @@
+"""`/api/rollup` over real HTTP: the record, refusals in words, and bounded work."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from aiohttp import ClientSession
+from aiokafka.errors import KafkaConnectionError
+
+from aggregator.history.periods import Period
+from aggregator.history.window_reader import Joined
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.records.window_counts import WindowCounts
+from aggregator.views.estimate_history import EstimateHistory
+from aggregator.web import rollup_api
+from aggregator.web.origin_check import HEADERS
+from aggregator.web.rollup_api import MOST_WINDOWS, RollUps
+from aggregator.web.server import WebServer
+from estimators.mechanisms.krr import KRR
+from tests.aggregator.history.test_rollup import joined_of
+from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, FRUIT, T0
+
+Answer = tuple[int, dict[str, str], dict[str, Any]]
+GOOD = {"collection": "fruit", "from": str(T0), "to": str(T0 + 60)}
+
+
+def ask(*queries: dict[str, str] | list[tuple[str, str]]) -> list[Answer]:
+    """Ask one server, all at the same time."""
+
+    async def run() -> list[Answer]:
+        metrics = WorkerMetrics(COLLECTIONS)
+        history = EstimateHistory(COLLECTIONS.values())
+        server = WebServer(COLLECTIONS, history, metrics, list, routes=RollUps(DEPLOYMENT).routes())
+        port = await server.start(0)
+
+        async def one(session: ClientSession, query: dict[str, str] | list[tuple[str, str]]) -> Answer:
+            async with session.get("/api/rollup", params=query) as answer:
+                return answer.status, dict(answer.headers), msgspec.json.decode(await answer.read())
+
+        try:
+            async with ClientSession(f"http://127.0.0.1:{port}") as session:
+                return await asyncio.gather(*(one(session, query) for query in queries))
+        finally:
+            await server.stop()
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Period]]:
+    """What was read; three windows are found."""
+    found: list[tuple[str, Period]] = []
+
+    async def join(_: object, __: object, collection: Any, period: Period) -> Joined:
+        found.append((collection.name, period))
+        return joined_of(collection, 1, 2, 4)
+
+    monkeypatch.setattr(rollup_api, "join_windows", join)
+    return found
+
+
+def join_instead(monkeypatch: pytest.MonkeyPatch, join: Callable[[], Awaitable[Joined]]) -> None:
+    async def other(*_: object) -> Joined:
+        return await join()
+
+    monkeypatch.setattr(rollup_api, "join_windows", other)
+
+
+def test_the_record_is_given(asked: list[tuple[str, Period]]) -> None:
+    [(status, headers, record)] = ask(GOOD)
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    assert {name: headers.get(name) for name in HEADERS} == HEADERS
+    assert asked == [("fruit", Period(T0, T0 + 60))]
+    assert (record["collection"], record["coverage"]["windows"], record["coverage"]["expected"]) == (
+        "fruit",
+        3,
+        6,
+    )
+    assert record["independent"]["reports"] == record["reports"] == 120
+
+
+def test_of_a_large_domain_the_largest_values_are_given() -> None:
+    wide = replace(FRUIT, mechanism=KRR.from_epsilon(3000, 5.0), values=(), other=False)
+    joined = Joined(WindowCounts(np.full((1, 3000), 9), np.array([27_000]), 1, 0), {T0: 27_000}, [], {}, 0)
+    record = msgspec.json.decode(rollup_api._body(wide, Period(T0, T0 + 10), joined))
+    for kind in ("independent", "shared"):
+        assert (len(record[kind]["values"]), record[kind]["omitted"]) == (2000, 1000)
+
+
+def test_an_unknown_collection_is_not_found(asked: list[tuple[str, Period]]) -> None:
+    [(status, _, body)] = ask({**GOOD, "collection": "<b>"})
+    assert (status, body, asked) == (404, {"error": "unknown collection"}, [])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        [],
+        [("collection", "fruit")],
+        [*GOOD.items(), ("from", "0")],
+        [*GOOD.items(), ("step", "1")],
+        [("collection", "fruit"), ("from", "0"), ("until", "60")],
+    ],
+    ids=len,
+)
+def test_each_parameter_is_given_once(query: list[tuple[str, str]], asked: list[tuple[str, Period]]) -> None:
+    [(status, _, body)] = ask(query)
+    assert (status, asked) == (400, [])
+    assert body == {"error": "give collection, from and to, once each, and nothing else"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"from": "soon"}, "from must be whole seconds from 1970 to 9999"),
+        ({"to": "2026-01-01T00:00:00 01:00"}, "to must be whole seconds"),
+        ({"to": str(T0)}, f"from must be before to ({T0}), got {T0}"),
+        (
+            {"to": str(T0 + 9)},
+            "from and to must hold 1 to 45000 whole windows of 10 s, got 0; deniable rollup",
+        ),
+        (
+            {"to": str(T0 + 10 * MOST_WINDOWS + 10)},
+            "from and to must hold 1 to 45000 whole windows of 10 s, got 45001; ",
+        ),
+    ],
+)
+def test_a_bad_period_is_told_in_words(
+    changed: dict[str, str], expected: str, asked: list[tuple[str, Period]]
+) -> None:
+    [(status, _, body)] = ask({**GOOD, **changed})
+    assert (status, asked) == (400, [])
+    assert body["error"].startswith(expected)
+
+
+def test_the_largest_period_is_taken() -> None:
+    [(status, _, record)] = ask({**GOOD, "to": str(T0 + 10 * MOST_WINDOWS)})
+    assert (status, record["coverage"]["expected"]) == (200, MOST_WINDOWS)
+
+
+def test_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slowly() -> Joined:
+        await asyncio.sleep(0.2)
+        return joined_of(FRUIT, 1)
+
+    join_instead(monkeypatch, slowly)
+    answers = ask(GOOD, GOOD, GOOD)
+    assert sorted(status for status, _, _ in answers) == [200, 503, 503]
+    refused = next(answer for answer in answers if answer[0] == 503)
+    assert refused[1]["Retry-After"] == "5"
+    assert refused[2] == {"error": "another roll-up is being made: ask again when it is done"}
+    assert [ask(GOOD)[0][0] for _ in range(2)] == [200, 200]
+
+
+@pytest.mark.parametrize("failure", [KafkaConnectionError("away"), OSError("refused")])
+def test_a_broker_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> None:
+    async def fail() -> Joined:
+        raise failure
+
+    join_instead(monkeypatch, fail)
+    [(status, _, body)] = ask(GOOD)
+    assert (status, body) == (503, {"error": "the windows cannot be read within 60 s: try deniable rollup"})
+
+
+def test_reading_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never() -> Joined:
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    monkeypatch.setattr(rollup_api, "READ_SECONDS", 0.1)
+    join_instead(monkeypatch, never)
+    assert [status for status, _, _ in ask(GOOD)] == [503]
+
+
+def test_counts_that_no_estimate_fits_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def damaged() -> Joined:
+        good = joined_of(FRUIT, 1)
+        good.counts.counts[0, 0] = -1
+        return good
+
+    join_instead(monkeypatch, damaged)
+    [(status, _, body)] = ask(GOOD)
+    assert status == 500
+    assert body["error"].startswith("no estimate fits the counts: ")

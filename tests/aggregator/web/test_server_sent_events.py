@@ -1,0 +1,255 @@
+"""The stream of events over real HTTP: what comes, in which order, and what a page can cost."""
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import msgspec
+import pytest
+from aiohttp import ClientResponse, ClientSession, web
+
+from aggregator.deployment import ClientLimits
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.records.estimate import EstimateRecord, encode
+from aggregator.views.estimate_history import EstimateHistory
+from aggregator.web import page_events, server_sent_events
+from aggregator.web.event_feed import EventFeed
+from aggregator.web.server import STOP_SECONDS, WebServer
+from aggregator.web.server_sent_events import CHUNK_BYTES, MOST_STREAMS, EventStreams
+from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PLACE, T0, changed, estimate_of
+
+Event = tuple[str, Any]
+SECONDS = 20
+
+
+class Worker:
+    def __init__(self, limits: dict[str, ClientLimits] | None = None) -> None:
+        self.reasons: list[str] = []
+        self.history = EstimateHistory(COLLECTIONS.values())
+        self.server = WebServer(
+            COLLECTIONS, self.history, WorkerMetrics(COLLECTIONS), lambda: list(self.reasons), limits or {}
+        )
+        self.port = 0
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/api/events"
+
+    def take(self, record: EstimateRecord) -> None:
+        taken = self.history.take(encode(record))
+        assert taken is not None
+        self.server.page.show(taken)
+
+    @asynccontextmanager
+    async def stream(self) -> AsyncIterator[Callable[[], Awaitable[Event]]]:
+        """One reader; each call gives its next event."""
+        async with ClientSession() as session, session.get(self.address) as answer:
+            assert answer.headers["Content-Type"] == "text/event-stream"
+            yield lambda: next_event(answer)
+
+
+async def next_event(answer: ClientResponse) -> Event:
+    lines = (await answer.content.readuntil(b"\n\n")).decode().splitlines()
+    fields = dict(line.split(": ", 1) for line in lines if line)
+    if "retry" in fields:
+        return await next_event(answer)
+    return fields["event"], msgspec.json.decode(fields["data"])
+
+
+async def streams_open(worker: Worker, number: int) -> None:
+    """Wait until so many are open."""
+    while worker.server.streams.open != number:  # noqa: ASYNC110  # an end by its reader is no event of ours
+        await asyncio.sleep(0.01)
+
+
+def run(test: Callable[[Worker], Awaitable[None]], worker: Worker | None = None) -> None:
+    """Run against a worker's server, which must then stop within a moment."""
+
+    async def serve() -> None:
+        served = worker or Worker()
+        served.port = await served.server.start(0)
+        async with asyncio.timeout(SECONDS):
+            await test(served)
+        async with asyncio.timeout(SECONDS):
+            await served.server.stop()
+
+    asyncio.run(serve())
+
+
+def test_a_newcomer_is_told_everything_collections_first() -> None:
+    async def test(worker: Worker) -> None:
+        worker.take(changed(estimate_of(), window_start=T0 - 10, final=True))
+        worker.take(estimate_of())
+        async with worker.stream() as read:
+            events = [await read() for _ in range(5)]
+            assert events[0][0] == "collections"
+            assert sorted(name for name, _ in events[1:]) == ["estimate", "status", "window", "window"]
+            told = dict(events)
+            assert [each["name"] for each in told["collections"]] == ["fruit", "place"]
+            assert msgspec.convert(told["estimate"], EstimateRecord) == estimate_of()
+
+    run(test)
+
+
+def test_an_open_page_is_told_what_is_new() -> None:
+    async def test(worker: Worker) -> None:
+        async with worker.stream() as read:
+            assert [(await read())[0] for _ in range(2)] == ["collections", "status"]
+            worker.take(changed(estimate_of(), revision=7))
+            (first, estimate), (second, window) = await read(), await read()
+            assert (first, second) == ("estimate", "window")
+            assert estimate["revision"] == 7
+            assert sorted(window["values"]) == ["apple", "fig", "kiwi"]
+            worker.take(changed(estimate_of(), window_start=T0 - 10))
+            assert (await read())[0] == "window"  # of an older window, and no other newest estimate
+
+    run(test)
+
+
+def test_a_change_of_status_is_told_soon_and_none_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_events, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(page_events, "PULSE_SECONDS", 0.1)
+
+    async def test(worker: Worker) -> None:
+        async with worker.stream() as read:
+            assert (await read())[0] == "collections"
+            for reasons in ([], [], ["waiting for partitions"]):
+                worker.reasons = reasons
+                name, status = await read()
+                assert name == "status"
+                while status["reasons"] != reasons:
+                    _, status = await read()
+
+    run(test)
+
+
+def test_the_limits_of_clients_follow_when_they_are_computed() -> None:
+    limits = {
+        "fruit": ClientLimits(1, None, lambda: None),
+        "place": ClientLimits(2, (8.0, 1e-6, 86400), lambda: 3),
+    }
+
+    async def test(worker: Worker) -> None:
+        async with worker.stream() as read:
+            told: list[object] = []
+            while len(told) < 2:
+                name, content = await read()
+                told += [content] if name == "limits" else []
+        budget = {"epsilon": 8.0, "delta": 1e-6, "period_seconds": 86400, "reports": 3}
+        assert told == [
+            {"collection": "fruit", "per_window": 1, "budget": None},
+            {"collection": "place", "per_window": 2, "budget": budget},
+        ]
+
+    run(test, Worker(limits))
+
+
+def test_a_stream_too_many_is_told_so_and_one_that_ends_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_sent_events, "MOST_STREAMS", 2)
+
+    async def test(worker: Worker) -> None:
+        async with worker.stream() as first, worker.stream() as second:
+            assert (await first())[0] == (await second())[0] == "collections"
+            async with worker.stream() as third:
+                assert await third() == ("full", {"streams": 2})
+        await streams_open(worker, 0)
+        async with worker.stream() as read:
+            assert (await read())[0] == "collections"
+
+    run(test)
+
+
+def test_a_reader_that_takes_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frames far larger than all buffers are made; the worker holds none of them for it."""
+    monkeypatch.setattr(server_sent_events, "WRITE_SECONDS", 0.2)
+
+    async def test(worker: Worker) -> None:
+        with socket.create_connection(("127.0.0.1", worker.port)) as idle:
+            idle.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await streams_open(worker, 1)
+            worker.server.page.feed.put(("window", "fruit", 0), "x" * 20_000_000)
+            await streams_open(worker, 0)
+
+    run(test)
+
+
+def test_a_window_that_is_given_up_is_not_told_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aggregator.views.estimate_history.WINDOWS", 2)
+
+    async def test(worker: Worker) -> None:
+        for step in range(4):
+            worker.take(changed(estimate_of(), window_start=T0 + 10 * step))
+        told = [frame.data for frame in worker.server.page.feed.since(0)]
+        windows = [data for data in told if data.startswith(b"event: window\n")]
+        assert [f'"window_start":{T0 + 10 * step}'.encode() in windows[step - 2] for step in (2, 3)] == [
+            True
+        ] * 2
+        assert len(windows) == 2
+        assert worker.history.starts(FRUIT) == [T0 + 20, T0 + 30]
+
+    run(test)
+
+
+def test_open_streams_end_when_the_server_stops() -> None:
+    """At once: the stop waits for no reader."""
+
+    async def test(worker: Worker) -> None:
+        async with ClientSession() as session, session.get(worker.address) as answer:
+            await next_event(answer)
+            began = time.monotonic()
+            await worker.server.stop()
+            assert time.monotonic() - began < STOP_SECONDS
+            await answer.content.read()  # to its end
+
+    run(test)
+
+
+def test_of_pages_that_connect_at_once_one_gets_a_chunk_in_a_step() -> None:
+    """Sockets that take everything: without a pause one page would be told the whole history in one step."""
+    feed = EventFeed()
+    for window in range(400):
+        feed.put(("window", "fruit", window), "x" * 4000)
+    everything = b"".join(frame.data for frame in feed.since(0))
+
+    class Response:
+        def __init__(self) -> None:
+            self.written: list[bytes] = []
+
+        async def write(self, data: bytes) -> None:
+            self.written.append(data)
+
+    async def run() -> None:
+        responses = [Response() for _ in range(MOST_STREAMS)]
+        streams = EventStreams(feed)
+        tasks = [asyncio.create_task(streams._send(cast(web.StreamResponse, each))) for each in responses]
+        writes = 0
+        while len(b"".join(responses[-1].written[1:])) < len(everything):
+            await asyncio.sleep(0)
+            former, writes = writes, sum(len(each.written[1:]) for each in responses)
+            assert writes - former <= 1
+        feed.close()
+        await asyncio.gather(*tasks)
+        for each in responses:
+            retry, *told = each.written
+            assert retry.startswith(b"retry:")
+            assert b"".join(told) == everything
+            assert all(CHUNK_BYTES <= len(data) < CHUNK_BYTES + 4100 for data in told[:-1])
+
+    asyncio.run(asyncio.wait_for(run(), SECONDS))
+
+
+def test_what_is_given_up_is_found_without_looking_at_all_that_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 100 collections with 60 windows there are 6,000 frames, and one is given up with each new window."""
+    monkeypatch.setattr("aggregator.views.estimate_history.WINDOWS", 3)
+    worker, gone = Worker(), []
+    monkeypatch.setattr(worker.server.page.feed, "forget", gone.append)
+    for step in range(6):
+        for collection in (FRUIT, PLACE):
+            worker.take(changed(estimate_of(collection), window_start=T0 + 10 * step))
+    given_up = [("window", name, T0 + 10 * step) for step in range(3) for name in ("fruit", "place")]
+    assert gone == given_up

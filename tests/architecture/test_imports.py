@@ -1,0 +1,206 @@
+"""Imports run one way: between packages, between the rooms of a folder, and never in a circle."""
+
+import ast
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import REPOSITORY as ROOT
+
+ROOMS = ("estimators", "producers", "aggregator", "deploy")
+SOURCES = sorted(path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+OF_PRODUCERS = (
+    "producers.wire",
+    "producers.metrics.metric",
+    "producers.transport.cluster",
+)  # what the aggregator may import
+MOST_FILES_WITH_FAUST = 2
+MOST_ROOMS = 12
+
+#: The rooms of a folder, files and folders, from the ground up: each may import only those before it.
+ORDER = {
+    "estimators": (
+        "arrays", "mechanisms", "collection", "frequency", "decoding", "accounting", "canary",
+        "forgery_detectors", "planning", "rollup",
+    ),
+    "producers": (
+        "errors", "wire", "concurrency", "metrics", "transport", "randomization", "storage", "budget",
+        "responders", "config", "pipeline", "producer",
+    ),
+    "aggregator": (
+        "ledger", "topics", "deployment", "records", "metrics", "estimation", "partition", "history", "views",
+        "maintenance", "web", "worker",
+    ),
+    "deploy": (
+        "config", "cli", "offline", "broker", "cluster", "aggregate", "produce", "query", "demo",
+        "monitoring", "__main__",
+    ),
+    "deploy/cluster": ("connection", "permissions", "topics", "deployment", "doctor"),
+    "bench": ("estimators", "aggregator", "poisoning", "comparison"),
+    "bench/comparison": ("timing", "peer_environment", "report", "failures", "runners", "parts", "__main__"),
+}  # fmt: skip
+
+
+def imported(source: str) -> set[str]:
+    """Dotted names that a file imports, at its top or within functions; `from a import b` is a.b.
+
+    Relative imports cannot leave their room, so they are left out.
+    """
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names
+
+
+def is_in(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+def forbidden(room: str, name: str) -> bool:
+    """True when a file of this room may not import this name."""
+    top = name.split(".")[0]
+    if top in ROOMS and ROOMS.index(top) > ROOMS.index(room):
+        return True
+    if room == "estimators":
+        return top not in {"estimators", "numpy", "scipy"} and top not in sys.stdlib_module_names
+    if room == "producers":
+        return is_in(name, "random") or is_in(name, "numpy.random")
+    if room == "aggregator":
+        return is_in(name, "producers") and not any(is_in(name, each) for each in OF_PRODUCERS)
+    return False
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_imports_point_left(path: Path) -> None:
+    names = imported((ROOT / path).read_text())
+    assert sorted(name for name in names if forbidden(path.parts[0], name)) == []
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the project and of its benchmarks by dotted name."""
+    files = [path for top in (*ROOMS, "bench") for path in (ROOT / top).rglob("*.py")]
+    named = {path.relative_to(ROOT).with_suffix(""): path for path in files}
+    return {".".join(name.parts).removesuffix(".__init__"): path for name, path in named.items()}
+
+
+MODULES = modules()
+
+
+def module_of(name: str) -> str | None:
+    """The module that a name of `imported` is, or is defined in."""
+    return next((each for each in (name, name.rpartition(".")[0]) if each in MODULES), None)
+
+
+def arrows() -> list[tuple[str, str]]:
+    """Module and a module that it imports."""
+    pairs = [
+        (module, module_of(name)) for module, path in MODULES.items() for name in imported(path.read_text())
+    ]
+    return [(module, target) for module, target in pairs if target and target != module]
+
+
+ARROWS = arrows()
+
+
+def rooms_of(folder: str) -> set[str]:
+    inside = [path.relative_to(ROOT / folder) for path in (ROOT / folder).rglob("*.py")]
+    return {path.parts[0].removesuffix(".py") for path in inside} - {"__init__"}
+
+
+def uphill(folder: str, order: tuple[str, ...], module: str, target: str) -> bool:
+    """True when both are in this folder, in two rooms, and the imported one does not come first."""
+    prefix = folder.replace("/", ".") + "."
+    if not (module.startswith(prefix) and target.startswith(prefix)):
+        return False
+    room, other = (name.removeprefix(prefix).split(".")[0] for name in (module, target))
+    return room != other and order.index(other) > order.index(room)
+
+
+@pytest.mark.parametrize(("folder", "order"), ORDER.items())
+def test_rooms_import_only_those_before_them(folder: str, order: tuple[str, ...]) -> None:
+    assert rooms_of(folder) == set(order)
+    assert [arrow for arrow in ARROWS if uphill(folder, order, *arrow)] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "target"),
+    [
+        ("producers.storage.store", "producers.budget.spending"),
+        ("producers.wire", "producers.pipeline.transactions"),
+    ],
+)
+def test_an_import_of_a_later_room_is_seen(module: str, target: str) -> None:
+    assert uphill("producers", ORDER["producers"], module, target)
+    assert not uphill("producers", ORDER["producers"], target, module)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph: dict[str, set[str]] = {}
+    for module, target in ARROWS:
+        graph.setdefault(module, set()).add(target)
+    TopologicalSorter(graph).prepare()  # CycleError names the circle
+    graph["producers.wire"] = {"producers.producer"}
+    with pytest.raises(CycleError):
+        TopologicalSorter(graph).prepare()
+
+
+FOLDERS = sorted({path.parent.relative_to(ROOT).as_posix() for path in MODULES.values()})
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_has_at_most_twelve_rooms(folder: str) -> None:
+    assert len(rooms_of(folder)) <= MOST_ROOMS
+
+
+@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder != "deploy"])
+def test_an_init_file_is_one_docstring(folder: str) -> None:
+    """`deploy/__init__.py` also sets a variable that must be there before numpy is imported."""
+    body = ast.parse((ROOT / folder / "__init__.py").read_text()).body
+    assert [type(each) for each in body] == [ast.Expr]
+
+
+def test_faust_is_imported_in_two_files_at_most() -> None:
+    imports = {str(path): imported((ROOT / path).read_text()) for path in SOURCES}
+    files = [path for path, names in imports.items() if any(is_in(name, "faust") for name in names)]
+    assert len(files) <= MOST_FILES_WITH_FAUST, files
+
+
+@pytest.mark.parametrize(
+    ("room", "source"),
+    [
+        ("estimators", "import producers.wire"),
+        ("estimators", "from aggregator import ledger"),
+        ("estimators", "def late():\n    import msgspec"),
+        ("producers", "from aggregator.ledger.ledger import Ledger"),
+        ("producers", "import deploy.broker.broker"),
+        ("producers", "import random"),
+        ("producers", "from numpy import random"),
+        ("producers", "from numpy.random import default_rng"),
+        ("aggregator", "import deploy.cli.main"),
+        ("aggregator", "import producers"),
+        ("aggregator", "from producers.randomization import randomizers"),
+        ("aggregator", "from producers.wire_tap import decode"),
+        ("aggregator", "from producers.metrics.metrics import Metric"),
+    ],
+)
+def test_a_violation_is_seen(room: str, source: str) -> None:
+    assert any(forbidden(room, name) for name in imported(source))
+
+
+@pytest.mark.parametrize(
+    ("room", "source"),
+    [
+        ("estimators", "import numpy as np\nfrom estimators.mechanisms.krr import KRR\nimport random"),
+        ("producers", "from estimators.mechanisms.krr import KRR\nimport numpy"),
+        ("aggregator", "from producers import wire\nfrom producers.wire import decode"),
+        ("aggregator", "from producers.metrics.metric import GaugeMetric"),
+        ("deploy", "from aggregator import ledger\nfrom producers.randomization import randomizers"),
+    ],
+)
+def test_what_is_allowed_is_not_forbidden(room: str, source: str) -> None:
+    assert not any(forbidden(room, name) for name in imported(source))

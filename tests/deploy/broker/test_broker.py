@@ -1,0 +1,114 @@
+"""The embedded broker: a real Kafka, and nothing of it left behind."""
+
+import socket
+import subprocess
+import sys
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient
+
+from deploy.broker import broker as broker_module
+from deploy.broker.broker import Broker
+from deploy.broker.errors import BrokerError
+from deploy.broker.locked_folder import FolderError
+from deploy.broker.ports import free_port
+from tests.support.deploy.processes import state_of, wait_until
+
+pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
+
+PARENT = """
+import time
+from deploy.broker.broker import Broker
+with Broker() as broker:
+    print(broker.child.pid, broker.folder, flush=True)
+    time.sleep(600)
+"""
+
+
+def create_topic(bootstrap_servers: str, name: str) -> None:
+    with KafkaAdminClient(bootstrap_servers=bootstrap_servers) as client:
+        client.create_topics({name: {"num_partitions": 2, "replication_factor": 1}})
+
+
+def topics(bootstrap_servers: str) -> list[str]:
+    with KafkaAdminClient(bootstrap_servers=bootstrap_servers) as client:
+        return list(client.list_topics())
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    return tmp_path / "with space, and comma"
+
+
+def test_two_at_once_are_two_even_if_they_race_for_a_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Broker() as one:
+        taken = int(one.bootstrap_servers.rpartition(":")[2])
+        ports = chain([taken], iter(free_port, None))
+        monkeypatch.setattr(broker_module, "free_port", lambda but=0: next(ports))
+        monkeypatch.setattr(broker_module, "require_free", lambda port: None)
+        with Broker() as other:
+            pids = [broker.child.pid for broker in (one, other) if broker.child]
+            folders = [broker.folder for broker in (one, other) if broker.folder]
+            create_topic(one.bootstrap_servers, "mine")
+            assert topics(one.bootstrap_servers) == ["mine"]
+            assert topics(other.bootstrap_servers) == []
+    assert [state_of(pid) for pid in pids] == ["Z", "Z"]
+    assert len(folders) == 2
+    assert not any(folder.exists() for folder in folders)
+
+
+def test_data_survive_stop_kill_and_pause(data_dir: Path) -> None:
+    with Broker(data_dir) as first:
+        create_topic(first.bootstrap_servers, "kept")
+        address = first.bootstrap_servers
+        first.kill()
+        assert first.start() == address
+        assert topics(address) == ["kept"]
+        assert first.child is not None
+        first.pause()
+        assert wait_until(lambda: first.child is not None and state_of(first.child.pid) == "T")
+        first.resume()
+        assert topics(address) == ["kept"]
+        with pytest.raises(FolderError, match="is in use by another process"):
+            Broker(data_dir).start()
+    first.stop()
+    with Broker(data_dir) as second:
+        assert topics(second.bootstrap_servers) == ["kept"]
+
+
+def test_a_port_in_use_is_named(data_dir: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(BrokerError, match=f"port {port} is in use"):
+            Broker(data_dir, port).start()
+
+
+def test_a_folder_that_cannot_be_formatted_is_told_with_the_log(data_dir: Path) -> None:
+    data_dir.mkdir()
+    (data_dir / "kafka").write_text("not a folder")
+    with pytest.raises(BrokerError, match=r"could not be formatted for Kafka:\n(.*\n)*.*kafka"):
+        Broker(data_dir).start()
+
+
+def test_a_broker_that_does_not_come_up_is_told_with_the_log(data_dir: Path) -> None:
+    (data_dir / "kafka").mkdir(parents=True)
+    (data_dir / "kafka" / "meta.properties").write_text("version=1\ncluster.id=strange\nnode.id=7\n")
+    broker = Broker(data_dir)
+    with pytest.raises(BrokerError, match=r"did not come up, its log ends:\n(.*\n)*.*node.id"):
+        broker.start()
+    assert broker.child is None
+
+
+def test_a_killed_parent_takes_its_broker_along() -> None:
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        said, folder = parent.stdout.readline().rstrip().split(" ", 1)
+        pid = int(said)
+        assert Path(f"/proc/{pid}/comm").read_text() == "java\n"
+        parent.kill()
+    assert wait_until(lambda: state_of(pid) == "Z")
+    assert Path(folder).is_dir()
+    with Broker():  # the next one sweeps
+        assert not Path(folder).exists()

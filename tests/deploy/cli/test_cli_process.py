@@ -1,0 +1,98 @@
+"""The command as a process: streams that are closed, full or unread, and Ctrl-C from the first moment on."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.deploy.collection_texts import WHOLE
+from tests.support.deploy.processes import wait_until
+
+COMMAND = [sys.executable, "-m", "deploy"]
+FULL = "No space left on device"
+
+SLOW_MODULE = """
+import os, time
+os.write(2, b"loading")
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "deniable.yaml").write_text(WHOLE)
+    return tmp_path
+
+
+def run(
+    folder: Path, redirection: str, *arguments: str, unbuffered: str = ""
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command with its streams redirected as a shell does it."""
+    line = ["sh", "-c", f'exec "$@" {redirection}', "sh", *COMMAND, *arguments]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("redirection", "said"),
+    [
+        (">/dev/full", f"Error: stdout cannot be written: {FULL}\n"),
+        (">&-", "Error: stdout cannot be written: Bad file descriptor\n"),
+    ],
+)
+def test_output_that_cannot_be_written_is_told(folder: Path, redirection: str, said: str) -> None:
+    ended = run(folder, redirection, "check")
+    assert (ended.returncode, ended.stderr) == (1, said)
+
+
+def test_unbuffered_output_that_cannot_be_written_is_told(folder: Path) -> None:
+    ended = run(folder, ">/dev/full", "check", unbuffered="1")
+    assert (ended.returncode, ended.stderr) == (1, f"Error: {FULL}\n")
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
+def test_a_stderr_that_nobody_reads_spoils_nothing(folder: Path, redirection: str) -> None:
+    ended = run(folder, redirection, "check")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("carrier: ")
+    refused = run(folder, redirection, "check", "--config", "none.yaml")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert run(folder, redirection, "check", "--nope").returncode in (1, 2)
+
+
+def test_nothing_to_write_to_at_all_is_told_by_the_status(folder: Path) -> None:
+    assert run(folder, ">&- 2>&- <&-", "check").returncode == 1
+    assert run(folder, ">/dev/full 2>/dev/full", "--help").returncode == 1
+
+
+def test_a_reader_that_has_gone_is_no_reason_for_words(folder: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as stdout:
+        ended = subprocess.run(
+            [*COMMAND, "check"], cwd=folder, stdout=stdout, stderr=subprocess.PIPE, timeout=30
+        )
+    assert (ended.returncode, ended.stderr) == (1, b"")
+
+
+def test_ctrl_c_is_quiet_while_a_command_is_loaded(folder: Path) -> None:
+    modules = folder / "modules"
+    modules.mkdir()
+    (modules / "msgspec.py").write_text(SLOW_MODULE)
+    said = folder / "stderr"
+    with (
+        said.open("wb") as stderr,
+        subprocess.Popen(
+            [*COMMAND, "check"],
+            cwd=folder,
+            stderr=stderr,
+            env={**os.environ, "PYTHONPATH": f"{modules}:{os.environ.get('PYTHONPATH', '')}"},
+        ) as process,
+    ):
+        assert wait_until(lambda: said.read_bytes() == b"loading")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+    assert said.read_bytes() == b"loading"

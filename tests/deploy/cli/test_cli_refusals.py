@@ -1,0 +1,101 @@
+"""What `produce` and `topics create` refuse once a broker answers, and what they say last."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.deploy.deployments import Deployment
+
+pytestmark = pytest.mark.broker
+
+PRODUCE = ("produce", "carrier", "--field", "carrier", "--no-clients")
+
+
+@pytest.fixture
+def deployment(broker: str, topic_prefix: str, tmp_path: Path) -> Deployment:
+    return Deployment(tmp_path, broker, topic_prefix)
+
+
+def test_what_cannot_be_sent_is_told_alone_and_what_was_sent_first(deployment: Deployment) -> None:
+    """The new secret is told once, and the error comes last."""
+    deployment.create_topics()
+    nothing = deployment.run(*PRODUCE, given=b'carrier\n"AA\n')
+    lines = nothing.stderr.splitlines()
+    assert (nothing.returncode, nothing.stdout, len(lines)) == (1, "", 4)
+    assert "made a new secret" in lines[0]
+    assert lines[1] == "line 2 skipped: it is no CSV: unexpected end of data"
+    assert lines[2] == "0 reports sent in 0 packs (0 reports/s); 1 line skipped"
+    assert lines[3] == "Error: no line of the input can be used; is 'carrier' the right field?"
+    assert (deployment.folder / ".deniable").stat().st_mode & 0o777 == 0o700
+
+    strict = deployment.run(*PRODUCE, "--strict", given=b"carrier\n" + b"AA\n" * 10_000 + b'"AA\n')
+    lines = strict.stderr.splitlines()
+    assert (strict.returncode, strict.stdout, len(lines)) == (1, "", 2)
+    assert lines[0].startswith("10000 reports sent in ")
+    assert lines[1] == (
+        "Error: line 10002 of the input: it is no CSV: unexpected end of data; what precedes it was taken"
+    )
+
+    some = deployment.run(*PRODUCE, given=b"carrier\n" + b"AA\n" * 10 + b'"AA\n')
+    assert (some.returncode, some.stdout) == (0, "")
+    assert some.stderr.endswith("; 1 line skipped\n")
+
+    empty = deployment.run(*PRODUCE, given=b"carrier\n")
+    assert (empty.returncode, empty.stderr.startswith("0 reports sent in 0 packs")) == (0, True)
+
+
+def test_what_a_folder_cannot_be_used_for_is_one_line(deployment: Deployment) -> None:
+    """A secret that others may read, and one that is none: neither file nor folder is touched further."""
+    deployment.create_topics()
+    folder = deployment.folder / "shared"
+    folder.mkdir()
+    secret = folder / "secret"
+    secret.write_bytes(bytes(32))
+    secret.chmod(0o644)
+    options = (*PRODUCE, "--data-dir", "shared")
+    refused = deployment.run(*options, given=b"carrier\nAA\n")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        "Error: secret file shared/secret: mode must be 0600 or stricter, got 0644; run: chmod 600 "
+        "shared/secret\n"
+    )
+    secret.chmod(0o600)
+    secret.write_bytes(b"short")
+    refused = deployment.run(*options, given=b"carrier\nAA\n")
+    assert refused.stderr.startswith("Error: secret file shared/secret: must hold 32 to ")
+    assert [file.name for file in folder.iterdir()] == ["secret"]
+
+
+def test_a_closed_stdin_is_told(deployment: Deployment) -> None:
+    deployment.create_topics()
+    ended = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "deploy", *PRODUCE],
+        cwd=deployment.folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1] == "Error: the input cannot be read: Bad file descriptor"
+    assert "Traceback" not in ended.stderr
+
+
+def test_another_number_of_partitions_is_made_once_and_then_stays(deployment: Deployment) -> None:
+    """What the file must say is the last word, since nothing else runs before it does."""
+    prefix = deployment.prefix
+    made = deployment.run("topics", "create", "--partitions", "3")
+    assert (made.returncode, len(made.stdout.split())) == (0, 6)
+    assert made.stderr.splitlines() == [
+        "6 topics made",
+        "they have 3 partitions, and deniable.yaml says 2: set kafka.partitions: 3 in it, "
+        "or every other command refuses them",
+    ]
+    for arguments in (["create"], ["check"], ["create", "--partitions", "2"]):
+        refused = deployment.run("topics", *arguments)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert refused.stderr.splitlines()[0] == (
+            f"Error: topic {prefix}reports has 3 partitions, not 2, and their number never changes: "
+            "use 3 (kafka.partitions), or another kafka.topic_prefix"
+        )

@@ -1,0 +1,360 @@
+"""The command line without a broker: help, refusals, exit codes, and what goes to which stream."""
+
+import errno
+import logging
+import os
+import re
+import shlex
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import click
+import pytest
+import structlog
+
+from aggregator.records import estimate_schema
+from deploy.cli.commands import COMMANDS as LISTED
+from deploy.cli.commands import deniable
+from deploy.cli.main import EXPECTED, REFUSALS, main
+from tests.support.deploy.collection_texts import WHOLE
+
+PRODUCE = "produce carrier --input lines.csv --field carrier --no-clients"
+SEVERAL = """\
+  - {name: several, mechanism: rappor-k-hot, hot: 2, values: [a, b, c], f: 0.5, p: 0.25, q: 0.75,
+     window_seconds: 60, grace_seconds: 30, budget: {epsilon: 0.5, delta: 1e-6, period_seconds: 60}}
+"""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NEEDING_KAFKA = [
+    "topics create",
+    "topics check",
+    "aggregate",
+    "replay",
+    "watch carrier",
+    "inspect counts",
+    "rollup carrier --from 0",
+    "decode destination --candidates lines.csv --from 0",
+]
+TALKING = [*NEEDING_KAFKA, PRODUCE]
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[[str], Ended]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Iterator[Run]:
+    """Runs a command line in this process, in a folder with a collection file and an input."""
+    monkeypatch.chdir(tmp_path)
+    Path("deniable.yaml").write_text(WHOLE + SEVERAL)
+    Path("lines.csv").write_text("carrier\nAA\n")
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    root = logging.getLogger()
+    log_handlers, level = root.handlers[:], root.level
+    root.handlers = []
+
+    def run(line: str) -> Ended:
+        monkeypatch.setattr("sys.argv", ["deniable", *shlex.split(line)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert isinstance(ended.value.code, int)
+        return Ended(ended.value.code, *capsys.readouterr())
+
+    yield run
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    root.handlers = log_handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+def leaves(group: click.Group, name: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command, by its whole name, groups included."""
+    yield name, group
+    context = click.Context(group)
+    for word in group.list_commands(context):
+        command = group.get_command(context, word)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from leaves(command, f"{name} {word}")
+        else:
+            yield f"{name} {word}", command
+
+
+COMMANDS = dict(leaves(deniable, "deniable"))
+
+
+def test_the_commands_are_those_that_were_promised() -> None:
+    words = (
+        "demo broker topics aggregate produce canary spent ready watch inspect rollup decode detect replay "
+        "retire check estimate account plan doctor"
+    )
+    assert set(LISTED) == set(words.split())
+    assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)
+
+
+def test_the_list_of_commands_fits_a_terminal_and_loads_none(run: Run) -> None:
+    listed = run("--help").out.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in listed] == list(LISTED)
+    assert max(map(len, listed)) < 80
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_what_and_gives_an_example_that_is_one(name: str, run: Run) -> None:
+    for file in ("f.csv", "p.csv", "c.csv", "m.csv"):
+        Path(file).touch()
+    ended = run(f"{name.removeprefix('deniable')} --help")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(f"Usage: {name} ")
+    example = re.search(r"^  Example: (deniable .*)$", ended.out, re.MULTILINE)
+    assert example, ended.out
+    words = shlex.split(example[1])
+    leaf = max((known for known in COMMANDS if f"{example[1]} ".startswith(f"{known} ")), key=len)
+    assert leaf.startswith(name)
+    COMMANDS[leaf].make_context(leaf, words[len(leaf.split()) :]).close()
+
+
+def test_options_and_defaults_are_those_that_were_promised() -> None:
+    options = {
+        name: {word for parameter in command.params for word in parameter.opts}
+        for name, command in COMMANDS.items()
+    }
+    for name in (
+        "topics create",
+        "topics check",
+        "produce",
+        "aggregate",
+        "watch",
+        "inspect",
+        "replay",
+        "rollup",
+        "decode",
+    ):
+        assert {"--config", "--bootstrap-servers"} <= options[f"deniable {name}"]
+    assert {"--data-dir", "--port"} <= options["deniable broker"]
+    assert {"--web-port", "--metrics-listen"} <= options["deniable aggregate"]
+    assert "--partitions" in options["deniable topics create"]
+    assert {"--once", "--bootstrap-servers"} <= options["deniable demo"]
+    assert {"--input", "--format", "--field", "--clients", "--no-clients"} <= options["deniable produce"]
+    assert {"--follow", "--strict", "--data-dir", "--metrics-port"} <= options["deniable produce"]
+    assert {"--partition", "--offset", "--tail", "--follow", "--payload", "--json", "--schema"} <= options[
+        "deniable inspect"
+    ]
+    config = next(parameter for parameter in COMMANDS["deniable check"].params if parameter.name == "config")
+    assert str(config.default) == "deniable.yaml"
+
+
+def test_the_version_is_that_of_the_distribution(run: Run) -> None:
+    assert run("--version") == (0, f"deniable, version {version('deniable')}\n", "")
+
+
+def test_the_schema_of_estimates_is_printed_and_nothing_connects(run: Run) -> None:
+    assert run("inspect estimates --schema") == (0, estimate_schema.PATH.read_text(encoding="utf-8"), "")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("reports --schema", "--schema must be asked of estimates, got reports"),
+        ("reports --offset 1 --tail 1", "give either --offset or --tail"),
+        (
+            "nonsense",
+            "'nonsense' is not one of 'reports', 'counts', 'rejected', 'estimates', 'windows', 'state'.",
+        ),
+        ("reports --tail 0", "0 is not in the range 1<=x<=1000000."),
+    ],
+)
+def test_wrong_usage_of_inspect_is_told(run: Run, line: str, said: str) -> None:
+    ended = run(f"inspect {line}")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.splitlines()[-1].endswith(said)
+
+
+def test_check_tells_programs_of_every_collection(run: Run) -> None:
+    ended = run("check")
+    assert (ended.code, ended.err) == (0, "")
+    assert [line.partition(":")[0] for line in ended.out.splitlines() if line[0] != " "] == [
+        "carrier",
+        "destination",
+        "several",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("", "Usage: deniable"),
+        ("topics", "Usage: deniable topics"),
+        ("nope", "No such command 'nope'"),
+        ("check --nope", "No such option"),
+        ("watch", "Missing argument 'COLLECTION'"),
+        ("produce carrier --no-clients", "Missing option '--field'"),
+        (
+            "produce carrier --field x",
+            "give either --clients NAME, or --no-clients if every line is a client",
+        ),
+        ("produce carrier --field x --clients y --no-clients", "give either --clients NAME, or --no-clients"),
+        ("produce carrier --field x --no-clients --format xml", "'xml' is not one of 'csv', 'jsonl'"),
+        ("produce carrier --field x --no-clients --input none.csv", "'none.csv': No such file or directory"),
+        ("produce carrier --field x --no-clients --input .", "'.': Is a directory"),
+        ("produce carrier --field x --no-clients --metrics-port -1", "-1 is not in the range 0<=x<=65535"),
+        ("produce carrier --field x --no-clients --data-dir lines.csv", "Directory 'lines.csv' is a file"),
+        (
+            "produce carrier --field x --no-clients --follow --input /dev/null",
+            "--follow needs --input with a regular file",
+        ),
+        ("produce several --field x --no-clients --input lines.csv", "give JSON lines, --format jsonl"),
+        ("aggregate --web-port 65536", "65536 is not in the range 0<=x<=65535"),
+        ("broker --port -1", "-1 is not in the range 0<=x<=65535"),
+        ("broker --data-dir lines.csv", "Directory 'lines.csv' is a file"),
+        ("topics create --partitions 0", "0 is not in the range 1<=x<=1000"),
+        ("replay --wait -1", "-1.0 is not in the range x>=0"),
+    ],
+)
+def test_wrong_usage_is_status_2(line: str, said: str, run: Run) -> None:
+    ended = run(line)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    "line", ["watch nope", "produce nope --input lines.csv --field carrier --no-clients"]
+)
+def test_an_unknown_collection_is_status_1(line: str, run: Run) -> None:
+    assert run(line) == (
+        1,
+        "",
+        "Error: deniable.yaml: there is no collection 'nope'; there are: carrier, destination, several\n",
+    )
+
+
+def test_clients_that_one_report_is_too_much_for_are_refused_before_anything_connects(run: Run) -> None:
+    Path("lines.jsonl").touch()
+    ended = run("produce several --format jsonl --input lines.jsonl --field x --no-clients")
+    assert (ended.code, ended.out) == (1, "")
+    assert re.fullmatch(
+        r"Error: epsilon of one report to several must be in \(0, 0\.5\], its budget, got 2\.04\d+; "
+        r"every line would be refused\n",
+        ended.err,
+    )
+
+
+@pytest.mark.parametrize("line", [*TALKING, "check"])
+def test_a_bad_file_is_refused_before_anything_connects(line: str, run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        servers = f"127.0.0.1:{server.getsockname()[1]}"
+        text = WHOLE.replace("epsilon: 1.0986", "epsilon: 17")
+        Path("deniable.yaml").write_text(f"kafka: {{bootstrap_servers: '{servers}'}}\n{text}")
+        ended = run(line)
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert ended == (
+        1,
+        "",
+        "Error: deniable.yaml: collections[0] (carrier): epsilon must be in (0, 16], got 17.0\n",
+    )
+
+
+@pytest.mark.parametrize("line", [*NEEDING_KAFKA, "demo --once"])
+def test_a_broker_that_is_not_there_is_named(line: str, run: Run) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        ended = run(f"{line} --bootstrap-servers {address}")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == (
+        f"Error: no Kafka broker answers ({address}: Connection refused); start one with deniable broker, "
+        "or name an existing one with --bootstrap-servers HOST:PORT\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "status"), [*((*each, 1) for each in EXPECTED), *((*each, 3) for each in REFUSALS)]
+)
+def test_what_a_user_can_mend_is_one_line(
+    module: str, name: str, status: int, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ledgers refuse has a status of its own: who started the worker need not do so again."""
+    kind = getattr(import_module(module), name)
+
+    def fail(*_: object) -> None:
+        raise kind("do this")
+
+    monkeypatch.setattr("deploy.offline.check.load", fail)
+    ended = run("check")
+    assert (ended.code, ended.out) == (status, "")
+    assert re.fullmatch(r"Error: (\w+: )?do this\n", ended.err)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+        (PermissionError(errno.EACCES, "Permission denied", "x.yaml"), "x.yaml: Permission denied"),
+        (TimeoutError(), "Kafka did not answer in time"),
+    ],
+)
+def test_what_the_system_refuses_is_one_line(
+    error: OSError, said: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("deploy.offline.check.load", fail)
+    assert run("check") == (1, "", f"Error: {said}\n")
+
+
+def test_output_that_is_lost_at_the_end_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/full", "w") as full:
+
+        def write(*_: object) -> SimpleNamespace:
+            full.write("not flushed")
+            return SimpleNamespace(allowances=(), cluster=None)
+
+        monkeypatch.setattr("deploy.offline.check.load", write)
+        monkeypatch.setattr("sys.stdout", full)
+        assert run("check") == (1, "", "Error: stdout cannot be written: No space left on device\n")
+
+
+def test_a_file_that_cannot_be_read_is_status_1_as_one_that_is_absent(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("check --config none.yaml") == (
+        1,
+        "",
+        "Error: none.yaml: cannot be read: No such file or directory\n",
+    )
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)  # what click asks; the superuser may read all
+    assert run("check").code == 0
+
+
+def test_an_interruption_is_status_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deploy.offline.check.load", interrupt)
+    assert run("check") == (130, "", "\n")
+
+
+def test_signals_end_in_good_order_unless_ignored(run: Run) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    run("check")
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    with pytest.raises(SystemExit) as ended:
+        signal.raise_signal(signal.SIGTERM)
+    assert ended.value.code == 143

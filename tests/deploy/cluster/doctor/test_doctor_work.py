@@ -1,0 +1,234 @@
+"""`deniable doctor` names what we may not do, what does not fit, and what a ledger lacks."""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from click.testing import CliRunner
+from kafka import KafkaProducer
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from aggregator.partition.ledger_store import LedgerStore, Outgoing
+from deploy.cli.commands import deniable
+from deploy.cluster.connection.probe import RefusedError
+from deploy.cluster.permissions.roles import Role
+from deploy.cluster.topics.plan import plan
+from tests.support.deploy.doctors import RUN_SECONDS, Patient, run, told
+from tests.support.secured.broker import ADMIN, SecuredBroker
+
+pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
+
+HOUR = 3600.0
+OVERLOADED = 4  # processes that wanted to run, on average of a minute
+STEPS = [
+    "connection",
+    "TLS",
+    "authentication",
+    "brokers",
+    "authorization",
+    "topics",
+    "state",
+    "transactions",
+    "clock",
+]
+
+
+@pytest.fixture
+def patient(secured_broker: SecuredBroker, tmp_path: Path, topic_prefix: str) -> Patient:
+    return Patient(secured_broker, tmp_path, topic_prefix)
+
+
+@pytest.fixture(scope="module")
+def set_up(secured_broker: SecuredBroker, tmp_path_factory: pytest.TempPathFactory) -> Patient:
+    """With topics, which nobody changes."""
+    made = Patient(secured_broker, tmp_path_factory.mktemp("doctor"), f"test-{uuid4().hex[:12]}-")
+    made.create_topics()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("role", "lacking"),
+    [
+        (Role.AGGREGATOR, "Read topic {}reports"),
+        (Role.AGGREGATOR, "Read group {}aggregator"),
+        (Role.AGGREGATOR, "Write topic {}state"),
+        (Role.AGGREGATOR, "Write topic {}counts"),
+        (Role.AGGREGATOR, "Write transactional ids {}aggregator-*"),
+        (Role.PRODUCER, "Write topic {}reports"),
+        (Role.READER, "Read topic {}estimates"),
+    ],
+    ids=[
+        "source not readable",
+        "group not allowed",
+        "state not writable",
+        "changelog not writable",
+        "transactions not allowed",
+        "not allowed to write",
+        "not allowed to read",
+    ],
+)
+def test_what_we_may_not_do(set_up: Patient, role: Role, lacking: str) -> None:
+    what = lacking.format(set_up.prefix)
+    name = f"no-{re.sub('[^a-z]+', '-', lacking.lower())}"
+    configuration = set_up.user(name, role, but=what)
+    results = run(configuration, role)
+    article = "an" if role is Role.AGGREGATOR else "a"
+    user = f"{set_up.prefix}{name}"
+    # Without Read, or Write, a topic is hidden; so are its settings.
+    assert told(results).startswith(f"authorization: User:{user} may not {what}, ")
+    assert told(results).endswith(f"which {article} {role} needs")
+    assert f"--acls --{role} {user}" in results["authorization"].findings[0].remedy
+    assert {results[each].status for each in ("topics", "transactions", "clock skew")} == {"skipped"}
+
+
+def test_each_role_that_may_do_all_it_needs_is_well(set_up: Patient) -> None:
+    for role in Role:
+        results = run(set_up.user(str(role), role), role)
+        assert told(results) == ""
+        unused = {"state", "transactions"} if role is not Role.AGGREGATOR else set()
+        skipped = {name for name, result in results.items() if result.status == "skipped"}
+        assert skipped - {"clock skew"} == unused  # which records tell to who writes none
+
+
+def test_topics_that_are_not_there(patient: Patient) -> None:
+    results = run(patient.as_admin())
+    assert results["topics"].status == "failed"
+    (first, *_) = results["topics"].findings
+    assert first.what == f"topic {patient.prefix}reports is absent"
+    assert first.remedy == "run deniable topics create"
+    assert results["state"].note == "topics failed"
+
+
+def test_records_over_the_limit(patient: Patient) -> None:
+    patient.create_topics()
+    name = f"{patient.prefix}reports"
+    with patient.admin() as admin:
+        configs = {"max.message.bytes": "2000"}
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, configs=configs)])
+    results = run(patient.as_admin())
+    assert f"topics: topic {name}: max.message.bytes must be at least 1048588, got 2000" in told(results)
+
+
+def test_ledgers_that_are_not_set_up(patient: Patient) -> None:
+    topics = patient.as_admin().topics
+    wanted = {
+        each.name: {"num_partitions": 2, "replication_factor": 1, "configs": dict(each.settings)}
+        for each in plan(topics)
+    }
+    with patient.admin() as admin:
+        admin.create_topics(wanted, wait_for_metadata=True)
+    results = run(patient.as_admin())
+    assert told(results) == f"state: topic {topics.state} is not set up"
+
+
+def test_the_transaction_disturbs_no_worker_and_nobody_sees_it(set_up: Patient) -> None:
+    configuration = set_up.as_admin()
+
+    async def work() -> dict[bytes, bytes]:
+        store = LedgerStore(configuration.cluster, configuration.topics, 0)
+        await store.open()
+        assert (await asyncio.to_thread(run, configuration))["transactions"].status == "ok"
+        await store.commit([Outgoing(configuration.topics.state, 0, b"key", b"value")])
+        await store.close()
+        successor = LedgerStore(configuration.cluster, configuration.topics, 0)
+        rows = await successor.open()
+        await successor.close()
+        return rows
+
+    rows = asyncio.run(work())
+    assert rows[b"key"] == b"value"
+    assert b"doctor" not in rows
+
+
+@pytest.mark.parametrize(("hours", "which"), [(1, "3600 s ahead of"), (-1, "3600 s behind")])
+def test_a_clock_that_is_wrong(set_up: Patient, hours: int, which: str) -> None:
+    results = run(set_up.as_admin(), clock=lambda: time.time() + hours * HOUR)
+    assert told(results) == f"clock skew: this clock is {which} Kafka's"
+
+
+def test_a_producer_learns_of_its_clock_without_a_record_of_its_own(patient: Patient) -> None:
+    patient.create_topics()
+    configuration = patient.user("producer", Role.PRODUCER)
+    assert run(configuration, Role.PRODUCER)["clock skew"].status == "skipped"
+    sender = KafkaProducer(**patient.broker.admin_settings())
+    sender.send(configuration.topics.reports, b"record", partition=1).get(10)
+    sender.close()
+    assert run(configuration, Role.PRODUCER)["clock skew"].note.startswith("within ")
+    late = run(configuration, Role.PRODUCER, clock=lambda: time.time() - HOUR)
+    assert "s or more behind Kafka's" in told(late)
+    early = run(configuration, Role.PRODUCER, clock=lambda: time.time() + HOUR)["clock skew"]
+    assert early.note.startswith("not behind Kafka's; whether ahead cannot be told: the newest record is 3")
+
+
+def write_file(patient: Patient, password: str) -> None:
+    (patient.folder / "password").write_text(password)
+    security = {
+        "ca_file": str(patient.broker.authority.certificate_file),
+        "username": ADMIN,
+        "password_file": "password",
+    }
+    kafka = {
+        "bootstrap_servers": patient.broker.sasl_servers,
+        "topic_prefix": patient.prefix,
+        "security": security,
+    }
+    entry = {"name": "carrier", "mechanism": "k-rr", "size": 2, "epsilon": 1.0, "window_seconds": 60}
+    collection = {**entry, "grace_seconds": 30, "budget": "none"}
+    text = json.dumps({"revision": 1, "kafka": kafka, "collections": [collection]})
+    (patient.folder / "deniable.yaml").write_text(text)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("topics", "check"),
+        ("topics", "create"),
+        ("watch", "carrier"),
+        ("aggregate", "--web-port", "0"),
+        ("produce", "carrier", "--field", "value", "--input", "values.csv", "--no-clients"),
+    ],
+    ids=["topics check", "topics create", "watch", "aggregate", "produce"],
+)
+def test_ordinary_commands_name_the_cause_too(
+    patient: Patient, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(patient.folder)
+    write_file(patient, "wrong")
+    Path("values.csv").write_text("value\n0\n")
+    began = time.monotonic()
+    result = CliRunner().invoke(deniable, command)
+    assert time.monotonic() - began < 10
+    assert isinstance(result.exception, RefusedError), result.output
+    assert "the password is wrong, or the user unknown" in str(result.exception)
+
+
+def timed(folder: Path, *arguments: str) -> tuple["subprocess.CompletedProcess[str]", float]:
+    """`doctor` as a process of its own, and the seconds that it took, its start and its end included."""
+    command = [sys.executable, "-m", "deploy", "doctor", *arguments]
+    began = time.monotonic()
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return ended, time.monotonic() - began
+
+
+def test_the_command_prints_as_it_goes_and_ends_with_1(patient: Patient) -> None:
+    """Within the time that is promised, which holds on a machine that is not overloaded."""
+    write_file(patient, "wrong")
+    ended, seconds = timed(patient.folder)
+    if seconds >= RUN_SECONDS and os.getloadavg()[0] > OVERLOADED:
+        ended, seconds = timed(patient.folder)
+    print(f"{ended.stdout}in {seconds:.1f} s")  # noqa: T201 - to be read with pytest -s
+    assert seconds < RUN_SECONDS
+    assert (ended.returncode, ended.stderr) == (1, "")
+    assert [line.split()[0] for line in ended.stdout.splitlines() if line[0] != " "] == STEPS
+    assert "\nauthentication  failed: 127.0.0.1:" in ended.stdout
+    as_json, _ = timed(patient.folder, "--json")
+    lines = [json.loads(line) for line in as_json.stdout.splitlines()]
+    assert [each["status"] for each in lines] == ["ok", lines[1]["status"], "failed", *["skipped"] * 6]
+    assert lines[2]["findings"][0]["remedy"].startswith("check username and password_file")

@@ -1,0 +1,100 @@
+"""The plan of permissions, without a broker: small enough to read, and free of what nobody should have."""
+
+import re
+
+import pytest
+from click import Context
+from kafka.admin import ACLOperation, ResourceType
+
+from aggregator.topics.names import Topics
+from deploy.cluster.permissions.findings import lack, unreadable
+from deploy.cluster.permissions.quotas import DEFAULT_BYTES_PER_SECOND
+from deploy.cluster.permissions.roles import Role, permissions_of
+from deploy.cluster.topics.command import create
+from producers.transport.cluster import Cluster
+from producers.transport.security import Security
+from tests.support.paths import REPOSITORY
+
+TOPICS = Topics("d-", 4)
+
+
+def told(role: Role) -> list[str]:
+    return [str(each) for each in permissions_of(role, TOPICS)]
+
+
+def test_a_producer_writes_reports_and_a_reader_reads_what_is_published() -> None:
+    assert told(Role.PRODUCER) == ["Write topic d-reports"]
+    assert told(Role.READER) == [
+        "Read topic d-estimates",
+        "Read topic d-windows",
+        "Read groups d-reader-*",
+    ]
+
+
+def test_an_aggregator_cannot_make_up_reports_nor_see_what_was_rejected() -> None:
+    aggregator = told(Role.AGGREGATOR)
+    assert "Write topic d-reports" not in aggregator
+    assert "Read topic d-rejected" not in aggregator
+    assert aggregator[-2:] == ["Read group d-aggregator", "Write transactional ids d-aggregator-*"]
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_nobody_may_change_topics_settings_or_permissions(role: Role) -> None:
+    planned = permissions_of(role, TOPICS)
+    assert len(set(planned)) == len(planned)
+    assert {each.operation for each in planned} <= {
+        ACLOperation.READ,
+        ACLOperation.WRITE,
+        ACLOperation.DESCRIBE_CONFIGS,
+    }
+    assert ResourceType.CLUSTER not in {each.kind for each in planned}
+    assert all(each.name.startswith("d-") for each in planned)
+
+
+def test_prefixes_reach_no_other_role() -> None:
+    """The ids of ledgers begin as no group does that a reader may join, and the other way round."""
+    assert TOPICS.transactional_id(3).startswith(TOPICS.transactional_ids)
+    assert not TOPICS.group.startswith(TOPICS.reader_groups)
+    assert not TOPICS.reader_groups.startswith(TOPICS.transactional_ids)
+
+
+def test_what_is_lacking_is_told_with_the_remedy() -> None:
+    cluster = Cluster("kafka:9093", Security(username="app", password="p"))
+    (write,) = permissions_of(Role.PRODUCER, TOPICS)
+    assert lack(cluster, [write], Role.PRODUCER) == (
+        "User:app may not Write topic d-reports, which a producer needs: run it as the principal of a "
+        "producer. If it is to be a producer, let an administrator of the cluster run "
+        "deniable topics create --acls --producer app"
+    )
+    assert "needs: did you mean --as reader? If it is to be a producer, " in lack(
+        cluster, [write], Role.PRODUCER, Role.READER
+    )
+    assert unreadable(cluster, write, Role.PRODUCER) == (
+        "User:app may not Write topic d-reports, which a producer may: run it as the principal of a "
+        "producer, or allow this alone: kafka-acls.sh --bootstrap-server kafka:9093 --add "
+        "--allow-principal User:app --operation Write --topic d-reports"
+    )
+    assert lack(cluster, [write], None) == (
+        "User:app may not Write topic d-reports, which no role needs; to allow it: kafka-acls.sh "
+        "--bootstrap-server kafka:9093 --add --allow-principal User:app --operation Write --topic d-reports"
+    )
+
+
+def test_whoever_has_no_name_here_is_called_as_far_as_we_know() -> None:
+    (write,) = permissions_of(Role.PRODUCER, TOPICS)
+    assert lack(Cluster("127.0.0.1:9092"), [write], Role.PRODUCER).startswith("User:ANONYMOUS may not ")
+
+
+def test_the_default_quota_carries_what_a_producer_makes() -> None:
+    """Half a million RAPPOR reports of 128 bits a second."""
+    assert DEFAULT_BYTES_PER_SECOND // 16 > 500_000
+
+
+def test_the_examples_that_name_principals_name_every_role() -> None:
+    """Only those that are named are allowed anything; so whoever copies an example must get all three."""
+    docs = REPOSITORY / "docs" / "security.md"
+    (in_docs,) = re.findall(r"^    (deniable topics create --acls --.*)$", docs.read_text(), re.MULTILINE)
+    (in_help,) = re.findall(r"Example: (deniable topics create .*)", create.help or "")
+    for example in (in_docs, in_help):
+        assert all(f" --{role} " in example for role in Role)
+        create.parse_args(Context(create), example.split()[3:])

@@ -1,0 +1,244 @@
+"""Topics on a real broker: made once with the settings that the design rests on, checked with remedies."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from aggregator.ledger import row_values
+from aggregator.topics.names import Topics
+from deploy.cluster.topics import log_identity
+from deploy.cluster.topics.plan import plan
+from deploy.cluster.topics.setup import TopicSetupError, check, create, require, require_reports, standing
+from producers.transport.cluster import Cluster
+from tests.support.deploy.processes import wait_until
+
+pytestmark = [pytest.mark.broker, pytest.mark.contract]
+
+
+@pytest.fixture
+def topics(topic_prefix: str) -> Topics:
+    return Topics(topic_prefix, 2)
+
+
+@pytest.fixture
+def admin(broker: str, topics: Topics) -> Iterator[KafkaAdminClient]:
+    """A client that deletes what the test has made."""
+    with KafkaAdminClient(bootstrap_servers=broker) as client:
+        yield client
+        present = set(client.list_topics())
+        client.delete_topics([topic.name for topic in plan(topics) if topic.name in present])
+
+
+def names(topics: Topics) -> list[str]:
+    made = [topics.reports, topics.state, topics.counts, topics.rejected, topics.estimates, topics.windows]
+    return sorted(made)
+
+
+def test_topics_are_made_once_with_their_settings(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    assert check(Cluster(broker), topics) == [
+        f"topic {topic.name} is absent: run deniable topics create" for topic in plan(topics)
+    ]
+    assert create(Cluster(broker), topics, 1) == names(topics)
+    assert create(Cluster(broker), topics, 1) == []
+    assert check(Cluster(broker), topics) == []
+    for topic in plan(topics):
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic.name)
+        found = admin.describe_configs([resource], config_filter="all")["topic"][topic.name]
+        assert {key: found[key]["value"] for key in topic.settings} == dict(topic.settings)
+    described = admin.describe_topics(names(topics))
+    assert [len(topic["partitions"]) for topic in described] == [2] * 6
+    compacted = {topic.name for topic in plan(topics) if topic.settings["cleanup.policy"] == "compact"}
+    assert compacted == {topics.state, topics.counts}
+    assert {topic.settings["message.timestamp.type"] for topic in plan(topics)} == {"LogAppendTime"}
+
+
+def test_settings_beyond_a_limit_are_told_beside_what_is_unfit(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    create(Cluster(broker), topics, 1)
+    for name, wrong in (
+        (topics.state, {"min.compaction.lag.ms": "86400001"}),
+        (topics.counts, {"max.compaction.lag.ms": "1000", "cleanup.policy": "delete"}),
+    ):
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, wrong)])
+    found = check(Cluster(broker), topics)
+    assert [finding.partition(" must be ")[0] for finding in found] == [
+        f"topic {topics.counts}: cleanup.policy",
+        f"topic {topics.state}: min.compaction.lag.ms",
+        f"topic {topics.counts}: max.compaction.lag.ms",
+    ]
+
+
+def test_an_absent_one_among_others_is_made(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
+    admin.create_topics({topics.estimates: {"num_partitions": 2, "replication_factor": 1}})
+    assert set(create_refused(broker, topics).splitlines()) == {
+        f"topic {topics.estimates}: message.timestamp.type must be LogAppendTime, got CreateTime: "
+        f"kafka-configs.sh --bootstrap-server {broker} --alter --topic {topics.estimates} "
+        "--add-config message.timestamp.type=LogAppendTime"
+    }
+    assert [finding for finding in check(Cluster(broker), topics) if "absent" in finding] == []
+
+
+def test_a_deployment_from_before_a_topic_was_added_needs_topics_create_alone(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    """As after an update: what was counted goes on, and nothing is to be rebuilt."""
+    create(Cluster(broker), topics, 1)
+    sources = [TopicPartition(topics.reports, partition) for partition in range(2)]
+    with KafkaProducer(bootstrap_servers=broker) as kafka:
+        for source in sources:
+            kafka.send(source.topic, b"no pack", partition=source.partition)
+    with closing(KafkaConsumer(bootstrap_servers=broker, group_id=topics.group)) as consumer:
+        consumer.commit({source: OffsetAndMetadata(1, "", -1) for source in sources})
+    admin.delete_topics([topics.windows])
+    assert wait_until(lambda: topics.windows not in admin.list_topics(), 30)
+    told = f"topic {topics.windows} is absent: run deniable topics create"
+    assert check(Cluster(broker), topics) == [told]
+    with pytest.raises(TopicSetupError, match=f"^{told}$"):
+        require(Cluster(broker), topics)
+    assert create(Cluster(broker), topics, 1) == [topics.windows]
+    assert check(Cluster(broker), topics) == []
+
+
+def create_refused(broker: str, topics: Topics) -> str:
+    with pytest.raises(TopicSetupError) as caught:
+        create(Cluster(broker), topics, 1)
+    return str(caught.value)
+
+
+def test_another_number_of_partitions_is_refused_before_anything_is_made(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    admin.create_topics({topics.reports: {"num_partitions": 2, "replication_factor": 1}})
+    assert wait_until(lambda: not admin.describe_topics([topics.reports])[0]["error_code"], 30)
+    assert create_refused(broker, Topics(topics.prefix, 3)) == (
+        f"topic {topics.reports} has 2 partitions, not 3, and their number never changes: "
+        "use 2 (kafka.partitions), or another kafka.topic_prefix"
+    )
+    assert sum("absent" in finding for finding in check(Cluster(broker), topics)) == 5
+
+
+def test_one_that_differs_from_the_others_is_not_the_measure(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    admin.create_topics({topics.reports: {"num_partitions": 2, "replication_factor": 1}})
+    admin.create_topics({topics.state: {"num_partitions": 1, "replication_factor": 1}})
+    assert wait_until(
+        lambda: not any(t["error_code"] for t in admin.describe_topics([topics.reports, topics.state])), 30
+    )
+    assert create_refused(broker, topics) == (
+        f"topic {topics.state} has 1 partitions, not 2, and their number never changes: if Kafka made it by "
+        "itself (auto.create.topics.enable), delete it and run deniable topics create; if not, use another "
+        "kafka.topic_prefix"
+    )
+
+
+def test_what_the_broker_refuses_is_told(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
+    with pytest.raises(
+        TopicSetupError, match=r"^topic \S+ cannot be made: kafka.replication_factor must be at most"
+    ) as caught:
+        create(Cluster(broker), topics, 3)
+    assert "the number of brokers, got 3 (" in str(caught.value)
+
+
+def test_partitions_that_were_added_have_one_remedy_whatever_the_file_says(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    create(Cluster(broker), topics, 1)
+    admin.create_partitions({topics.reports: 3})
+    grown = Topics(topics.prefix, 3)
+    assert wait_until(lambda: len(admin.describe_topics([topics.reports])[0]["partitions"]) == 3, 30)
+    told = (
+        f"{topics.reports} has 3 partitions now, and {topics.state} was begun with 2: partitions were added, "
+        "and a pack must stay in the partition of its id. Set another kafka.topic_prefix for producers and "
+        "workers, and run deniable topics create; what was published under this one stays"
+    )
+    for file in (topics, grown):
+        assert check(Cluster(broker), file) == [told]
+        assert create_refused(broker, file) == told
+        with pytest.raises(TopicSetupError, match="^" + re.escape(told) + "$"):
+            require(Cluster(broker), file)
+        with pytest.raises(TopicSetupError, match=r"has 3 partitions, and no other topic .*topic_prefix"):
+            require_reports(Cluster(broker), file)
+    admin.create_partitions({topic.name: 3 for topic in plan(topics) if topic.name != topics.reports})
+    assert wait_until(
+        lambda: all(len(t["partitions"]) == 3 for t in admin.describe_topics(names(topics))), 30
+    )
+    assert create(Cluster(broker), grown, 1) == []
+    for file in (topics, grown):
+        assert check(Cluster(broker), file) == [told]
+    log = log_identity.log_of(admin, grown)
+    assert sorted(log_identity.notes(Cluster(broker), grown, 3, log)) == [
+        0,
+        1,
+    ]  # no note of three beside those of two
+
+
+def test_what_no_count_depends_on_ends_no_worker(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    create(Cluster(broker), topics, 1)
+    for name in (topics.estimates, topics.reports):
+        wrong = {"message.timestamp.type": "CreateTime"}
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, configs=wrong)])
+    (finding,) = standing(Cluster(broker), topics)[1]
+    assert finding.startswith(f"topic {topics.reports}: message.timestamp.type must be LogAppendTime")
+
+
+def test_a_log_that_was_made_again_is_a_finding(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
+    create(Cluster(broker), topics, 1)
+    admin.delete_topics([topics.reports])
+    assert wait_until(lambda: topics.reports not in admin.list_topics(), 30)
+    assert create(Cluster(broker), topics, 1) == [topics.reports]
+    (finding,) = check(Cluster(broker), topics)
+    assert finding.startswith(f"{topics.reports} was deleted and made again since {topics.state} was begun")
+    with KafkaProducer(bootstrap_servers=broker) as kafka:  # as `replay --rebuild` does, where nobody counted
+        for partition in range(topics.partitions):
+            note = row_values.encode_genesis(standing(Cluster(broker), topics)[0])
+            kafka.send(topics.state, note, key=log_identity.KEY, partition=partition)
+    assert check(Cluster(broker), topics) == []
+
+
+def test_records_that_were_deleted_uncounted_are_a_finding(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    create(Cluster(broker), topics, 1)
+    sources = [TopicPartition(topics.reports, partition) for partition in range(2)]
+    with KafkaProducer(bootstrap_servers=broker) as kafka:
+        for _ in range(5):
+            for source in sources:
+                kafka.send(source.topic, b"no pack", partition=source.partition)
+    admin.delete_records({sources[0]: 5, sources[1]: 3})
+    assert check(Cluster(broker), topics) == []  # nobody has counted anything
+    with closing(KafkaConsumer(bootstrap_servers=broker, group_id=topics.group)) as consumer:
+        consumer.commit({source: OffsetAndMetadata(3, "", -1) for source in sources})
+    assert check(Cluster(broker), topics) == [
+        "partition 0 of the reports topic now starts at offset 5, but 3 is the next to count: 2 offsets were "
+        "deleted uncounted; raise the topic's retention; to go on without them, run deniable replay "
+        "--accept-loss"
+    ]
+
+
+def test_what_a_worker_watches_is_the_log_and_the_settings(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    create(Cluster(broker), topics, 1)
+    log, findings = standing(Cluster(broker), topics)
+    assert (log.partitions, findings) == (2, [])
+    resource = ConfigResource(ConfigResourceType.TOPIC, topics.state, {"cleanup.policy": "delete"})
+    admin.alter_configs([resource])
+    admin.delete_topics([topics.estimates])
+    assert wait_until(lambda: topics.estimates not in admin.list_topics(), 30)
+    assert standing(Cluster(broker), topics) == (
+        log,
+        [
+            f"topic {topics.state}: cleanup.policy must be compact, got delete: kafka-configs.sh "
+            f"--bootstrap-server {broker} --alter --topic {topics.state} --add-config cleanup.policy=compact"
+        ],
+    )

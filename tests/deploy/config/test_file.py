@@ -1,0 +1,192 @@
+"""The collection file: what is accepted, and what each refusal says."""
+
+from pathlib import Path
+
+import pytest
+
+from deploy.config.file import CollectionFileError, load
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
+from tests.support.deploy.collection_texts import WHOLE, read, refusal
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "deniable.yaml"
+
+
+def test_what_the_file_says_is_what_is_loaded(file: Path) -> None:
+    loaded = read(file, WHOLE)
+    carrier, destination = loaded.collections
+    assert (loaded.revision, loaded.path) == (1, file)
+    assert carrier.mechanism == KRR.from_epsilon(3, 1.0986)
+    assert (carrier.values, carrier.other) == (("AA", "B6", "9E"), False)
+    assert (carrier.window_seconds, carrier.grace_seconds) == (60, 30)
+    assert destination.mechanism == Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
+    assert (destination.candidates, destination.memoize) == (("JFK", "LAX"), True)
+    assert loaded.by_fingerprint() == {carrier.fingerprint: carrier, destination.fingerprint: destination}
+
+
+def test_defaults_are_those_of_the_design(file: Path) -> None:
+    loaded = read(file, WHOLE)
+    assert loaded.kafka.bootstrap_servers == "127.0.0.1:9092"
+    assert (loaded.topics.prefix, loaded.topics.partitions) == ("deniable-", 4)
+    assert (loaded.kafka.replication_factor, loaded.kafka.allow_plaintext) == (1, False)
+    assert (loaded.producer.data_dir, loaded.producer.secret_file) == (".deniable", None)
+    assert (loaded.producer.pack_reports, loaded.producer.pack_seconds) == (1000, 1.0)
+    assert [c.retention_seconds for c in loaded.collections] == [3600, 3600]
+    assert [c.minimum_reports for c in loaded.collections] == [100, 100]
+
+
+def test_other_is_one_more_bucket_and_the_default(file: Path) -> None:
+    listed = read(file, WHOLE.replace("other: false, ", "")).collection("carrier")
+    sized = read(file, WHOLE.replace('values: [AA, B6, "9E"]', "size: 1000")).collection("carrier")
+    assert (listed.width, listed.other) == (4, True)
+    assert (sized.width, sized.takes_integers) == (1000, True)
+
+
+def test_all_values_are_published_on_request_which_changes_no_meaning(file: Path) -> None:
+    top, whole = (
+        read(file, WHOLE),
+        read(file, WHOLE.replace("epsilon: 1.0986,", "epsilon: 1.0986, publish: all,")),
+    )
+    assert [collection.publish_all for collection in top.collections] == [False, False]
+    assert [collection.publish_all for collection in whole.collections] == [True, False]
+    assert top.by_fingerprint().keys() == whole.by_fingerprint().keys()
+
+
+def test_no_more_values_are_published_than_one_transaction_holds(file: Path) -> None:
+    sized = WHOLE.replace('values: [AA, B6, "9E"]', "size: 100001, publish: all")
+    assert refusal(file, sized) == (
+        "collections[0] (carrier): number of values with publish: all must be in [1, 100000], got 100001"
+    )
+    assert read(file, sized.replace("100001", "100000")).collection("carrier").publish_all
+    assert refusal(file, WHOLE.replace("epsilon: 1.0986,", "epsilon: 1.0986, publish: some,")).endswith(
+        "; it must be top or all"
+    )
+
+
+def test_yaml_is_version_1_2(file: Path) -> None:
+    loaded = read(file, WHOLE.replace("1.0986", "1e-6").replace("[AA, B6,", "[no, on,"))
+    assert loaded.collection("carrier").mechanism == KRR.from_epsilon(3, 1e-6)
+    assert loaded.collection("carrier").values == ("no", "on", "9E")
+
+
+def test_candidates_come_from_a_file_a_line_each(file: Path) -> None:
+    lines = "JFK\r\n\nLos\x85 Angeles\n".encode()
+    (file.parent / "airports.txt").write_bytes(b"\xef\xbb\xbf" + lines)
+    loaded = read(file, WHOLE.replace("candidates: [JFK, LAX]", "candidates_file: airports.txt"))
+    assert loaded.collection("destination").candidates == ("JFK", "Los\x85 Angeles")
+
+
+def test_the_environment_wins_over_the_file_and_the_option_over_both(file: Path) -> None:
+    variables = {
+        "DENIABLE_KAFKA__BOOTSTRAP_SERVERS": "[::1]:1",
+        "DENIABLE_KAFKA__PARTITIONS": "7",
+        "DENIABLE_KAFKA__ALLOW_PLAINTEXT": "true",
+        "DENIABLE_PRODUCER__PACK_SECONDS": "0.5",
+        "DENIABLE_PRODUCER__SECRET_FILE": "7",
+        "DENIABLE_CACHE": "not ours",
+    }
+    text = "kafka: {partitions: 2, replication_factor: 3}\n" + WHOLE
+    loaded = read(file, text, **variables)
+    assert loaded.kafka.bootstrap_servers == "[::1]:1"
+    assert (loaded.kafka.partitions, loaded.kafka.replication_factor) == (7, 3)
+    assert loaded.kafka.allow_plaintext is True
+    assert (loaded.producer.pack_seconds, loaded.producer.secret_file) == (0.5, "7")
+    assert load(file, "localhost:2", variables).kafka.bootstrap_servers == "localhost:2"
+    with pytest.raises(CollectionFileError, match=r"^--bootstrap-servers must be HOST:PORT .*, got 'here'$"):
+        load(file, "here", variables)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("KAFKA__PARTITIONS", "0", "partitions must be in [1, 1000], got 0"),
+        ("KAFKA__PARTITIONS", "four", "partitions: Expected `int`, got 'four'"),
+        ("KAFKA__PARTITION", "4", "Object contains unknown field `partition`"),
+        ("KAFKA__ALLOW_PLAINTEXT", "maybe", "allow_plaintext: Expected `bool`, got 'maybe'"),
+        ("PRODUCER__PACK_SECONDS", "nan", "pack_seconds must be in [0.001, 3600], got nan"),
+    ],
+)
+def test_a_bad_variable_is_named(file: Path, variable: str, value: str, said: str) -> None:
+    name = f"DENIABLE_{variable}"
+    with pytest.raises(CollectionFileError) as caught:
+        read(file, WHOLE, **{name: value})
+    assert str(caught.value) == f"variable {name}: {said}"
+
+
+def test_a_variable_of_no_section_is_refused(file: Path) -> None:
+    with pytest.raises(CollectionFileError) as caught:
+        read(file, WHOLE, DENIABLE_KAFKAS__PARTITIONS="4")
+    assert str(caught.value) == (
+        "variable DENIABLE_KAFKAS__PARTITIONS must begin with one of DENIABLE_KAFKA__, "
+        "DENIABLE_KAFKA__SECURITY__, DENIABLE_PRODUCER__ and name a field"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("revision: 1\nrevision: 2\n", "is not YAML: line 2, column 1: found duplicate key …"),
+        ("collections: [1\n", "is not YAML: line 2, column 1: expected ',' or ']', but got '<stream end>'"),
+        ("a: 1\n---\nb: 2\n", "is not YAML: line 2, column 1: but found another document"),
+        ("a: \x00", "is not YAML: unacceptable character #x0000"),
+        ("[" * 1000, "is not YAML: maximum recursion depth exceeded"),
+        ("[1, [2]]: 3\n", "names of fields must be text, got a list or a mapping for one"),
+        ("revision: 2020-13-45\n", "is not YAML: a value is no date, or not what its tag "),
+        ("", "must be a mapping with revision, collections, kafka and producer, got NoneType"),
+        ("- 1\n", "must be a mapping with revision, collections, kafka and producer, got list"),
+    ],
+)
+def test_what_is_no_such_yaml_is_refused(file: Path, text: str, said: str) -> None:
+    assert refusal(file, text).startswith(said)
+
+
+def test_bytes_that_are_no_text_are_refused(file: Path) -> None:
+    file.write_bytes(WHOLE.encode() + b"# caf\xe9\n")
+    with pytest.raises(CollectionFileError, match=r": must be text in UTF-8, byte [0-9]+ is not$"):
+        load(file, environment={})
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/nowhere/deniable.yaml", "No such file or directory"),
+        ("/", "Is a directory"),
+        ("/proc/self/mem", "Input/output error"),  # unreadable even for root
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(path: str, said: str) -> None:
+    with pytest.raises(CollectionFileError) as caught:
+        load(Path(path), environment={})
+    assert str(caught.value) == f"{path}: cannot be read: {said}"
+
+
+def test_a_section_that_is_none_is_refused_in_spite_of_the_option(file: Path) -> None:
+    file.write_text("kafka: 5\n" + WHOLE)
+    with pytest.raises(CollectionFileError, match=r"kafka: Expected `object`$"):
+        load(file, "127.0.0.1:1", environment={})
+
+
+def test_an_address_is_checked_wherever_it_comes_from(file: Path) -> None:
+    for where in ({"DENIABLE_KAFKA__BOOTSTRAP_SERVERS": "kafka:9092"}, {}):
+        text = WHOLE if where else "kafka: {bootstrap_servers: 'kafka:9092'}\n" + WHOLE
+        assert "another machine (kafka)" in refusal(file, text, **where)
+    file.write_text(WHOLE)
+    with pytest.raises(CollectionFileError, match="another machine"):
+        load(file, "kafka:9092", environment={})
+
+
+def test_a_collection_is_found_by_name_or_the_names_are_told(file: Path) -> None:
+    loaded = read(file, WHOLE)
+    assert loaded.collection("destination").name == "destination"
+    with pytest.raises(CollectionFileError) as caught:
+        loaded.collection("nope")
+    assert str(caught.value) == f"{file}: there is no collection 'nope'; there are: carrier, destination"
+
+
+def test_an_endless_file_is_refused() -> None:
+    with pytest.raises(CollectionFileError) as caught:
+        load(Path("/dev/zero"), environment={})
+    assert str(caught.value) == "/dev/zero: must be of at most 67108864 bytes, got more"

@@ -1,0 +1,286 @@
+"""What a field of the collection file may hold, and what each refusal says."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.rappor_parameters import choose_thresholds
+from tests.support.deploy.collection_texts import HEAD, WHOLE, read, refusal
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "deniable.yaml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("epsilon: 1.0986", "epsilom: 1", "collections[0]: Object contains unknown field `epsilom`"),
+        ("epsilon: 1.0986,", "", "collections[0]: Object missing required field `epsilon`"),
+        ("1.0986", "-1", "collections[0] (carrier): epsilon must be in (0, 16], got -1.0"),
+        ("1.0986", ".nan", "collections[0] (carrier): epsilon must be in (0, 16], got nan"),
+        ("1.0986", ".inf", "collections[0] (carrier): epsilon must be in (0, 16], got inf"),
+        ("1.0986", "true", "collections[0].epsilon: Expected `float`, got True"),
+        ("1.0986", "high", "collections[0].epsilon: Expected `float`, got 'high'"),
+        ("B6", "9E5", 'collections[0].values[1]: Expected `str`, got 900000.0; quote it: "…"'),
+        ("B6", "true", 'collections[0].values[1]: Expected `str`, got True; quote it: "…"'),
+        ("B6", "~", 'collections[0].values[1]: Expected `str`, got None; quote it: "…"'),
+        ("B6", "AA", "collections[0] (carrier): values must be distinct, got 'AA' twice"),
+        (
+            "values:",
+            "size: 3, values:",
+            "collections[0] (carrier): give either values, a list of text, or size, a number of values",
+        ),
+        (
+            '[AA, B6, "9E"]',
+            "[AA]",
+            "collections[0] (carrier): number of values must be in [2, 1400000], got 1",
+        ),
+        (
+            'values: [AA, B6, "9E"], other: false',
+            "size: 0",
+            "collections[0] (carrier): number of values must be in [1, 1400000], got 0",
+        ),
+        (
+            "name: carrier",
+            "name: Carrier",
+            "collections[0].name: Expected `str` matching regex '^[a-z][a-z0-9_-]{0,62}$', got 'Carrier'",
+        ),
+        (
+            "name: destination",
+            "name: carrier",
+            "collections[1] (carrier): name must be distinct, got that of collections[0]",
+        ),
+        (
+            "k-rr",
+            "krr",
+            "collections[0].mechanism: Invalid value 'krr'; it must be one of k-rr, "
+            "k-rr-longitudinal, rappor, rappor-one-hot, rappor-k-hot",
+        ),
+        (
+            "window_seconds: 60",
+            "window_seconds: 0",
+            "collections[0]: window_seconds must be in [1, 31622400], got 0",
+        ),
+        (
+            "window_seconds: 60",
+            "window_seconds: true",
+            "collections[0].window_seconds: Expected `int`, got True",
+        ),
+        (
+            "grace_seconds: 30",
+            "grace_seconds: -1",
+            "collections[0]: grace_seconds must be in [0, 31622400], got -1",
+        ),
+        (
+            "budget: none",
+            "retention_seconds: -1, budget: none",
+            "collections[0]: retention_seconds must be in [60, 316224000], got -1",
+        ),
+        (
+            "budget: none",
+            "reports_per_window: 0, budget: none",
+            "collections[0]: reports_per_window must be in [1, 65535], got 0",
+        ),
+        (
+            "f: 0.25",
+            "epsilon_one: 1, f: 0.25",
+            "collections[1] (destination): give either f, p and q, or epsilon_inf and epsilon_one",
+        ),
+        (
+            "f: 0.25, p: 0.35, q: 0.65",
+            "epsilon_inf: 2",
+            "collections[1] (destination): give either f, p and q, or epsilon_inf and epsilon_one",
+        ),
+        (
+            "f: 0.25, p: 0.35, q: 0.65",
+            "epsilon_inf: 2, epsilon_one: 3",
+            "collections[1] (destination): epsilon_one must be in [2e-06, epsilon_inf = 2.0], got 3.0",
+        ),
+        (
+            "k-rr, values",
+            "rappor-k-hot, hot: 4, f: 0.5, p: 0.5, q: 0.75, values",
+            "collections[0]: Object contains unknown field `other`",
+        ),
+        (
+            "revision: 1",
+            "revision: 1\nproducer: {outbox_bytes: 1}",
+            "producer: outbox_bytes must be in [1048576, 1099511627776], got 1",
+        ),
+        (
+            "revision: 1",
+            "revision: 1\nproducer: {block_milliseconds: -1}",
+            "producer: block_milliseconds must be in [0, 3600000], got -1",
+        ),
+        (
+            "budget: none",
+            "minimum_reports: 0, budget: none",
+            "collections[0]: minimum_reports must be in [1, 1000000000000], got 0",
+        ),
+        ("f: 0.25", "f: .nan", "collections[1] (destination): f must be in [0, 1), got nan"),
+        ("p: 0.35", "p: 0.7", "collections[1] (destination): p must be in (0, q = 0.65), got 0.7"),
+        (
+            "bits: 128",
+            "bits: 12",
+            "collections[1] (destination): bits must be a multiple of 8 in [8, 4096], got 12",
+        ),
+        ("LAX", "JFK", "collections[1] (destination): candidates must be distinct, got 'JFK' twice"),
+        ("LAX", "7", 'collections[1].candidates[1]: Expected `str`, got 7; quote it: "…"'),
+        ("revision: 1", "revision: 0", "revision must be in [1, 9223372036854775807], got 0"),
+        ("revision: 1", "revision: .nan", "revision: Expected `int`, got nan"),
+        ("revision: 1", "colections: 1", "Object contains unknown field `colections`"),
+        ("revision: 1", "revision: 1\nkafka:", "kafka: Expected `object`"),
+        (
+            "revision: 1",
+            "revision: 1\nkafka: {partitions: 1001}",
+            "kafka: partitions must be in [1, 1000], got 1001",
+        ),
+        (
+            "revision: 1",
+            "revision: 1\nkafka: {replication_factor: 0}",
+            "kafka: replication_factor must be in [1, 100], got 0",
+        ),
+        (
+            "revision: 1",
+            "revision: 1\nproducer: {pack_reports: 0}",
+            "producer: pack_reports must be in [1, 1000000], got 0",
+        ),
+        (
+            "revision: 1",
+            "revision: 1\nproducer: {outbox: 1}",
+            "producer: Object contains unknown field `outbox`",
+        ),
+    ],
+)
+def test_a_bad_field_is_named_with_its_range_and_value(file: Path, old: str, new: str, said: str) -> None:
+    assert old in WHOLE
+    assert refusal(file, WHOLE.replace(old, new, 1)) == said
+
+
+def test_a_number_beyond_floats_is_refused(file: Path) -> None:
+    said = refusal(file, WHOLE.replace("1.0986", "1" + "0" * 400))
+    assert said.startswith("collections[0].epsilon: Number out of range, got 1000000")
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ("minimum_reports: 1", ": Object missing required field `budget`"),
+        ("budget: 8", ".budget: Expected `str | object`, got 8"),
+        ("budget: some", ".budget: Invalid enum value 'some'"),
+        ("budget: {epsilon: 8}", ".budget: Object missing required field `delta`"),
+        (
+            "budget: {epsilon: 0, delta: 1e-6, period_seconds: 1}",
+            ".budget: epsilon of a budget must be in (0, inf), got 0.0",
+        ),
+        (
+            "budget: {epsilon: .nan, delta: 1e-6, period_seconds: 1}",
+            ".budget: epsilon of a budget must be in (0, inf), got nan",
+        ),
+        (
+            "budget: {epsilon: 1, delta: 1, period_seconds: 1}",
+            ".budget: delta of a budget must be in (0, 1), got 1.0",
+        ),
+        (
+            "budget: {epsilon: 1, delta: 1e-6, period_seconds: 0}",
+            ".budget: period_seconds must be in [1, 4294967296), got 0",
+        ),
+    ],
+)
+def test_a_budget_is_asked_for_explicitly(file: Path, budget: str, said: str) -> None:
+    assert refusal(file, WHOLE.replace("budget: none", budget, 1)) == (
+        f"collections[0]{said}; write budget: {{epsilon: …, delta: …, period_seconds: …}}, "
+        "or budget: none, which enforces nothing"
+    )
+
+
+@pytest.mark.parametrize(
+    "candidates", ["", "candidates: [],", "candidates: [A], candidates_file: airports.txt,"]
+)
+def test_missing_candidates_are_refused(file: Path, candidates: str) -> None:
+    assert refusal(file, WHOLE.replace("candidates: [JFK, LAX],", candidates)) == (
+        "collections[1] (destination): give either candidates, a list of at least one text, "
+        "or candidates_file, a path"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"\xff", "must be text in UTF-8, byte 0 is not"),
+        (b"\n\n", "must hold at least one line, got none"),
+    ],
+)
+def test_a_candidates_file_that_cannot_be_used_is_named(file: Path, content: bytes | None, said: str) -> None:
+    airports = file.parent / "airports.txt"
+    if content is not None:
+        airports.write_bytes(content)
+    text = WHOLE.replace("candidates: [JFK, LAX]", "candidates_file: airports.txt")
+    assert refusal(file, text) == f"collections[1] (destination): candidates_file {airports} {said}"
+
+
+def test_a_million_candidates_are_the_most(file: Path) -> None:
+    (file.parent / "many.txt").write_text("\n".join(str(number) for number in range(1_000_001)))
+    text = re.sub(r"candidates: \[[^]]*\]", "candidates_file: many.txt", WHOLE)
+    assert refusal(file, text) == (
+        "collections[1] (destination): number of candidates must be in [1, 1000000], got 1000001"
+    )
+
+
+def test_an_endless_candidates_file_is_refused(file: Path) -> None:
+    text = WHOLE.replace("candidates: [JFK, LAX]", "candidates_file: /dev/zero")
+    assert refusal(file, text) == (
+        "collections[1] (destination): candidates_file /dev/zero must be of at most 67108864 bytes, got more"
+    )
+
+
+NOISE = "f: 0.5, p: 0.5, q: 0.75"
+TIMES = "window_seconds: 60, grace_seconds: 30, budget: none"
+
+
+@pytest.mark.parametrize(
+    ("fields", "mechanism"),
+    [
+        (
+            "mechanism: k-rr-longitudinal, values: [A, B], epsilon_inf: 2, epsilon_one: 1",
+            LongitudinalKRR.from_epsilons(3, 2.0, 1.0),
+        ),
+        (
+            "mechanism: k-rr-longitudinal, size: 9, other: false, epsilon_inf: 2, epsilon_one: 1",
+            LongitudinalKRR.from_epsilons(9, 2.0, 1.0),
+        ),
+        (
+            f"mechanism: rappor-one-hot, values: [A, B, C], {NOISE}",
+            HotRappor.from_probabilities(3, 1, 0.5, 0.5, 0.75),
+        ),
+        (
+            f"mechanism: rappor-k-hot, hot: 2, values: [A, B, C], {NOISE}",
+            HotRappor.from_probabilities(3, 2, 0.5, 0.5, 0.75),
+        ),
+        (
+            "mechanism: rappor, bits: 64, hashes: 2, cohorts: 4, candidates: [A], "
+            "epsilon_inf: 4, epsilon_one: 2",
+            Rappor(64, 2, 4, *choose_thresholds(2, 4.0, 2.0)),
+        ),
+    ],
+)
+def test_every_mechanism_can_be_asked_for(file: Path, fields: str, mechanism: Mechanism) -> None:
+    (collection,) = read(file, f"{HEAD}  - {{name: a, {fields}, {TIMES}}}\n").collections
+    assert collection.mechanism == mechanism
+    assert collection.memoize
+
+
+def test_hot_buckets_are_those_that_are_listed(file: Path) -> None:
+    assert refusal(
+        file, f"{HEAD}  - {{name: a, mechanism: rappor-k-hot, values: [A, B], hot: 3, {NOISE}, {TIMES}}}\n"
+    ) == ("collections[0] (a): hot must be in [1, buckets = 2], got 3")
+    assert refusal(
+        file, f"{HEAD}  - {{name: a, mechanism: rappor-one-hot, values: [A, A], {NOISE}, {TIMES}}}\n"
+    ) == ("collections[0] (a): values must be distinct, got 'A' twice")

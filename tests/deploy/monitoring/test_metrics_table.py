@@ -1,0 +1,117 @@
+"""The catalogues: names and units by rule, the table of docs, and that they are what is really told."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from aggregator.estimation.window_states import STATES
+from aggregator.metrics import definitions as of_workers
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from deploy.monitoring.metrics_table import BEGIN, END, METRICS, table, with_table
+from producers.metrics import definitions as of_producers
+from producers.metrics.collector import ProducerMetrics
+from producers.metrics.counters import ReportTotals
+from producers.metrics.metric import CounterMetric, HistogramMetric, Metric, declared_in
+from tests.support.paths import REPOSITORY
+
+PAGE = REPOSITORY / "docs" / "metrics.md"
+LABELS = {"collection", "partition", "reason", "result", "state", "value"}
+
+#: What Prometheus calls units must be base units; so no other word for one may stand in a name.
+NO_BASE_UNITS = {"ms", "milliseconds", "minutes", "hours", "kb", "mib", "percent", "count", "sum", "bucket"}
+
+
+def of_worker() -> CollectorRegistry:
+    return WorkerMetrics({}).registry
+
+
+def of_producer() -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(ProducerMetrics([], ReportTotals([]).counters))
+    return registry
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.exposed)
+def test_a_name_keeps_the_rules_of_prometheus(metric: Metric) -> None:
+    assert re.fullmatch(r"deniable(_[a-z]+)+", metric.exposed)
+    assert metric.exposed.endswith("_total") == isinstance(metric, CounterMetric)
+    assert metric.exposed.removesuffix("_total").endswith(metric.unit)
+    words = metric.exposed.split("_")
+    assert NO_BASE_UNITS.isdisjoint(words)
+    assert {"seconds", "bytes", "ratio", "nats"}.isdisjoint(words) or metric.unit, (
+        "a unit that is not declared"
+    )
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.exposed)
+def test_a_metric_is_told_in_sentences(metric: Metric) -> None:
+    assert re.fullmatch(r"[A-Z0-9][^|\n]*\.", metric.meaning)
+    assert re.fullmatch(r"([^|\n]*\.)?", metric.remedy)
+    assert set(metric.labels) <= LABELS, "nothing that came from input is a label"
+    if isinstance(metric, HistogramMetric):
+        assert list(metric.buckets) == sorted(set(metric.buckets))
+
+
+def test_names_are_distinct() -> None:
+    assert len({metric.exposed for metric in METRICS}) == len(METRICS)
+
+
+def test_the_room_of_producers_begins_its_names_alike() -> None:
+    assert all(metric.name.startswith("producer_") for metric in declared_in(of_producers))
+    assert not any(metric.name.startswith("producer_") for metric in declared_in(of_workers))
+
+
+def test_states_of_windows_are_told() -> None:
+    assert all(re.search(rf"\b{state}\b", of_workers.WINDOWS.meaning) for state in STATES)
+
+
+def declared(metrics: Iterable[Metric]) -> set[tuple[str, str, str, tuple[str, ...]]]:
+    return {(m.exposed.removesuffix("_total"), m.kind, m.help, m.labels) for m in metrics}
+
+
+def told(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+    """Name, kind, help and labels of each metric of a registry, be there samples or not."""
+    for collector in list(registry._collector_to_names):
+        labels = getattr(collector, "_labelnames", None)
+        for family in collector.collect():
+            given = getattr(family, "_labelnames", ()) if labels is None else labels
+            yield family.name, family.type, family.documentation, tuple(given)
+
+
+@pytest.mark.parametrize(
+    ("registry", "catalogue"),
+    [(of_worker(), of_workers), (of_producer(), of_producers)],
+    ids=["worker", "producer"],
+)
+def test_what_is_told_is_the_catalogue(registry: CollectorRegistry, catalogue) -> None:
+    """Each way: nothing is told that is not declared, nothing is declared that is not told."""
+    found = list(told(registry))
+    assert set(found) == declared(declared_in(catalogue))
+    assert len(found) == len(set(found))
+
+
+def test_the_table_of_readme_is_that_of_the_catalogues() -> None:
+    """`make metrics` writes it."""
+    text = PAGE.read_text(encoding="utf-8")
+    assert with_table(text) == text
+
+
+def test_the_table_has_a_row_for_each_metric() -> None:
+    rows = table().splitlines()[2:]
+    assert [row.split("`")[1].split("{")[0] for row in rows] == [metric.exposed for metric in METRICS]
+    assert all(row.count("|") == 5 for row in rows)
+    assert "| `deniable_reports_total{collection,result}` | counter | " in table()
+
+
+def test_other_text_is_kept() -> None:
+    assert with_table(f"before\n{BEGIN}\nold\n{END}\nafter\n") == f"before\n{BEGIN}\n{table()}{END}\nafter\n"
+
+
+@pytest.mark.parametrize("text", ["", BEGIN, END, f"{END} {BEGIN}"])
+def test_a_text_without_its_place_is_refused(text: str) -> None:
+    with pytest.raises(
+        ValueError, match=r"^the text must hold '<!-- metrics: .* -->' and then '<!-- end of metrics -->'$"
+    ):
+        with_table(text)

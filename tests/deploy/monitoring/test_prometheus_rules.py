@@ -1,0 +1,141 @@
+"""Recording rules and alerts: promtool runs their unit tests, and each has what its reader needs."""
+
+import re
+import shutil
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from deploy.cli.commands import COMMANDS
+from deploy.monitoring.metrics_table import METRICS
+from producers.metrics.metric import HistogramMetric
+from tests.support.needed import missing
+from tests.support.paths import REPOSITORY
+
+RULES = REPOSITORY / "deploy" / "monitoring" / "prometheus"
+RUNBOOK = REPOSITORY / "docs" / "runbook.md"
+UNIT_TESTS = sorted((REPOSITORY / "tests" / "deploy" / "monitoring" / "prometheus").glob("*.yml"))
+
+LABELS = {
+    **{metric.exposed: set(metric.labels) for metric in METRICS if not isinstance(metric, HistogramMetric)},
+}
+FROM_SCRAPES = {"job", "instance"}
+
+
+def read(file: Path) -> Any:
+    return YAML(typ="safe").load(file.read_text(encoding="utf-8"))
+
+
+def rules(file: str, kind: str) -> dict[str, dict[str, Any]]:
+    return {rule[kind]: rule for group in read(RULES / file)["groups"] for rule in group["rules"]}
+
+
+RECORDED, ALERTS = rules("recording.yml", "record"), rules("alerts.yml", "alert")
+EXPRESSIONS = {name: rule["expr"] for name, rule in (RECORDED | ALERTS).items()}
+
+
+def promtool(*arguments: str | Path) -> str:
+    """What promtool says; the test fails with it if promtool finds fault."""
+    program = shutil.which("promtool")
+    if program is None:
+        missing("promtool is missing: it is in Debian's package prometheus")
+    ran = subprocess.run([program, *arguments], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def names_in(expression: str) -> set[str]:
+    """Metrics that an expression names, recorded ones included."""
+    return set(re.findall(r"\b(?:\w+:)?deniable_[\w:]+", expression))
+
+
+def matched_in(expression: str) -> list[tuple[str, str]]:
+    """Each metric and label that a selector of an expression matches on."""
+    selectors = re.findall(r"((?:\w+:)?deniable_[\w:]+)\{([^}]*)\}", expression)
+    return [(name, label) for name, matchers in selectors for label in re.findall(r"(\w+)\s*[=!]", matchers)]
+
+
+def grouped_in(expression: str) -> set[str]:
+    """Labels that an expression aggregates or joins by."""
+    lists = re.findall(r"\b(?:by|on|without|ignoring)\s*\(([^)]*)\)", expression)
+    return {label for labels in lists for label in re.findall(r"\w+", labels)}
+
+
+def levels(recorded: str) -> set[str]:
+    """Labels of a recorded series: its name begins with them, `job_partition:…`."""
+    return set(recorded.split(":")[0].split("_"))
+
+
+def labels_of(name: str) -> set[str]:
+    return levels(name) if name in RECORDED else LABELS[name] | FROM_SCRAPES
+
+
+def test_promtool_finds_nothing_wrong() -> None:
+    said = promtool("check", "rules", RULES / "recording.yml", RULES / "alerts.yml")
+    assert f"{len(RECORDED)} rules found" in said
+    assert f"{len(ALERTS)} rules found" in said
+
+
+@pytest.mark.parametrize("file", UNIT_TESTS, ids=lambda file: file.stem)
+def test_rules_do_what_their_unit_tests_say(file: Path) -> None:
+    promtool("test", "rules", file)
+
+
+def test_each_alert_is_tested_both_ways_and_each_recorded_value_once() -> None:
+    """Both ways: a moment at which it fires, and one at which it does not."""
+    fires = defaultdict(set)
+    values = set()
+    for group in (group for file in UNIT_TESTS for group in read(file)["tests"]):
+        for case in group.get("alert_rule_test", []):
+            fires[case["alertname"]].add(bool(case["exp_alerts"]))
+        for case in group.get("promql_expr_test", []):
+            values |= {case["expr"]} if case["exp_samples"] else set()
+    assert fires == {name: {True, False} for name in ALERTS}
+    assert set(RECORDED) <= values
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_tells_its_reader_what_is_wrong_and_where_to_go_on(name: str) -> None:
+    alert = ALERTS[name]
+    told = alert["annotations"]
+    assert alert["labels"]["severity"] in {"critical", "warning"}
+    assert "$value" in told["description"]
+    assert told["summary"]
+    assert told["runbook"] == f"docs/runbook.md#{name.lower()}"
+
+
+def test_the_runbook_has_a_paragraph_for_each_alert_and_no_other() -> None:
+    _, *paragraphs = RUNBOOK.read_text(encoding="utf-8").split("\n## ")
+    assert [paragraph.split("\n")[0] for paragraph in paragraphs] == list(ALERTS)
+    for paragraph in paragraphs:
+        assert re.findall(r"^\*\*(\w+)\.\*\*", paragraph, re.MULTILINE) == [
+            "Means",
+            "Look",
+            "Do",
+            "Threshold",
+        ]
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_rules_use_metrics_and_labels_that_there_are(name: str) -> None:
+    expression = EXPRESSIONS[name]
+    used = names_in(expression)
+    assert used
+    assert used <= LABELS.keys() | RECORDED.keys()
+    assert all(label in labels_of(metric) for metric, label in matched_in(expression))
+    assert grouped_in(expression) <= set().union(*map(labels_of, used))
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recorded_series_is_named_after_the_labels_that_it_keeps(name: str) -> None:
+    assert levels(name) == grouped_in(EXPRESSIONS[name])
+
+
+def test_the_runbook_names_metrics_and_commands_that_there_are() -> None:
+    text = RUNBOOK.read_text(encoding="utf-8")
+    assert names_in(text) <= {*RECORDED, *LABELS, *(metric.exposed for metric in METRICS)}
+    assert set(re.findall(r"`deniable (\w+)", text)) <= COMMANDS.keys()

@@ -1,0 +1,132 @@
+"""The real endpoints of a worker and of a producer, held against promtool and the catalogues."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from uuid import uuid4
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from aggregator.metrics import definitions as of_workers
+from producers.metrics import definitions as of_producers
+from producers.metrics.metric import Metric, declared_in
+from tests.support.deploy.deployments import Deployment
+from tests.support.deploy.processes import wait_until
+from tests.support.needed import missing
+
+CLIENTS = 600
+SETTLE_SECONDS = 40
+BUDGET = "{epsilon: 8, delta: 1e-6, period_seconds: 86400}"
+CANARY = """\
+  - {name: canary, mechanism: k-rr, size: 2, other: false, epsilon: 2.0, canary: true, window_seconds: 2,
+     grace_seconds: 1, minimum_reports: 500, budget: none}
+"""
+
+
+def findings(metrics: str) -> str:
+    """What `promtool check metrics` finds wrong; nothing, if all is well."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        missing("promtool is missing: it is in Debian's package prometheus")
+    checked = subprocess.run([promtool, "check", "metrics"], input=metrics, capture_output=True, text=True)
+    assert (checked.returncode == 0) == (not checked.stderr), checked.stderr
+    return checked.stdout + checked.stderr
+
+
+def test_promtool_finds_what_is_wrong() -> None:
+    assert findings("# HELP lag_records Records.\n# TYPE lag_records gauge\nlag_records 1\n") == ""
+    assert "milliseconds" in findings(
+        "# HELP a_milliseconds A.\n# TYPE a_milliseconds gauge\na_milliseconds 1\n"
+    )
+
+
+def scraped(address: str) -> str:
+    """What is served under an address of the form `http://host:port/…`."""
+    with closing(HTTPConnection(address.split("/")[2], timeout=10)) as connection:
+        connection.request("GET", "/metrics")
+        return connection.getresponse().read().decode()
+
+
+def told(metrics: str, sample: str) -> bool:
+    return re.search(f"^deniable_{sample}", metrics, re.MULTILINE) is not None
+
+
+@pytest.fixture(scope="module")
+def endpoints(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """What a worker and a producer tell, once estimates of two collections are shown."""
+    made = Deployment(tmp_path_factory.mktemp("metrics"), broker, f"test-{uuid4().hex[:12]}-")
+    file = made.folder / "deniable.yaml"
+    collections = file.read_text(encoding="utf-8").replace("budget: none", f"budget: {BUDGET}", 1)
+    file.write_text(collections + CANARY, encoding="utf-8")
+    assert made.run("topics", "create").returncode == 0
+    lines = "".join(f"client-{i},{'AA' if i % 3 else 'B6'}\n" for i in range(CLIENTS))
+    (made.folder / "flights.csv").write_text("who,carrier\n" + lines)
+    produce = ["produce", "carrier", "--input", "flights.csv", "--field", "carrier", "--clients", "who"]
+    with (
+        made.running("worker.log", "aggregate", "--web-port", "0"),
+        made.running("producer.log", *produce, "--follow", "--metrics-port", "0"),
+        made.running("canary.log", "canary", "canary", "--reports", "5000"),
+    ):
+        places = b'{"where": "JFK"}\n' * CLIENTS
+        sent = made.run(
+            "produce", "place", "--format", "jsonl", "--field", "where", "--no-clients", given=places
+        )
+        assert sent.returncode == 0, sent.stderr
+        worker = made.address("worker.log")
+        assert wait_until(lambda: "metrics: " in made.said("producer.log"), 30), made.said("producer.log")
+        producer = re.findall(r"^metrics: (\S+)$", made.said("producer.log"), re.MULTILINE)[0]
+        shown = [
+            r'estimate_reports\{collection="carrier"\}',
+            r'estimate_reports\{collection="place"\}',
+            r'windows\{collection="carrier",state="final"\} [1-9]',
+            r'budget_used_bound_ratio\{collection="carrier"\}',
+            r'canary_chi_square\{collection="canary"\}',
+        ]
+        assert wait_until(lambda: all(told(scraped(worker), each) for each in shown), SETTLE_SECONDS)
+        acknowledged = f'result="acknowledged"}} {CLIENTS}.0'
+        assert wait_until(lambda: acknowledged in scraped(producer), SETTLE_SECONDS)
+        yield scraped(worker), scraped(producer)
+
+
+@pytest.mark.broker
+def test_promtool_finds_nothing_wrong(endpoints: tuple[str, str]) -> None:
+    assert [findings(metrics) for metrics in endpoints] == ["", ""]
+
+
+@pytest.mark.broker
+def test_what_is_served_is_the_catalogue(endpoints: tuple[str, str]) -> None:
+    """Names, meanings and labels, and a sample of each metric."""
+    for metrics, catalogue in zip(endpoints, (of_workers, of_producers), strict=True):
+        samples = {
+            (family.name, family.type, family.documentation, *sorted(sample.labels.keys() - {"le"}))
+            for family in text_string_to_metric_families(metrics)
+            for sample in family.samples
+        }
+        assert samples == {declared(metric) for metric in declared_in(catalogue)}
+
+
+def declared(metric: Metric) -> tuple[str, ...]:
+    return (metric.exposed.removesuffix("_total"), metric.kind, metric.help, *sorted(metric.labels))
+
+
+@pytest.mark.broker
+def test_nothing_that_is_served_tells_of_a_client(endpoints: tuple[str, str]) -> None:
+    assert not any("client-" in metrics for metrics in endpoints)
+
+
+@pytest.mark.broker
+def test_figures_of_a_budget_are_of_one_client(endpoints: tuple[str, str]) -> None:
+    """Epsilon 3 of 8: two reports a day; only the first of each client was sent."""
+    worker, producer = endpoints
+    assert '\ndeniable_budget_epsilon_nats{collection="carrier"} 8.0\n' in worker
+    assert '\ndeniable_budget_reports_bound{collection="carrier"} 2.0\n' in worker
+    figures = dict(
+        re.findall(r'^deniable_(\w+)\{collection="carrier"\} ([0-9.]+)$', worker + producer, re.MULTILINE)
+    )
+    used = {name: float(figures[name]) for name in ("budget_used_bound_ratio", "producer_budget_used_ratio")}
+    assert 5 / 8 < used["budget_used_bound_ratio"] <= 6 / 8
+    assert 2.9 / 8 < used["producer_budget_used_ratio"] <= 3 / 8

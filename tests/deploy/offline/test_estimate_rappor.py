@@ -1,0 +1,107 @@
+"""`estimate rappor` reads google/rappor's files and prints one object, or a table."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from deploy.offline.estimate_rappor import rappor_command
+from tests.support.paths import VECTORS
+
+PARAMS = "k,h,m,p,q,f\n16,2,4,0.5,0.75,0.5\n"
+MAP = "apple,5,1,26,26,38,34,63,62\nbanana,12,14,28,24,37,34,62,49\nnone\ncarrot,4,12,25,21,48,38,61,54\n"
+EXPECTED = VECTORS / "rappor_mle.json"
+
+
+def run(folder: Path, *options: str, **changed: str | bytes) -> Result:
+    """Runs the command on three files, of which some may be changed."""
+    case = json.loads(EXPECTED.read_text())["cases"][0]
+    rows = [[size, *bits] for size, bits in zip(case["cohort_sizes"], case["bit_counts"], strict=True)]
+    counts = "\n".join(",".join(map(str, row)) for row in rows)
+    files = {"params": PARAMS, "counts": counts, "map": MAP} | changed
+    arguments = list(options)
+    for name, content in files.items():
+        path = folder / f"{name}.csv"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        arguments += [f"--{name}", str(path)]
+    return CliRunner().invoke(rappor_command, arguments)
+
+
+def test_json_holds_the_published_maximum_in_the_order_of_the_map(tmp_path: Path) -> None:
+    """Without a background it is the case of the vectors; a candidate without bits has a null error."""
+    result = run(tmp_path, "--json", "--no-background")
+    assert result.exit_code == 0, result.output
+    record = json.loads(result.stdout)
+    case = json.loads(EXPECTED.read_text())["cases"][0]
+    assert record["candidate"] == ["apple", "banana", "none", "carrot"]
+    known = [record["frequency"][place] for place in (0, 1, 3)]
+    assert known == pytest.approx(case["mle"], abs=2e-4)
+    assert record["std_error"][2] is None
+    assert all(record["std_error"][place] > 0 for place in (0, 1, 3))
+    assert record["significant"][0] is True
+    assert record["other"] is None
+    assert record["N"] == sum(case["cohort_sizes"])
+    columns = ("candidate", "frequency", "std_error", "low", "high", "significant")
+    assert {len(record[name]) for name in columns} == {4}
+
+
+def test_other_is_a_number_by_default(tmp_path: Path) -> None:
+    record = json.loads(run(tmp_path, "--json").stdout)
+    assert 0 <= record["other"] <= 1
+    assert record["other_std_error"] > 0
+
+
+def test_files_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    marked = run(tmp_path, "--json", params="\ufeff" + PARAMS, map="\ufeff" + MAP)
+    assert marked.stdout == run(tmp_path, "--json").stdout
+
+
+def test_the_table_shows_the_most_frequent_first(tmp_path: Path) -> None:
+    lines = run(tmp_path).stdout.splitlines()
+    assert lines[0].startswith("20000 reports, 4 candidates")
+    assert lines[2].startswith("apple")
+    assert lines[-1].startswith("other strings: ")
+
+
+def test_a_name_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    result = run(tmp_path, map="apple\x1b[2J,5\n")
+    assert "\x1b" not in result.stdout
+    assert result.stdout.splitlines()[2].startswith(r"'apple\x1b[2J'")
+
+
+def test_the_table_ends_after_50_candidates(tmp_path: Path) -> None:
+    crowd = "".join(f"word-{i},{i % 64 + 1}\n" for i in range(60))
+    lines = run(tmp_path, map=crowd).stdout.splitlines()
+    assert len(lines) == 2 + 50 + 2
+    assert lines[-2] == "and 10 more; --json shows all"
+
+
+def test_other_holds_candidates_that_were_not_chosen_and_says_so(tmp_path: Path) -> None:
+    """60 candidates on 64 bits are more than are decoded together: some are screened out."""
+    crowd = "".join(f"word-{i},{i % 64 + 1}\n" for i in range(60))
+    chosen = json.loads(run(tmp_path, "--json", map=crowd).stdout)["diagnostics"]["chosen"]
+    assert 0 <= chosen < 60
+    said = f"other strings, and {60 - int(chosen)} candidates not chosen: "
+    assert run(tmp_path, map=crowd).stdout.splitlines()[-1].startswith(said)
+    assert "chosen" not in run(tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"params": "k,h,m,p,q,f\n16,2,4,0.5,1.5,0.5"}, "params.csv: q must be in (0, 1], got 1.5"),
+        ({"counts": "5"}, "counts.csv: must have m = 4 lines, one for each cohort, got 1"),
+        ({"map": "apple,65"}, "map.csv: line 1, cell 2 must be a whole number in [1, 64], got 65"),
+        ({"map": b"apple\xff,5\n"}, "map.csv must be text in UTF-8, byte 5 is not"),
+    ],
+)
+def test_bad_files_are_refused_in_one_line(
+    tmp_path: Path, changed: dict[str, str | bytes], message: str
+) -> None:
+    result = run(tmp_path, **changed)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {tmp_path}")
+    assert result.stderr.endswith(f"{message}\n")
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""

@@ -1,0 +1,108 @@
+"""`deniable produce` where Kafka is away, and where its input is a pipe."""
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from deploy.produce import run as produce
+from deploy.produce.command import produce as command
+from deploy.produce.input import source as input_source
+from deploy.produce.input.inputs import InputParameter, is_file
+from deploy.produce.input.source import FeedError, Pipe
+from producers.errors import DeliveryError
+from producers.pipeline import storing_thread
+from tests.support.deploy.collection_texts import WHOLE
+
+PRODUCE = ["produce", "carrier", "--field", "carrier", "--no-clients"]
+
+
+@click.group()
+@click.option("--verbose", is_flag=True)
+def root(verbose: bool) -> None:
+    """Stands for `deniable`, whose logs and signals are the process's."""
+
+
+root.add_command(command)
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An address where nothing listens, that of the Kafka of the deployment in the present folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("deniable.yaml").write_text(WHOLE)
+    Path("lines.csv").write_text("carrier\n" + "AA\n" * 1_500)
+
+    def fail(*_: object) -> None:
+        raise DeliveryError("no Kafka broker answers")
+
+    monkeypatch.setattr(
+        storing_thread, "connect", fail
+    )  # a client that is still connecting leaves sockets open
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+def run(*arguments: str, address: str) -> Result:
+    return CliRunner().invoke(root, [*PRODUCE, "--bootstrap-servers", address, *arguments])
+
+
+def test_without_kafka_reports_are_kept_and_it_is_said(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(produce, "WAIT_SECONDS", 1.0)
+    ended = run("--input", "lines.csv", address=nowhere)
+    assert str(ended.exception).startswith("not all was acknowledged within 1")
+    assert isinstance(ended.exception, DeliveryError)
+    assert ended.stdout == ""
+    absent, kept, *told, summed = ended.stderr.splitlines()
+    waiting = [line for line in told if "packs wait in the outbox: no Kafka broker answers" not in line]
+    assert absent.startswith(f"no Kafka broker answers ({nowhere}: Connection refused); ")
+    assert kept == (
+        "reports are kept in .deniable and sent once it answers; what comes later than 30 s after its window "
+        "is not counted"
+    )
+    assert waiting == [produce.WAITING.format(1.0)]
+    assert re.fullmatch(
+        r"0 reports sent in 0 packs \(0 reports/s\); [23] packs kept for the next deniable produce with this "
+        "folder",
+        summed,
+    )
+    again = run("--input", "lines.csv", address=nowhere)
+    assert "resuming at line 1502" in again.stderr.splitlines()
+
+
+def test_a_pipe_without_a_writer_is_not_waited_for(nowhere: str) -> None:
+    os.mkfifo("pipe")
+    ended = run("--input", "pipe", "--follow", address=nowhere)
+    assert ended.exit_code == 2
+    assert (
+        "--follow needs --input with a regular file; stdin and pipes are read as lines come, without it"
+    ) in " ".join(ended.stderr.split())
+
+
+def test_a_pipe_is_read_until_its_writers_have_gone(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that came first waits for them."""
+    monkeypatch.setattr(input_source, "POLL_SECONDS", 0.01)
+    os.mkfifo("pipe")
+    with InputParameter().convert("pipe", None, None) as stream:
+        assert not is_file(stream)
+        pipe = Pipe(stream)
+        assert [pipe.read(), pipe.read()] == [None, None]
+        with open("pipe", "wb", buffering=0) as writer:
+            writer.write(b"AA\n")
+            assert [pipe.read(), pipe.read()] == [b"AA\n", None]
+        assert pipe.read() == b""
+
+
+def test_a_pipe_that_takes_the_place_of_a_followed_file_is_refused(nowhere: str) -> None:
+    os.mkfifo("pipe")
+    with (
+        pytest.raises(FeedError, match=r"^the input cannot be read: Illegal seek$"),
+        input_source.successor(Path("pipe")) as file,
+    ):
+        file.read()

@@ -1,0 +1,304 @@
+"""A run of `produce` with a stand-in for Kafka: what is sent, said, kept and resumed."""
+
+import re
+import resource
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from deploy.produce import run as produce
+from deploy.produce.input.batches import InputBatches
+from deploy.produce.input.inputs import Inputs
+from deploy.produce.input.resume import ResumePoints
+from deploy.produce.input.source import FeedError
+from deploy.produce.input.values import text
+from deploy.produce.run import run_produce
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
+from producers.budget.allowance import Allowance, Budget
+from producers.config import ProducerConfig
+from producers.errors import DeliveryError
+from producers.pipeline import storing_thread
+from producers.randomization.secret import load_secret
+from producers.storage.store import Store
+from producers.transport import sender
+from producers.wire import decode
+from tests.support.producers.fake_kafka import FakeKafka
+
+CANARY = "canary-7391"
+CARRIER = Collection("carrier", KRR.from_epsilon(3, 1.0), values=("AA", "B6", "9E"))
+WIDE = Collection("wide", Rappor.from_probabilities(4096, 2, 1, 0.5, 0.25, 0.75))
+SENT = re.compile(r"(\d+) reports? sent in \d+ packs? \(\d+ reports/s\)(.*)")
+
+
+def summed(line: str) -> tuple[int, str]:
+    """How many reports a summary says were sent, and what it says behind that."""
+    match = SENT.fullmatch(line)
+    assert match, line
+    return int(match[1]), match[2]
+
+
+@pytest.fixture
+def kafka(monkeypatch: pytest.MonkeyPatch) -> Any:
+    fake = FakeKafka(acknowledges=True)
+    monkeypatch.setattr(storing_thread, "connect", fake.connect)
+    monkeypatch.setattr(sender, "RETRY_SECONDS", (0.01,))
+    monkeypatch.setattr(produce, "WAIT_SECONDS", 0.3)
+    monkeypatch.setattr(produce, "STOP_SECONDS", 0.1)
+    return fake
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    made = tmp_path / "lines.csv"
+    made.write_text("who,value\n" + "".join(f"{CANARY}-{i},AA\n" for i in range(100)))
+    return made
+
+
+class Producing:
+    """Runs on one file and folder."""
+
+    def __init__(self, path: Path, kafka: Any, capsys: pytest.CaptureFixture[str]) -> None:
+        self.path = path
+        self.kafka = kafka
+        self.capsys = capsys
+        self.data_dir = path.parent / "data"
+        load_secret(self.data_dir / "secret")
+        capsys.readouterr()
+
+    def run(
+        self,
+        allowance: Allowance | None = None,
+        *,
+        batch_lines: int = 10,
+        strict: bool = False,
+        tell_unknown: bool = False,
+        **options: Any,
+    ) -> None:
+        """Run to the end, whatever that is."""
+        config = ProducerConfig(
+            allowances=(allowance or Allowance(CARRIER, None, reports_per_window=9),),
+            bootstrap_servers="127.0.0.1:9",
+            topic="reports",
+            partitions=4,
+            data_dir=self.data_dir,
+            pack_seconds=3600,
+            block_milliseconds=options.pop("block_milliseconds", 60_000),
+            **options,
+        )
+        name = config.allowances[0].collection.name
+        progress = ResumePoints(
+            self.data_dir, load_secret(self.data_dir / "secret"), name, "value", self.path
+        )
+        with self.path.open("rb") as stream:
+            run_produce(
+                config,
+                Inputs(stream, progress, follow=False),
+                InputBatches("csv", "value", "who", text, strict, batch_lines),
+                metrics_port=None,
+                tell_unknown=tell_unknown,
+            )
+
+    def reports(self) -> int:
+        """Reports that Kafka has, those of a pack that was sent twice once."""
+        packs = {pack.pack_id: pack for pack in (decode(sent["value"]) for sent in self.kafka.sent)}
+        return sum(pack.reports for pack in packs.values())
+
+    def said(self) -> list[str]:
+        """Lines on stderr since the last call; stdout must be empty."""
+        output = self.capsys.readouterr()
+        assert output.out == ""
+        assert CANARY not in output.err
+        return output.err.splitlines()
+
+
+@pytest.fixture
+def producing(path: Path, kafka: Any, capsys: pytest.CaptureFixture[str]) -> Producing:
+    return Producing(path, kafka, capsys)
+
+
+def test_a_run_that_ended_is_forgotten(producing: Producing) -> None:
+    for total in (100, 200):
+        producing.run()
+        assert producing.reports() == total
+        (line,) = producing.said()
+        assert SENT.fullmatch(line)
+        assert summed(line) == (100, "")
+
+
+def test_what_limits_refuse_is_counted_by_reason(producing: Producing) -> None:
+    """Clients with three reports each: one is over the limit of the window, and with a second run all are."""
+    producing.path.write_text("who,value\nbroken\n" + "a,AA\nb,B6\nc,AA\n" * 3)
+    allowance = Allowance(CARRIER, None, reports_per_window=2)
+    producing.run(allowance)
+    assert producing.reports() == 6
+    assert producing.said()[0].startswith("line 2 skipped: ")
+    producing.run(allowance)
+    assert producing.reports() == 6
+    (_, line) = producing.said()
+    assert summed(line) == (0, "; 1 line skipped; 9 reports refused, over their client's limit for a window")
+    producing.run(Allowance(CARRIER, Budget(0.5, 1e-9, 2**31), reports_per_window=9))
+    assert producing.said()[-1].endswith("; 9 reports refused, over the budget of their client")
+
+
+def test_a_lost_broker_leaves_what_is_taken_to_the_next_run(producing: Producing) -> None:
+    producing.kafka.acknowledges = False
+    with pytest.raises(DeliveryError, match=r"^not all was acknowledged within 0\.3 s; "):
+        producing.run()
+    (line,) = producing.said()
+    assert re.fullmatch(
+        r"0 reports sent in 0 packs \(0 reports/s\); \d+ packs? kept for the next deniable produce with this "
+        "folder",
+        line,
+    )
+    producing.kafka.acknowledges = True
+    producing.run()
+    resumed, line = producing.said()
+    assert resumed == "resuming at line 102"
+    assert summed(line) == (100, "; 100 of those were kept by earlier runs")
+    assert producing.reports() == 100
+
+
+def test_an_interrupted_run_is_resumed(producing: Producing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C between two batches: what was reported leaves, the rest is left to the next run."""
+    batches = []
+
+    def interrupt(*_: object) -> None:
+        batches.append(1)
+        if len(batches) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(produce.ProduceView, "update", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        producing.run()
+    (line,) = producing.said()
+    assert summed(line) == (40, "")
+    producing.run()
+    assert producing.said()[0] == "resuming at line 42"
+    assert producing.reports() == 100
+
+
+def test_a_strict_run_stops_and_is_resumed_at_the_bad_line(producing: Producing) -> None:
+    good = producing.path.read_bytes()
+    bad = good + b'b,"B6"x\nc,9E\n'
+    producing.path.write_bytes(bad)
+    for _ in range(2):
+        with pytest.raises(FeedError) as caught:
+            producing.run(strict=True)
+        assert str(caught.value) == (
+            "line 102 of the input: it is no CSV: ',' expected after '\"'; what precedes it was taken"
+        )
+        assert producing.reports() == 100
+    assert producing.said()[-1] == "resuming at line 102"
+    with producing.path.open("r+b") as stream:
+        stream.write(bad.replace(b'"B6"x', b'"B6" '))
+    producing.run()
+    assert producing.reports() == 101
+    skipped = "line 102 skipped: it is no CSV: ',' expected after '\"'"
+    assert producing.said()[:2] == ["resuming at line 102", skipped]
+
+
+def test_an_input_without_a_line_of_use_is_refused(producing: Producing) -> None:
+    producing.path.write_text(f"who,value\n{CANARY}\n")
+    with pytest.raises(FeedError, match=r"^no line of the input can be used; is 'value' the right field\?$"):
+        producing.run()
+    assert len(producing.said()) == 2
+
+
+def test_lines_wait_for_room_in_the_outbox(producing: Producing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """20 times what the outbox holds goes through it."""
+    producing.path.write_text("who,value\n" + "".join(f"{i},AA\n" for i in range(40_000)))
+    producing.run(Allowance(WIDE, None), batch_lines=500, outbox_bytes=1_000_000)
+    assert producing.reports() == 40_000
+    assert len(producing.said()) == 1
+
+
+def test_lines_that_find_no_room_are_told_and_resumed(producing: Producing) -> None:
+    producing.path.write_text("who,value\n" + "".join(f"{i},AA\n" for i in range(5_000)))
+    producing.kafka.acknowledges = False
+    with pytest.raises(
+        DeliveryError, match=r"^500 lines not taken yet: the outbox is full; the same command resumes"
+    ):
+        producing.run(Allowance(WIDE, None), batch_lines=500, outbox_bytes=1_000_000)
+    producing.kafka.acknowledges = True
+    producing.said()
+    producing.run(Allowance(WIDE, None), batch_lines=500, outbox_bytes=1_000_000)
+    assert producing.said()[0].startswith("resuming at line ")
+    assert producing.reports() == 5_000
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """As a disk that is full: no file of this process may grow beyond."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_told_in_a_line_and_nothing_is_half_sent(producing: Producing) -> None:
+    producing.path.write_text("who,value\n" + "".join(f"{i},AA\n" for i in range(5_000)))
+    producing.run(Allowance(WIDE, None, reports_per_window=9), batch_lines=1000)
+    sent = producing.reports()
+    with (
+        largest_file(100_000),
+        pytest.raises(DeliveryError, match=r"^1000 lines not taken yet: store .*: the disk "),
+    ):
+        producing.run(Allowance(WIDE, None, reports_per_window=9), batch_lines=1000)
+    assert producing.reports() == sent
+    producing.run(Allowance(WIDE, None, reports_per_window=9), batch_lines=1000)
+    assert producing.reports() == sent + 5_000
+
+
+@pytest.mark.parametrize("damaged", [0, 1, 2])
+def test_a_run_of_which_a_pack_is_damaged_has_not_ended(producing: Producing, damaged: int) -> None:
+    """What is sound leaves; the run goes on to fail, and is resumed, until the pack can be sent."""
+    producing.path.write_text("who,value\n" + "".join(f"{i},AA\n" for i in range(250)))
+    producing.kafka.acknowledges = False
+    with pytest.raises(DeliveryError, match="not all was acknowledged"):
+        producing.run(pack_reports=100)
+    with closing(Store(producing.data_dir)) as store:
+        number, record = store.rows("SELECT number, record FROM records ORDER BY number")[damaged]
+        store.rows("UPDATE records SET record = zeroblob(60) WHERE number = ?", number)
+    producing.kafka.acknowledges = True
+    producing.kafka.sent.clear()
+    sound = 250 - decode(record).reports
+    producing.said()
+    for sent in (sound, 0):
+        with pytest.raises(DeliveryError, match=rf"^pack {number} in .*: a record of the store is damaged: "):
+            producing.run(pack_reports=100)
+        resumed, *_, line = producing.said()  # and that it waits, on a slow machine
+        assert resumed == "resuming at line 252"
+        assert summed(line)[0] == sent
+        assert line.endswith(
+            "; 1 pack kept that cannot be sent: damaged, too large for the broker, or of a later version"
+        )
+    assert producing.reports() == sound
+    with closing(Store(producing.data_dir)) as store:
+        store.rows("UPDATE records SET record = ? WHERE number = ?", record, number)
+    producing.run(pack_reports=100)
+    assert producing.reports() == 250
+    assert producing.said()[0] == "resuming at line 252"
+    producing.run(pack_reports=100)
+    assert producing.reports() == 500
+
+
+def test_unknown_values_are_told_only_where_asked_for(producing: Producing) -> None:
+    """How many there are is a true count: two runs that differ in values only say the same."""
+    said = []
+    for values in ("AA\n" * 5, f"{CANARY}\n" * 5):
+        producing.path.write_text("value,who\n" + "".join(f"{v},{i}\n" for i, v in enumerate(values.split())))
+        with capture_logs() as logs:
+            producing.run()
+        said.append([re.sub(r"\(\d+ reports/s\)", "", line) for line in producing.said()] + logs)
+    assert said[0] == said[1]
+    with capture_logs() as logs:
+        producing.run(tell_unknown=True)
+    assert logs == [{"event": "values that the collection does not know", "count": 5, "log_level": "info"}]

@@ -1,0 +1,192 @@
+"""`inspect` on a real broker: from where to where, what transactions hide, and how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from kafka import KafkaProducer
+
+from aggregator.records import estimate as estimate_record
+from tests.support.deploy.deployments import Deployment
+from tests.support.deploy.estimates import record
+from tests.support.deploy.processes import wait_until
+
+pytestmark = pytest.mark.broker
+
+REFUSED = b'{"version":1,"partition":0,"offset":%d,"reason":"duplicate"}'
+REFUSALS = 5
+
+
+@pytest.fixture(scope="module")
+def deployment(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    """Five refusals in partition 1, each in a transaction of its own; then one that is aborted."""
+    made = Deployment(tmp_path_factory.mktemp("inspect"), broker, f"test-{uuid4().hex[:12]}-")
+    made.create_topics()
+    with closing(KafkaProducer(bootstrap_servers=broker, transactional_id=uuid4().hex)) as producer:
+        producer.init_transactions()
+        for number in range(REFUSALS + 1):
+            producer.begin_transaction()
+            producer.send(made.prefix + "rejected", REFUSED % number, partition=1)
+            producer.send(made.prefix + "reports", b"no pack", partition=0)
+            producer.flush()
+            producer.commit_transaction() if number < REFUSALS else producer.abort_transaction()
+    return made
+
+
+def lines(deployment: Deployment, *arguments: str) -> list[dict[str, object]]:
+    ended = deployment.run("inspect", *arguments)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return [json.loads(line) for line in ended.stdout.splitlines()]
+
+
+def refusals(deployment: Deployment, *arguments: str) -> list[object]:
+    return [line["report_offset"] for line in lines(deployment, "rejected", *arguments)]
+
+
+def test_all_that_is_committed_is_told(deployment: Deployment) -> None:
+    told = lines(deployment, "rejected")
+    assert [line["report_offset"] for line in told] == [0, 1, 2, 3, 4]
+    assert {(line["partition"], line["kind"], line["reason"]) for line in told} == {
+        (1, "rejected", "duplicate")
+    }
+    assert [line["offset"] for line in told] == [0, 2, 4, 6, 8]
+
+
+def test_of_reports_what_was_aborted_is_told_too(deployment: Deployment) -> None:
+    """It counts too, as malformed here."""
+    told = lines(deployment, "reports")
+    assert [(line["kind"], line["problem"]) for line in told] == [("unreadable", "malformed")] * (
+        REFUSALS + 1
+    )
+    assert "no pack" not in str(told)
+
+
+def test_where_it_begins_can_be_told(deployment: Deployment) -> None:
+    """The last so many are records: markers of transactions are offsets, but no records."""
+    assert refusals(deployment, "--tail", "2") == [3, 4]
+    assert refusals(deployment, "--tail", "100") == [0, 1, 2, 3, 4]
+    assert refusals(deployment, "--offset", "5") == [3, 4]
+    for where in (("--offset", "1000"), ("--partition", "0")):
+        nothing = deployment.run("inspect", "rejected", *where)
+        assert (nothing.returncode, nothing.stdout) == (0, "")
+        assert nothing.stderr == f"topic {deployment.prefix}rejected holds no records there\n"
+    assert refusals(deployment, "--partition", "1", "--tail", "1") == [4]
+    assert lines(deployment, "state", "--partition", "0")[0]["kind"] == "genesis"
+
+
+def test_a_partition_that_there_is_not_is_told(deployment: Deployment) -> None:
+    wrong = deployment.run("inspect", "rejected", "--partition", "2")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.endswith("Error: --partition must be in [0, 1], got 2\n")
+
+
+def test_a_topic_that_is_absent_is_told(broker: str, topic_prefix: str, tmp_path: Path) -> None:
+    absent = Deployment(tmp_path, broker, topic_prefix).run("inspect", "counts")
+    assert (absent.returncode, absent.stdout) == (1, "")
+    assert absent.stderr == f"Error: topic {topic_prefix}counts is absent: run deniable topics create\n"
+
+
+def write_estimate(deployment: Deployment, window_start: int) -> None:
+    made = record(["AA", "B6"], [0.7, 0.2], window_start=window_start)
+    with closing(KafkaProducer(bootstrap_servers=deployment.servers)) as producer:
+        topic = deployment.prefix + "estimates"
+        producer.send(topic, estimate_record.encode(made), key=made.key, partition=0).get(timeout=10)
+
+
+Watching = subprocess.Popen[bytes]
+
+
+@pytest.fixture
+def following(broker: str, topic_prefix: str, tmp_path: Path) -> Iterator[tuple[Deployment, Watching]]:
+    """A command that has told of one estimate and waits for the next."""
+    made = Deployment(tmp_path, broker, topic_prefix)
+    made.create_topics()
+    write_estimate(made, 60)
+    with made.piped("inspect", "estimates", "--follow") as process:
+        assert window_of(process) == 60
+        yield made, process
+
+
+def window_of(process: Watching) -> object:
+    assert process.stdout is not None
+    return json.loads(process.stdout.readline())["window_start"]
+
+
+def test_following_tells_of_what_comes_and_ends_with_its_reader(
+    following: tuple[Deployment, Watching],
+) -> None:
+    deployment, process = following
+    for window in (120, 180):
+        write_estimate(deployment, window)
+        assert window_of(process) == window
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.wait(10) == 0
+    assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "said"), [(signal.SIGINT, 130, b"\n"), (signal.SIGTERM, 143, b"")]
+)
+def test_following_is_ended_by_a_signal(
+    following: tuple[Deployment, Watching], number: signal.Signals, status: int, said: bytes
+) -> None:
+    _, process = following
+    process.send_signal(number)
+    assert process.stderr is not None
+    assert (process.wait(10), process.stderr.read()) == (status, said)
+
+
+def test_people_get_lines_of_words(deployment: Deployment) -> None:
+    """On a terminal; --json gives JSON there, too."""
+    words = on_a_terminal(deployment, "inspect", "rejected", "--tail", "1")
+    assert words.split()[1:] == [
+        "1:8",
+        "rejected",
+        "report_partition=0",
+        "report_offset=4",
+        "reason=duplicate",
+    ]
+    assert (
+        json.loads(on_a_terminal(deployment, "inspect", "rejected", "--tail", "1", "--json"))["offset"] == 8
+    )
+
+
+def on_a_terminal(deployment: Deployment, *arguments: str) -> str:
+    ours, theirs = os.openpty()
+    try:
+        command = [sys.executable, "-m", "deploy", *arguments]
+        subprocess.run(command, stdout=theirs, cwd=deployment.folder, timeout=60, check=True)
+        return os.read(ours, 10_000).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_watch_on_a_terminal_says_that_figures_are_old(deployment: Deployment) -> None:
+    """What it shows was due to be followed in 1970; nothing new comes, and it is said all the same."""
+    write_estimate(deployment, 60)
+    ours, theirs = os.openpty()
+    shown = b""
+    command = [sys.executable, "-m", "deploy", "watch", "carrier"]
+    with subprocess.Popen(command, stdout=theirs, cwd=deployment.folder) as watching:
+
+        def says_old() -> bool:
+            nonlocal shown
+            shown += os.read(ours, 10_000)
+            return b"old since 1970-01-01 00:01:" in shown
+
+        try:
+            assert wait_until(says_old, 30), shown
+        finally:
+            watching.kill()
+            os.close(ours)
+            os.close(theirs)

@@ -1,0 +1,130 @@
+"""`detect` on a real broker: alarms of forged windows and packs, and none of honest ones."""
+
+import json
+import os
+from contextlib import closing
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from kafka import KafkaProducer
+
+from aggregator.records.final_window import FinalWindow, encode_pages
+from aggregator.records.window_counts import WindowCounts
+from bench.poisoning.forgeries import SeededWords, krr_window, rappor_window
+from deploy.config.file import load
+from deploy.query.detect import detect
+from estimators.mechanisms.bloom_filter import bloom_rows
+from producers import wire
+from producers.randomization.randomizers import instantaneous, permanent
+from tests.support.deploy.deployments import Deployment
+
+pytestmark = pytest.mark.broker
+
+START = 1_700_000_000
+WINDOWS = 5
+PERIOD = ("--from", str(START), "--to", str(START + 2 * WINDOWS))
+REPORTS = 20_000
+PLACES = ["JFK", "LAX", "SFO"]
+
+
+@pytest.fixture(scope="module")
+def deployment(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    """Five windows of each collection, the last one forged in part; 6 packs of place, of which one is."""
+    made = Deployment(tmp_path_factory.mktemp("detect"), broker, f"test-{uuid4().hex[:12]}-")
+    made.create_topics()
+    loaded = load(made.folder / "deniable.yaml", environment={})
+    carrier, place = loaded.collections
+    rng = np.random.default_rng(1)
+    with closing(KafkaProducer(bootstrap_servers=broker)) as producer:
+        for number in range(WINDOWS):
+            forged = REPORTS // 10 if number == WINDOWS - 1 else 0
+            truth = np.array([0.6, 0.4, 0]) * (REPORTS - forged)
+            counts = krr_window(rng, truth.astype(int), forged, "target", 2, carrier.mechanism)
+            bits = rappor_window(rng, PLACES, truth.astype(int), forged, "one-cohort", 2, place.mechanism)
+            for collection, window in (
+                (carrier, WindowCounts(counts[None], np.array([REPORTS]), 1, 0)),
+                (place, WindowCounts(bits.counts, bits.cohort_sizes, 1, 0)),
+            ):
+                for key, value in encode_pages(FinalWindow.of(collection, START + 2 * number, window)):
+                    producer.send(made.prefix + "windows", value, key=key, partition=0)
+        cohorts = np.zeros(500, np.int64)
+        rows = bloom_rows(["JFK"] * 500, cohorts, place.mechanism)
+        words = SeededWords(rng)
+        for number in range(6):
+            sent = rows
+            if number != 4:
+                sent = instantaneous(permanent(rows, place.mechanism, words), place.mechanism, words)
+            head = (wire.RAPPOR_NUMBER, 0, place.fingerprint, START, 500, place.width)
+            record = wire.encode(wire.Pack(*head, os.urandom(16), sent.tobytes()))
+            producer.send(made.prefix + "reports", record, partition=1)
+        producer.send(made.prefix + "reports", b"no pack", partition=1)
+        producer.flush()
+    return made
+
+
+def run(deployment: Deployment, *arguments: str) -> Result:
+    options = [*arguments, "--config", str(deployment.folder / "deniable.yaml")]
+    return CliRunner().invoke(detect, options, standalone_mode=False)
+
+
+def answer(deployment: Deployment, status: int, *arguments: str) -> dict[str, dict[str, object]]:
+    ended = run(deployment, *arguments, "--json")
+    told = json.loads(ended.stdout)
+    # The runner gives what a command returns; the command line makes the status of it.
+    assert ended.return_value == status, ended.output
+    assert (told["version"], told["rate"]) == (1, 0.001)
+    assert told["coverage"]["windows"] == told["coverage"]["expected"]
+    return {each.pop("detector"): each for each in told["findings"]}
+
+
+def test_forged_windows_and_packs_alarm(deployment: Deployment) -> None:
+    last = START + 2 * (WINDOWS - 1)
+    found = answer(deployment, 1, "place", *PERIOD, "--reports", "100")
+    assert [each["judged"] for each in found.values()] == [WINDOWS, WINDOWS, WINDOWS - 1, 6]
+    assert [alarm["window_start"] for alarm in found["cohorts"]["alarms"]] == [last]
+    assert [alarm["window_start"] for alarm in found["change"]["alarms"]] == [last]
+    assert [(alarm["partition"], alarm["offset"]) for alarm in found["popcounts"]["alarms"]] == [(1, 4)]
+
+
+def test_honest_windows_do_not_alarm(deployment: Deployment) -> None:
+    before = ("--from", str(START), "--to", str(START + 2 * (WINDOWS - 1)))
+    for collection in ("carrier", "place"):
+        found = answer(deployment, 0, collection, *before)
+        assert all(not each["alarms"] for each in found.values())
+
+
+def test_people_get_sentences(deployment: Deployment) -> None:
+    ended = deployment.run("detect", "carrier", *PERIOD)
+    assert ended.returncode == 1, ended.stderr
+    assert ended.stderr.startswith("carrier: 5 of 5 windows of 2 s joined, ")
+    lines = ended.stdout.splitlines()
+    assert lines[0].startswith("impossible: ")
+    assert lines[-2].startswith(
+        "change: 1 of 4 windows alarm (another distribution than in the window before), p "
+    )
+    assert lines[-1].startswith("  window_start=2023-11-14T22:13:28Z p_value=")
+    assert "warning: place takes 100 reports" in run(deployment, "place", *PERIOD).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("carrier", *PERIOD, "--reports", "5"),
+            "--reports counts the ones of RAPPOR reports, and carrier",
+        ),
+        (("carrier", "--from", "noon"), "--from must be whole seconds"),
+        (
+            ("carrier", "--from", "0", "--to", str(START)),
+            "--from and to must hold at most 11184810 windows",
+        ),
+        (("carrier", *PERIOD, "--rate", "0"), "Invalid value for '--rate'"),
+    ],
+)
+def test_wrong_use_is_told(deployment: Deployment, arguments: tuple[str, ...], said: str) -> None:
+    """Before anything connects."""
+    ended = CliRunner().invoke(detect, [*arguments, "--config", str(deployment.folder / "deniable.yaml")])
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert said in ended.stderr.splitlines()[-1]

@@ -1,0 +1,276 @@
+"""`rollup` and `decode` without a broker: what they print of joined windows, and what they refuse."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from aggregator.history.periods import Period
+from aggregator.history.window_reader import Joined
+from aggregator.records.window_counts import WindowCounts
+from deploy.query import past_windows
+from deploy.query.decode import decode
+from deploy.query.rollup import rollup
+from estimators.collection import Collection
+from estimators.mechanisms.bloom_filter import bloom_rows
+from estimators.mechanisms.rappor import Rappor
+from tests.support.deploy.collection_texts import WHOLE
+
+PERIOD = ("--from", "2026-01-31T00:00Z", "--to", "2026-01-31T00:10Z")
+START = 1_769_817_600
+REPORTS = 9000  # of each cohort and window
+LINES = [f"word-{i}" for i in range(20)] + ["JFK", "LHR"]
+
+
+class Past:
+    """What is joined: three windows, of which one is missing and one incomplete."""
+
+    def __init__(self) -> None:
+        self.reports = REPORTS
+        self.others: dict[int, int] = {}
+        self.foreign = 0
+        self.asked: list[Period] = []
+        self.excess = 0
+
+    async def join(self, _: object, __: object, collection: Collection, period: Period) -> Joined:
+        self.asked.append(period)
+        starts = [START + 60 * i for i in range(10) if i not in (3, 4, 7)]
+        expected = self._expected(collection) * len(starts) * self.reports
+        sizes = np.full(collection.cohorts, self.reports * len(starts))
+        counts = WindowCounts(np.round(expected).astype(np.int64) + self.excess, sizes, 7, 2)
+        reports = dict.fromkeys(starts, self.reports * collection.cohorts)
+        return Joined(counts, reports, [START + 420], self.others, self.foreign)
+
+    def _expected(self, collection: Collection) -> Any:
+        """Shares of ones: 70 % of the clients hold JFK, 30 % LHR; in k-RR all are alike."""
+        mechanism = collection.mechanism
+        if not isinstance(mechanism, Rappor):
+            return np.full((1, mechanism.width), 1 / mechanism.width)
+        held = np.zeros((mechanism.cohorts, mechanism.bits))
+        for cohort in range(mechanism.cohorts):
+            rows = bloom_rows(["JFK", "LHR"], np.array([cohort, cohort]), mechanism)
+            held[cohort] = [0.7, 0.3] @ np.unpackbits(rows, axis=1, bitorder="little")
+        return mechanism.p_star + (mechanism.q_star - mechanism.p_star) * held
+
+
+@pytest.fixture
+def past(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Past:
+    found = Past()
+    monkeypatch.chdir(tmp_path)
+    Path("deniable.yaml").write_text(WHOLE)
+    Path("words.txt").write_text("\n".join(LINES))
+    monkeypatch.setattr(past_windows.topic_setup, "require_readable", lambda *_: None)
+    monkeypatch.setattr(past_windows, "join_windows", found.join)
+    return found
+
+
+def run_rollup(*options: str) -> Result:
+    return CliRunner().invoke(rollup, list(options))
+
+
+def run_decode(*options: str, file: str = "words.txt", collection: str = "destination") -> Result:
+    return CliRunner().invoke(decode, [collection, "--candidates", file, *options])
+
+
+TOLD = [
+    "{}: 7 of 10 windows of 60 s joined, 2026-01-31T00:00:00Z to 2026-01-31T00:10:00Z",
+    "missing (no reports, not final yet, lost, or older than the topic keeps): 2026-01-31T00:03:00Z to "
+    "2026-01-31T00:05:00Z",
+    "incomplete (their first pages are deleted): 2026-01-31T00:07:00Z to 2026-01-31T00:08:00Z",
+]
+
+
+def test_rollup_prints_a_table_and_says_what_was_joined(past: Past) -> None:
+    ended = run_rollup("carrier", *PERIOD)
+    assert ended.exit_code == 0, ended.output
+    assert ended.stderr.splitlines() == [TOLD[0].format("carrier"), *TOLD[1:]]
+    lines = ended.stdout.splitlines()
+    assert lines[0] == "63000 reports, 3 values, 95 % intervals, * significant"
+    assert [line.split()[0] for line in lines[1:]] == ["value", "AA", "B6", "9E"]
+    assert lines[2].split()[1] == "0.333333"
+    assert past.asked == [Period(START, START + 600)]
+
+
+def test_rollup_tells_both_errors_where_clients_keep_noise(past: Past) -> None:
+    ended = run_rollup("destination", *PERIOD)
+    lines = ended.stdout.splitlines()
+    assert lines[:3] == [
+        "504000 reports, 2 values, 95 % intervals, * significant",
+        "on the left, if every report comes from another client; on the right, safe also where the same",
+        "clients report in every window",
+    ]
+    assert lines[3].split() == ["value", "frequency", *["std", "error", "low", "high"] * 2]
+    jfk = lines[4].split()
+    assert (jfk[0], float(jfk[1])) == ("JFK", pytest.approx(0.7, abs=0.05))
+    assert float(jfk[6]) >= float(jfk[2])
+    assert lines[-1].startswith("other strings: ")
+
+
+def test_rollup_gives_programs_one_object(past: Past) -> None:
+    ended = run_rollup("carrier", *PERIOD, "--json")
+    assert (ended.exit_code, ended.stderr) == (0, "")
+    record = json.loads(ended.stdout)
+    assert record["coverage"] == {
+        "from": START,
+        "to": START + 600,
+        "expected": 10,
+        "windows": 7,
+        "missing": [[START + 180, START + 300]],
+        "incomplete": [[START + 420, START + 480]],
+        "passed_over": {},
+        "foreign": 0,
+    }
+    assert record["independent"] == record["shared"]
+    assert record["independent"]["values"] == ["AA", "B6", "9E"]
+
+
+def test_rollup_gives_programs_every_value_of_a_large_domain(past: Past) -> None:
+    Path("deniable.yaml").write_text(WHOLE.replace('values: [AA, B6, "9E"], other: false', "size: 3000"))
+    record = json.loads(run_rollup("carrier", *PERIOD, "--json").stdout)
+    for kind in ("independent", "shared"):
+        assert record[kind]["values"] == [str(value) for value in range(3000)]
+        assert (record[kind]["omitted"], record[kind]["parts"]) == (0, 1)
+        assert record[kind]["other"]["frequency"] == pytest.approx(1 / 3001)
+
+
+def test_what_was_passed_over_is_told(past: Past) -> None:
+    past.others, past.foreign = {0xAB: 12}, 3
+    assert run_rollup("carrier", *PERIOD).stderr.splitlines()[3:] == [
+        "12 windows under other parameters (fingerprint 00000000000000ab) passed over: counts of different "
+        "meaning cannot be added",
+        "3 records of the windows topic are none of this version: passed over",
+    ]
+
+
+def test_many_gaps_are_summed_up(past: Past) -> None:
+    ended = run_rollup("carrier", "--from", str(START - 36_000), "--to", str(START + 600))
+    assert ", and " not in ended.stderr
+    spans = [Period(60 * i, 60 * i + 60) for i in range(0, 16, 2)]
+    assert past_windows._spans(spans).endswith(
+        "1970-01-01T00:08:00Z to 1970-01-01T00:09:00Z, and 3 more spans"
+    )
+
+
+def test_too_few_reports_are_told_in_both_forms(past: Past) -> None:
+    past.reports = 3
+    said = (
+        "Error: 7 windows of carrier were joined, with 21 reports: there is an estimate from minimum_reports "
+        "= 100 on; give a longer period\n"
+    )
+    table, record = run_rollup("carrier", *PERIOD), run_rollup("carrier", *PERIOD, "--json")
+    assert (table.exit_code, table.stdout, record.exit_code, record.stderr) == (1, "", 1, said)
+    assert table.stderr.endswith(said)
+    assert json.loads(record.stdout)["independent"] is None
+    past.reports = 1
+    few = run_decode(*PERIOD)
+    assert (few.exit_code, few.stdout) == (1, "")
+    assert few.stderr.endswith(
+        "with 56 reports: there is an estimate from minimum_reports = 100 on; give a longer period\n"
+    )
+
+
+def test_decode_finds_what_nobody_thought_of_then(past: Past) -> None:
+    ended = run_decode(*PERIOD)
+    assert ended.exit_code == 0, ended.output
+    assert ended.stderr.splitlines()[0] == TOLD[0].format("destination")
+    lines = ended.stdout.splitlines()
+    assert lines[0] == "504000 reports, 22 candidates, 95 % intervals, * significant"
+    assert [line.split()[0] for line in lines[4:6]] == ["JFK", "LHR"]
+    assert lines[5].count("*") == 2
+    assert all("*" not in line for line in lines[6:])
+
+
+def test_decode_gives_programs_what_rollup_gives_them(past: Past) -> None:
+    record = json.loads(run_decode(*PERIOD, "--json").stdout)
+    assert record.keys() == json.loads(run_rollup("destination", *PERIOD, "--json").stdout).keys()
+    for kind in (record["independent"], record["shared"]):
+        assert (kind["values"], kind["omitted"], kind["reports"]) == (LINES, 0, 504_000)
+        assert kind["frequency"][-1] == pytest.approx(0.3, abs=0.01)
+    assert (record["collection"], record["coverage"]["windows"], record["overlap"]) == ("destination", 7, 7)
+
+
+def test_candidates_with_blanks_are_warned_of(past: Past) -> None:
+    Path("blank.txt").write_text("JFK \nLHR\n")
+    assert run_decode(*PERIOD, file="blank.txt").stderr.splitlines()[0] == (
+        "warning: --candidates blank.txt: 1 lines begin or end with blanks; they belong to what is looked for"
+    )
+    assert "blanks" not in run_decode(*PERIOD).stderr
+
+
+def test_decode_takes_bloom_filters_alone(past: Past) -> None:
+    ended = run_decode(*PERIOD, collection="carrier")
+    assert (ended.exit_code, ended.stdout, past.asked) == (1, "", [])
+    assert ended.stderr == (
+        "Error: decode takes a collection of mechanism rappor, got carrier of k-rr: its values were fixed "
+        "when they were randomized; use deniable rollup carrier\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"\xff", "must be text in UTF-8, byte 0 is not"),
+        (b"\n\n", "must hold 1 to 1000000 lines, got 0"),
+        (
+            b"secret\n\nb\nsecret\n",
+            "lines must be distinct, line 4 repeats line 1; sort -u keeps one of each",
+        ),
+        (b"".join(b"%d\n" % i for i in range(1_000_001)), "must hold 1 to 1000000 lines, got 1000001"),
+    ],
+    ids=["absent", "bytes", "empty", "twice", "many"],
+)
+def test_an_unfit_file_of_candidates_is_refused_without_its_content(
+    past: Past, content: bytes | None, expected: str
+) -> None:
+    if content is not None:
+        Path("other.txt").write_bytes(content)
+    ended = run_decode(*PERIOD, file="other.txt")
+    assert (ended.exit_code, ended.stdout, past.asked) == (1, "", [])
+    assert re.fullmatch(rf"Error: --candidates other.txt:? {re.escape(expected)}\n", ended.stderr)
+    assert "secret" not in ended.output
+
+
+@pytest.mark.parametrize(
+    ("period", "expected"),
+    [
+        (("--from", "noon"), "Error: --from must be whole seconds from 1970 to 9999: ISO 8601 with its zone"),
+        (("--from", "0", "--to", "noon"), "Error: --to must be whole seconds"),
+        (("--from", "20260131"), "Error: --from must be whole seconds"),
+        (
+            ("--from", str(START), "--to", str(START)),
+            f"Error: --from must be before to ({START}), got {START}",
+        ),
+        (
+            ("--from", str(START + 1), "--to", str(START + 119)),
+            "Error: --from and to must hold at least 1 whole window of 60 s, got 0",
+        ),
+        (("--to", str(START)), "Error: Missing option '--from'."),
+    ],
+)
+def test_a_bad_period_is_wrong_usage(past: Past, period: tuple[str, ...], expected: str) -> None:
+    for ended in (run_rollup("carrier", *period), run_decode(*period)):
+        assert (ended.exit_code, ended.stdout, past.asked) == (2, "", [])
+        assert expected in ended.stderr
+
+
+def test_without_an_end_it_is_now(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past_windows.time, "time", lambda: START + 599.9)
+    assert run_rollup("carrier", "--from", str(START)).exit_code == 0
+    assert past.asked == [Period(START, START + 599)]
+
+
+def test_counts_that_no_estimate_fits_are_told(past: Past) -> None:
+    past.excess = -200_000
+    for ended in (run_rollup("carrier", *PERIOD), run_decode(*PERIOD)):
+        assert (ended.exit_code, ended.stdout) == (1, "")
+        assert ended.stderr.startswith("Error: no estimate fits the counts: ")
+
+
+def test_an_unknown_collection_is_told(past: Past) -> None:
+    for ended in (run_rollup("nothing", *PERIOD), run_decode(*PERIOD, collection="nothing")):
+        assert "there is no collection 'nothing'" in str(ended.exception)

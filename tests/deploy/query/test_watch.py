@@ -1,0 +1,92 @@
+"""What `watch` shows: a table for people, every estimate for programs."""
+
+import io
+import os
+import sys
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord, Other
+from deploy.query.watch import TABLE_FRAME, EveryEstimate, _print_line, table_of
+from tests.support.deploy.estimates import record
+
+
+def shown(estimate: EstimateRecord, rows: int = 10, old_since: int | None = None) -> list[str]:
+    output = io.StringIO()
+    Console(file=output, width=100).print(table_of(estimate, rows, old_since))
+    return output.getvalue().splitlines()
+
+
+def test_the_table_is_ordered_by_frequency_with_intervals() -> None:
+    lines = shown(record(["AA", "[red]B6", "9E"], [0.25, 0.7, 0.01]))
+    assert [line.strip() for line in lines[:2]] == [
+        "carrier: 12,000 reports, provisional",
+        "window from 1970-01-01 00:01:00Z",
+    ]
+    rows = [line.split("│") for line in lines if "%" in line][1:]
+    assert [cell.strip() for cell in rows[0][1:-1]] == ["[red]B6", "70.00%", "68.00% – 72.00%", "8,400"]
+    assert [row[1].strip() for row in rows] == ["[red]B6", "AA", "9E"]
+
+
+def test_what_is_not_significant_is_dim() -> None:
+    assert [row.style for row in table_of(record(["AA", "9E"], [0.9, 0.01]), 10).rows] == ["", "dim"]
+
+
+def test_a_final_estimate_says_so_and_other_has_its_own_row() -> None:
+    known = shown(record(["AA"], [0.7], final=True, other=Other(0.3, 0.1)))
+    assert known[0].strip().endswith("final")
+    assert [cell.strip() for cell in known[-2].split("│")[1:-1]] == ["(other)", "30.00%", "± 19.60%", ""]
+    assert "unknown" in shown(record(["AA"], [0.7], other=Other(0.3, None)))[-2]
+
+
+def test_a_large_collection_is_cut_to_what_a_terminal_holds() -> None:
+    many = record([f"v{i}" for i in range(500)], [i / 1000 for i in range(500)], other=Other(0.3, 0.1))
+    lines = shown(many, 24 - TABLE_FRAME, old_since=180)
+    assert len(lines) == 24
+    assert sum("│ v" in line for line in lines) == 24 - TABLE_FRAME
+    assert "│ … 485 more" in lines[-3]
+
+
+def test_values_left_out_of_the_record_are_told_too() -> None:
+    assert "│ … 3000 more" in shown(record(["AA"], [0.7], omitted=3000, other=Other(0.3, 0.1)))[-3]
+
+
+def test_old_figures_say_since_when() -> None:
+    fresh, old = shown(record(["AA"], [0.7])), shown(record(["AA"], [0.7]), old_since=180)
+    assert [line.strip() for line in old[1:3]] == [
+        "window from 1970-01-01 00:01:00Z",
+        "old since 1970-01-01 00:03:00Z",
+    ]
+    assert (fresh[1], fresh[2:]) == (old[1], old[3:])
+
+
+def test_programs_get_the_final_estimate_of_an_older_window_too() -> None:
+    every = EveryEstimate()
+    newer, older = record(["AA"], [1.0], window_start=120), record(["AA"], [1.0], final=True)
+    assert every.take(estimate_record.encode(newer)) == newer
+    assert every.take(estimate_record.encode(older)) == older
+    with pytest.raises(msgspec.DecodeError):
+        every.take(b"{}")
+
+
+def test_programs_get_an_estimate_in_parts_as_one() -> None:
+    every = EveryEstimate()
+    first = record(["AA"], [0.7], final=True, part=1, parts=2, omitted=1, other=Other(0.3, 0.1))
+    second = record(["9E"], [0.2], final=True, part=2, parts=2, other=Other(0.1, 0.1))
+    assert every.take(estimate_record.encode(first)) is None
+    whole = every.take(estimate_record.encode(second))
+    assert whole == record(["AA", "9E"], [0.7, 0.2], final=True, other=Other(0.1, 0.1))
+
+
+def test_a_line_that_nobody_reads_ends_the_command_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        with pytest.raises(SystemExit) as ended:
+            _print_line(record(["AA"], [1.0]))
+        assert ended.value.code == 0
+        stdout.flush()

@@ -1,0 +1,103 @@
+"""What README and docs show of commands that connect to nothing is what they print; links lead somewhere."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from deploy.offline.account import account
+from deploy.offline.check import check
+from deploy.offline.estimate_rappor import estimate
+from deploy.offline.plan import plan_command
+from tests.support.paths import REPOSITORY
+
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+PARAMETERS = (REPOSITORY / "docs" / "parameters.md").read_text(encoding="utf-8")
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+COMMANDS = {"estimate": estimate, "account": account, "plan": plan_command, "check": check}
+
+
+def samples(text: str) -> dict[str, str]:
+    """Command line and what follows it, up to the first line that is not indented."""
+    return dict(re.findall(r"^    \$ deniable (.*)\n((?:    .*\n)*)", text, re.MULTILINE))
+
+
+def kinds(text: str) -> list[str]:
+    return sorted(" ".join(line.split()[:2]) for line in samples(text))
+
+
+SAMPLES = samples(README)
+WITHOUT_FILES = {
+    line: shown
+    for line, shown in (SAMPLES | samples(PARAMETERS)).items()
+    if not line.startswith(("estimate rappor", "check"))
+}
+
+
+def printed(line: str) -> str:
+    command, *arguments = shlex.split(line)
+    ended = CliRunner().invoke(COMMANDS[command], arguments)
+    assert (ended.exit_code, ended.stderr) == (0, "")
+    return re.sub("^(?=.)", "    ", ended.stdout, flags=re.MULTILINE)
+
+
+def test_every_command_of_the_section_has_a_sample() -> None:
+    assert kinds(README) == [
+        "account --mechanism",
+        "account --mechanism",
+        "estimate k-rr",
+        "estimate rappor",
+        "plan --values",
+    ]
+
+
+def test_every_command_of_the_guide_to_parameters_has_a_sample() -> None:
+    assert kinds(PARAMETERS) == [*["account --mechanism"] * 3, "check", *["plan --values"] * 2]
+
+
+@pytest.mark.parametrize("line", WITHOUT_FILES)
+def test_a_sample_is_what_its_command_prints(line: str) -> None:
+    assert printed(line) == WITHOUT_FILES[line]
+
+
+def test_check_says_this_of_the_file_that_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (file,) = re.findall("```yaml\n(.*?)```", PARAMETERS, re.DOTALL)
+    (tmp_path / "deniable.yaml").write_text(file, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert printed("check") == samples(PARAMETERS)["check"]
+
+
+def test_the_sample_with_files_ends_in_the_words_of_its_command() -> None:
+    """It is of 100,000 candidates, that are screened; their number and the figures depend on the files."""
+    (sample,) = (shown for line, shown in SAMPLES.items() if line.startswith("estimate rappor"))
+    assert re.search(
+        r"^    other strings, and \d+ candidates not chosen: 0\.\d{6}, standard error 0\.\d{6}\n\Z",
+        sample,
+        re.MULTILINE,
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files_and_headings_that_there_are(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", text)
+    for file, heading in links:
+        target = page.parent / file if file else page
+        assert target.exists(), file
+        if heading:
+            assert heading in headings(target), (file, heading)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_is_cited_as_evidence_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    cited = re.findall(r"`((?:tests|bench|estimators|producers|aggregator|deploy|docs)/[\w/.-]+)`", text)
+    assert [name for name in cited if not (REPOSITORY / name).exists()] == []
+
+
+def headings(page: Path) -> set[str]:
+    """Anchors, as pages of repositories make them."""
+    lines = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in lines}

@@ -1,0 +1,149 @@
+"""What reports cost and how many a budget allows: one is the inverse of the other."""
+
+import math
+import re
+from itertools import pairwise
+
+import pytest
+
+from estimators.accounting.accountant import (
+    BOUNDS,
+    LARGEST_MEMOIZED,
+    LARGEST_REPORTS,
+    Mechanism,
+    allowed_reports,
+    costs,
+    epsilon_inf,
+    most_reports,
+)
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from tests.support.estimators.accounting_vectors import VECTORS
+
+KRR_16 = KRR.from_epsilon(16, 1.0)
+LONGITUDINAL = LongitudinalKRR(KRR.from_epsilon(6, 1.0), KRR.from_epsilon(6, 0.3))
+BLOOM = Rappor.from_probabilities(128, 2, 8, f=0.25, p=0.35, q=0.65)
+TWO_HOT = HotRappor.from_probabilities(128, 2, f=0.25, p=0.35, q=0.65)
+MECHANISMS = [KRR_16, LONGITUDINAL, BLOOM, TWO_HOT]
+
+
+def test_bloom_is_as_its_vectors() -> None:
+    for row in VECTORS["rappor"]:
+        mechanism = Rappor.from_probabilities(128, row["hashes"], 8, row["f"], row["p"], row["q"])
+        assert mechanism.epsilon == pytest.approx(row["epsilon_one"], rel=1e-8)
+        assert epsilon_inf(mechanism, memoized=True) == pytest.approx(
+            row["epsilon_inf"] or math.inf, rel=1e-8
+        )
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
+@pytest.mark.parametrize("memoized", [False, True])
+@pytest.mark.parametrize("budget", [0.5, 0.95, 6.0])
+def test_the_allowed_reports_fit_and_one_more_does_not(
+    mechanism: Mechanism, memoized: bool, budget: float
+) -> None:
+    delta = 1e-6
+    most = LARGEST_MEMOIZED if memoized else LARGEST_REPORTS
+    for name, reports in allowed_reports(mechanism, budget, delta, memoized).items():
+        if reports is None:
+            assert memoized
+            assert costs(mechanism, 200, delta, memoized)[name] <= budget
+            continue
+        assert reports == 0 or costs(mechanism, reports, delta, memoized)[name] <= budget
+        assert reports == most or costs(mechanism, reports + 1, delta, memoized)[name] > budget
+
+
+def test_basic_composition_counts_whole_epsilons() -> None:
+    assert costs(KRR_16, 5, 1e-6)["basic"] == 5.0
+    assert allowed_reports(KRR_16, 8.0, 1e-6)["basic"] == 8
+    assert allowed_reports(KRR_16, 0.99, 1e-6) == {"basic": 0, "zcdp": 0, "rdp": 0, "exact": 0}
+
+
+def test_an_exact_account_allows_more() -> None:
+    assert allowed_reports(KRR_16, 8.0, 1e-6) == {"basic": 8, "zcdp": 8, "rdp": 9, "exact": 10}
+
+
+def test_a_small_loss_is_allowed_without_end() -> None:
+    found = allowed_reports(KRR.from_epsilon(1000, 0.01), 4.0, 1e-6)
+    assert found["basic"] == 400
+    assert found["exact"] == LARGEST_REPORTS
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
+def test_memoized_reports_never_cost_more_than_their_permanent_response(mechanism: Mechanism) -> None:
+    limit = epsilon_inf(mechanism, memoized=True)
+    for reports in (1, 20, 500):
+        assert max(costs(mechanism, reports, 1e-6, memoized=True).values()) <= limit
+    assert allowed_reports(mechanism, limit, 1e-6, memoized=True) == dict.fromkeys(BOUNDS)
+
+
+def test_a_value_that_sets_many_bits_is_accounted_for_fewer_reports() -> None:
+    """A report of 256 hot bits is 256 outputs to compose: 100,000 of them took minutes."""
+    many = HotRappor.from_probabilities(512, 256, f=0.01, p=0.499, q=0.5)
+    assert most_reports(TWO_HOT, memoized=False) == LARGEST_REPORTS
+    assert most_reports(many, memoized=False) == most_reports(many, memoized=True) == 3906
+    with pytest.raises(ValueError, match=r"^reports must be in \[1, 3906\], got 3907$"):
+        costs(many, 3907, 1e-6)
+    assert allowed_reports(many, 1000.0, 1e-6) == {"basic": 986, "zcdp": 3906, "rdp": 3906, "exact": 3906}
+
+
+def test_bounds_within_the_budget_without_end_and_bounds_that_are_not_are_told_apart() -> None:
+    """Of a million values, rdp of the permanent response stays below the budget, and its largest loss not."""
+    mechanism = LongitudinalKRR.from_epsilons(1_000_000, 1.0, 1e-6)
+    found = allowed_reports(mechanism, 0.9, 1e-6, memoized=True)
+    assert found == {"basic": 33, "zcdp": LARGEST_MEMOIZED, "rdp": None, "exact": None}
+
+
+def test_a_memoized_krr_report_is_one_report() -> None:
+    assert costs(KRR_16, 1000, 1e-6, memoized=True) == costs(KRR_16, 1, 1e-6) | {"zcdp": 1.0}
+    assert epsilon_inf(KRR_16, memoized=True) == KRR_16.epsilon
+    assert epsilon_inf(KRR_16, memoized=False) == math.inf
+
+
+def test_without_permanent_noise_memory_protects_nothing() -> None:
+    bare = HotRappor.from_probabilities(128, 2, f=0.0, p=0.35, q=0.65)
+    assert costs(bare, 7, 1e-6, memoized=True) == costs(bare, 7, 1e-6)
+    assert allowed_reports(bare, 9.0, 1e-6, memoized=True) == allowed_reports(bare, 9.0, 1e-6)
+
+
+def test_bloom_and_two_hot_of_the_same_probabilities_cost_the_same() -> None:
+    for memoized in (False, True):
+        assert costs(BLOOM, 9, 1e-6, memoized) == costs(TWO_HOT, 9, 1e-6, memoized)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
+@pytest.mark.parametrize("memoized", [False, True])
+def test_no_bound_falls_with_more_reports(mechanism: Mechanism, memoized: bool) -> None:
+    for fewer, more in pairwise(costs(mechanism, reports, 1e-6, memoized) for reports in (1, 2, 7, 31, 90)):
+        assert all(fewer[name] <= more[name] * (1 + 1e-12) for name in BOUNDS)
+
+
+@pytest.mark.parametrize(
+    ("reports", "delta", "memoized", "said"),
+    [
+        (0, 1e-6, False, "reports must be in [1, 100000], got 0"),
+        (100_001, 1e-6, False, "reports must be in [1, 100000], got 100001"),
+        (10_001, 1e-6, True, "reports must be in [1, 10000], got 10001"),
+        (1, 0.0, False, "delta must be in (0, 1), got 0.0"),
+        (1, 1.0, False, "delta must be in (0, 1), got 1.0"),
+    ],
+)
+def test_a_cost_out_of_range_is_refused(reports: int, delta: float, memoized: bool, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        costs(KRR_16, reports, delta, memoized)
+
+
+@pytest.mark.parametrize(
+    ("budget", "delta", "said"),
+    [
+        (0.0, 1e-6, "budget must be in (0, inf), got 0.0"),
+        (math.nan, 1e-6, "budget must be in (0, inf), got nan"),
+        (math.inf, 1e-6, "budget must be in (0, inf), got inf"),
+        (1.0, -1.0, "delta must be in (0, 1), got -1.0"),
+    ],
+)
+def test_a_budget_out_of_range_is_refused(budget: float, delta: float, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        allowed_reports(KRR_16, budget, delta)

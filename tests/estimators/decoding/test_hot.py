@@ -1,0 +1,102 @@
+"""Buckets of one-hot and k-hot reports: the likelihood's maximum, and errors that hold."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from estimators.decoding.bit_counts import BitCounts
+from estimators.decoding.design import design_of_positions
+from estimators.decoding.hot import decode_hot, most_likely_shares
+from estimators.decoding.likelihood import maximize
+from estimators.mechanisms.rappor_hot import HotRappor
+from tests.support.estimators.simulation import generator
+
+ONE_HOT = HotRappor.from_probabilities(20, 1, 0.25, 0.35, 0.65)
+THREE_HOT = HotRappor.from_probabilities(20, 3, 0.25, 0.35, 0.65)
+
+
+def counts_of(rng, in_bucket, reports, mechanism):
+    """Ones per bit when in_bucket[v] of the clients are in bucket v, the last bits in none."""
+    held = np.zeros(mechanism.bits, np.int64)
+    held[: len(in_bucket)] = in_bucket
+    ones = rng.binomial(held, mechanism.q_star) + rng.binomial(reports - held, mechanism.p_star)
+    return ones[None, :], np.array([reports])
+
+
+@pytest.mark.parametrize("mechanism", [ONE_HOT, THREE_HOT], ids=["one-hot", "three-hot"])
+@pytest.mark.parametrize("seed", range(4))
+def test_it_is_the_maximum_of_a_general_solver(mechanism, seed):
+    """Against SLSQP, on shares that sum to more than the mass allows."""
+    share = 0.35 + 0.3 * generator(seed).random(20)
+    contrast = mechanism.q_star - mechanism.p_star
+
+    def loss(theta):
+        rate = mechanism.p_star + contrast * theta
+        return -(share @ np.log(rate) + (1 - share) @ np.log(1 - rate))
+
+    spare = {"type": "ineq", "fun": lambda theta: mechanism.hot - theta.sum()}
+    reference = minimize(
+        loss, np.full(20, 0.04), method="SLSQP", bounds=[(0, 1)] * 20, constraints=spare, tol=1e-14
+    )
+    theta = most_likely_shares(share, mechanism, mechanism.hot)
+    assert loss(theta) <= reference.fun + 1e-12
+    assert theta.sum() == pytest.approx(mechanism.hot, abs=1e-9)
+    np.testing.assert_allclose(theta, reference.x, atol=1e-4)
+
+
+def test_one_hot_is_the_bloom_decoder_on_the_identity():
+    ones, sizes = counts_of(generator(1), np.arange(20) * 50, 9_500, ONE_HOT)
+    identity = design_of_positions(np.arange(20, dtype=np.int32)[:, None], 20)
+    likelihood = BitCounts(ones[:, :20], sizes, ONE_HOT).likelihood(identity)
+    theta, _ = maximize(likelihood, np.full(20, 1 / 21))
+    np.testing.assert_allclose(decode_hot(ones, sizes, ONE_HOT).frequency, theta, atol=1e-7)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_no_ones_and_nothing_but_ones_stay_within_the_set(share):
+    theta = most_likely_shares(np.full(20, share), THREE_HOT, 3)
+    np.testing.assert_allclose(theta, 3 / 20 if share else 0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("mechanism", "most"), [(ONE_HOT, 1), (THREE_HOT, 3)], ids=["one-hot", "three-hot"])
+def test_errors_and_intervals_hold(mechanism, most):
+    """300 rounds of 20 buckets: 6,000 intervals cover 93.6 to 96.4 %, 5 sigma, false alarm 6e-7.
+
+    The spread of estimates within 21 % of the stated error, 5 sigma. Defects caught with 99.9 %: an error a
+    third too small, the variance of p* taken for that of q* in a mechanism that is not symmetric.
+    """
+    skewed = HotRappor.from_probabilities(20, most, 0.1, 0.05, 0.5)
+    rng, reports = generator(2), 20_000
+    in_bucket = (np.linspace(0.2, 1.8, 20) / 20 * most * reports).astype(np.int64)
+    truth = in_bucket / reports
+    covered, extracted, errors = [], [], []
+    for _ in range(300):
+        ones, sizes = counts_of(rng, in_bucket, reports, skewed)
+        result = decode_hot(ones, sizes, skewed)
+        covered.append((result.low <= truth) & (truth <= result.high))
+        extracted.append((ones[0, :20] / reports - skewed.p_star) / (skewed.q_star - skewed.p_star))
+        errors.append(result.std_error)
+    assert 0.936 <= np.mean(covered) <= 0.964
+    np.testing.assert_allclose(np.std(extracted, axis=0) / np.mean(errors, axis=0), 1, atol=0.21)
+
+
+def test_buckets_nobody_is_in_are_seldom_significant():
+    ones, sizes = counts_of(generator(3), [30_000, 20_000, 10_000], 40_000, THREE_HOT)
+    result = decode_hot(ones, sizes, THREE_HOT)
+    assert result.significant[:3].all()
+    assert result.significant[3:].sum() <= 2
+    assert result.frequency.shape == (20,)
+    assert result.reports == 40_000
+
+
+@pytest.mark.parametrize(
+    ("ones", "sizes", "message"),
+    [
+        (np.zeros((1, 20), int), [9], r"bit_counts must have shape \(1, 24\), got \(1, 20\)"),
+        (np.zeros((1, 24), int), [0], "cohort_sizes must be at least 1, got 0"),
+        (np.full((1, 24), 10), [9], "bit_counts must not exceed their cohort's size, got 1 more"),
+    ],
+)
+def test_bad_input_is_refused(ones, sizes, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        decode_hot(ones, np.array(sizes), ONE_HOT)

@@ -1,0 +1,66 @@
+"""The sparse design is what the hash says, and is made once for the same inputs."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_array
+
+from estimators.decoding.design import (
+    bloom_design,
+    design_of_positions,
+    one_block_per_cohort,
+    weighted_gram,
+)
+from estimators.mechanisms.bloom_filter import bloom_positions, bloom_rows
+from estimators.mechanisms.rappor import Rappor
+from tests.support.estimators.simulation import generator
+
+WORDS = ["apple", "banana", "Zürich", ""]
+
+
+def mechanism_of(bits, hashes, cohorts=3):
+    return Rappor.from_probabilities(bits, hashes, cohorts, 0.25, 0.35, 0.65)
+
+
+@pytest.mark.parametrize(("bits", "hashes"), [(8, 16), (128, 2), (256, 3), (264, 8), (4096, 4)])
+def test_columns_are_the_positions_of_the_hash(bits, hashes):
+    """8 bits and 16 hashes collide for certain; above 256 bits a position takes two bytes of the digest."""
+    mechanism = mechanism_of(bits, hashes)
+    expected = np.zeros((3 * bits, len(WORDS)))
+    for column, word in enumerate(WORDS):
+        for cohort in range(3):
+            expected[[cohort * bits + bit for bit in bloom_positions(word, cohort, mechanism)], column] = 1
+    np.testing.assert_array_equal(bloom_design(WORDS, mechanism).toarray(), expected)
+
+
+def test_columns_are_the_rows_that_producers_make_of_the_candidate():
+    mechanism = mechanism_of(128, 2)
+    design = bloom_design(WORDS, mechanism).toarray()
+    for column, word in zip(design.T, WORDS, strict=True):
+        packed = bloom_rows([word] * 3, np.arange(3), mechanism)
+        np.testing.assert_array_equal(column, np.unpackbits(packed, bitorder="little"))
+
+
+def test_a_design_is_kept_for_the_same_inputs_only():
+    def kept():
+        return bloom_design(["ab", "c"], mechanism_of(64, 2))
+
+    assert bloom_design(("ab", "c"), Rappor.from_probabilities(64, 2, 3, 0.5, 0.1, 0.9)) is kept()
+    for words in (["a", "bc"], ["c", "ab"], ["abc"]):
+        assert bloom_design(words, mechanism_of(64, 2)) is not kept()
+    for other in (mechanism_of(128, 2), mechanism_of(64, 3), mechanism_of(64, 2, cohorts=4)):
+        assert bloom_design(["ab", "c"], other) is not kept()
+
+
+def test_a_position_given_twice_counts_once():
+    design = design_of_positions(np.array([[2, 0, 2], [1, 1, 1]], np.int32), 4)
+    np.testing.assert_array_equal(design.toarray(), [[1, 0], [0, 1], [1, 0], [0, 0]])
+
+
+def test_blocks_and_grams_are_those_of_the_dense_matrix():
+    dense = (generator(1).random((6, 4)) < 0.5).astype(float)
+    design, weight = csc_array(dense), np.arange(6.0)
+    np.testing.assert_allclose(weighted_gram(design, weight), dense.T @ np.diag(weight) @ dense)
+    blocks = one_block_per_cohort(design, 2).toarray()
+    expected = np.zeros((6, 8))
+    expected[:3, :4], expected[3:, 4:] = dense[:3], dense[3:]
+    np.testing.assert_array_equal(blocks, expected)

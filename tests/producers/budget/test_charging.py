@@ -1,0 +1,78 @@
+"""Windows that are closed to a client: none that may have been forgotten is opened again, and few others."""
+
+import numpy as np
+import pytest
+
+from producers.budget.charging import OPEN, ClientRows, horizons
+from producers.budget.client_balance import CLIENT_BALANCE
+from tests.producers.budget.test_spending import DAY, NOON, Ledger, allowance, window_of
+
+YEAR = 365 * DAY
+MIDNIGHT = NOON - DAY // 2
+DAILY = {"window_seconds": DAY, "budget": None}
+FREE = {"budget": None}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    made = Ledger(tmp_path / "data", allowance(**FREE))
+    yield made
+    made.store.close()
+
+
+def test_a_window_closes_with_its_grace(ledger):
+    window = window_of(NOON)
+    assert ledger.charge([1], window + 90, [window]).accepted.all()
+    assert ledger.charge([2], window + 91, [window]).too_late == 1
+
+
+def test_a_clock_that_is_set_back_opens_no_window_that_was_forgotten(ledger):
+    """Also under another length of periods, which means the same windows, and after a restart."""
+    window = window_of(NOON)
+    assert ledger.charge([1], NOON, [window]).accepted.all()
+    assert ledger.charge([1], NOON + 600, [window + 600]).accepted.all()
+    assert ledger.charge([1], NOON, [window]).too_late == 1
+    ledger.open(allowance())
+    assert ledger.charge([1], NOON, [window]).too_late == 1
+
+
+def test_a_clock_a_year_ahead_closes_windows_to_those_alone_that_reported_then(ledger):
+    assert ledger.charge([1], NOON).accepted.all()
+    assert ledger.charge([2], NOON + YEAR).accepted.all()
+    assert ledger.charge([1, 2, 3], NOON + 60).accepted.tolist() == [True, False, True]
+    assert ledger.charge([1, 2, 3], NOON + 120).accepted.tolist() == [True, False, True]
+    again = ledger.charge([1, 2, 3], NOON + 120)
+    assert (again.over_window, again.too_late) == (2, 1)
+    (warning,) = ledger.spending.warnings()
+    assert f"collection answers: windows are closed {YEAR - 120} s before this machine's clock" in warning
+    assert ledger.spending.warnings() == []
+
+
+def test_longer_windows_are_open_at_once_to_clients_of_shorter_ones(ledger):
+    assert ledger.charge([1], NOON).accepted.all()
+    ledger.open(allowance(**DAILY))
+    charged = ledger.charge([1, 1, 2], NOON + 5, [MIDNIGHT] * 3)
+    assert (charged.accepted.tolist(), charged.over_window) == ([True, False, True], 1)
+    assert ledger.charge([1, 2], NOON + 600, [MIDNIGHT] * 2).over_window == 2
+    assert ledger.spending.warnings() == []
+
+
+def test_longer_windows_beside_shorter_ones_are_never_counted_anew(tmp_path):
+    """A producer with windows of a minute forgets what one with windows of a day has counted."""
+    minutes, days = (Ledger(tmp_path, allowance(**each)) for each in (FREE, DAILY))
+    assert days.charge([1], NOON, [MIDNIGHT]).accepted.all()
+    assert minutes.charge([1], NOON).accepted.all()
+    assert days.charge([1], NOON, [MIDNIGHT]).too_late == 1
+    assert days.charge([2], NOON, [MIDNIGHT]).accepted.all()
+    assert days.charge([1], NOON + DAY, [MIDNIGHT + DAY]).accepted.all()
+    minutes.store.close()
+    days.store.close()
+
+
+def test_the_horizon_counts_as_far_as_a_client_has_reported():
+    rows = ClientRows(
+        np.zeros(3, CLIENT_BALANCE), np.array([(500, 1), (900, 1), (2000, 1)], OPEN), np.array([0, 0, 2])
+    )
+    assert horizons(rows, 600, 600).tolist() == [600, 600, 600]
+    assert horizons(rows, 600, 1000).tolist() == [900, 600, 1000]
+    assert horizons(rows, 1500, 1800).tolist() == [1500, 1500, 1800]

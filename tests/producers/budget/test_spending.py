@@ -1,0 +1,403 @@
+"""Budgets that are kept: counted exactly, over restarts, periods, clocks set back and changed parameters."""
+
+import os
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from producers.budget.allowance import Allowance, Budget
+from producers.budget.charging import OPEN
+from producers.budget.client_balance import CLIENT_BALANCE
+from producers.budget.limits import UnknownLimitError
+from producers.budget.spending import Spending
+from producers.storage.store import LOG_BYTES, Store, StoreError
+from tests.support.producers.spending_model import SpendingModel
+
+DAY = 86400
+NOON = 20_000 * DAY + DAY // 2
+KRR_MECHANISM = KRR.from_epsilon(100, 1.0)
+BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
+
+
+def allowance(
+    mechanism=KRR_MECHANISM,
+    budget=(4.0, DAY),
+    reports_per_window=1,
+    memoize=False,
+    name="answers",
+    window_seconds=60,
+):
+    collection = Collection(name, mechanism, memoize=memoize, window_seconds=window_seconds, grace_seconds=30)
+    kept = None if budget is None else Budget(budget[0], 1e-6, budget[1])
+    return Allowance(collection, kept, reports_per_window)
+
+
+def clients_of(numbers):
+    """Keyed hashes of clients with these numbers; the first 8 bytes differ, the sign bit included."""
+    keys = np.zeros((len(numbers), 2), "<u8")
+    keys[:, 0] = np.array(numbers, np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return keys.view(np.uint8)
+
+
+def window_of(now):
+    return int(now) // 60 * 60
+
+
+class Ledger:
+    """A store with one or more collections, opened anew when asked to."""
+
+    def __init__(self, folder, *allowances, now=NOON):
+        self.folder = folder
+        self.store = None
+        self.open(*allowances, now=now)
+
+    def open(self, *allowances, now=NOON):
+        if self.store is not None:
+            self.store.close()
+        self.store = Store(self.folder)
+        self.spending = Spending(self.store, allowances, now)
+
+    def charge(self, numbers, now=NOON, windows=None, name="answers"):
+        windows = np.full(len(numbers), window_of(now)) if windows is None else np.array(windows, np.int64)
+        while True:
+            try:
+                with self.store.transaction():
+                    return self.spending.charge(name, clients_of(numbers), windows, now)
+            except UnknownLimitError as unknown:
+                unknown.find()
+
+    def spend(self, number, reports, now=NOON):
+        """Reports of one client in as many windows, all open; how many were accepted."""
+        windows = window_of(now) + 60 * np.arange(reports)
+        return int(self.charge([number] * reports, now, windows).accepted.sum())
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    made = Ledger(tmp_path / "data", allowance())
+    yield made
+    made.store.close()
+
+
+ALLOWANCES = [
+    allowance(*each)
+    for each in product(
+        [KRR_MECHANISM, KRR.from_epsilon(100, 0.9), LongitudinalKRR.from_epsilons(10, 3.0, 1.0)],
+        [(4.0, DAY), (6.0, 5 * DAY), None],
+        [1, 2],
+    )
+] + [allowance(window_seconds=3600, reports_per_window=2)]
+REPORTS = st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 4)), min_size=1, max_size=12)
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from([0, 0, 1, 45, 60, 200, 4000, DAY, 6 * DAY, -1, -90, -DAY]),
+        st.integers(0, len(ALLOWANCES) - 1),
+        st.booleans(),
+        REPORTS,
+    ),
+    max_size=10,
+)
+
+
+def limit(rule, carried):
+    return int(rule.limits(rule.levels(np.array([carried])))[0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS)
+def test_charging_equals_a_model_that_counts_one_by_one(tmp_path_factory, steps):
+    """Whatever batches, restarts, clocks and changes of parameters there are; the model forgets no window."""
+    ledger = Ledger(tmp_path_factory.mktemp("ledger"), ALLOWANCES[0])
+    model, now, rule = SpendingModel(limit), NOON, ALLOWANCES[0]
+    model.use(rule)
+    for seconds, index, is_changed, reports in steps:
+        now += seconds
+        if is_changed:
+            rule = ALLOWANCES[index]
+            model.use(rule)
+            ledger.open(rule, now=now)
+        windows = [window_of(now) + 60 * offset for _, offset in reports]
+        numbers = [client for client, _ in reports]
+        expected = model.charge(rule, list(zip(numbers, windows, strict=True)), now)
+        charged = ledger.charge(numbers, now, windows)
+        assert charged.accepted.tolist() == [each == "accepted" for each in expected]
+        for reason in ("over_window", "over_budget", "too_late"):
+            assert getattr(charged, reason) == expected.count(reason)
+    for client, kept in model.clients.items():
+        ledger.open(kept.allowance, now=now)
+        (spent,) = ledger.spending.spent(clients_of([client])[0], now).values()
+        assert spent.lifetime_reports == kept.lifetime
+        assert spent.lifetime_epsilon == kept.carried_lifetime + kept.allowance.epsilon(kept.lifetime)
+    ledger.store.close()
+
+
+def test_a_client_reports_as_often_as_its_budget_allows(ledger):
+    allowed = limit(allowance(), 0.0)
+    assert 3 < allowed < 40
+    assert ledger.spend(1, 40) == allowed
+    size = CLIENT_BALANCE.itemsize + allowed * OPEN.itemsize
+    assert ledger.store.rows("SELECT length(spent) FROM spending_1") == [(size,)]
+    assert ledger.spend(1, 40) == 0
+    refused = ledger.charge([1, 2])
+    assert (refused.accepted.tolist(), refused.over_budget) == ([False, True], 1)
+    spent = ledger.spending.spent(clients_of([1])[0], NOON)["answers"]
+    assert spent.reports == spent.lifetime_reports == allowed
+    assert spent.epsilon == allowance().epsilon(allowed) <= 4.0
+    assert ledger.spending.largest_ratio("answers", NOON) == spent.epsilon / 4.0
+
+
+def test_one_window_takes_one_report_of_a_client(ledger):
+    charged = ledger.charge([1, 1, 2, 1])
+    assert charged.accepted.tolist() == [True, False, True, False]
+    assert charged.over_window == 2
+    assert ledger.charge([1, 2, 3]).accepted.tolist() == [False, False, True]
+
+
+def test_a_new_period_begins_at_its_multiple_and_lifetime_goes_on(ledger):
+    allowed = ledger.spend(1, 40)
+    midnight = NOON + DAY // 2
+    assert ledger.spend(1, 40, midnight - 1) == 0
+    assert ledger.spend(1, 40, midnight) == allowed
+    spent = ledger.spending.spent(clients_of([1])[0], midnight)["answers"]
+    assert (spent.reports, spent.lifetime_reports) == (allowed, 2 * allowed)
+    assert spent.epsilon < 4.0 < spent.lifetime_epsilon
+
+
+def test_a_clock_that_is_set_back_refunds_nothing(ledger):
+    ledger.spend(1, 40, NOON + DAY)
+    windows = window_of(NOON + DAY) + 6000 + 60 * np.arange(3)
+    assert ledger.charge([1] * 3, NOON, windows).over_budget == 3
+    assert ledger.charge([1] * 3, NOON - 10 * DAY, windows).over_budget == 3
+
+
+def test_what_is_left_is_spent_once_however_the_clock_goes(ledger):
+    """Two reports tomorrow, one today, the rest tomorrow: together what one period allows."""
+    allowed, tomorrow = limit(allowance(), 0.0), NOON + DAY
+    assert ledger.spend(1, 2, tomorrow) == 2
+    assert ledger.charge([1], NOON, [window_of(tomorrow) + 6000]).accepted.all()
+    windows = window_of(tomorrow) + 9000 + 60 * np.arange(40)
+    assert ledger.charge([1] * 40, tomorrow, windows).accepted.sum() == allowed - 3
+
+
+@pytest.mark.parametrize("seconds", [60, DAY // 24, 30 * DAY])
+def test_another_length_of_periods_refunds_nothing(ledger, seconds):
+    ledger.spend(1, 40)
+    ledger.open(allowance(budget=(4.0, seconds)))
+    later = NOON + 7200
+    assert ledger.spend(1, 5, later) == 0
+
+
+def test_a_longer_period_counts_the_shorter_ones_within_it(ledger):
+    """Daily reports, then periods of 30 days: what was spent on the days before counts until they end."""
+    start = NOON // (30 * DAY) * 30 * DAY + DAY // 2
+    ledger.open(allowance(), now=start)
+    daily = [ledger.spend(1, 2, start + day * DAY) for day in range(12)]
+    assert daily == [2] * 12
+    monthly = allowance(budget=(4.0, 30 * DAY))
+    ledger.open(monthly, now=start + 12 * DAY)
+    assert ledger.spend(1, 5, start + 12 * DAY) == 0
+    spent = ledger.spending.spent(clients_of([1])[0], start + 12 * DAY)["answers"]
+    assert (spent.reports, spent.epsilon) == (24, monthly.epsilon(24))
+    end = start - DAY // 2 + 30 * DAY
+    assert ledger.spend(1, 40, end - 1) == 0
+    assert ledger.spend(1, 40, end) == limit(monthly, 0.0)
+
+
+def test_a_longer_period_does_not_count_what_ended_before_it(ledger):
+    """A client that did not report since the longer period began has all of it."""
+    start = NOON // (30 * DAY) * 30 * DAY
+    ledger.open(allowance(), now=start - DAY)
+    ledger.spend(1, 40, start - DAY)
+    ledger.open(allowance(budget=(4.0, 30 * DAY)), now=start + DAY)
+    assert ledger.spend(1, 40, start + DAY) == limit(allowance(), 0.0)
+
+
+def test_a_day_without_budget_does_not_hide_the_days_before(ledger):
+    """Daily periods, none, then periods of 30 days: the first ones count in the last."""
+    start = NOON // (30 * DAY) * 30 * DAY
+    ledger.open(allowance(), now=start)
+    assert ledger.spend(1, 4, start) == ledger.spend(1, 4, start + DAY) == 4
+    ledger.open(allowance(budget=None), now=start + 2 * DAY)
+    assert ledger.spend(1, 1, start + 2 * DAY) == 1
+    ledger.open(allowance(budget=(4.0, 30 * DAY)), now=start + 3 * DAY)
+    spent = ledger.spending.spent(clients_of([1])[0], start + 3 * DAY)["answers"]
+    assert spent.reports == spent.lifetime_reports == 9
+
+
+def test_a_longer_period_counts_what_was_ever_carried(ledger):
+    """Two reports, on the next day one under other parameters, then periods of 30 days: all three count."""
+    start = NOON // (30 * DAY) * 30 * DAY
+    halved = KRR.from_epsilon(100, 0.5)
+    daily, monthly = allowance(halved), allowance(halved, budget=(8.0, 30 * DAY))
+    ledger.open(allowance(), now=start)
+    assert ledger.spend(1, 2, start) == 2
+    ledger.open(daily, now=start + DAY)
+    assert ledger.spend(1, 1, start + DAY) == 1
+    assert ledger.spending.spent(clients_of([1])[0], start + DAY)["answers"].epsilon == daily.epsilon(1)
+    ledger.open(monthly, now=start + 2 * DAY)
+    spent = ledger.spending.spent(clients_of([1])[0], start + 2 * DAY)["answers"]
+    assert spent.reports == spent.lifetime_reports == 1
+    assert spent.epsilon == spent.lifetime_epsilon == 2 * KRR_MECHANISM.epsilon + monthly.epsilon(1)
+
+
+def test_two_lengths_of_periods_side_by_side_refund_nothing(tmp_path):
+    """Two processes during a roll-out, in turn: together what the longer period allows."""
+    short, long = allowance(), allowance(budget=(4.0, 30 * DAY))
+    start = NOON // (30 * DAY) * 30 * DAY
+    first, second = Ledger(tmp_path, short, now=start), Ledger(tmp_path, long, now=start)
+    accepted = 0
+    for now in range(start, start + 20 * DAY, DAY):
+        accepted += first.spend(1, 1, now)
+        accepted += int(second.charge([1], now, [window_of(now) + 6000]).accepted.sum())
+    assert accepted == limit(long, 0.0)
+    first.store.close()
+    second.store.close()
+
+
+def test_a_budget_that_is_introduced_counts_what_was_reported_without_one(tmp_path):
+    ledger = Ledger(tmp_path, allowance(budget=None))
+    assert ledger.spend(1, 1000) == 1000
+    ledger.open(allowance())
+    assert ledger.spend(1, 5, NOON + 3600) == 0
+    assert ledger.spend(1, 5, NOON + DAY) == 5
+    ledger.store.close()
+
+
+@pytest.mark.parametrize(
+    ("other", "memoize"),
+    [(KRR.from_epsilon(100, 0.5), False), (KRR.from_epsilon(50, 1.0), False), (BLOOM, True)],
+)
+def test_changed_parameters_refund_nothing(ledger, other, memoize):
+    ledger.spend(1, 40)
+    before = ledger.spending.spent(clients_of([1])[0], NOON)["answers"]
+    ledger.open(allowance(other, memoize=memoize))
+    assert ledger.spend(1, 5, NOON + 4000) == 0
+    spent = ledger.spending.spent(clients_of([1])[0], NOON)["answers"]
+    assert spent.reports == 0
+    assert spent.epsilon >= max(before.epsilon, 4.0)
+    assert spent.lifetime_epsilon >= before.lifetime_epsilon
+    assert ledger.spending.largest_ratio("answers", NOON) == 1.0
+
+
+def test_changed_parameters_leave_what_is_left(tmp_path):
+    """Two reports of 1 carry 2 of 8: what remains allows what a budget of 6 allows."""
+    ledger = Ledger(tmp_path, allowance(budget=(8.0, DAY)))
+    ledger.spend(1, 2)
+    halved = KRR.from_epsilon(100, 0.5)
+    ledger.open(allowance(halved, budget=(8.0, DAY)))
+    expected = limit(allowance(halved, budget=(6.0, DAY)), 0.0)
+    assert limit(allowance(halved, budget=(5.8, DAY)), 0.0) <= ledger.spend(1, 500, NOON + 600) <= expected
+    ledger.store.close()
+
+
+def test_what_memoized_reports_carry_is_capped_at_their_permanent_response(tmp_path):
+    ledger = Ledger(tmp_path, allowance(BLOOM, budget=(20.0, DAY), memoize=True))
+    assert ledger.spend(1, 100) == 100
+    ledger.open(allowance(budget=(20.0, DAY)))
+    spent = ledger.spending.spent(clients_of([1])[0], NOON)["answers"]
+    assert spent.epsilon == pytest.approx(BLOOM.epsilon_inf, rel=1e-6)
+    assert spent.epsilon >= BLOOM.epsilon_inf
+    ledger.store.close()
+
+
+def test_old_and_new_parameters_side_by_side_refund_nothing(tmp_path):
+    """Two processes during a roll-out: each carries what the other counted."""
+    old, new = allowance(), allowance(KRR.from_epsilon(100, 0.9))
+    first, second = Ledger(tmp_path, old), Ledger(tmp_path, new)
+    accepted = 0
+    for number, ledger in enumerate([first, second] * 20):
+        accepted += int(ledger.charge([1], NOON, [window_of(NOON) + 60 * number]).accepted.sum())
+    assert 3 <= accepted <= limit(old, 0.0)
+    first.store.close()
+    second.store.close()
+
+
+def test_collections_are_apart(tmp_path):
+    ledger = Ledger(tmp_path, allowance(), allowance(BLOOM, name="others", memoize=True))
+    ledger.charge([1, 2])
+    ledger.charge([1], name="others")
+    spent = ledger.spending.spent(clients_of([1])[0], NOON)
+    assert {name: each.reports for name, each in spent.items()} == {"answers": 1, "others": 1}
+    assert ledger.spending.spent(clients_of([3])[0], NOON)["others"].lifetime_epsilon == 0.0
+    ledger.store.close()
+
+
+def test_the_largest_ratio_is_found_again_and_ends_with_its_period(ledger):
+    assert ledger.spending.largest_ratio("answers", NOON) == 0.0
+    ledger.spend(1, 2)
+    ledger.charge([2])
+    share = allowance().epsilon(2) / 4.0
+    assert ledger.spending.largest_ratio("answers", NOON) == share
+    ledger.open(allowance())
+    assert ledger.spending.largest_ratio("answers", NOON) == share
+    assert ledger.spending.largest_ratio("answers", NOON + DAY) == 0.0
+    ledger.charge([3], NOON + DAY)
+    assert ledger.spending.largest_ratio("answers", NOON + DAY) == allowance().epsilon(1) / 4.0
+    ledger.open(allowance(budget=None))
+    assert ledger.spending.largest_ratio("answers", NOON) == 0.0
+
+
+def test_an_undone_transaction_charges_nothing(ledger):
+    class Undo(Exception):
+        pass
+
+    def charge_and_fail():
+        with ledger.store.transaction():
+            ledger.spending.charge("answers", clients_of([1]), np.array([window_of(NOON)]), NOON)
+            raise Undo
+
+    with pytest.raises(Undo):
+        charge_and_fail()
+    assert ledger.charge([1]).accepted.all()
+
+
+@pytest.mark.parametrize(
+    "length",
+    [0, CLIENT_BALANCE.itemsize - 1, CLIENT_BALANCE.itemsize + 1, CLIENT_BALANCE.itemsize - OPEN.itemsize],
+)
+def test_a_row_that_is_damaged_is_told_when_it_is_read(ledger, length):
+    ledger.charge([1])
+    ledger.store.rows("UPDATE spending_1 SET spent = zeroblob(?)", length)
+    for read in (lambda: ledger.charge([1]), lambda: ledger.open(allowance())):
+        with pytest.raises(
+            StoreError, match=r"producer\.sqlite: it is damaged; put back a copy; to move it away"
+        ):
+            read()
+
+
+def test_no_reports_charge_nothing(ledger):
+    assert len(ledger.charge([]).accepted) == 0
+
+
+def test_reports_in_any_order_are_charged_in_the_order_given(ledger):
+    numbers = [3, 1, 2, 1, 3, 3, 2**62, 1]
+    windows = [window_of(NOON) + 60 * offset for offset in (0, 0, 0, 1, 0, 1, 0, 1)]
+    charged = ledger.charge(numbers, windows=windows)
+    assert charged.accepted.tolist() == [True, True, True, True, False, True, True, False]
+    spent = [ledger.spending.spent(clients_of([number])[0], NOON)["answers"].reports for number in (1, 2, 3)]
+    assert spent == [2, 1, 2]
+
+
+def test_disk_and_rate_for_many_clients(tmp_path):
+    """At most 100 bytes a client beside the log, and no slower than a tenth of what is promised."""
+    count, batch = 100_000, 20_000
+    ledger = Ledger(tmp_path / "data", allowance())
+    best = 0.0
+    for start in range(0, count, batch):
+        numbers = np.arange(start, start + batch)
+        begun = os.times()
+        assert ledger.charge(numbers).accepted.all()
+        ended = os.times()
+        best = max(best, batch / max(1e-9, ended.user + ended.system - begun.user - begun.system))
+    assert best >= 20_000
+    size = sum(path.stat().st_size for path in (tmp_path / "data").iterdir())
+    assert size <= 100 * count + LOG_BYTES + 2 * 2**20
+    ledger.store.close()
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["producer.sqlite"]

@@ -1,0 +1,190 @@
+"""A forked child reports on its own, the parent goes on, and nothing is sent twice."""
+
+import json
+import subprocess
+import sys
+
+from tests.support.paths import REPOSITORY
+
+PRELUDE = """
+import json, os, pathlib, subprocess, sys, threading, time
+sys.path.insert(0, sys.argv[2])
+from tests.support.producers.fake_kafka import FakeKafka
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from producers.pipeline import storing_thread
+from producers.budget.allowance import Allowance
+from producers.producer import Producer
+from producers.config import ProducerConfig
+from producers.wire import decode
+
+kafka = FakeKafka(acknowledges=True)
+storing_thread.connect = lambda *where: kafka.connect(*where)
+latency = Collection("latency", KRR.from_epsilon(1000, 1.0))
+config = ProducerConfig(
+    allowances=(Allowance(latency, None),), bootstrap_servers="127.0.0.1:9092", topic="reports", partitions=4,
+    data_dir=pathlib.Path(sys.argv[1]), pack_seconds=3600, block_milliseconds=30_000,
+)
+"""
+
+SCRIPT = """
+producer = Producer(config)
+busy = threading.Event()
+
+def work():  # so that a fork falls into the middle of something
+    while not busy.wait(0.001):
+        producer.report("latency", [1, 2, 3], None)
+
+def tell(name, code):
+    ids = [decode(record["value"]).pack_id.hex() for record in kafka.sent]
+    reports = sum(decode(record["value"]).reports for record in kafka.sent)
+    counters = producer.counters()
+    pathlib.Path(sys.argv[1], name).write_text(json.dumps({
+        "ids": ids, "reports": reports, "stored": counters.stored["latency"],
+        "acknowledged": counters.acknowledged["latency"], "files": sorted(os.listdir(sys.argv[1])),
+    }))
+
+thread = threading.Thread(target=work)
+thread.start()
+assert producer.report("latency", [7] * 100, None).stored == 100
+children = []
+for number in range(3):
+    child = os.fork()
+    if child == 0:
+        kafka = FakeKafka(acknowledges=True)
+        assert producer.report("latency", [number] * 10, None).stored == 10
+        producer.close()
+        tell(f"child-{number}.json", 0)
+        os._exit(0)
+    children.append(child)
+    assert producer.report("latency", [8] * 100, None).stored == 100
+for child in children:
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+busy.set()
+thread.join()
+producer.close()
+tell("parent.json", 0)
+"""
+
+
+def run(script, folder):
+    here = str(REPOSITORY)
+    command = [sys.executable, "-W", "ignore", "-c", PRELUDE + script, str(folder), here]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_both_sides_of_a_fork_report_and_nothing_is_sent_twice(tmp_path):
+    done = run(SCRIPT, tmp_path)
+    assert done.returncode == 0, done.stderr
+    parent = json.loads((tmp_path / "parent.json").read_text())
+    children = [json.loads((tmp_path / f"child-{number}.json").read_text()) for number in range(3)]
+    assert parent["stored"] >= 400
+    for side in (parent, *children):
+        assert side["reports"] == side["acknowledged"] == side["stored"]
+    assert [child["stored"] for child in children] == [10, 10, 10]
+    ids = [pack_id for side in (parent, *children) for pack_id in side["ids"]]
+    assert len(set(ids)) == len(ids)
+    assert "lane-1.lock" in parent["files"]
+
+
+def test_nothing_is_imported_late_by_what_a_report_calls():
+    """A fork while another thread imports leaves the child a lock that nobody opens."""
+    code = "import sys, producers.producer; sys.exit('numpy.ma' not in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+LOCKED = """
+HOLD = "import sqlite3, sys; held = sqlite3.connect(sys.argv[1], isolation_level=None); " \\
+    "held.execute('BEGIN IMMEDIATE'); print('held', flush=True); input()"
+
+from dataclasses import replace
+producer = Producer(replace(config, block_milliseconds=50))
+file = str(pathlib.Path(sys.argv[1], "producer.sqlite"))
+holder = subprocess.Popen(
+    [sys.executable, "-c", HOLD, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+)
+assert holder.stdout.readline() == "held\\n"
+assert producer.report("latency", [1, 2, 3], None).pending == 3
+reading, writing = os.pipe()
+began = time.monotonic()
+child = os.fork()
+if child == 0:
+    began = time.monotonic()
+    assert producer.report("latency", [1, 2], None).pending == 2
+    took = time.monotonic() - began
+    assert took < 3, took
+    os.write(writing, b".")
+    producer.close(20)
+    assert producer.counters().acknowledged == {"latency": 2}
+    os._exit(0)
+took = time.monotonic() - began
+assert took < 3, took
+os.read(reading, 1)
+holder.communicate("go on\\n")
+producer.close(20)
+assert producer.counters().acknowledged == {"latency": 3}
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+
+
+def test_a_fork_and_its_child_wait_for_no_other_process(tmp_path):
+    """The store is locked meanwhile; both sides keep what they were given when it is free."""
+    done = run(LOCKED, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+BUSY = """
+from producers.storage.store import Store, StoreError
+from producers.pipeline.transactions import StoreTransactions
+
+going_on, rounds = threading.Event(), StoreTransactions.run
+
+def hang(self, submissions, seals, *, ticking):  # as on a disk that does not answer, with the store open
+    going_on.wait(30)
+    return rounds(self, submissions, seals, ticking=ticking)
+
+producer = Producer(config)
+StoreTransactions.run = hang
+waiting = threading.Thread(target=producer.report, args=("latency", [1, 2, 3], None))
+waiting.start()
+time.sleep(0.2)
+began = time.monotonic()
+child = os.fork()
+if child == 0:
+    StoreTransactions.run = rounds
+    told = producer.report("latency", [1, 2], None)
+    assert (told.dropped, told.stored) == (2, 0), told
+    assert told.why_dropped.endswith("it was open when the process forked; close it first"), told.why_dropped
+    os._exit(0)
+took = time.monotonic() - began
+assert 0.9 < took < 10, took
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+going_on.set()
+waiting.join()
+producer.close(20)
+assert producer.counters().acknowledged == {"latency": 3}
+"""
+
+
+def test_a_fork_does_not_wait_for_a_disk_that_hangs_and_the_child_is_refused_the_store(tmp_path):
+    done = run(BUSY, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+UNUSED = """
+producer = Producer(config)
+child = os.fork()
+if child == 0:
+    began = time.monotonic()
+    producer.close()
+    assert time.monotonic() - began < 15
+    assert sorted(os.listdir(sys.argv[1])).count("lane-1.lock") == 0
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+producer.close()
+"""
+
+
+def test_a_child_that_reports_nothing_closes_at_once(tmp_path):
+    done = run(UNUSED, tmp_path)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,148 @@
+"""The thread that stores: its ticks, its end, and its standing still for a fork."""
+
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from producers.budget.allowance import Allowance
+from producers.budget.limits import CollectionLimits, UnknownLimitError
+from producers.budget.spending import Spending
+from producers.concurrency.clock import Clock
+from producers.concurrency.synchronization import Latch
+from producers.config import ProducerConfig
+from producers.metrics.counters import Receipt, ReportTotals
+from producers.pipeline import storing_thread
+from producers.pipeline.storing_thread import StoringThread
+from producers.pipeline.submission_queue import FlushRequest, PendingReceipt, Submission
+from producers.pipeline.transactions import StoreTransactions
+from producers.randomization.randomness import Keystream
+from producers.randomization.secret import Secret
+from tests.support.producers.fake_kafka import FakeKafka
+
+LATENCY = Collection("latency", KRR.from_epsilon(100, 1.0))
+
+
+@pytest.fixture
+def keeper(tmp_path, monkeypatch):
+    monkeypatch.setattr(storing_thread, "connect", FakeKafka(acknowledges=True).connect)
+    config = ProducerConfig(
+        allowances=(Allowance(LATENCY, None),),
+        bootstrap_servers="127.0.0.1:9092",
+        topic="reports",
+        partitions=4,
+        data_dir=tmp_path,
+        pack_seconds=8.0,
+    )
+    keeper = StoringThread(config, Secret(bytes(32)), Keystream(), Clock(), ReportTotals(["latency"]))
+    keeper.open()
+    keeper.start()
+    yield keeper
+    keeper.close()
+
+
+def one(clients=None):
+    window = np.array([LATENCY.window_start(time.time())])
+    rows = np.zeros((1, 1), np.uint8)
+    return Submission("latency", window, np.zeros(1, np.uint16), rows, clients, PendingReceipt(1))
+
+
+def open_files():
+    return {Path(entry).resolve().name for entry in Path("/proc/self/fd").iterdir()}
+
+
+def test_ticks_are_jittered(keeper):
+    waits = [keeper._jittered() for _ in range(1000)]
+    assert 2.0 <= min(waits) < 2.1
+    assert 5.9 < max(waits) < 6.0
+
+
+def test_what_is_queued_at_the_end_is_stored(keeper):
+    pause = keeper.pause()
+    first, last = one(), one()
+    keeper.put(first, 0)
+    deadline = time.monotonic() + 1  # the thread takes it now, or was woken before and waits already
+    while keeper._intake._items and time.monotonic() < deadline:
+        time.sleep(0.001)
+    keeper.put(last, 0)
+    closing = threading.Thread(target=keeper.close)
+    closing.start()
+    while not keeper._is_ending:
+        pass
+    pause.over.open()
+    closing.join(10)
+    assert [each.ticket.receipt for each in (first, last)] == [Receipt(stored=1)] * 2
+
+
+def test_while_paused_no_file_of_the_store_is_open(keeper):
+    """SQLite's locks in a forked child would be those of a connection that it does not have."""
+    assert "producer.sqlite" in open_files()
+    pause = keeper.pause()
+    assert pause.reached.wait(10)
+    submission = one()
+    keeper.put(submission, 0)
+    assert not submission.ticket.done.wait(0.2)
+    assert not {name for name in open_files() if name.startswith("producer.sqlite")}
+    pause.over.open()
+    assert submission.ticket.done.wait(10)
+    assert submission.ticket.receipt == Receipt(stored=1)
+
+
+def test_while_a_limit_is_found_the_store_is_closed_and_forks_do_not_wait(keeper, monkeypatch):
+    """It takes seconds; what is given meanwhile is stored when it is known and nothing forks."""
+    charge, finding, found, files = Spending.charge, Latch(), Latch(), set()
+
+    class Unknown(UnknownLimitError):
+        def find(self):
+            files.update(open_files())
+            finding.open()
+            assert found.wait(10)
+
+    def charge_later(self, *given):
+        if not finding.is_open:
+            raise Unknown(CollectionLimits(Allowance(LATENCY, None)), 1)
+        return charge(self, *given)
+
+    monkeypatch.setattr(Spending, "charge", charge_later)
+    submission, before = one(np.zeros((1, 16), np.uint8)), open_files()
+    keeper.put(submission, 0)
+    assert finding.wait(10)
+    pause = keeper.pause()
+    assert pause.reached.is_open
+    found.open()
+    assert not submission.ticket.done.wait(0.2)
+    pause.over.open()
+    assert submission.ticket.done.wait(10)
+    assert submission.ticket.receipt == Receipt(stored=1)
+    assert "producer.sqlite" in before - files
+
+
+@pytest.mark.usefixtures("one_dies")
+def test_what_is_queued_when_the_storing_thread_dies_is_dropped(keeper, monkeypatch):
+    going_on = threading.Event()
+
+    def die(*_, **__):
+        going_on.wait(10)
+        raise KeyError("canary")
+
+    monkeypatch.setattr(StoreTransactions, "run", die)
+    first = one()
+    keeper.put(first, 0)
+    while keeper._intake._items:
+        time.sleep(0.001)
+    queued, seal = one(), FlushRequest()
+    keeper.put(queued, 0)
+    keeper.put(seal, 0)
+    going_on.set()
+    for item in (first, queued, seal):
+        assert item.done.wait(10)
+    death = "the storing thread died of KeyError; its traceback is on stderr"
+    assert first.ticket.receipt == Receipt(pending=1)
+    assert queued.ticket.receipt == Receipt(dropped=1)
+    assert queued.ticket.receipt.why_dropped == death
+    assert seal.error == death
+    assert keeper._rounds._tally.dropped() == 1

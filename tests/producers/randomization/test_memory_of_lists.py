@@ -1,0 +1,99 @@
+"""Permanent responses under another list of values: all drawn again, or none, whatever the value.
+
+If a value kept its response because its number stayed, while those that moved drew theirs again, that a
+response stayed would tell the value. The instantaneous noise is taken away (below 1e-8), so that reports show
+the permanent responses, which are the same in every run.
+"""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from producers.randomization.secret import Secret
+from producers.responders.factory import responder_of
+from tests.support.producers.sources import RepeatableWords
+
+SECRET = Secret(bytes(range(32)))
+LISTED = ("AA", "B6", "9E", "DL", "UA", "WN", "AS", "F9", "HA")
+REPORTED = (*LISTED, "ZZ")
+CLIENTS = [f"client-{number}" for number in range(4000)]
+QUIET = (1e-9, 1 - 1e-9)
+
+#: Ten buckets, of which the last is `other`, or one more value.
+LONGITUDINAL = LongitudinalKRR(KRR.from_epsilon(10, 1.0), KRR(10, 2**64 - 1))
+ONE_HOT = HotRappor.from_probabilities(10, 1, 0.5, *QUIET)
+THREE_HOT = HotRappor.from_probabilities(10, 3, 0.5, *QUIET)
+every_mechanism = pytest.mark.parametrize(
+    "mechanism", [LONGITUDINAL, ONE_HOT, THREE_HOT], ids=["longitudinal", "one-hot", "three-hot"]
+)
+
+
+def responses(mechanism, values=LISTED, other=True, candidates=(), reported=REPORTED, seed=1):
+    """Permanent responses of all clients to each value, uint8 (reported, clients, bytes)."""
+    collection = Collection("c", mechanism, values, other, candidates, memoize=True)
+    several = getattr(mechanism, "hot", 1) > 1
+    true = [{value} if several else value for value in reported for _ in CLIENTS]
+    batch = responder_of(collection, SECRET, RepeatableWords(seed)).prepare(true, CLIENTS * len(reported))
+    return batch.respond(slice(None))[1].reshape(len(reported), len(CLIENTS), -1)
+
+
+def noise(mechanism, values, other):
+    """What was done to the truth, integers (reported, clients, places), and how likely each of these is."""
+    reported = REPORTED if values else range(10)
+    shown = responses(mechanism, values, other, reported=reported)
+    buckets = {value: bucket for bucket, value in enumerate(values or range(9))}
+    numbers = np.array([buckets.get(value, 9) for value in reported])[:, np.newaxis]
+    if mechanism is LONGITUDINAL:
+        permanent = mechanism.permanent
+        return (shown - numbers[:, np.newaxis]) % 10, np.array([permanent.p, *[permanent.q] * 9])
+    truth = np.packbits(np.arange(mechanism.bits) == numbers, axis=1, bitorder="little")
+    flips = np.unpackbits(shown ^ truth[:, np.newaxis], axis=2, bitorder="little")
+    return flips, np.array([1 - mechanism.f / 2, mechanism.f / 2])
+
+
+def are_independent(first, second, chances):
+    """Pearson's test of what was done under two lists, false alarm 1e-6 in all.
+
+    It catches one client in five that keeps its noise: that adds n / 25 to a statistic or more.
+    """
+    outcomes, expected = len(chances), len(CLIENTS) * np.outer(chances, chances).ravel()
+    pairs = np.moveaxis(outcomes * first.astype(np.int64) + second, 1, 2).reshape(-1, len(CLIENTS))
+    hits = np.array([np.bincount(each, minlength=outcomes**2) for each in pairs])
+    statistic = ((hits - expected) ** 2 / expected).sum(axis=1)
+    return statistic.max() < chi2.isf(1e-6 / len(pairs), outcomes**2 - 1)
+
+
+@every_mechanism
+@pytest.mark.parametrize(
+    ("values", "other"),
+    [(("B6", "AA", *LISTED[2:]), True), (REPORTED, False)],
+    ids=["two values swapped", "one more value, no other"],
+)
+def test_another_list_draws_every_permanent_response_again(mechanism, values, other):
+    first, chances = noise(mechanism, LISTED, True)
+    second, _ = noise(mechanism, values, other)
+    assert are_independent(first, second, chances)
+
+
+@every_mechanism
+def test_an_equal_list_draws_the_same_permanent_responses(mechanism):
+    assert np.array_equal(responses(mechanism), responses(mechanism, seed=2))
+
+
+def test_a_size_with_other_is_another_list_than_one_without():
+    """Ten buckets either way: of the integers to 9, or of those to 8 and all others."""
+    first, chances = noise(LONGITUDINAL, (), False)
+    second, _ = noise(LONGITUDINAL, (), True)
+    assert are_independent(first, second, chances)
+
+
+def test_other_candidates_draw_the_same_permanent_responses():
+    """Bloom RAPPOR remembers the text itself; candidates change no report."""
+    bloom = Rappor.from_probabilities(64, 2, 4, 0.5, *QUIET)
+    first = responses(bloom, (), False, LISTED)
+    assert np.array_equal(first, responses(bloom, (), False, (*LISTED[::-1], "ZZ"), seed=2))

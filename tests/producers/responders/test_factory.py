@@ -1,0 +1,274 @@
+"""Whole batches, from what a caller gives to what is on the wire, for every kind of mechanism.
+
+Most tests take the noise away (f = 0, p and q within 1e-9 of 0 and 1; k-RR with a threshold of 2**64 - 1), so
+that what is left is the value's encoding; chance spoils one with probability below 1e-4 x 1e-9.
+"""
+
+import numpy as np
+import pytest
+
+from estimators.collection import Collection
+from estimators.mechanisms.bloom_filter import bloom_rows
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from producers.randomization.secret import Secret
+from producers.responders import batch
+from producers.responders.factory import responder_of
+from producers.wire import mechanism_number, report_bytes
+from tests.support.producers.sources import RepeatableWords
+
+SECRET = Secret(bytes(range(32)))
+VALUES = ("AA", "B6", "9E", "DL", "UA", "WN", "AS", "F9", "HA")
+QUIET = (1e-9, 1e-9, 1 - 1e-9)
+
+TRUE_KRR = KRR(9, 2**64 - 1)
+KRR_LIST = Collection("krr", TRUE_KRR, values=VALUES)
+LONGITUDINAL = Collection("long", LongitudinalKRR(KRR.from_epsilon(9, 1.0), TRUE_KRR), values=VALUES)
+ONE_HOT = Collection("one-hot", HotRappor.from_probabilities(9, 1, *QUIET), values=VALUES)
+ONE_HOT_OTHER = Collection("one", HotRappor.from_probabilities(10, 1, *QUIET), values=VALUES, other=True)
+K_HOT = Collection("k-hot", HotRappor.from_probabilities(9, 3, *QUIET), values=VALUES, memoize=True)
+K_HOT_OTHER = Collection("k", HotRappor.from_probabilities(10, 3, *QUIET), values=VALUES, other=True)
+BLOOM = Collection("bloom", Rappor.from_probabilities(16, 2, 4, *QUIET), memoize=True)
+NOISY = Collection("noisy", Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65), memoize=True)
+KINDS = [KRR_LIST, LONGITUDINAL, ONE_HOT, ONE_HOT_OTHER, K_HOT, K_HOT_OTHER, BLOOM, NOISY]
+every_kind = pytest.mark.parametrize("collection", KINDS, ids=lambda collection: collection.name)
+
+
+def respond(collection, values, clients=None, seed=1):
+    """Cohorts, reports and number of unknown values of one batch."""
+    responder = responder_of(collection, SECRET, RepeatableWords(seed))
+    cohorts, reports = responder.prepare(values, clients).respond(slice(None))
+    return cohorts, reports, responder.unknown
+
+
+def shown(collection, values, clients=None, seed=1):
+    """The buckets that each report shows, of RAPPOR without hashing."""
+    reports = respond(collection, values, clients, seed)[1]
+    return [set(np.flatnonzero(np.unpackbits(row, bitorder="little")).tolist()) for row in reports]
+
+
+def as_values(collection, texts):
+    """Texts as values of this collection."""
+    mechanism = collection.mechanism
+    return [{text} for text in texts] if getattr(mechanism, "hot", 1) > 1 else list(texts)
+
+
+@every_kind
+def test_reports_are_as_they_are_on_the_wire(collection):
+    for values in (VALUES, VALUES[:1], ()):
+        cohorts, reports, unknown = respond(collection, as_values(collection, values))
+        assert cohorts.dtype == np.uint16
+        assert cohorts.shape == (len(values),)
+        assert (cohorts < collection.cohorts).all()
+        size = report_bytes(mechanism_number(collection.mechanism), collection.width)
+        assert (reports.shape, reports.dtype) == ((len(values), size), np.uint8)
+        assert unknown == 0
+
+
+@every_kind
+def test_the_same_words_are_drawn_whatever_the_values(collection):
+    """So that neither the work nor what is drawn afterwards, ids of packs say, depends on them."""
+    clients = [f"client-{number}" for number in range(30)]
+    for owners in (None, clients):
+        following = []
+        for texts in (["AA"] * 30, ["9E", "ZZ", "\udc80"] * 10):
+            words = RepeatableWords(1)
+            responder = responder_of(collection, SECRET, words)
+            responder.prepare(as_values(collection, texts), owners).respond(slice(None))
+            following.append(words.words64(1)[0])
+        assert following[0] == following[1]
+
+
+@pytest.mark.parametrize("collection", KINDS[:-1], ids=lambda collection: collection.name)
+def test_a_batch_is_the_same_in_slices_and_chunks(collection, monkeypatch):
+    """Each slice takes its own values and clients, whatever was answered before."""
+    texts = [VALUES[number % 9] for number in range(50)]
+    clients = [f"client-{number % 7}" for number in range(50)]
+    cohorts, reports, _ = respond(collection, as_values(collection, texts), clients)
+    monkeypatch.setattr(batch, "CHUNK_BYTES", 16)
+    whole = responder_of(collection, SECRET, RepeatableWords(2)).prepare(
+        as_values(collection, texts), clients
+    )
+    parts = [whole.respond(part) for part in (slice(17, 60), slice(0, 17))]
+    assert np.array_equal(np.concatenate([parts[1][0], parts[0][0]]), cohorts)
+    assert np.array_equal(np.concatenate([parts[1][1], parts[0][1]]), reports)
+
+
+@every_kind
+def test_a_batch_tells_its_clients_and_does_not_show_them(collection):
+    responder = responder_of(collection, SECRET, RepeatableWords(1))
+    values = as_values(collection, ["canary-7391", "AA"])
+    assert responder.prepare(values, ["ann", "bob"]).clients == ["ann", "bob"]
+    assert responder.prepare(values, None).clients is None
+    assert repr(responder.prepare(values, ["ann", "bob"])) == "Batch(count=2)"
+    with pytest.raises(ValueError, match=r"^clients must be one for each value, got 1 for 2 values$"):
+        responder.prepare(values, "ann")
+    with pytest.raises(TypeError, match=rf"^values of {collection.name} must be .*got int"):
+        responder.prepare([7391], None)
+    assert responder.unknown == 0
+
+
+def bloom(f, quiet=1e-9):
+    return Rappor.from_probabilities(64, 2, 4, f, quiet, 1 - quiet)
+
+
+def hot(buckets, ones, f, quiet=1e-9):
+    return HotRappor.from_probabilities(buckets, ones, f, quiet, 1 - quiet)
+
+
+def longitudinal(epsilon_inf, threshold=2**64 - 1):
+    return LongitudinalKRR(KRR.from_epsilon(9, epsilon_inf), KRR(9, threshold))
+
+
+@pytest.mark.parametrize(
+    ("values", "mechanism", "same", "others"),
+    [
+        (
+            (),
+            bloom(0.5),
+            bloom(0.5, 1e-8),
+            [bloom(0.51), Rappor.from_probabilities(64, 3, 4, 0.5, 1e-9, 1 - 1e-9)],
+        ),
+        (VALUES, hot(9, 1, 0.5), hot(9, 1, 0.5, 1e-8), [hot(9, 1, 0.51), hot(10, 1, 0.5)]),
+        (VALUES, longitudinal(1.0), longitudinal(1.0, 2**64 - 99), [longitudinal(1.01)]),
+    ],
+    ids=["bloom", "hot", "longitudinal"],
+)
+def test_permanent_responses_outlive_the_instantaneous_parameters_and_no_others(
+    values, mechanism, same, others
+):
+    """Redrawn with every new p, responses to one value could be averaged; kept with a new f, compared."""
+    clients = [f"client-{number}" for number in range(100)]
+
+    def permanent_responses(name, mechanism):
+        collection = Collection(name, mechanism, values=values, memoize=True)
+        return respond(collection, ["AA"] * 100, clients)[1].tobytes()
+
+    first = permanent_responses("c", mechanism)
+    assert permanent_responses("c", same) == first
+    assert permanent_responses("d", mechanism) != first
+    for other in others:
+        assert permanent_responses("c", other)[:800] != first[:800]
+
+
+def test_a_larger_hot_redraws_the_permanent_response():
+    """Else two reports with the same flips would show the difference of two subsets bare."""
+    clients = [f"client-{number}" for number in range(100)]
+    two, three = (
+        respond(Collection("c", hot(9, ones, 0.5), values=VALUES, memoize=True), [{"AA"}] * 100, clients)[1]
+        for ones in (2, 3)
+    )
+    assert not np.array_equal(two, three)
+
+
+# k-RR
+
+
+def test_krr_shows_the_bucket_and_places_the_unknown_anywhere():
+    _, reports, unknown = respond(KRR_LIST, [*VALUES, *["ZZ"] * 900], ["ann"] * 909)
+    assert reports[:9].ravel().tolist() == list(range(9))
+    assert unknown == 900
+    assert np.bincount(reports[9:].ravel(), minlength=9).min() > 50
+
+
+def test_longitudinal_krr_repeats_a_permanent_response():
+    """Two batches, two seeds; another client or value has a response of its own."""
+    first = respond(LONGITUDINAL, ["AA"] * 40, [f"{number % 20}" for number in range(40)])[1].ravel()
+    assert np.array_equal(first[:20], first[20:])
+    assert np.array_equal(
+        respond(LONGITUDINAL, ["AA"] * 20, list(map(str, range(20))), seed=2)[1].ravel(), first[:20]
+    )
+    assert len(np.unique(first)) > 3
+    assert len(np.unique(respond(LONGITUDINAL, list(VALUES) * 5, ["ann"] * 45)[1])) > 3
+
+
+def test_longitudinal_krr_without_clients_is_fresh():
+    assert len(np.unique(respond(LONGITUDINAL, ["AA"] * 200)[1])) == 9
+
+
+def test_all_unknown_values_are_one_value_with_one_permanent_response():
+    """Drawn anew, a random bucket would show, after a few reports, that the value is not a listed one."""
+    texts = ["ZZ", "YY", "ZZ", ""] * 5
+    for client in map(str, range(20)):
+        assert len(np.unique(respond(LONGITUDINAL, texts, [client] * 20, seed=3)[1])) == 1
+    clients = list(map(str, range(900)))
+    placed = respond(LONGITUDINAL, ["ZZ"] * 900, clients)[1].ravel()
+    assert np.bincount(placed, minlength=9).min() > 50
+
+
+def test_longitudinal_krr_with_a_bucket_for_other():
+    mechanism = LongitudinalKRR(KRR(10, 2**64 - 1), KRR(10, 2**64 - 1))
+    collection = Collection("long", mechanism, values=VALUES, other=True)
+    _, reports, unknown = respond(collection, ["AA", "ZZ", ""], ["ann"] * 3)
+    assert reports.ravel().tolist() == [0, 9, 9]
+    assert unknown == 2
+
+
+# RAPPOR
+
+
+def test_bloom_reports_hold_the_filter_of_the_clients_cohort():
+    words = ["JFK", "Zürich", "x" * 5000, ""] * 10
+    cohorts, reports, _ = respond(BLOOM, words, [f"client-{number}" for number in range(40)])
+    assert set(cohorts.tolist()) == {0, 1, 2, 3}
+    assert np.array_equal(reports, bloom_rows(words, cohorts, BLOOM.mechanism))
+
+
+def test_a_text_without_utf_8_is_reported_like_any_other():
+    cohorts, reports, _ = respond(BLOOM, ["\udc80"], ["ann"])
+    assert np.array_equal(reports, bloom_rows(["?"], cohorts, BLOOM.mechanism))
+
+
+def test_a_memorised_response_is_the_value_s_own_and_a_forgetful_one_fresh():
+    """4,001 reports of one client: the majority is its permanent response, which 16 of 128 bits leave."""
+    clients, forgetful = ["ann"] * 4001, Collection("noisy", NOISY.mechanism, memoize=False)
+    for collection, noise in ((NOISY, range(4, 40)), (forgetful, range(1))):
+        cohorts, reports, _ = respond(collection, ["JFK"] * 4001, clients)
+        assert len(set(cohorts.tolist())) == 1
+        majority = np.unpackbits(reports, axis=1, bitorder="little").mean(axis=0) > 0.5
+        truth = np.unpackbits(bloom_rows(["JFK"], cohorts[:1], NOISY.mechanism)[0], bitorder="little")
+        assert (majority != truth).sum() in noise
+
+
+def test_one_hot_sets_the_bucket_s_bit():
+    assert shown(ONE_HOT, list(VALUES)) == [{number} for number in range(9)]
+    assert shown(ONE_HOT, "HA", "ann") == [{8}]
+
+
+def test_an_unknown_one_hot_value_is_other_or_no_bucket():
+    assert shown(ONE_HOT_OTHER, ["ZZ", "AA", ""]) == [{9}, {0}, {9}]
+    assert shown(ONE_HOT, ["ZZ", "AA", ""]) == [set(), {0}, set()]
+    assert respond(ONE_HOT, ["ZZ", "AA", ""])[2] == respond(ONE_HOT_OTHER, ["ZZ", "AA", ""])[2] == 2
+
+
+def test_k_hot_sets_a_bit_for_each_member():
+    values = [{"AA", "HA"}, ["B6", "B6", "9E"], (), ("UA",), {"DL", "UA", "WN"}]
+    assert shown(K_HOT, values) == [{0, 8}, {1, 2}, set(), {4}, {3, 4, 5}]
+    assert shown(K_HOT, {"AA", "HA"}) == [{0, 8}]
+
+
+def test_unknown_members_of_k_hot():
+    values = [{"AA", "ZZ"}, {"ZZ", "YY"}, {"AA"}]
+    assert shown(K_HOT_OTHER, values) == [{0, 9}, {9}, {0}]
+    assert shown(K_HOT, values) == [{0}, set(), {0}]
+    assert respond(K_HOT, values)[2] == 3
+
+
+def test_a_set_that_is_too_large_shows_one_subset_for_ever():
+    """Fresh subsets would show all members in the end, each under noise of its own."""
+    large = [set(VALUES[:6])] * 40
+    for client in ("ann", "bob"):
+        kept = shown(K_HOT, large, [client] * 40) + shown(K_HOT, large, [client] * 40, seed=2)
+        assert all(each == kept[0] for each in kept)
+        assert kept[0] < set(range(6))
+        assert len(kept[0]) == 3
+    subsets = {frozenset(each) for each in shown(K_HOT, large, list(map(str, range(40))))}
+    assert len(subsets) > 10
+    assert len({frozenset(each) for each in shown(K_HOT, large)}) > 10
+
+
+def test_rappor_without_hashing_needs_its_values():
+    with pytest.raises(ValueError, match=r"^values of hot must be listed for RAPPOR without hashing$"):
+        responder_of(Collection("hot", ONE_HOT.mechanism), SECRET, RepeatableWords(1))

@@ -1,0 +1,174 @@
+"""Delivery: what goes to Kafka, what comes back, and that every failure begins a new connection."""
+
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+from kafka.errors import KafkaTimeoutError
+from kafka.future import Future
+
+from producers.errors import DeliveryError, PartitionsError
+from producers.transport import sender as module
+from producers.transport.sender import BYTES_IN_FLIGHT, Delivery, Outcome, Parcel
+from tests.support.producers.fake_kafka import FakeKafka
+
+PARCEL = Parcel(number=7, partition=3, timestamp_ms=60_000, record=b"record")
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch):
+    monkeypatch.setattr(module, "RETRY_SECONDS", (0.01, 0.02))
+
+
+@pytest.fixture
+def deliver():
+    """Makes a delivery over the given connections, one after the other; an error stands for a failed one."""
+    made = []
+
+    def make(*connections):
+        left = list(connections)
+
+        def connect():
+            found = left.pop(0) if len(left) > 1 else left[0]
+            if isinstance(found, DeliveryError):
+                raise found
+            return found
+
+        woken = threading.Event()
+        delivery = Delivery(connect, "reports", woken.set)
+        delivery.start()
+        made.append(delivery)
+        return delivery, woken
+
+    yield make
+    for delivery in made:
+        delivery.close()
+
+
+class Connections:
+    """Fails with an error until something has come; gives a connection then."""
+
+    def __init__(self, error, kafka, come):
+        self.attempts = 0
+        self._error, self._kafka, self._come = error, kafka, come
+
+    def connect(self):
+        self.attempts += 1
+        if not self._come.is_set():
+            raise self._error
+        return self._kafka
+
+
+def wait_until(happened, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.002)
+
+
+def outcome(delivery, woken):
+    """The next outcome that says something."""
+    found = Outcome({}, frozenset())
+    while found == Outcome({}, frozenset()):
+        assert woken.wait(10), "nothing happened"
+        woken.clear()
+        found = delivery.outcome()
+    return found
+
+
+def test_nothing_but_the_record_leaves(deliver):
+    kafka = FakeKafka()
+    delivery, _ = deliver(kafka)
+    delivery.send([PARCEL])
+    wait_until(lambda: kafka.sent)
+    assert kafka.sent == [{"topic": "reports", "value": b"record", "partition": 3, "timestamp_ms": 60_000}]
+
+
+def test_what_is_acknowledged_is_told_once_with_its_append_time(deliver):
+    kafka = FakeKafka(acknowledges=True, append_ms=61_234)
+    delivery, woken = deliver(kafka)
+    wait_until(delivery.room)
+    delivery.send([PARCEL])
+    assert outcome(delivery, woken) == Outcome({7: 61_234}, frozenset())
+    assert delivery.outcome() == Outcome({}, frozenset())
+    assert delivery.room() == BYTES_IN_FLIGHT
+
+
+def test_what_is_in_flight_takes_room(deliver):
+    kafka = FakeKafka()
+    delivery, _ = deliver(kafka)
+    wait_until(delivery.room)
+    delivery.send([PARCEL])
+    assert delivery.room() == BYTES_IN_FLIGHT - len(b"record")
+
+
+def test_a_failure_loses_all_in_flight_and_begins_a_new_connection(deliver):
+    broken, sound = FakeKafka(), FakeKafka(acknowledges=True)
+    delivery, woken = deliver(broken, sound)
+    other = Parcel(8, 0, 0, b"other")
+    delivery.send([PARCEL, other])
+    wait_until(lambda: len(broken.sent) == 2)
+    broken.fail(KafkaTimeoutError("too late"))
+    assert outcome(delivery, woken) == Outcome({}, frozenset({7, 8}))
+    assert broken.closed == 1
+    assert str(delivery.trouble) == "the broker did not take a pack: KafkaTimeoutError"
+    wait_until(lambda: delivery.room() == BYTES_IN_FLIGHT)
+    delivery.send([PARCEL])
+    assert outcome(delivery, woken) == Outcome({7: 0}, frozenset())
+    assert delivery.trouble is None
+
+
+@pytest.mark.parametrize("error", [KafkaTimeoutError("no metadata"), ValueError("Unrecognized partition")])
+def test_a_pack_that_kafka_does_not_take_is_lost(deliver, error):
+    delivery, woken = deliver(FakeKafka(refuses=error), FakeKafka())
+    delivery.send([PARCEL])
+    assert outcome(delivery, woken).lost == {7}
+    assert str(delivery.trouble) == f"the broker did not take a pack: {type(error).__name__}"
+
+
+def test_an_answer_that_comes_after_the_loss_is_told_too(deliver):
+    late, futures = FakeKafka(), [Future(), Future()]
+    late.send = lambda topic, **record: futures.pop()
+    first, second = futures[1], futures[0]
+    delivery, woken = deliver(late, FakeKafka())
+    delivery.send([PARCEL, Parcel(8, 0, 0, b"other")])
+    wait_until(lambda: not futures)
+    second.failure(KafkaTimeoutError("too late"))
+    assert outcome(delivery, woken).lost == {7, 8}
+    first.success(SimpleNamespace(timestamp=5))
+    assert outcome(delivery, woken) == Outcome({7: 5}, frozenset())
+
+
+def test_there_is_no_room_until_a_broker_answers(deliver, caplog):
+    absent = DeliveryError("no Kafka broker answers at nowhere: KafkaTimeoutError")
+    come = threading.Event()
+    kafka = FakeKafka(acknowledges=True)
+    connections = Connections(absent, kafka, come)
+    delivery = Delivery(connections.connect, "reports", lambda: None, lambda: 3)
+    delivery.start()
+    wait_until(lambda: connections.attempts > 3)
+    assert delivery.room() == 0
+    assert str(delivery.trouble) == str(absent)
+    come.set()
+    wait_until(delivery.room)
+    delivery.send([PARCEL])
+    wait_until(lambda: delivery.trouble is None)
+    delivery.close()
+    assert caplog.text.count("packs wait in the outbox") == 1
+    assert caplog.text.count("packs go again, 3 were waiting") == 1
+
+
+def test_a_wrong_topic_is_told(deliver):
+    delivery, woken = deliver(PartitionsError("topic reports must have 4 partitions, got 3"))
+    assert woken.wait(10)
+    assert isinstance(delivery.trouble, PartitionsError)
+
+
+def test_closing_closes_kafka(deliver):
+    kafka = FakeKafka()
+    delivery, _ = deliver(kafka)
+    delivery.send([PARCEL])
+    wait_until(lambda: kafka.sent)
+    delivery.close()
+    assert kafka.closed == 1

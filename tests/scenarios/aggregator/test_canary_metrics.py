@@ -1,0 +1,137 @@
+"""What a worker tells of a canary: of final windows with enough reports, once they are committed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from aggregator.estimation.estimator import Estimator
+from aggregator.estimation.lost_windows import LostWindows
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.terms import terms_of
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from estimators.canary import alarm_threshold, chi_square, report_shares
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from tests.support.aggregator.builders import FRUIT, PARTITIONS, T0, estimate_due, progress_row
+
+REPORTS = 1_000_000
+MECHANISM = KRR.from_epsilon(4, 2.0)
+CANARY = replace(
+    FRUIT, name="canary", mechanism=MECHANISM, values=(), other=False, minimum_reports=10_000, canary=True
+)
+THRESHOLD = alarm_threshold(4, FRUIT.window_seconds)
+EXPECTED = np.rint(report_shares(MECHANISM) * REPORTS).astype(np.int64)
+LOST = EXPECTED - EXPECTED * [0, 2, 0, 0] // 100
+
+
+def estimator_of(collection: Collection) -> Estimator:
+    """An estimator of one collection; every partition has told the terms."""
+    collections = {collection.fingerprint: collection}
+    metrics = WorkerMetrics(collections)
+    made = Estimator(collections, PARTITIONS, {}, LostWindows(metrics), metrics)
+    terms = row_values.encode_terms(terms_of(collection))
+    key = row_keys.encode_key(row_keys.TermsKey(collection.fingerprint))
+    for source in range(PARTITIONS):
+        made.take(row_keys.with_source(key, source), terms)
+    return made
+
+
+def count(estimator: Estimator, counts: np.ndarray, window_start: int = T0, packs: int = 1) -> None:
+    """Let a partition publish so many reports of each value."""
+    (fingerprint,) = estimator.collections
+    key = row_keys.encode_key(row_keys.CountKey(fingerprint, window_start, 0, 0))
+    counters = row_values.CounterPage(int(counts.sum()), packs, counts)
+    estimator.take(row_keys.with_source(key, 0), row_values.encode_counters(counters))
+
+
+def close(estimator: Estimator, window_start: int = T0) -> None:
+    """Let every partition say that it is closed beyond this window, and estimate."""
+    (collection,) = estimator.collections.values()
+    row = progress_row(1, 0, collection.closes_at(window_start) * 1000 + 1)
+    for source in range(PARTITIONS):
+        estimator.take(row_keys.with_source(b"P", source), row)
+    estimate_due(estimator)
+    estimator.drain()
+
+
+def told(estimator: Estimator) -> tuple[float | None, float | None]:
+    """Chi-square and threshold."""
+    value = estimator.metrics.registry.get_sample_value
+    labels = {"collection": "canary"}
+    return value("deniable_canary_chi_square", labels), value("deniable_canary_threshold", labels)
+
+
+def windows(estimator: Estimator) -> dict[str, float]:
+    """How many windows had which result."""
+    families = estimator.metrics.registry.collect()
+    samples = [sample for family in families for sample in family.samples]
+    return {s.labels["result"]: s.value for s in samples if s.name == "deniable_canary_windows_total"}
+
+
+def test_a_final_window_is_told_when_it_is_committed() -> None:
+    estimator = estimator_of(CANARY)
+    count(estimator, LOST)
+    estimate_due(estimator)
+    estimator.drain()
+    estimator.show_published()
+    assert told(estimator) == (None, None), "the window is not final"
+    close(estimator)
+    assert told(estimator) == (None, None), "nothing is committed"
+    estimator.show_published()
+    assert told(estimator) == (chi_square(LOST, MECHANISM), THRESHOLD)
+    assert told(estimator)[0] > THRESHOLD
+    assert windows(estimator) == {"inside": 0, "beyond": 1}
+
+
+def test_windows_that_leave_together_are_all_counted() -> None:
+    """The gauge holds the last of them alone."""
+    estimator = estimator_of(CANARY)
+    assert windows(estimator) == {"inside": 0, "beyond": 0}, "so that the first one is an increase"
+    later = [T0 + i * CANARY.window_seconds for i in range(3)]
+    for window_start, counts in zip(later, (LOST, LOST, EXPECTED), strict=True):
+        count(estimator, counts, window_start)
+    close(estimator, later[-1])
+    estimator.show_published()
+    assert told(estimator)[0] < THRESHOLD
+    assert windows(estimator) == {"inside": 1, "beyond": 2}
+    estimator.metrics.forget_estimate("canary")
+    assert windows(estimator) == {"inside": 1, "beyond": 2}, "a counter of this process stays"
+
+
+def test_every_worker_tells_how_long_windows_of_a_canary_are() -> None:
+    """Whoever estimates it: what is too old is known before there is an estimate."""
+    metrics = WorkerMetrics({each.fingerprint: each for each in (CANARY, FRUIT)})
+    lengths = {
+        s.labels["collection"]: s.value
+        for family in metrics.registry.collect()
+        for s in family.samples
+        if s.name == "deniable_canary_window_seconds"
+    }
+    assert lengths == {"canary": CANARY.window_seconds}
+
+
+def test_the_window_published_last_is_told_and_forgotten_with_its_collection() -> None:
+    estimator = estimator_of(CANARY)
+    count(estimator, LOST)
+    close(estimator)
+    estimator.show_published()
+    later = T0 + CANARY.window_seconds
+    count(estimator, EXPECTED, later)
+    close(estimator, later)
+    estimator.show_published()
+    assert told(estimator) == (pytest.approx(0, abs=1e-3), THRESHOLD)
+    estimator.metrics.forget_estimate("canary")
+    assert told(estimator) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "collection", [replace(CANARY, canary=False), replace(CANARY, minimum_reports=10**7)]
+)
+def test_nothing_is_told_of_others_and_of_too_few_reports(collection: Collection) -> None:
+    estimator = estimator_of(collection)
+    count(estimator, LOST)
+    close(estimator)
+    estimator.show_published()
+    assert told(estimator) == (None, None)
+    assert not any(windows(estimator).values())

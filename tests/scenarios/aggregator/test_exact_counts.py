@@ -1,0 +1,58 @@
+"""Holes that transactions leave in the log, on a real broker. Faults are the matter of tests/chaos."""
+
+import asyncio
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+
+from aggregator.deployment import Deployment
+from aggregator.maintenance.ledger_reader import ledger_rows, progress_in
+from deploy.cluster.deployment import deployment_of
+from tests.chaos.collection_setup import configure
+from tests.chaos.workers import Workers
+from tests.support.deploy.processes import wait_until
+
+
+@pytest.mark.broker
+def test_a_hole_that_retention_deletes_is_no_loss(broker: str, topic_prefix: str, tmp_path: Path) -> None:
+    """The log ends in a transaction's marker, all is counted, and retention deletes everything.
+
+    The stored position has passed the marker, so the next owner does not take it for records that were lost.
+    """
+    configuration = configure(tmp_path, broker, topic_prefix)
+    deployment = deployment_of(configuration)
+    topic, partitions = configuration.topics.reports, range(configuration.kafka.partitions)
+    ends = [2] * len(partitions)  # of a record and a marker each
+    workers = Workers(configuration, tmp_path)
+    try:
+        workers.start()
+        stranger = KafkaProducer(bootstrap_servers=broker, transactional_id=f"{topic}-stranger")
+        stranger.init_transactions()
+        stranger.begin_transaction()
+        for partition in partitions:
+            stranger.send(topic, b"no pack", partition=partition)
+        stranger.commit_transaction()
+        stranger.close()
+        assert wait_until(lambda: stored_positions(deployment) == ends, 60), workers.tell()
+        workers.end(workers.alive[0], signal.SIGTERM)
+        with KafkaAdminClient(bootstrap_servers=broker) as admin:
+            admin.delete_records({TopicPartition(topic, partition): -1 for partition in partitions})
+        workers.start()
+        assert wait_until(lambda: "ledger open" in workers.all[-1].log.read_text(), 60), workers.tell()
+        time.sleep(3)
+        assert "ledger lost" not in workers.all[-1].log.read_text()
+    finally:
+        workers.stop()
+
+
+def stored_positions(deployment: Deployment) -> list[int]:
+    """Position of every ledger as stored."""
+
+    async def read() -> list[int]:
+        sources = range(deployment.topics.partitions)
+        return [progress_in(await ledger_rows(deployment, source)).position for source in sources]
+
+    return asyncio.run(read())

@@ -1,0 +1,219 @@
+"""With a final estimate leave the counts it is made from, in one transaction; of small windows they alone."""
+
+import numpy as np
+import pytest
+
+from aggregator.estimation import estimator as estimator_module
+from aggregator.estimation.estimator import Estimator
+from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.row_values import Published
+from aggregator.partition.checkpoint import compose, take
+from aggregator.partition.ledger_store import Outgoing
+from aggregator.records import estimate as estimate_record
+from aggregator.records.final_window import FinalWindow, decode_page, join_pages
+from estimators.collection import Collection
+from tests.support.aggregator.builders import (
+    COLLECTIONS,
+    FRUIT,
+    PARTITIONS,
+    PLACE,
+    T0,
+    TOPICS,
+    estimate_due,
+    new_estimator,
+    new_ledger,
+)
+
+ENOUGH, FEW = (5, 3, 2, 1), (1, 1, 0, 0)  # of FEW even two packs are too few
+WINDOW = (FRUIT.fingerprint, T0)
+NOTE = row_keys.encode_key(row_keys.PublishedKey(*WINDOW))
+
+
+def count(
+    estimator: Estimator,
+    counts: tuple[int, ...] = ENOUGH,
+    packs: int = 1,
+    source: int = 0,
+    cohort: int = 0,
+    collection: Collection = FRUIT,
+    start: int = T0,
+) -> None:
+    """Let a partition publish its counts of a window."""
+    key = row_keys.encode_key(row_keys.CountKey(collection.fingerprint, start, cohort, 0))
+    counters = row_values.CounterPage(sum(counts), packs, np.array(counts, np.int64))
+    estimator.take(row_keys.with_source(key, source), row_values.encode_counters(counters))
+
+
+def close(estimator: Estimator, whole_from: int = 0) -> None:
+    """Let every partition be closed beyond the window's grace."""
+    for source in range(PARTITIONS):
+        progress = row_values.LedgerProgress(1, 0, PLACE.closes_at(T0 + 600) * 1000, whole_from)
+        estimator.take(row_keys.with_source(b"P", source), row_values.encode_progress(progress))
+
+
+def leaving(estimator: Estimator) -> list[Outgoing]:
+    """Records of the next transaction after one turn of the periodic task."""
+    estimate_due(estimator)
+    ledger = new_ledger(TOPICS.counts_partition(FRUIT.fingerprint))
+    compose(take(ledger), TOPICS)
+    return compose(take(ledger, estimator), TOPICS)
+
+
+def finals(records: list[Outgoing]) -> list[tuple[Collection, FinalWindow]]:
+    """Final windows among the records, each of one page."""
+    pages = [decode_page(r.key or b"", r.value or b"") for r in records if r.topic == TOPICS.windows]
+    found = [(COLLECTIONS[page.fingerprint], page) for page in pages]
+    return [(c, FinalWindow.of(c, page.window_start, join_pages([page], c))) for c, page in found]
+
+
+def topics(records: list[Outgoing]) -> list[str]:
+    return sorted({record.topic.removeprefix("test-") for record in records})
+
+
+def test_a_final_estimate_and_its_counts_leave_together() -> None:
+    estimator = new_estimator()
+    count(estimator, packs=3)
+    count(estimator, (0, 1, 1, 9), packs=2, source=2)
+    key = row_keys.encode_key(row_keys.RejectedKey(*WINDOW, "duplicate"))
+    estimator.take(row_keys.with_source(key, 1), row_values.encode_rejected(7))
+    close(estimator)
+    records = leaving(estimator)
+    assert topics(records) == ["estimates", "state", "windows"]
+    [(_, final)] = finals(records)
+    [estimate] = [estimate_record.decode(r.value or b"") for r in records if r.topic == TOPICS.estimates]
+    assert final.counts.counts.tolist() == [[5, 4, 3, 10]]
+    assert final.counts.cohort_sizes.tolist() == [22]
+    assert (final.counts.packs, final.counts.rejected) == (5, 7)
+    assert (estimate.final, estimate.reports, estimate.revision) == (True, 22, 5)
+    page = next(record for record in records if record.topic == TOPICS.windows)
+    assert page.partition == TOPICS.counts_partition(FRUIT.fingerprint)
+    assert [record.key for record in records].count(NOTE) == 1
+
+
+def test_counts_of_every_cohort_leave() -> None:
+    estimator = new_estimator()
+    for cohort in range(PLACE.cohorts):
+        count(estimator, tuple(range(cohort, cohort + 16)), cohort=cohort, collection=PLACE)
+    close(estimator)
+    [(collection, final)] = finals(leaving(estimator))
+    assert collection is PLACE
+    assert final.counts.counts.tolist() == [list(range(c, c + 16)) for c in range(3)]
+
+
+def test_a_provisional_estimate_leaves_alone() -> None:
+    estimator = new_estimator()
+    count(estimator)
+    assert topics(leaving(estimator)) == ["estimates", "state"]
+
+
+def test_of_a_window_that_may_lack_records_no_counts_leave() -> None:
+    estimator = new_estimator()
+    count(estimator)
+    close(estimator, whole_from=T0 + 1)
+    assert topics(leaving(estimator)) == ["estimates", "state"]
+
+
+@pytest.mark.parametrize("counts", [ENOUGH, FEW], ids=["enough", "few"])
+def test_counts_leave_once_and_again_when_they_have_changed(counts: tuple[int, ...]) -> None:
+    estimator = new_estimator()
+    count(estimator, counts)
+    leaving(estimator)  # provisional, if there are enough
+    close(estimator)
+    assert [final.counts.packs for _, final in finals(leaving(estimator))] == [1]
+    assert leaving(estimator) == []
+    count(estimator, counts, packs=2, source=3)
+    [(_, final)] = finals(leaving(estimator))
+    assert (final.counts.packs, final.counts.reports) == (3, 2 * sum(counts))
+    assert leaving(estimator) == []
+
+
+def test_a_small_window_leaves_its_counts_and_a_note_and_no_estimate() -> None:
+    assert sum(FEW) < FRUIT.minimum_reports
+    estimator = new_estimator()
+    count(estimator, FEW, packs=2)
+    assert leaving(estimator) == []
+    close(estimator)
+    records = leaving(estimator)
+    assert topics(records) == ["state", "windows"]
+    [(_, final)] = finals(records)
+    assert final.counts.counts.tolist() == [list(FEW)]
+    home = TOPICS.counts_partition(FRUIT.fingerprint)
+    assert Outgoing(TOPICS.state, home, NOTE, row_values.encode_published(Published(2, True))) in records
+    estimator.show_published()
+    sample = estimator.metrics.registry.get_sample_value
+    assert sample("deniable_estimate_reports", {"collection": "fruit"}) is None
+
+
+def test_the_next_owner_does_not_write_them_again() -> None:
+    estimator = new_estimator({WINDOW: Published(2, True)})
+    count(estimator, FEW, packs=2)
+    close(estimator)
+    assert leaving(estimator) == []
+
+
+def test_what_was_not_committed_is_made_anew() -> None:
+    """The next owner knows only what is stored."""
+    found = []
+    for _ in range(2):
+        estimator = new_estimator()
+        count(estimator)
+        close(estimator)
+        found.append(leaving(estimator))
+    assert found[0] == found[1] != []
+
+
+def test_a_small_window_that_grows_after_it_was_final_gets_its_estimate() -> None:
+    estimator = new_estimator()
+    count(estimator, FEW)
+    close(estimator)
+    leaving(estimator)
+    count(estimator, ENOUGH, source=1)
+    assert topics(leaving(estimator)) == ["estimates", "state", "windows"]
+
+
+def test_counts_that_are_replaced_before_they_left_do_not_leave() -> None:
+    estimator = new_estimator()
+    close(estimator)
+    for packs in (1, 2):
+        count(estimator, packs=packs)
+        estimate_due(estimator)
+    assert [final.counts.packs for _, final in finals(leaving(estimator))] == [2]
+
+
+def test_final_counts_do_not_leave_when_the_window_turns_out_not_to_be_whole() -> None:
+    """A loss is accepted between the estimate and the checkpoint: what leaves is provisional, all of it."""
+    estimator = new_estimator()
+    count(estimator)
+    close(estimator)
+    estimate_due(estimator)
+    close(estimator, whole_from=T0 + 1)
+    count(estimator, packs=2)
+    records = leaving(estimator)
+    assert topics(records) == ["estimates", "state"]
+
+
+def test_counts_that_no_estimate_fits_do_not_leave() -> None:
+    estimator = new_estimator()
+    count(estimator, (9,) * 17, collection=PLACE)
+    close(estimator)
+    assert leaving(estimator) == []
+
+
+def test_what_waits_for_a_checkpoint_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an outage many windows are final at once: they leave in several transactions, oldest first."""
+    monkeypatch.setattr(estimator_module, "MOST_WAITING_BYTES", 2 * 4 * 8 - 1)
+    estimator = new_estimator()
+    starts = [T0 + 10 * i for i in range(5)]
+    for start in reversed(starts):
+        count(estimator, start=start)
+    close(estimator)
+    left = [[final.window_start for _, final in finals(leaving(estimator))] for _ in range(4)]
+    assert left == [starts[:2], starts[2:4], starts[4:], []]
+
+
+def test_the_collections_that_share_a_partition_share_a_transaction() -> None:
+    estimator = new_estimator()
+    count(estimator)
+    count(estimator, tuple(range(16)), collection=PLACE)
+    close(estimator)
+    assert {collection.name for collection, _ in finals(leaving(estimator))} == {"fruit", "place"}

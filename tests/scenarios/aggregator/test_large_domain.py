@@ -1,0 +1,83 @@
+"""The largest domain through a worker, on a real broker: counts in pages, before and after a kill -9."""
+
+import asyncio
+import random
+import signal
+from pathlib import Path
+
+import pytest
+from kafka import KafkaProducer
+
+from aggregator.topics.partition_reader import RowReader
+from deploy.cluster.topics.setup import create
+from deploy.config.file import Configuration
+from producers.transport.cluster import Cluster
+from tests.chaos import stored
+from tests.chaos.collection_setup import write
+from tests.chaos.packs import PackMaker
+from tests.chaos.recount import recount
+from tests.chaos.run import replayed
+from tests.chaos.verdict import difference
+from tests.chaos.workers import Workers
+from tests.support.deploy.processes import wait_until
+
+pytestmark = pytest.mark.broker
+
+VALUES = 1_400_000
+COLLECTION = f"""\
+revision: {{revision}}
+kafka: {{{{bootstrap_servers: "{{servers}}", topic_prefix: "{{prefix}}"}}}}
+collections:
+  - {{{{name: large, mechanism: k-rr, size: {VALUES}, other: false, epsilon: 4.0, window_seconds: 3600,
+     grace_seconds: 3600, minimum_reports: 1, budget: none}}}}
+"""
+PACKS = 60
+RECORD_BYTES = 1_048_588  # what the broker takes
+
+
+def send(configuration: Configuration, seed: int) -> None:
+    (collection,) = configuration.collections
+    maker = PackMaker(collection, random.Random(seed))
+    with KafkaProducer(bootstrap_servers=configuration.kafka.bootstrap_servers) as kafka:
+        for _ in range(PACKS):
+            draft = maker.draft()
+            home = draft.home(configuration.kafka.partitions)
+            kafka.send(configuration.topics.reports, draft.encode(), partition=home)
+
+
+def apart(configuration: Configuration) -> int:
+    """Difference of what is stored from the recount."""
+    servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
+    expected = recount(servers, topics.reports, topics.partitions, configuration.by_fingerprint())
+    return difference(expected, stored.ledgers(servers, topics))
+
+
+def largest(configuration: Configuration, topic: str) -> int:
+    """Bytes of the largest record in a topic."""
+
+    async def read() -> int:
+        sizes = [0]
+        for partition in range(configuration.kafka.partitions):
+            async with RowReader(configuration.cluster, topic, partition) as reader:
+                sizes += [len(record.value or b"") async for record in reader.until_end()]
+        return max(sizes)
+
+    return asyncio.run(read())
+
+
+def test_a_large_domain_is_counted_in_pages(broker: str, topic_prefix: str, tmp_path: Path) -> None:
+    configuration = write(tmp_path / "deniable.yaml", broker, topic_prefix, 1, COLLECTION)
+    create(Cluster(broker), configuration.topics, 1)
+    workers = Workers(configuration, tmp_path)
+    try:
+        for seed in (1, 2):
+            worker = workers.start()
+            send(configuration, seed)
+            assert wait_until(lambda: apart(configuration) == 0, 90), workers.tell()
+            worker.signal(signal.SIGKILL)
+        workers.start()
+        assert replayed(configuration) == 0
+    finally:
+        workers.stop()
+    for topic in (configuration.topics.state, configuration.topics.counts):
+        assert VALUES / 100 < largest(configuration, topic) < RECORD_BYTES

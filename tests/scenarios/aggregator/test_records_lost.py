@@ -1,0 +1,70 @@
+"""Retention deletes what was never counted, on a real broker: the position stays until that is accepted."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+
+from deploy.cluster.deployment import deployment_of
+from deploy.config.file import Configuration
+from tests.chaos.collection_setup import configure
+from tests.chaos.workers import ROOT, Workers
+from tests.scenarios.aggregator.test_exact_counts import stored_positions
+from tests.support.deploy.processes import wait_until
+
+LOST = "offsets were deleted uncounted"
+
+
+def send(configuration: Configuration, records: int) -> None:
+    with KafkaProducer(bootstrap_servers=configuration.kafka.bootstrap_servers) as kafka:
+        for partition in range(configuration.kafka.partitions):
+            for _ in range(records):
+                kafka.send(configuration.topics.reports, b"no pack", partition=partition)
+
+
+def accept_loss(configuration: Configuration) -> str:
+    """What the command says, which ends well."""
+    command = [sys.executable, "-m", "deploy", "replay", "--accept-loss", "--config", str(configuration.path)]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert said.returncode == 0, said.stderr
+    return said.stdout
+
+
+@pytest.mark.broker
+def test_a_worker_that_is_overtaken_by_retention_says_so(
+    broker: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    """Its fetcher goes on at the log's new start by itself; the ledger must not follow it there by itself."""
+    configuration = configure(tmp_path, broker, topic_prefix)
+    deployment = deployment_of(configuration)
+    partitions = range(configuration.kafka.partitions)
+    workers = Workers(configuration, tmp_path)
+    try:
+        worker = workers.start()
+        send(configuration, 10)
+        counted = [10] * len(partitions)
+        assert wait_until(lambda: stored_positions(deployment) == counted, 60), workers.tell()
+        worker.signal(signal.SIGSTOP)
+        send(configuration, 1)  # may answer a fetch that the worker has sent
+        send(configuration, 10)
+        with KafkaAdminClient(bootstrap_servers=broker) as admin:
+            topic = configuration.topics.reports
+            admin.delete_records({TopicPartition(topic, partition): -1 for partition in partitions})
+        worker.signal(signal.SIGCONT)
+        assert wait_until(lambda: worker.says(LOST) >= len(partitions), 60), workers.tell()
+        send(configuration, 1)
+        before = stored_positions(deployment)
+        assert all(position <= 11 for position in before)
+        assert accept_loss(configuration) == "".join(
+            f"partition {partition}: {21 - position} offsets were deleted uncounted; counting goes on behind "
+            f"them\n"
+            for partition, position in enumerate(before)
+        )
+        counted = [22] * len(partitions)
+        assert wait_until(lambda: stored_positions(deployment) == counted, 60), workers.tell()
+        assert accept_loss(configuration) == "nothing is lost: every ledger stands within the log\n"
+    finally:
+        workers.stop()

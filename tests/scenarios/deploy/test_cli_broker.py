@@ -1,0 +1,306 @@
+"""The commands against a real broker, as processes: the whole path, replay, and how each of them ends."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
+from itertools import chain
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from aggregator.ledger import row_values
+from aggregator.records import estimate as estimate_record
+from deploy.produce.input.batches import BATCH_LINES
+from tests.support.deploy.deployments import Deployment
+from tests.support.deploy.estimates import record
+from tests.support.deploy.processes import state_of, wait_until
+from tests.support.paths import REPOSITORY
+
+pytestmark = pytest.mark.broker
+
+Process = subprocess.Popen[bytes]
+Pair = list[Process]
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+FLIGHTS = 3000
+VISITS = 500
+SETTLE_SECONDS = 40
+
+
+def send(deployment: Deployment) -> None:
+    """All the reports that the tests look for: k-RR from CSV, memoized RAPPOR from JSON lines."""
+    lines = "".join(f"{i},{'AA' if i % 3 else 'B6'}\n" for i in range(FLIGHTS))
+    (deployment.folder / "flights.csv").write_text("number,carrier\n" + lines)
+    sent = deployment.run(
+        "produce", "carrier", "--input", "flights.csv", "--field", "carrier", "--no-clients"
+    )
+    assert (sent.returncode, sent.stdout) == (0, ""), sent.stderr
+    assert f"{FLIGHTS} reports sent in " in sent.stderr
+    visits = [json.dumps({"who": f"client-{i % 50}", "where": ["JFK", "LAX"][i % 2]}) for i in range(VISITS)]
+    given = "\n".join([*visits, "broken"]).encode()
+    options = ["--format", "jsonl", "--field", "where", "--clients", "who"]
+    sent = deployment.run("produce", "place", *options, given=given)
+    assert (sent.returncode, sent.stdout) == (0, ""), sent.stderr
+    assert f"{VISITS} reports sent in " in sent.stderr
+    assert f"line {VISITS + 1} skipped" in sent.stderr
+    assert "client-" not in sent.stderr
+
+
+@pytest.fixture(scope="module")
+def deployment(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A deployment with one worker and all reports sent."""
+    made = Deployment(tmp_path_factory.mktemp("deployment"), broker, f"test-{uuid4().hex[:12]}-")
+    created = made.run("topics", "create")
+    assert created.returncode == 0, created.stderr
+    assert created.stdout.split() == sorted(
+        made.prefix + name for name in ("counts", "estimates", "rejected", "reports", "state", "windows")
+    )
+    with made.running("worker.log", "aggregate", "--web-port", "0"):
+        send(made)
+        yield made
+
+
+def test_a_second_create_changes_nothing(deployment: Deployment) -> None:
+    again = deployment.run("topics", "create")
+    assert (again.returncode, again.stdout) == (0, "")
+    assert again.stderr == "all topics were there already\n"
+
+
+@pytest.mark.contract
+def test_the_worker_says_where_it_is_and_gets_ready(deployment: Deployment) -> None:
+    page = deployment.address("worker.log")
+    assert f"metrics: {page}metrics" in deployment.said("worker.log")
+
+    def ready() -> bool:
+        connection = HTTPConnection(page.split("/")[2], timeout=5)
+        with closing(connection):
+            connection.request("GET", "/readyz")
+            answer = connection.getresponse()
+            return (answer.status, json.load(answer)) == (200, {"ready": True, "reasons": []})
+
+    assert wait_until(ready, SETTLE_SECONDS), deployment.said("worker.log")
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize(("collection", "reports"), [("carrier", FLIGHTS), ("place", VISITS)])
+def test_watch_prints_json_lines_until_every_report_is_in_a_final_estimate(
+    deployment: Deployment, collection: str, reports: int
+) -> None:
+    finals: dict[int, int] = {}
+    deadline = time.monotonic() + SETTLE_SECONDS
+    with deployment.piped("watch", collection) as watching:
+        assert watching.stdout is not None
+        while sum(finals.values()) < reports:
+            assert time.monotonic() < deadline, finals
+            estimate = json.loads(watching.stdout.readline())
+            assert estimate["collection"] == collection
+            if estimate["final"]:
+                finals[estimate["window_start"]] = estimate["reports"]
+                share = dict(zip(estimate["values"], estimate["frequency"], strict=True))
+    assert sum(finals.values()) == reports
+    if collection == "carrier":
+        assert share["AA"] > share["B6"] > share["9E"]
+
+
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_consumer_in_readme_works_as_pasted(deployment: Deployment) -> None:
+    """It reads the final estimates of all reports; only the names of broker and topic are this test's."""
+    (pasted,) = (
+        block for block in re.findall("```python\n(.*?)```", README, re.DOTALL) if "KafkaConsumer" in block
+    )
+    assert len([line for line in pasted.splitlines() if line]) <= 11
+    for readme, ours in (("127.0.0.1:9092", deployment.servers), ("deniable-", deployment.prefix)):
+        assert pasted.count(readme) == 1
+        pasted = pasted.replace(readme, ours)
+    finals: dict[tuple[str, str], int] = {}
+    line = [sys.executable, "-I", "-u", "-c", pasted]
+    deadline = time.monotonic() + SETTLE_SECONDS
+    with subprocess.Popen(line, stdout=subprocess.PIPE, cwd=deployment.folder) as reading:
+        try:
+            assert reading.stdout is not None
+            while sum(finals.values()) < FLIGHTS + VISITS:
+                assert time.monotonic() < deadline, finals
+                collection, window, final, reports = reading.stdout.readline().decode().split()
+                if final == "True":
+                    finals[collection, window] = int(reports)
+        finally:
+            reading.kill()
+    assert sum(finals.values()) == FLIGHTS + VISITS
+    assert {collection for collection, _ in finals} == {"carrier", "place"}
+
+
+def test_watch_tells_programs_of_every_window_and_ends_quietly_with_them(
+    broker: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    """The final estimate of an older window counts too; no further estimate is needed to end."""
+    deployment = Deployment(tmp_path, broker, topic_prefix)
+    deployment.create_topics()
+    for window, final in ((120, False), (60, True)):
+        estimate = record(["AA"], [1.0], window_start=window, final=final)
+        write(deployment, "estimates", 0, estimate.key, estimate_record.encode(estimate))
+    with deployment.piped("watch", "carrier") as watching:
+        assert watching.stdout is not None
+        assert watching.stderr is not None
+        shown = [json.loads(watching.stdout.readline())["window_start"] for _ in range(2)]
+        assert shown == [120, 60]
+        watching.stdout.close()
+        assert watching.wait(10) == 0
+        assert watching.stderr.read() == b""
+
+
+def test_replay_finds_what_was_tampered_with(deployment: Deployment) -> None:
+    """One report more in one row of `state`, written by hand, and then the true row again."""
+    honest = deployment.run("replay")
+    assert (honest.returncode, honest.stdout) == (0, "difference: 0\n"), honest.stderr
+    key, value, source = a_counts_row(deployment)
+    counters = row_values.decode_counters(value)
+    forged = counters._replace(counts=counters.counts.copy())
+    forged.counts[0] += 1
+    write(deployment, "state", source, key, row_values.encode_counters(forged))
+    tampered = deployment.run("replay")
+    assert (tampered.returncode, tampered.stdout) == (1, "difference: 1\n"), tampered.stderr
+    write(deployment, "state", source, key, value)
+    assert deployment.run("replay").stdout == "difference: 0\n"
+
+
+def a_counts_row(deployment: Deployment) -> tuple[bytes, bytes, int]:
+    """Key, newest value and partition of a row that counts reports."""
+    found: dict[bytes, tuple[bytes, int]] = {}
+    deadline = time.monotonic() + 20
+    with closing(KafkaConsumer(bootstrap_servers=deployment.servers)) as consumer:
+        sources, ends = assign(consumer, deployment, "state")
+        consumer.seek_to_beginning(*sources)
+        while any(consumer.position(source) < ends[source] for source in sources):
+            assert time.monotonic() < deadline, "the topic could not be read to its end"
+            for row in chain.from_iterable(consumer.poll(timeout_ms=200).values()):
+                if row.key[:1] == b"C" and row.value is not None:
+                    found[row.key] = (row.value, row.partition)
+    key = next(iter(found))
+    return key, *found[key]
+
+
+def assign(
+    consumer: KafkaConsumer, deployment: Deployment, topic: str
+) -> tuple[list[TopicPartition], dict[TopicPartition, int]]:
+    """Both partitions of a topic, and where they end."""
+    sources = [TopicPartition(deployment.prefix + topic, partition) for partition in range(2)]
+    consumer.assign(sources)
+    return sources, consumer.end_offsets(sources)
+
+
+def records_of(deployment: Deployment, topic: str) -> int:
+    with closing(KafkaConsumer(bootstrap_servers=deployment.servers)) as consumer:
+        return sum(assign(consumer, deployment, topic)[1].values())
+
+
+def write(deployment: Deployment, topic: str, partition: int, key: bytes, value: bytes) -> None:
+    with KafkaProducer(bootstrap_servers=deployment.servers) as producer:
+        producer.send(deployment.prefix + topic, value, key=key, partition=partition).get(timeout=10)
+
+
+def test_replay_says_when_no_worker_counts(broker: str, topic_prefix: str, tmp_path: Path) -> None:
+    alone = Deployment(tmp_path, broker, topic_prefix)
+    absent = alone.run("replay")
+    assert absent.returncode == 1
+    assert absent.stderr.startswith(
+        f"Error: topic {topic_prefix}reports is absent: run deniable topics create\n"
+    )
+    alone.create_topics()
+    write(alone, "reports", 0, b"", b"no pack")
+    uncounted = alone.run("replay", "--wait", "1")
+    assert (uncounted.returncode, uncounted.stdout) == (1, "")
+    assert uncounted.stderr == (
+        "Error: the log is not counted to its end within 1 s: partition 0 is at offset 0 of 1; is a worker "
+        "running and ready?\n"
+    )
+
+
+def test_a_web_port_in_use_is_told(deployment: Deployment) -> None:
+    port = re.search(r":(\d+)/$", deployment.address("worker.log"))
+    assert port
+    second = deployment.run("aggregate", "--web-port", port[1])
+    assert (second.returncode, second.stdout) == (1, "")
+    assert second.stderr.splitlines()[-1] == (
+        f"Error: port {port[1]} is in use; give another --web-port (0: a free one)"
+    )
+
+
+@pytest.mark.usefixtures("kafka_jars")
+def test_what_stays_ends_quickly_and_quietly(broker: str, topic_prefix: str, tmp_path: Path) -> None:
+    """A worker has done its work when it is stopped; the others are cut short: 128 and the signal."""
+    deployment = Deployment(tmp_path, broker, topic_prefix)
+    deployment.create_topics()
+    with ExitStack() as stack:
+
+        def start(*line: str) -> Pair:
+            return [stack.enter_context(deployment.piped(*line)) for _ in SIGNALS]
+
+        brokers, workers = start("broker", "--port", "0"), start("aggregate", "--web-port", "0")
+        wait_for_line(workers, b"page: ")
+        estimate = estimate_record.encode(record(["AA"], [1.0]))
+        write(deployment, "estimates", 0, b"carrier/60", estimate)
+        watchers = start("watch", "carrier")
+        producers = start("produce", "carrier", "--field", "carrier", "--no-clients")
+        for producer in producers:
+            give(producer, b"carrier\n" + b"AA\n" * BATCH_LINES)
+        wait_for_line(watchers, b'{"version"')
+        wait_for_line(brokers, b"127.0.0.1:")
+        assert wait_until(lambda: records_of(deployment, "reports") >= 2 * BATCH_LINES // 1000, 20)
+        for pair in (watchers, producers, workers, brokers):
+            for process, number in zip(pair, SIGNALS, strict=True):
+                process.send_signal(number)
+        assert outcomes(watchers) == [(130, "\n"), (143, "")]
+        assert [status for status, _ in outcomes(brokers)] == [130, 143]
+        assert [status for status, _ in outcomes(workers)] == [0, 0]
+        for (status, said), expected in zip(outcomes(producers), [130, 143], strict=True):
+            assert status == expected
+            assert f"{BATCH_LINES} reports sent in " in said
+
+
+def test_the_broker_command_and_kafka_are_one_process_group(
+    broker: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    """Whoever pauses or ends the command's group, pauses or ends Kafka with it."""
+    with Deployment(tmp_path, broker, topic_prefix).piped("broker", "--port", "0") as command:
+        wait_for_line([command], b"127.0.0.1:")
+        children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
+        assert [os.getpgid(int(child)) for child in children] == [os.getpgid(command.pid)]
+        command.send_signal(signal.SIGINT)
+        assert outcomes([command])[0][0] == 130
+        assert [state_of(int(child)) for child in children] == ["Z"]
+
+
+def give(process: Process, lines: bytes) -> None:
+    assert process.stdin is not None
+    process.stdin.write(lines)
+    process.stdin.flush()
+
+
+def wait_for_line(pair: Pair, first: bytes) -> None:
+    for process in pair:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith(first), line + (process.stderr.read() if process.stderr else b"")
+
+
+def outcomes(pair: Pair) -> list[tuple[int, str]]:
+    """Status and stderr of each, which must hold no traceback and no complaint of Python's."""
+    found = []
+    for process in pair:
+        assert process.stderr is not None
+        status, said = process.wait(10), process.stderr.read().decode()
+        assert "Traceback" not in said
+        assert "Unclosed" not in said
+        found.append((status, said))
+    return found

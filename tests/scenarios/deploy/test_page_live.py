@@ -1,0 +1,111 @@
+"""The page of a real worker on a real broker: its bars are the topic's numbers, also after a kill."""
+
+import signal
+from contextlib import ExitStack, closing
+from pathlib import Path
+from urllib.request import urlopen
+from uuid import uuid4
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
+from deploy.broker.child_processes import signal_group
+from tests.support.aggregator.browser import Watched, chromium, watched
+from tests.support.deploy.deployments import Deployment
+from tests.support.deploy.processes import wait_until
+
+pytestmark = pytest.mark.broker
+
+REPORTS = 3000
+SECONDS = 60
+
+
+def send(deployment: Deployment) -> None:
+    """Reports of one moment, so that no more than two windows hold them."""
+    lines = "".join(f"{'AA' if number % 3 else 'B6'}\n" for number in range(REPORTS)).encode()
+    sent = deployment.run(
+        "produce", "carrier", "--field", "carrier", "--no-clients", given=b"carrier\n" + lines
+    )
+    assert sent.returncode == 0, sent.stderr
+
+
+def newest(deployment: Deployment, reports: int) -> EstimateRecord | None:
+    """The newest window's final estimate, as readers of the topic find it, once it tells of so many."""
+    windows: dict[int, EstimateRecord] = {}
+    for record in sorted(published(deployment), key=lambda record: (record.revision, record.final)):
+        windows[record.window_start] = record
+    if sum(record.reports for record in windows.values()) < reports:
+        return None
+    found = windows[max(windows)]
+    return found if found.final else None
+
+
+def published(deployment: Deployment) -> list[EstimateRecord]:
+    """All that is in the topic `estimates` now."""
+    found: list[EstimateRecord] = []
+    consumer = KafkaConsumer(bootstrap_servers=deployment.servers, isolation_level="read_committed")
+    with closing(consumer):
+        sources = [TopicPartition(f"{deployment.prefix}estimates", partition) for partition in range(2)]
+        consumer.assign(sources)
+        consumer.seek_to_beginning()
+        for source, end in consumer.end_offsets(sources).items():
+            while consumer.position(source) < end:
+                for records in consumer.poll(timeout_ms=500).values():
+                    found += [estimate_record.decode(record.value) for record in records]
+    return found
+
+
+def settled(deployment: Deployment, reports: int) -> EstimateRecord:
+    """Wait for that estimate."""
+    assert wait_until(lambda: newest(deployment, reports) is not None, SECONDS)
+    record = newest(deployment, reports)
+    assert record is not None
+    return record
+
+
+def shows(shown: Watched, record: EstimateRecord) -> bool:
+    """Whether the rows of the page are the significant values of this record."""
+    expected = {
+        value: f"{100 * record.frequency[i]:.1f}"
+        for i, value in enumerate(record.values)
+        if record.significant[i]
+    }
+    rows = {value: cells[1] for value, cells in shown.rows("carrier").items()}
+    return expected.items() <= rows.items() and told(shown) == f"{record.reports:,}"
+
+
+def told(shown: Watched) -> str:
+    """Number of reports that the page tells."""
+    reports: str = shown.section("carrier").locator(".reports").inner_text()
+    return reports
+
+
+def metrics(address: str) -> str:
+    """What a worker tells Prometheus."""
+    with urlopen(f"{address.rstrip('/')}/metrics", timeout=SECONDS) as answer:  # noqa: S310  loopback
+        return str(answer.read().decode())
+
+
+def test_the_page_shows_the_numbers_of_the_topic_over_a_kill(broker: str, tmp_path: Path) -> None:
+    deployment = Deployment(tmp_path, broker, f"test-{uuid4().hex[:12]}-")
+    deployment.create_topics()
+    with chromium() as browser, ExitStack() as stack:
+        with deployment.running("worker.log", "aggregate", "--web-port", "0") as worker:
+            address = deployment.address("worker.log")
+            shown = stack.enter_context(watched(browser, address, worker_goes=True))
+            send(deployment)
+            record = settled(deployment, REPORTS)
+            assert wait_until(lambda: shows(shown, record), SECONDS)
+            signal_group(worker, signal.SIGKILL)
+            shown.status("Worker unreachable")
+        port = address.rstrip("/").rpartition(":")[2]
+        stack.enter_context(deployment.running("again.log", "aggregate", "--web-port", port))
+        shown.page.locator('#status:not([data-state="unreachable"])').wait_for(timeout=1000 * SECONDS)
+        assert wait_until(lambda: shows(shown, record), SECONDS)
+        told_again = f'deniable_estimate_reports{{collection="carrier"}} {float(record.reports)}\n'
+        assert wait_until(lambda: told_again in metrics(address), SECONDS)
+        send(deployment)
+        later = settled(deployment, 2 * REPORTS)
+        assert wait_until(lambda: shows(shown, later), SECONDS)

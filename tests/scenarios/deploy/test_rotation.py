@@ -1,0 +1,172 @@
+"""Passwords and certificates are replaced under a running producer and worker: no report is lost."""
+
+import gc
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+
+from deploy.config.file import load
+from deploy.config.producer import producer_config
+from producers.producer import Producer
+from producers.wire import decode
+from tests.support.deploy.processes import wait_until
+from tests.support.secured.broker import ADMIN, SecuredBroker
+from tests.support.secured.deployments import SecuredDeployment, by_certificate, by_password
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.usefixtures("kafka_jars"),
+    # kafka-python leaves a socket that was refused to the collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+SESSION_SECONDS = 3
+# How long the certificate lasts that is replaced: a worker starts within, on a busy machine too.
+SHORT, STARTS = timedelta(seconds=12), 5
+SILENCE_SECONDS = 30.0  # that is promised once the broker is back
+
+
+class Traffic:
+    """A producer to which reports come steadily, and a worker that counts them."""
+
+    def __init__(self, deployment: SecuredDeployment) -> None:
+        file = deployment.folder / "deniable.yaml"
+        # Reports that wait a minute still count.
+        file.write_text(file.read_text().replace("grace_seconds: 1,", "grace_seconds: 300,"))
+        self.deployment = deployment
+        self._config = load(file, environment={})
+        self._producer = Producer(producer_config(self._config))
+        self._ended = threading.Event()
+        self._sending = threading.Thread(target=self._send)
+
+    @contextmanager
+    def flowing(self) -> Iterator["Traffic"]:
+        with self.deployment.running("worker.log", "aggregate", "--web-port", "0") as self._worker:
+            self._sending.start()
+            try:
+                self.wait_for_acknowledgements()
+                self.deployment.wait_until_ready("worker.log")
+                yield self
+            finally:
+                self._ended.set()
+                self._sending.join()
+                self._producer.close()
+
+    @property
+    def acknowledged(self) -> int:
+        return self._producer.counters().acknowledged.get("carrier", 0)
+
+    def wait_for_acknowledgements(self) -> None:
+        """Something that is handed over now is acknowledged before long."""
+        goal = self._producer.counters().stored.get("carrier", 0) + 1
+        began = time.monotonic()
+        assert wait_until(lambda: self.acknowledged >= goal, SILENCE_SECONDS), "silence"
+        print(f"acknowledged after {time.monotonic() - began:.1f} s")  # noqa: T201 - shown with -s
+
+    def wait_for_silence(self) -> None:
+        """Nothing is acknowledged any more, though reports come."""
+        deadline = time.monotonic() + 60
+        before = -1
+        while before != self.acknowledged:
+            assert time.monotonic() < deadline, "it still goes through"
+            before = self.acknowledged
+            self._ended.wait(1.5)
+
+    def assert_nothing_is_lost(self) -> None:
+        """All that was stored is acknowledged once, and counted once."""
+        self._ended.set()
+        self._sending.join()
+        self._producer.flush(SILENCE_SECONDS)
+        counters = self._producer.counters()
+        assert counters.acknowledged == counters.stored == {"carrier": self._handed_over}
+        assert (counters.dropped, counters.expired, counters.unsendable) == ({}, {}, 0)
+        assert self._worker.poll() is None, self.deployment.said("worker.log")
+        assert sum(self._reports_by_pack().values()) == self._handed_over
+        replayed = self.deployment.run("replay")
+        assert (replayed.returncode, replayed.stdout) == (0, "difference: 0\n"), replayed.stderr
+
+    def _reports_by_pack(self) -> dict[bytes, int]:
+        """What the log holds; a pack that is in it twice counts once, as workers count it."""
+        found: dict[bytes, int] = {}
+        topic = self._config.topics.reports
+        sources = [TopicPartition(topic, number) for number in range(self._config.topics.partitions)]
+        with closing(KafkaConsumer(**self._config.cluster.client_settings())) as consumer:
+            consumer.assign(sources)
+            consumer.seek_to_beginning(*sources)
+            ends = consumer.end_offsets(sources)
+            deadline = time.monotonic() + 30
+            while any(consumer.position(each) < ends[each] for each in sources):
+                assert time.monotonic() < deadline, "the topic could not be read to its end"
+                for record in chain.from_iterable(consumer.poll(timeout_ms=200).values()):
+                    pack = decode(record.value)
+                    found[pack.pack_id] = pack.reports
+        return found
+
+    def _send(self) -> None:
+        self._handed_over = 0
+        while not self._ended.wait(0.05):
+            self._producer.report("carrier", ["AA", "B6", "9E"], None)
+            self._handed_over += 3
+
+
+@pytest.fixture(autouse=True)
+def collected(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """What is left to the collector is collected here, where it is expected, and not in another test."""
+    yield
+    caplog.get_records("call").clear()  # they hold sockets
+    gc.collect()
+
+
+@pytest.fixture(scope="module")
+def own_broker() -> Iterator[SecuredBroker]:
+    """A broker for these tests alone, that wants passwords again every few seconds."""
+    reauthentication = {"connections.max.reauth.ms": SESSION_SECONDS * 1000}
+    with SecuredBroker(reauthentication) as broker:
+        yield broker
+
+
+def test_a_password_is_replaced(own_broker: SecuredBroker, tmp_path: Path, topic_prefix: str) -> None:
+    """While the broker knows the new one and the file has the old one, reports wait; then all arrive."""
+    first = own_broker.change_password(ADMIN)
+    deployment = by_password(own_broker, tmp_path, topic_prefix)
+    deployment.create_topics()
+    with Traffic(deployment).flowing() as traffic:
+        second = own_broker.change_password(ADMIN)
+        traffic.wait_for_silence()
+        deployment.write("password", f"{second}\n".encode())
+        traffic.wait_for_acknowledgements()
+        traffic.assert_nothing_is_lost()
+    said = deployment.said("worker.log")
+    assert first not in said
+    assert second not in said
+
+
+def test_certificates_of_client_and_broker_are_replaced(
+    own_broker: SecuredBroker, tmp_path: Path, topic_prefix: str
+) -> None:
+    """Ours before the old one expires; the broker's by one of another authority, once we trust both."""
+    deployment = by_certificate(own_broker, tmp_path, topic_prefix)
+    began = datetime.now(UTC)
+    deployment.create_topics()
+    now = datetime.now(UTC)
+    expires = now + max(SHORT, STARTS * (now - began))
+    deployment.use_certificate(own_broker.authority.issue(ADMIN, client=True, not_after=expires))
+    with Traffic(deployment).flowing() as traffic:
+        deployment.use_certificate(own_broker.client_certificate(ADMIN))
+        authorities = (own_broker.authority, own_broker.stranger)
+        deployment.write("ca.crt", b"".join(each.certificate_file.read_bytes() for each in authorities))
+        assert wait_until(lambda: datetime.now(UTC) > expires, 60)
+        own_broker.replace_broker_certificate(own_broker.stranger.issue("broker", server=True))
+        own_broker.restart()
+        traffic.wait_for_acknowledgements()
+        deployment.write("ca.crt", own_broker.stranger.certificate_file.read_bytes())
+        checked = deployment.run("topics", "check")
+        assert checked.returncode == 0, checked.stderr
+        traffic.assert_nothing_is_lost()

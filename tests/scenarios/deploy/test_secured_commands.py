@@ -1,0 +1,78 @@
+"""Every command on a broker that lets in nobody unknown, by password and by certificate."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.deploy.deployments import Deployment
+from tests.support.deploy.processes import wait_until
+from tests.support.secured.broker import SecuredBroker
+from tests.support.secured.deployments import by_certificate, by_password
+
+pytestmark = pytest.mark.broker
+
+FLIGHTS = 300  # by each of the two
+
+
+def made(parent: Path, name: str) -> Path:
+    folder = parent / name
+    folder.mkdir()
+    return folder
+
+
+def wait_for_all_reports(watching: "subprocess.Popen[bytes]") -> None:
+    """Until final estimates hold what both producers sent."""
+    reports = 0
+    assert watching.stdout is not None
+    while reports < 2 * FLIGHTS:
+        estimate = json.loads(watching.stdout.readline())
+        reports += estimate["reports"] if estimate["final"] else 0
+    assert reports == 2 * FLIGHTS
+
+
+def test_every_command_works(secured_broker: SecuredBroker, tmp_path: Path, topic_prefix: str) -> None:
+    """And none shows the password: not in its arguments, nor in what it says.
+
+    One deployment, half of which connects by password, and half by certificate.
+    """
+    password = by_password(secured_broker, made(tmp_path, "password"), topic_prefix)
+    certificate = by_certificate(secured_broker, made(tmp_path, "certificate"), topic_prefix)
+    said = []
+
+    def run(deployment: Deployment, *arguments: str, given: bytes = b"") -> str:
+        ended = deployment.run(*arguments, given=given)
+        assert ended.returncode == 0, f"{arguments}: {ended.stderr}"
+        said.append(ended.stdout + ended.stderr)
+        return ended.stdout
+
+    run(password, "topics", "create")
+    with (
+        password.running("worker.log", "aggregate", "--web-port", "0") as worker,
+        certificate.running("worker.log", "aggregate", "--web-port", "0") as other_worker,
+        password.piped("watch", "carrier") as watching,
+        certificate.piped("watch", "carrier") as other_watching,
+    ):
+        lines = b"carrier\n" + b"AA\n" * FLIGHTS
+        for each in (password, certificate):
+            run(each, "topics", "check")
+        for each in (password, certificate):
+            each.wait_until_ready("worker.log")
+        for each in (password, certificate):
+            run(each, "produce", "carrier", "--field", "carrier", "--no-clients", given=lines)
+        wait_for_all_reports(watching)
+        wait_for_all_reports(other_watching)
+        assert run(password, "replay") == "difference: 0\n"
+        assert str(2 * FLIGHTS) in run(password, "rollup", "carrier", "--from", "0", "--json")
+        assert run(password, "inspect", "reports", "--tail", "1")
+        arguments = b"".join(Path(f"/proc/{each.pid}/cmdline").read_bytes() for each in (worker, watching))
+    file = password.folder / "deniable.yaml"
+    head, _, _ = file.read_text().replace("revision: 1", "revision: 2").partition("  - {name: place")
+    file.write_text(head)
+    run(password, "retire", "place")
+    logs = [password.said("worker.log"), certificate.said("worker.log")]
+    secret = str(secured_broker.admin_settings()["sasl_plain_password"])
+    assert all(secret not in each for each in (*said, *logs, arguments.decode()))
+    assert all("Traceback" not in each for each in (*said, *logs))
+    assert wait_until(lambda: worker.poll() is not None and other_worker.poll() is not None)

@@ -1,0 +1,37 @@
+"""What is damaged in the store costs nothing else."""
+
+import sqlite3
+
+import pytest
+
+from producers.errors import DeliveryError
+from producers.metrics.counters import Receipt
+from tests.support.producers.questions import FREE
+
+NAME = FREE[0].collection.name
+VALUE = FREE[0].collection.values[0] if FREE[0].collection.values else 1
+
+
+def leave_damaged_buffer(path):
+    """As a producer that crashed: its lane, with a buffer of which one bit is wrong."""
+    with sqlite3.connect(path) as store:
+        (row,) = store.execute("SELECT fingerprint, window_start, cohort, reports FROM buffers").fetchall()
+        damaged = bytearray(row[3])
+        damaged[-1] ^= 1
+        store.execute("INSERT INTO lanes VALUES (7, 0, ?)", (len(damaged),))
+        store.execute("INSERT INTO buffers VALUES (7, ?, ?, ?, ?)", (*row[:3], bytes(damaged)))
+    store.close()
+
+
+def test_a_damaged_buffer_holds_up_no_producer(make, kafka, tmp_path, caplog):
+    first = make(pack_seconds=600)
+    assert first.report(NAME, VALUE, None) == Receipt(stored=1)
+    leave_damaged_buffer(tmp_path / "producer.sqlite")
+    second = make()
+    assert second.report(NAME, VALUE, None) == Receipt(stored=1)
+    assert "a buffer that was left is kept as a pack" in caplog.text
+    with pytest.raises(DeliveryError, match=r"a record of the store is damaged"):
+        second.flush()
+    assert second.counters().acknowledged == {NAME: 1}
+    with pytest.raises(DeliveryError, match=r"a record of the store is damaged"):
+        second.close()

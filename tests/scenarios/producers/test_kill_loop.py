@@ -1,0 +1,145 @@
+"""Kill -9 at any moment: nothing that was said to be stored is lost, doubled, or sent unpaid.
+
+Each call to `report` has a window of its own, so that the topic shows what became of it.
+"""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from producers.budget.allowance import Allowance, Budget
+from producers.budget.spending import Spending
+from producers.config import ProducerConfig
+from producers.producer import Producer
+from producers.randomization.prf import ClientKeys
+from producers.randomization.secret import load_secret
+from producers.storage.store import Store
+from producers.wire import decode
+from tests.support.paths import REPOSITORY
+from tests.support.producers.topics import make_topic, read
+
+ROUNDS = 20
+PARTITIONS = 3
+CALLS_OF_A_CHILD = 100_000
+# Half of a call's reports are of the first clients, which soon have spent all, half of the others.
+FEW, CLIENTS = 50, [f"client-{number}" for number in range(10_000)]
+REPORTS = 20
+# Twelve reports of a client.
+ALLOWANCE = Allowance(
+    Collection(
+        "carrier",
+        KRR.from_epsilon(4, 1.0),
+        values=("AA", "B6", "9E"),
+        other=True,
+        window_seconds=1,
+        grace_seconds=10**8,
+    ),
+    Budget(epsilon=12.0, delta=1e-6, period_seconds=10 * 366 * 86_400),
+)
+
+
+def config(broker, topic, folder):
+    return ProducerConfig(
+        allowances=(ALLOWANCE,),
+        bootstrap_servers=broker,
+        topic=topic,
+        partitions=PARTITIONS,
+        data_dir=folder,
+        pack_reports=15,
+        pack_seconds=0.05,
+        block_milliseconds=10_000,
+    )
+
+
+def produce(broker, topic, folder, first, receipts):
+    """What a child does until it is killed: a call of REPORTS reports for each second from `first` on."""
+    draw = random.Random(first)
+    with Producer(config(broker, topic, folder)) as producer, open(receipts, "ab", buffering=0) as file:
+        for moment in range(first, first + CALLS_OF_A_CHILD):
+            clients = draw.choices(CLIENTS[:FEW], k=REPORTS // 2) + draw.choices(CLIENTS, k=REPORTS // 2)
+            receipt = producer.report("carrier", ["AA"] * REPORTS, clients, at=moment)
+            told = [moment, receipt.stored, receipt.refused, receipt.pending]
+            file.write(json.dumps(told).encode() + b"\n")
+
+
+def start(broker, topic, folder, first, receipts):
+    code = f"""
+import sys
+sys.path.insert(0, {str(REPOSITORY)!r})
+from pathlib import Path
+from tests.scenarios.producers.test_kill_loop import produce
+produce({broker!r}, {topic!r}, Path({str(folder)!r}), {first}, {str(receipts)!r})
+"""
+    return subprocess.Popen([sys.executable, "-W", "ignore", "-c", code], stdout=subprocess.DEVNULL)
+
+
+def kill_later(children, receipts, draw):
+    """Kill each at a moment of its own, once its first call has returned."""
+    deadline = time.monotonic() + 30
+    while not all(path.exists() and path.stat().st_size for path in receipts):
+        assert time.monotonic() < deadline, "a child does not report"
+        assert all(child.poll() is None for child in children), "a child ended by itself"
+        time.sleep(0.01)
+    for child in children:
+        time.sleep(draw.uniform(0, 0.5))
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(200)
+def test_twenty_rounds_of_two_children_that_are_killed(broker, topic_prefix, tmp_path, capsys):
+    folder, draw = tmp_path / "data", random.Random(5)
+    began = int(time.time()) - 2 * ROUNDS * CALLS_OF_A_CHILD
+    firsts = [began + CALLS_OF_A_CHILD * number for number in range(2 * ROUNDS)]
+    receipts = {first: tmp_path / f"{first}.jsonl" for first in firsts}
+    configs = {"message.timestamp.type": "LogAppendTime"}
+    with make_topic(broker, f"{topic_prefix}reports", PARTITIONS, configs) as topic:
+        for number in range(ROUNDS):
+            pair = firsts[2 * number : 2 * number + 2]
+            children = [start(broker, topic, folder, first, receipts[first]) for first in pair]
+            kill_later(children, [receipts[first] for first in pair], draw)
+        with Producer(config(broker, topic, folder)) as last:
+            last.flush()
+        records = read(broker, topic)
+    packs = {pack.pack_id: pack for pack in (decode(record.value) for record in records)}
+    sent = Counter()
+    for pack in packs.values():
+        sent[pack.window_start] += pack.reports
+    told = [json.loads(line) for path in receipts.values() for line in path.read_text().splitlines()]
+    spent = spent_reports(folder)
+    stored, refused, pending = (sum(call[place] for call in told) for place in (1, 2, 3))
+    tally = (
+        f"{2 * ROUNDS} children killed; {len(told)} calls returned: {stored} reports stored, {refused} "
+        f"refused, {pending} pending; in the topic {sum(sent.values())} reports in {len(packs)} packs, "
+        f"{len(records) - len(packs)} packs twice; {spent} reports charged"
+    )
+    with capsys.disabled():
+        sys.stdout.write(f"\n{tally}\n")
+    wrong = [(call, sent[call[0]]) for call in told if not call[3] and sent[call[0]] != call[1]]
+    assert wrong == []
+    assert stored + refused + pending == REPORTS * len(told)
+    # A call that did not return was killed: all of it is there, or nothing, but for what was refused.
+    returned = {call[0] for call in told}
+    assert len(sent.keys() - returned) <= 2 * ROUNDS
+    assert sum(sent.values()) <= spent
+    assert min(stored, refused) > 1000
+
+
+def spent_reports(folder):
+    """Reports that all clients together were charged for."""
+    store = Store(folder)
+    spending = Spending(store, [ALLOWANCE], time.time())
+    keys = ClientKeys(load_secret(folder / "secret")).of(CLIENTS)
+    spent = [spending.spent(np.asarray(key), time.time())["carrier"].lifetime_reports for key in keys]
+    store.close()
+    return sum(spent)

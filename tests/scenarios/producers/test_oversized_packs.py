@@ -1,0 +1,78 @@
+"""A broker that takes smaller records than before: what is too large waits, and holds up nothing else."""
+
+import re
+import time
+from dataclasses import replace
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import ACLOperation, ConfigResource, ConfigResourceType, ResourcePattern, ResourceType
+
+from producers.budget.allowance import Allowance
+from producers.config import ProducerConfig
+from producers.errors import DeliveryError
+from producers.producer import Producer
+from producers.transport.security import Security
+from producers.wire import decode
+from tests.support.producers.questions import CARRIER
+from tests.support.producers.topics import make_topic, read
+
+LARGE, SMALL = 2000, 5
+
+
+def limit(broker, topic, size):
+    with KafkaAdminClient(**broker) as admin:
+        configs = {"max.message.bytes": str(size)}
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=configs)])
+        deadline = time.monotonic() + 20
+        while told(admin, topic) != str(size) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    time.sleep(0.5)  # the log takes its settings just after the broker tells them
+
+
+def told(admin, topic):
+    asked = ConfigResource(ConfigResourceType.TOPIC, topic)
+    return admin.describe_configs([asked])["topic"][topic].get("max.message.bytes", {}).get("value")
+
+
+@pytest.mark.broker
+def test_a_pack_that_is_too_large_waits_for_a_greater_limit_alone(
+    secured_broker, topic_prefix, tmp_path, caplog
+):
+    """On a broker with TLS and SCRAM, as a user who may write to the topic and do nothing else.
+
+    The first two packs go to the broker as one batch, since there is one partition.
+    """
+    broker, user = secured_broker.admin_settings(), f"{topic_prefix}producer"
+    password = secured_broker.add_user(user)
+    with make_topic(broker, f"{topic_prefix}reports", 1) as topic:
+        secured_broker.allow(user, ResourcePattern(ResourceType.TOPIC, topic), ACLOperation.WRITE)
+        config = ProducerConfig(
+            allowances=(Allowance(replace(CARRIER, grace_seconds=10**10), None),),
+            bootstrap_servers=secured_broker.sasl_servers,
+            security=Security(
+                ca_file=secured_broker.authority.certificate_file, username=user, password=password
+            ),
+            topic=topic,
+            partitions=1,
+            data_dir=tmp_path,
+            pack_reports=LARGE,
+            block_milliseconds=30_000,
+        )
+        limit(broker, topic, 1000)
+        producer = Producer(config)
+        why = r"^pack 1 cannot be sent: the broker takes no record of 2052 bytes; set max\.message\.bytes of "
+        producer.report("carrier", ["AA"] * LARGE, None)
+        for count in (1, 2, 3):
+            producer.report("carrier", ["AA"] * SMALL, None)
+            with pytest.raises(DeliveryError, match=why):
+                producer.flush(20)
+            assert producer.counters().acknowledged == {"carrier": count * SMALL}
+            assert (producer.counters().unsendable, producer.counters().backlog.packs) == (1, 1)
+        with pytest.raises(DeliveryError, match=why):
+            producer.close()
+        assert len([each for each in caplog.messages if re.match(why, each)]) == 1
+        limit(broker, topic, 1_048_588)
+        Producer(config).close()
+        packs = [decode(record.value) for record in read(broker, topic)]
+        assert sorted(pack.reports for pack in packs) == [SMALL, SMALL, SMALL, LARGE]

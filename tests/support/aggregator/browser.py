@@ -1,0 +1,99 @@
+"""A real Chromium that is pointed at a worker's page, and notes all that a page should not do."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from tests.support.needed import missing
+from tests.support.paths import REPOSITORY
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+PICTURES = REPOSITORY / "build" / "pictures"
+SEEN_MILLISECONDS = 10_000
+WORKER_IS_AWAY = (
+    "net::ERR_CONNECTION_REFUSED",
+    "net::ERR_INCOMPLETE_CHUNKED_ENCODING",
+    "net::ERR_CONNECTION_RESET",
+)
+
+
+@contextmanager
+def chromium() -> Iterator["Browser"]:
+    """The machine's own browser; none is downloaded."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        missing("Chromium is not installed")
+    if find_spec("playwright") is None:
+        missing("playwright is not installed")
+    from playwright.sync_api import sync_playwright  # here, so that tests without a browser do not need it
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Watched:
+    """A page, with what it said and asked for that it should not."""
+
+    def __init__(self, page: "Page", origin: str) -> None:
+        self.page = page
+        self.wrong: list[str] = []
+        self.requests: list[str] = []
+        page.set_default_timeout(SEEN_MILLISECONDS)
+        page.on("console", lambda message: self.wrong.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: self.wrong.append(f"dialog: {dialog.message}"))
+        page.on("request", lambda request: self._note(request.url, origin))
+
+    def _note(self, url: str, origin: str) -> None:
+        self.requests.append(url.removeprefix(origin))
+        if not url.startswith((origin, "data:")):
+            self.wrong.append(f"request: {url}")
+
+    def status(self, text: str) -> None:
+        """Wait until the head of the page says this."""
+        self.page.locator("#status", has_text=text).wait_for()
+
+    def rows(self, name: str = "fruit") -> dict[str, list[str]]:
+        """Cells of every row by value: remark, share, interval."""
+        found = {}
+        for row in self.section(name).locator(".estimate tr[data-value]").all():
+            cells = [each.inner_text().replace("\n", "").strip() for each in row.locator("td").all()]
+            found[row.locator("th").inner_text().strip()] = cells
+        return found
+
+    def section(self, name: str = "fruit") -> Any:
+        """The section of one collection."""
+        return self.page.get_by_role("region", name=name, exact=True)
+
+    def keep(self, picture: str) -> None:
+        """Leave a picture of the whole page in a folder that is not committed."""
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.evaluate("scrollTo(0, 0)")
+        self.page.screenshot(path=PICTURES / f"{picture}.png", full_page=True)
+
+
+@contextmanager
+def watched(
+    browser: "Browser", address: str, *, worker_goes: bool = False, **context: Any
+) -> Iterator[Watched]:
+    """A page of a worker, until it is closed; whatever is wrong with it then fails the test.
+
+    `worker_goes`: the worker stops meanwhile, and the browser may say that it does not answer.
+    """
+    with browser.new_context(locale="en-GB", timezone_id="UTC", **context) as made:
+        shown = Watched(made.new_page(), address)
+        shown.page.goto(address)
+        yield shown
+        shown.page.close()
+    wrong = shown.wrong
+    if worker_goes:
+        wrong = [each for each in wrong if not any(away in each for away in WORKER_IS_AWAY)]
+    assert wrong == []

@@ -1,0 +1,158 @@
+"""What an owner sees of Kafka, on topics in memory, and an owner that runs while a test talks to it."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+import pytest
+from aiokafka.errors import KafkaError
+
+from aggregator.ledger import row_keys, row_values
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.partition import owner as owner_module
+from aggregator.partition.ledger_store import Outgoing
+from aggregator.partition.offset_chain import OffsetChain
+from aggregator.partition.owner import PartitionOwner
+from aggregator.topics.partition_reader import fold
+from tests.support.aggregator.builders import (
+    COLLECTIONS,
+    DEPLOYMENT,
+    FRUIT,
+    GENESIS,
+    T0,
+    TOPICS,
+    MemoryLog,
+    record_of,
+)
+
+NOW_MS = T0 * 1000
+DEADLINE_SECONDS = 5
+
+
+class Broker:
+    """What an owner sees of Kafka: it is its store and its flow."""
+
+    def __init__(self) -> None:
+        self.log = MemoryLog()
+        self.log.append(TOPICS.state, 0, GENESIS[1], GENESIS[0])
+        self.group_offset: int | None = None
+        self.now_ms = NOW_MS
+        self.failures: list[Exception] = []
+        self.while_committing: Callable[[], None] = lambda: None
+        self.refused_topic: str | None = None
+        self.transactions: list[list[Outgoing]] = []
+        self.rewinds: list[int] = []
+        self.current: OffsetChain | None = None
+        self.while_opening: Callable[[], None] = lambda: None
+        self.while_asked_for_the_end: Callable[[], None] = lambda: None
+        self.answers = asyncio.Event()  # cleared: no commit comes back
+        self.answers.set()
+
+    def store(self, *_: object) -> "Broker":
+        """In place of the class LedgerStore."""
+        return self
+
+    async def open(self) -> dict[bytes, bytes]:
+        found = self._rows()
+        self.while_opening()
+        return found
+
+    def _rows(self) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = {}
+        for record in self.log.partition(TOPICS.state, 0):
+            fold(found, record)
+        return found
+
+    async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
+        self.while_committing()
+        await self.answers.wait()
+        if self.failures:
+            raise self.failures.pop(0)
+        self.transactions.append(list(records))
+        if any(record.topic == self.refused_topic for record in self.transactions[-1]):
+            raise KafkaError("fenced")
+        self.log.extend(self.transactions[-1])
+        return self.now_ms
+
+    async def committed(self) -> int | None:
+        return self.group_offset
+
+    async def close(self) -> None:
+        pass
+
+    async def rewind(self, partition: int, position: int) -> None:
+        self.rewinds.append(position)
+        self.current = OffsetChain(position)
+
+    async def end_offset(self, partition: int) -> int:
+        records = self.log.partition(TOPICS.reports, 0)
+        fetched = self.current.cursor if self.current else 0
+        end = max(fetched, records[-1].offset + 1 if records else 0)
+        self.while_asked_for_the_end()
+        return end
+
+    def chain(self, partition: int) -> OffsetChain | None:
+        return self.current
+
+    def fetch(self, *offsets: int) -> None:
+        assert self.current is not None
+        self.current.admit(offsets, 0)
+
+    def stored(self) -> dict[row_keys.Key, bytes]:
+        return {row_keys.decode_key(key): value for key, value in self._rows().items()}
+
+
+def served_from_memory(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    """What owners see of Kafka from here on, without its pauses."""
+    made = Broker()
+    monkeypatch.setattr(owner_module, "LedgerStore", made.store)
+    monkeypatch.setattr(owner_module, "RowReader", made.log.reader)
+    for name in ("CHECKPOINT_SECONDS", "RETRY_SECONDS", "PUBLISH_SECONDS"):
+        monkeypatch.setattr(owner_module, name, 0.005)
+    return made
+
+
+class Running:
+    """An owner that serves partition 0 while a test talks to it."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.metrics = WorkerMetrics(COLLECTIONS)
+        self.owner = PartitionOwner(0, DEPLOYMENT, broker, self.metrics)
+        self._stopping = asyncio.Event()
+
+    async def __aenter__(self) -> "Running":
+        self.task = asyncio.create_task(self.owner.run(self._stopping))
+        await self.until(lambda: self.owner.readiness.reason_not_ready is None)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stopping.set()
+        await self.task
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while not condition():  # noqa: ASYNC110 (an owner tells nobody)
+                await asyncio.sleep(0.001)
+
+    def offer(self, *offsets: int) -> None:
+        for offset in offsets:
+            self.owner.offer(offset, NOW_MS, record_of(number=offset))
+
+    async def stored(self) -> None:
+        """Wait for the next transaction."""
+        before = len(self.broker.transactions)
+        await self.until(lambda: len(self.broker.transactions) > before + 1)
+
+
+def packs(broker: Broker) -> int:
+    """Packs that the stored ledger holds."""
+    row = broker.stored().get(row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0))
+    return row_values.decode_counters(row).packs if row else 0
+
+
+def position(broker: Broker) -> int:
+    return row_values.decode_progress(broker.stored()[row_keys.SingleKey.PROGRESS]).position
+
+
+def last(broker: Broker) -> list[Outgoing]:
+    return broker.transactions[-1]

@@ -1,0 +1,63 @@
+"""A scene for pictures: two collections over forty windows, with counts as producers would randomize them."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from aggregator.deployment import ClientLimits
+from aggregator.estimation import window_estimate
+from aggregator.records.estimate import EstimateRecord
+from aggregator.records.window_counts import WindowCounts
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
+from tests.support.aggregator.builders import T0
+from tests.support.estimators.simulation import generator, krr_counts, rappor_counts, zipf_counts
+
+WINDOWS = 40
+MISSING = (20, 21)
+REPORTS = 60_000
+CARRIERS = ("UA", "B6", "EV", "DL", "AA", "MQ", "US", "9E", "WN", "VX", "FL", "AS")
+AIRPORTS = ("ORD", "ATL", "LAX", "BOS", "MCO", "CLT", "SFO", "FLL", "MIA", "DCA", "DTW", "DFW", "RDU", "TPA")
+DECOYS = tuple(f"decoy-{number}" for number in range(60))
+CARRIER = Collection(
+    name="carrier", mechanism=KRR.from_epsilon(len(CARRIERS), math.log(3)), values=CARRIERS, window_seconds=60
+)
+DESTINATION = Collection(
+    name="destination",
+    mechanism=Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65),
+    candidates=AIRPORTS + DECOYS,
+    memoize=True,
+    window_seconds=60,
+)
+SCENE = {collection.fingerprint: collection for collection in (CARRIER, DESTINATION)}
+LIMITS = {
+    "carrier": ClientLimits(1, (10.0, 1e-6, 86_400), lambda: 9),
+    "destination": ClientLimits(1, (8.0, 1e-6, 2_592_000), lambda: None),
+}
+
+
+def estimates() -> Iterator[EstimateRecord]:
+    """Shares drift; the newest window is provisional, and two are missing."""
+    rng = generator(1)
+    for step in range(WINDOWS):
+        if step in MISSING:
+            continue
+        start, final = T0 - 60 * (WINDOWS - 1 - step), step < WINDOWS - 1
+        drift = np.sin(step / 6 + np.arange(len(CARRIERS))) / 4
+        carriers = np.rint(zipf_counts(len(CARRIERS), REPORTS, 0.8) * np.exp(drift)).astype(np.int64)
+        counts = krr_counts(rng, carriers, CARRIER.mechanism)
+        yield _record(CARRIER, start, counts[None], counts[None].sum(axis=1), final)
+        airports = zipf_counts(len(AIRPORTS), REPORTS, 0.7)
+        yield _record(
+            DESTINATION, start, *rappor_counts(rng, airports, AIRPORTS, DESTINATION.mechanism), final
+        )
+
+
+def _record(
+    collection: Collection, start: int, counts: np.ndarray, sizes: np.ndarray, final: bool
+) -> EstimateRecord:
+    window = WindowCounts(counts, sizes, packs=REPORTS // 1000, rejected=0)
+    result = window_estimate.estimate(collection, window)
+    return window_estimate.record_of(collection, start, window, result, final=final)

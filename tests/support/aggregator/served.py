@@ -1,0 +1,98 @@
+"""A worker's web server in a thread of its own, fed by hand, for tests that look at it from outside."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from aggregator.deployment import ClientLimits
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord
+from aggregator.views.estimate_history import EstimateHistory
+from aggregator.views.latest_estimates import successor_due
+from aggregator.web import server as web
+from aggregator.web.server import WebServer
+from aggregator.web.server_sent_events import EventStreams
+from estimators.collection import Collection
+from tests.support.aggregator.builders import COLLECTIONS, FRUIT, estimate_of
+
+DEADLINE_SECONDS = 30
+FRESH = successor_due(estimate_of(), FRUIT)
+
+
+def set_clock(monkeypatch: pytest.MonkeyPatch, now: float = FRESH) -> None:
+    """Let the worker judge at this moment, unix seconds, whether its figures are stale."""
+    monkeypatch.setattr(web, "time", SimpleNamespace(time=lambda: now))
+
+
+class Served:
+    """One worker's page, as a worker shows it."""
+
+    def __init__(
+        self,
+        collections: Mapping[int, Collection] = COLLECTIONS,
+        limits: Mapping[str, ClientLimits] | None = None,
+    ) -> None:
+        self.reasons: list[str] = []
+        self.metrics = WorkerMetrics(collections)
+        self.history = EstimateHistory(collections.values())
+        self.history.sought.clear()
+        self.server = WebServer(
+            collections, self.history, self.metrics, lambda: list(self.reasons), limits or {}
+        )
+        self.port = 0
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+
+    def take(self, *records: EstimateRecord) -> None:
+        """Show what the topic `estimates` holds."""
+
+        async def take_all() -> None:
+            for record in records:
+                taken = self.history.take(estimate_record.encode(record))
+                if taken is not None:
+                    self.server.page.show(taken)
+
+        asyncio.run_coroutine_threadsafe(take_all(), self._loop).result(DEADLINE_SECONDS)
+
+    @contextmanager
+    def serving(self, port: int = 0) -> Iterator["Served"]:
+        """On this port of loopback; 0: a free one, `port` tells which."""
+        self._thread.start()
+        try:
+            self.port = asyncio.run_coroutine_threadsafe(self.server.start(port), self._loop).result(
+                DEADLINE_SECONDS
+            )
+            yield self
+        finally:
+            asyncio.run_coroutine_threadsafe(self.server.stop(), self._loop).result(DEADLINE_SECONDS)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    @property
+    def streams(self) -> EventStreams:
+        """The open streams."""
+        return self.server.streams
+
+    def fall_silent(self) -> None:
+        """Tell no open page anything from now on, as a worker that hangs."""
+        pulse = self.server._pulse
+        assert pulse is not None
+        self._loop.call_soon_threadsafe(pulse.cancel)
+
+    def wait_until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something has become so."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not holds():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"

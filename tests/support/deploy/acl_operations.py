@@ -1,0 +1,270 @@
+"""Operations that a principal may try on a cluster, each with a real client, and who should be let do it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.admin import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ConfigResource,
+    ConfigResourceType,
+    ResourcePattern,
+    ResourcePatternFilter,
+    ResourceType,
+    UserScramCredentialUpsertion,
+)
+from kafka.errors import NoError, UnknownTopicOrPartitionError, for_code
+from kafka.protocol.consumer import FetchRequest
+from kafka.structs import OffsetAndMetadata
+
+from aggregator.topics.names import Topics
+from deploy.cluster.permissions import quotas as quota_setup
+from deploy.cluster.permissions.acls import AclError
+from deploy.cluster.permissions.roles import Role
+from deploy.cluster.topics.findings import settings_of
+from tests.support.secured.deployments import SecuredDeployment
+
+PATIENCE_SECONDS = 20.0
+EVERYBODY_ELSE = "somebody"
+
+
+class Attempt(NamedTuple):
+    """What came of one."""
+
+    error: BaseException | None
+
+    @property
+    def is_allowed(self) -> bool:
+        return self.error is None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the broker said that it is not allowed, or hides the topic; no timeout, no other error."""
+        if isinstance(self.error, UnknownTopicOrPartitionError):  # of topics that are there
+            return True
+        return (
+            isinstance(self.error, PermissionError | AclError)
+            or "uthoriz" in repr(self.error)
+            or "does not tell the settings" in str(self.error)
+        )
+
+    def __str__(self) -> str:
+        return "**yes**" if self.error is None else "refused"
+
+
+@asynccontextmanager
+async def started(client: "AIOKafkaConsumer | AIOKafkaProducer[bytes, bytes]") -> AsyncIterator[None]:
+    """A client that is stopped where its start fails, too, as by its own context manager it is not."""
+    try:
+        await client.start()
+        yield
+    finally:
+        await client.stop()
+
+
+class Tools:
+    """Clients of one principal."""
+
+    def __init__(self, deployment: SecuredDeployment) -> None:
+        self.cluster = deployment.cluster
+        self.topics = deployment.topics
+        self.admin = KafkaAdminClient(**self.cluster.client_settings())
+
+    async def write(self, topic: str) -> None:
+        async with AIOKafkaProducer(**self.cluster.client_settings()) as producer:
+            await producer.send_and_wait(topic, b"of a test", key=b"of a test", partition=0)
+
+    async def read(self, topic: str) -> None:
+        """As its clients ask, which never tell that a topic is hidden: they wait for it to be made."""
+        wanted = FetchRequest.FetchTopic(
+            topic=topic,
+            partitions=[
+                FetchRequest.FetchTopic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+            ],
+        )
+        request = FetchRequest(max_wait_ms=0, min_bytes=0, topics=[wanted], max_version=12)
+        manager = self.admin._manager
+        answer = await asyncio.to_thread(manager.run, manager.send, request)
+        code = answer.responses[0].partitions[0].error_code
+        if code:
+            raise for_code(code)(topic)
+
+    async def join(self, group: str) -> None:
+        """On whatever topic it may see."""
+        seen = self.admin.list_topics()
+        async with started(AIOKafkaConsumer(seen[0], **self.cluster.client_settings(), group_id=group)):
+            pass
+
+    async def begin_transactions(self, transactional_id: str) -> None:
+        settings = self.cluster.client_settings()
+        async with started(AIOKafkaProducer(**settings, transactional_id=transactional_id)):
+            pass
+
+    async def read_offsets(self, group: str) -> None:
+        self.admin.list_group_offsets(group)
+
+    async def commit_offsets(self, group: str) -> None:
+        """Of a topic that all but producers may read, so that only the group is in question.
+
+        The broker is told without asking which one it is, which would be refused before.
+        """
+        offsets = {TopicPartition(self.topics.estimates, 0): OffsetAndMetadata(0, "", -1)}
+        (error,) = self.admin.alter_group_offsets(group, offsets, group_coordinator_id=1).values()
+        if error is not NoError:
+            raise error(group)
+
+    async def delete_group(self, group: str) -> None:
+        _raise(str(self.admin.delete_groups([group])))
+
+    async def read_settings(self, topic: str) -> None:
+        settings_of(self.admin, [topic])
+
+    async def alter_settings(self, topic: str) -> None:
+        wanted = ConfigResource(ConfigResourceType.TOPIC, topic, {"retention.ms": "1000"})
+        _raise(str(self.admin.alter_configs([wanted], raise_on_unknown=False)))
+
+    async def read_broker_settings(self, broker: str) -> None:
+        asked = ConfigResource(ConfigResourceType.BROKER, broker)
+        if not self.admin.describe_configs([asked], config_filter="all").get("broker", {}).get(broker):
+            raise PermissionError("not told: Authorization")
+
+    async def alter_broker_settings(self, broker: str) -> None:
+        wanted = ConfigResource(ConfigResourceType.BROKER, broker, {"log.cleaner.threads": "1"})
+        _raise(str(self.admin.alter_configs([wanted], raise_on_unknown=False)))
+
+    async def create_topic(self, topic: str) -> None:
+        self.admin.create_topics({topic: {"num_partitions": 1, "replication_factor": 1}})
+
+    async def delete_topic(self, topic: str) -> None:
+        self.admin.delete_topics([topic])
+
+    async def add_partitions(self, topic: str) -> None:
+        _raise(str(self.admin.create_partitions({topic: 3})))
+
+    async def delete_records(self, topic: str) -> None:
+        _raise(str(self.admin.delete_records({TopicPartition(topic, 0): 1})))
+
+    async def allow(self, user: str) -> None:
+        rule = ACL(
+            f"User:{user}",
+            "*",
+            ACLOperation.ALL,
+            ACLPermissionType.ALLOW,
+            ResourcePattern(ResourceType.TOPIC, self.topics.reports),
+        )
+        _raise(str(self.admin.create_acls([rule])["failed"]))
+
+    async def disallow(self, user: str) -> None:
+        ((_, _, error),) = self.admin.delete_acls([_rules_of(user)])
+        if error is not NoError:
+            raise error(user)
+
+    async def read_permissions(self, user: str) -> None:
+        self.admin.describe_acls(_rules_of(user))
+
+    async def change_quota(self, user: str) -> None:
+        quota_setup._set(self.admin, user, 1e9)
+
+    async def change_password(self, user: str) -> None:
+        wanted = UserScramCredentialUpsertion(user, "SCRAM-SHA-512", "any password", iterations=8192)
+        _raise(str({why for why in self.admin.alter_user_scram_credentials([wanted]).values() if why}))
+
+
+def _rules_of(user: str) -> ACLFilter:
+    anything = ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY)
+    return ACLFilter(f"User:{user}", None, ACLOperation.ANY, ACLPermissionType.ANY, anything)
+
+
+def _raise(answer: str) -> None:
+    """Raise what kafka-python returns."""
+    if "uthoriz" in answer or "needs ALTER permission" in answer:
+        raise PermissionError(answer)
+
+
+Operation = Callable[[Tools], Awaitable[None]]
+NOBODY: tuple[Role, ...] = ()
+
+
+def operations(topics: Topics) -> dict[str, tuple[tuple[Role, ...], Operation]]:
+    """By what each does: the roles that are let do it, and how it is tried."""
+    producer, aggregator, reader = Role
+    writers = {
+        topics.reports: (producer,),
+        **dict.fromkeys((topics.state, topics.counts, topics.rejected), (aggregator,)),
+        **dict.fromkeys((topics.estimates, topics.windows), (aggregator,)),
+    }
+    readers: dict[str, tuple[Role, ...]] = {
+        **dict.fromkeys((topics.reports, topics.state, topics.counts), (aggregator,)),
+        topics.rejected: NOBODY,
+        **dict.fromkeys((topics.estimates, topics.windows), (aggregator, reader)),
+    }
+    groups: dict[str, tuple[Role, ...]] = {
+        topics.group: (aggregator,),
+        f"{topics.reader_groups}app": (reader,),
+        f"{topics.prefix}other": NOBODY,
+    }
+    ids: dict[str, tuple[Role, ...]] = {
+        topics.transactional_id(0): (aggregator,),
+        f"{topics.prefix}other-0": NOBODY,
+    }
+    short = topics.prefix
+    found: dict[str, tuple[tuple[Role, ...], Operation]] = {}
+
+    def add(
+        what: str, name: str, roles: tuple[Role, ...], do: Callable[[Tools, str], Awaitable[None]]
+    ) -> None:
+        found[f"{what} `{name.removeprefix(short)}`"] = roles, lambda tools: do(tools, name)
+
+    for name, roles in writers.items():
+        add("write to", name, roles, Tools.write)
+    for name, roles in readers.items():
+        add("read", name, roles, Tools.read)
+    for name in writers:
+        add("read settings of", name, (aggregator,), Tools.read_settings)
+    for name, roles in groups.items():
+        add("join group", name, roles, Tools.join)
+        add("read offsets of group", name, roles, Tools.read_offsets)
+        add("commit offsets of group", name, roles, Tools.commit_offsets)
+        add("delete group", name, NOBODY, Tools.delete_group)
+    for name, roles in ids.items():
+        add("write transactions as", name, roles, Tools.begin_transactions)
+    for name in writers:
+        add("alter settings of", name, NOBODY, Tools.alter_settings)
+        add("add partitions to", name, NOBODY, Tools.add_partitions)
+        add("delete records of", name, NOBODY, Tools.delete_records)
+        add("delete topic", name, NOBODY, Tools.delete_topic)
+    add("create topic", f"{short}new", NOBODY, Tools.create_topic)
+    add("create topic", "elsewhere", NOBODY, Tools.create_topic)
+    add("read settings of broker", "1", NOBODY, Tools.read_broker_settings)
+    add("alter settings of broker", "1", NOBODY, Tools.alter_broker_settings)
+    add("allow", EVERYBODY_ELSE, NOBODY, Tools.allow)
+    add("delete permissions of", EVERYBODY_ELSE, NOBODY, Tools.disallow)
+    add("read permissions of", EVERYBODY_ELSE, NOBODY, Tools.read_permissions)
+    add("change quota of", EVERYBODY_ELSE, NOBODY, Tools.change_quota)
+    add("change password of", EVERYBODY_ELSE, NOBODY, Tools.change_password)
+    return found
+
+
+def tried(deployment: SecuredDeployment) -> dict[str, Attempt]:
+    """Try each as one principal."""
+    tools = Tools(deployment)
+    try:
+        return {name: asyncio.run(_try(tools, do)) for name, (_, do) in operations(deployment.topics).items()}
+    finally:
+        tools.admin.close()
+
+
+async def _try(tools: Tools, do: Operation) -> Attempt:
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await do(tools)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is looked at
+        return Attempt(error)
+    return Attempt(None)

@@ -1,0 +1,104 @@
+"""A deployment for a test: a collection file, and the command run as users run it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+from deploy.broker.child_processes import GUARD, Child, last_lines, spawn, stop
+from deploy.cluster.topics.setup import create
+from deploy.config.file import load
+from producers.transport.cluster import Cluster
+from tests.support.deploy.processes import wait_until
+
+COLLECTIONS = """\
+revision: 1
+kafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}", partitions: 2, allow_plaintext: true}}
+producer: {{pack_seconds: 0.2}}
+collections:
+  - {{name: carrier, mechanism: k-rr, values: [AA, B6, "9E"], other: false, epsilon: 3.0, window_seconds: 2,
+     grace_seconds: 1, minimum_reports: 1, budget: none}}
+  - {{name: place, mechanism: rappor, bits: 64, hashes: 2, cohorts: 2, f: 0.25, p: 0.35, q: 0.65,
+     candidates: [JFK, LAX, SFO], window_seconds: 2, grace_seconds: 1, minimum_reports: 1, budget: none,
+     reports_per_window: 100}}
+"""
+COMMAND_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A folder with a collection file."""
+
+    folder: Path
+    servers: str
+    prefix: str
+
+    def __post_init__(self) -> None:
+        text = COLLECTIONS.format(servers=self.servers, prefix=self.prefix)
+        (self.folder / "deniable.yaml").write_text(text, encoding="utf-8")
+
+    def create_topics(self) -> None:
+        """As `topics create` does, in this process."""
+        loaded = load(self.folder / "deniable.yaml", environment={})
+        create(Cluster(self.servers), loaded.topics, 1)
+
+    def run(self, *arguments: str, given: bytes = b"") -> "subprocess.CompletedProcess[str]":
+        """Run a command to its end."""
+        ended = subprocess.run(
+            _command(arguments), input=given, capture_output=True, cwd=self.folder, timeout=COMMAND_SECONDS
+        )
+        return subprocess.CompletedProcess(
+            ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode()
+        )
+
+    @contextmanager
+    def running(self, log: str, *arguments: str) -> Iterator[Child]:
+        """A command in the background; its output goes to a file of the folder."""
+        child = spawn(_command(arguments), self.folder / log, folder=self.folder)
+        try:
+            yield child
+        finally:
+            stop([child])
+
+    @contextmanager
+    def piped(self, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+        """A command whose stdin and stdout are ours; it ends with us, whatever way we end."""
+        guarded = [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), *_command(arguments)]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(guarded, stdin=pipe, stdout=pipe, stderr=pipe, cwd=self.folder) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def said(self, log: str) -> str:
+        """What a command in the background has said so far."""
+        return last_lines(self.folder / log, count=1000)
+
+    def address(self, log: str) -> str:
+        """Where a worker's page is, once it says so."""
+        assert wait_until(lambda: "page: " in self.said(log), 30), self.said(log)
+        return next(line[6:] for line in self.said(log).splitlines() if line.startswith("page: "))
+
+    def wait_until_ready(self, log: str) -> None:
+        """Until a worker has partitions, and their ledgers are open."""
+        address = f"{self.address(log)}readyz"
+        assert wait_until(lambda: _answers(address), 40), self.said(log)
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urlopen(address, timeout=5):  # noqa: S310 - on loopback
+            return True
+    except HTTPError as error:
+        error.close()
+        return False
+
+
+def _command(arguments: tuple[str, ...]) -> list[str]:
+    return [sys.executable, "-m", "deploy", *arguments]

@@ -1,0 +1,92 @@
+"""Deployments on the secured broker, and the doctor run on them as the command runs it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kafka import KafkaAdminClient
+
+from deploy.cluster.doctor.case import Case
+from deploy.cluster.doctor.command import lines_of
+from deploy.cluster.doctor.examination import Result, examine
+from deploy.cluster.permissions.roles import Role, permissions_of
+from deploy.cluster.topics import setup as topic_setup
+from deploy.config.file import Configuration, load
+from producers.transport.cluster import Cluster
+from producers.transport.security import Security
+from tests.support.secured.broker import ADMIN, SecuredBroker
+
+RUN_SECONDS = 10.0  # promised; it holds on a machine that is not overloaded
+FILE = """\
+revision: 1
+kafka: {{topic_prefix: "{prefix}", partitions: 2}}
+collections:
+  - {{name: carrier, mechanism: k-rr, values: [AA, B6], other: false, epsilon: 3.0, window_seconds: 60,
+     grace_seconds: 30, budget: none}}
+"""
+
+
+@dataclass(frozen=True)
+class Patient:
+    """A prefix on the secured broker."""
+
+    broker: SecuredBroker
+    folder: Path
+    prefix: str
+
+    def configuration(self, security: Security | None, servers: str | None = None) -> Configuration:
+        """With this way to connect."""
+        path = self.folder / "deniable.yaml"
+        path.write_text(FILE.format(prefix=self.prefix), encoding="utf-8")
+        cluster = Cluster(servers or self.broker.sasl_servers, security, allow_plaintext=True)
+        return replace(load(path, environment={}), connection=cluster)
+
+    def by_password(self, user: str, password: str | None = None) -> Security:
+        """Security of a user; None: with the password that the broker has for it."""
+        known = str(self.broker.sasl_settings(user, password)["sasl_plain_password"])
+        return Security(ca_file=self.broker.authority.certificate_file, username=user, password=known)
+
+    def as_admin(self) -> Configuration:
+        """Connected as the one who may do all."""
+        return self.configuration(self.by_password(ADMIN))
+
+    def admin(self) -> KafkaAdminClient:
+        """A client of the one who may do all."""
+        return KafkaAdminClient(**self.broker.admin_settings())
+
+    def create_topics(self) -> None:
+        """As `topics create`."""
+        loaded = self.as_admin()
+        topic_setup.create(loaded.cluster, loaded.topics, 1)
+
+    def user(self, name: str, role: Role, *, but: str = "") -> Configuration:
+        """A new user with all that a role needs but what reads so."""
+        topics = self.as_admin().topics
+        allowed = [each for each in permissions_of(role, topics) if str(each) != but]
+        assert bool(but) == (len(allowed) < len(permissions_of(role, topics)))
+        user = f"{self.prefix}{name}"
+        self.broker.add_user(user)
+        self.broker.allow_all(user, [(each.pattern, each.operation) for each in allowed])
+        return self.configuration(self.by_password(user))
+
+
+def run(
+    configuration: Configuration, role: Role = Role.AGGREGATOR, clock: Callable[[], float] = time.time
+) -> dict[str, Result]:
+    """Results by step, printed as the command does; fails when it takes longer than promised."""
+    began = time.monotonic()
+    results = {}
+    for result in examine(Case(configuration, role, clock)):
+        print(lines_of(result))  # noqa: T201 - to be read with pytest -s
+        results[result.step] = result
+    assert time.monotonic() - began < RUN_SECONDS
+    return results
+
+
+def told(results: dict[str, Result]) -> str:
+    """Steps that failed, and what they told; no warnings."""
+    failed = [result for result in results.values() if result.status == "failed"]
+    return "\n".join(
+        f"{result.step}: {each.what}" for result in failed for each in result.findings if not each.is_warning
+    )

@@ -1,0 +1,104 @@
+"""A terminal of a fixed size that a command runs in: what it wrote, and a picture of a screen of it."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import termios
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console
+from rich.text import Text
+
+from tests.support.aggregator.browser import PICTURES, watched
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+COLUMNS, LINES = 84, 28
+FONT = "DejaVu Sans Mono"
+SCALE = 1.5
+# What rich writes before it draws a screen anew: to the line's start, then up, erasing line by line.
+REDRAWN = re.compile(r"\r\x1b\[2K(?:\x1b\[1A\x1b\[2K)*")
+WEB_FONT = re.compile(r"@font-face \{.*?\}", re.DOTALL)
+
+
+class Terminal:
+    """A running command, and all that it wrote so far."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._master, slave = pty.openpty()
+        termios.tcsetwinsize(slave, (LINES, COLUMNS))
+        self.process = subprocess.Popen(
+            command,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"},
+        )
+        os.close(slave)
+        self._written = b""
+
+    @classmethod
+    @contextmanager
+    def running(cls, command: Sequence[str]) -> Iterator[Self]:
+        """Until the block ends; what still runs then is killed."""
+        with closing(cls(command)) as terminal:
+            yield terminal
+
+    def close(self) -> None:
+        """Kill the command if it still runs."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._master)
+
+    def read_until(self, text: str, seconds: float) -> bool:
+        """Wait for a text; False when the command ended, or the time is over, without it."""
+        deadline = time.monotonic() + seconds
+        while text not in self.written and time.monotonic() < deadline:
+            if select.select([self._master], [], [], 0.2)[0]:
+                try:
+                    self._written += os.read(self._master, 65_536)
+                except OSError:  # as Linux says that nobody has the other end open any more
+                    break
+        return text in self.written
+
+    @property
+    def written(self) -> str:
+        """All of it, with its control codes and with plain line ends."""
+        return self._written.decode(errors="replace").replace("\r\n", "\n")
+
+    def screens(self) -> list[str]:
+        """What was drawn in one place, one after the other; the last one holds all that came after it too."""
+        return REDRAWN.split(self.written)[1:]
+
+
+def keep_picture(browser: "Browser", screen: str, title: str, name: str, folder: Path) -> Path:
+    """Leave a picture of a screen in a folder that is not committed; nothing is fetched for it.
+
+    Parameters
+    ----------
+    browser : to draw it.
+    screen : text with codes of colour.
+    title : of the window that is drawn around it.
+    name : of the picture.
+    folder : for what is drawn.
+    """
+    console = Console(record=True, width=COLUMNS, file=StringIO(), force_terminal=True)
+    console.print(Text.from_ansi(screen.rstrip()))
+    drawn = WEB_FONT.sub("", console.export_svg(title=title, unique_id=name)).replace("Fira Code", FONT)
+    page = folder / f"{name}.html"
+    page.write_text(f'<meta charset="utf-8"><body style="margin:0">{drawn}', encoding="utf-8")
+    width, height = (int(float(size)) for size in re.findall(r'viewBox="0 0 (\S+) (\S+)"', drawn)[0])
+    viewport = {"width": width, "height": height}
+    with watched(browser, page.as_uri(), viewport=viewport, device_scale_factor=SCALE) as shown:
+        shown.keep(name)
+    return PICTURES / f"{name}.png"

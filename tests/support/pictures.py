@@ -1,0 +1,31 @@
+"""README's pictures: what tests left in `build/pictures`, cut to what matters, in few colours.
+
+`make pictures` runs those tests first; each makes its picture or fails there.
+"""
+
+from PIL import Image
+
+from tests.support.paths import REPOSITORY
+
+ROOT = REPOSITORY
+COLOURS = 128
+# Name in docs: picture of a test, its height kept in pixels (None: all), width in docs.
+PICTURES: dict[str, tuple[str, int | None, int]] = {
+    "page": ("desk-light", 1472, 1000),
+    "page-phone": ("phone-dark", 1250, 360),
+    "terminal": ("terminal", None, 920),
+}
+
+
+def main() -> None:
+    """Make all of them anew."""
+    for name, (source, height, width) in PICTURES.items():
+        with Image.open(ROOT / "build" / "pictures" / f"{source}.png") as picture:
+            cut = picture.convert("RGB").crop((0, 0, picture.width, height or picture.height))
+        small = cut.resize((width, round(cut.height * width / cut.width)), Image.Resampling.LANCZOS)
+        few = small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few.save(ROOT / "docs" / f"{name}.png", optimize=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Producers with a stand-in for Kafka, that are closed at the end."""
+
+import sys
+import threading
+
+import pytest
+
+from producers.config import ProducerConfig
+from producers.pipeline import storing_thread
+from producers.producer import Producer
+from producers.transport import sender
+from tests.support.producers.fake_kafka import FakeKafka
+from tests.support.producers.questions import FREE
+
+NEVER = 3600.0
+
+
+@pytest.fixture
+def kafka(monkeypatch):
+    """The connection that every Producer here gets."""
+    fake = FakeKafka(acknowledges=True)
+    monkeypatch.setattr(storing_thread, "connect", fake.connect)
+    monkeypatch.setattr(sender, "RETRY_SECONDS", (0.01,))
+    return fake
+
+
+@pytest.fixture
+def make(kafka, tmp_path):
+    """Makes producers that are closed at the end; they tick only if told to, and wait as long as needed."""
+    made = []
+
+    def make_one(*allowances, **options):
+        options = {"pack_seconds": NEVER, "block_milliseconds": 30_000, "data_dir": tmp_path, **options}
+        config = ProducerConfig(
+            allowances=allowances or FREE,
+            bootstrap_servers="127.0.0.1:9092",
+            topic="reports",
+            partitions=4,
+            **options,
+        )
+        made.append(Producer(config))
+        return made[-1]
+
+    yield make_one
+    kafka.acknowledges = True
+    kafka.acknowledge()
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def one_dies(monkeypatch):
+    """The interpreter is told of the death last of all: a test must not end before."""
+    told = threading.Event()
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: told.set())
+    yield
+    assert told.wait(10)

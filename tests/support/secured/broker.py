@@ -1,0 +1,280 @@
+"""A broker as a careful operator would run it: TLS everywhere, and nothing allowed."""
+
+import secrets
+import socket
+import ssl
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from kafka import KafkaAdminClient
+from kafka.admin import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ConfigResource,
+    ConfigResourceType,
+    ResourcePattern,
+    ResourcePatternFilter,
+    ResourceType,
+    UserScramCredentialUpsertion,
+)
+
+from deploy.broker.broker import STOP_SECONDS, Broker
+from deploy.broker.child_processes import stop
+from deploy.broker.ports import free_port
+from tests.support.secured.certificates import Authority, Issued
+
+ADMIN = "admin"
+MECHANISM = "SCRAM-SHA-512"
+ITERATIONS = 8192
+SEEN_SECONDS = 20.0
+NETWORK_THREADS = 3  # of each listener; Kafka's own default
+LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required;"
+
+#: Later lines win over those of the embedded broker. INTERNAL is the broker's own listener, so that whatever
+#: certificate the clients' listeners show, the broker reaches itself.
+SETTINGS = """
+listeners=INTERNAL://127.0.0.1:{internal},SASL_SSL://127.0.0.1:{sasl},SSL://127.0.0.1:{tls},PLAIN://127.0.0.1:{plain},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=INTERNAL://127.0.0.1:{internal},SASL_SSL://127.0.0.1:{sasl},SSL://127.0.0.1:{tls},PLAIN://127.0.0.1:{plain},CONTROLLER://127.0.0.1:{controller}
+listener.security.protocol.map=INTERNAL:SSL,SASL_SSL:SASL_SSL,SSL:SSL,PLAIN:SASL_SSL,CONTROLLER:SSL
+inter.broker.listener.name=INTERNAL
+ssl.keystore.type=PEM
+ssl.keystore.location={own}
+ssl.truststore.type=PEM
+ssl.truststore.location={trusted}
+ssl.enabled.protocols=TLSv1.3,TLSv1.2
+listener.name.internal.ssl.client.auth=required
+listener.name.controller.ssl.client.auth=required
+listener.name.ssl.ssl.client.auth=required
+listener.name.ssl.ssl.keystore.type=PEM
+listener.name.ssl.ssl.keystore.location={shown}
+listener.name.sasl_ssl.ssl.keystore.type=PEM
+listener.name.sasl_ssl.ssl.keystore.location={shown}
+ssl.allow.dn.changes=true
+ssl.allow.san.changes=true
+ssl.principal.mapping.rules=RULE:^CN=([A-Za-z0-9_.-]+)$/$1/,DEFAULT
+sasl.enabled.mechanisms=SCRAM-SHA-512
+listener.name.plain.sasl.enabled.mechanisms=PLAIN
+listener.name.plain.plain.sasl.jaas.config={plain_login}
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config={login}
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+allow.everyone.if.no.acl.found=false
+super.users=User:broker;User:admin
+"""
+
+
+class SecuredBroker(Broker):
+    """The embedded broker without a listener in plain text; kill, start, pause and resume as there.
+
+    Parameters
+    ----------
+    settings : more of Kafka's own, such as {"message.max.bytes": 2000}; they win.
+
+    Once started, `authority` is the one that it trusts and that signed its certificate, and its files lie in
+    `folder`, with those of `stranger`, whom it does not trust.
+    """
+
+    authority: Authority
+    stranger: Authority
+
+    def __init__(self, settings: Mapping[str, object] | None = None) -> None:
+        super().__init__()
+        self._more = dict(settings or {})
+        self._ports: dict[str, int] = {}
+        self._passwords = {ADMIN: secrets.token_urlsafe(12)}
+        first = f"name={ADMIN},iterations={ITERATIONS},password={self._passwords[ADMIN]}"
+        self._format_arguments = ["--add-scram", f"{MECHANISM}=[{first}]"]
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The same as `sasl_servers`."""
+        return self.sasl_servers
+
+    @property
+    def sasl_servers(self) -> str:
+        """Where clients connect with a name and a password, `127.0.0.1:PORT`."""
+        return f"127.0.0.1:{self._ports['sasl']}"
+
+    @property
+    def ssl_servers(self) -> str:
+        """Where clients connect with a certificate, `127.0.0.1:PORT`."""
+        return f"127.0.0.1:{self._ports['tls']}"
+
+    @property
+    def plain_servers(self) -> str:
+        """A listener that takes passwords, though not by SCRAM, `127.0.0.1:PORT`."""
+        return f"127.0.0.1:{self._ports['plain']}"
+
+    def sasl_settings(self, user: str, password: str | None = None) -> dict[str, object]:
+        """Arguments of clients of kafka-python and aiokafka; None: the password that `add_user` gave."""
+        return {
+            "bootstrap_servers": self.sasl_servers,
+            "security_protocol": "SASL_SSL",
+            "ssl_context": self.authority.context(),
+            "sasl_mechanism": MECHANISM,
+            "sasl_plain_username": user,
+            "sasl_plain_password": self._passwords[user] if password is None else password,
+        }
+
+    def ssl_settings(self, certificate: Issued | None) -> dict[str, object]:
+        """Arguments of clients of kafka-python and aiokafka that show this certificate, or none."""
+        return {
+            "bootstrap_servers": self.ssl_servers,
+            "security_protocol": "SSL",
+            "ssl_context": self.authority.context(certificate),
+        }
+
+    def admin_settings(self) -> dict[str, object]:
+        """Arguments of clients of kafka-python and aiokafka for the user who may do all, by SCRAM."""
+        return self.sasl_settings(ADMIN)
+
+    def client_certificate(self, common_name: str) -> Issued:
+        """A new certificate of a client, whom the broker calls `User:` and this name."""
+        return self.authority.issue(common_name, client=True, addresses=(), names=())
+
+    def add_user(self, name: str, password: str | None = None) -> str:
+        """Make a user, or change the password; return it (None: a random one) once it is accepted."""
+        password = password or secrets.token_urlsafe(12)
+        wanted = UserScramCredentialUpsertion(name, MECHANISM, password, iterations=ITERATIONS)
+        with self._own_client() as admin:
+            failed = {user: why for user, why in admin.alter_user_scram_credentials([wanted]).items() if why}
+        if failed:
+            raise RuntimeError(f"no password for {name}: {failed}")
+        self._passwords[name] = password
+        self._wait_until_accepted(name)
+        return password
+
+    def change_password(self, name: str, password: str | None = None) -> str:
+        """As `add_user`; the former password lasts as long as the connections that it opened."""
+        return self.add_user(name, password)
+
+    def allow(self, user: str, resource: ResourcePattern, *operations: ACLOperation) -> None:
+        """Allow operations on a resource from every host; returns once the broker abides by it."""
+        self.allow_all(user, [(resource, each) for each in operations])
+
+    def allow_all(self, user: str, allowed: Collection[tuple[ResourcePattern, ACLOperation]]) -> None:
+        """Allow each operation on its resource, as `allow` does, by one connection."""
+        rules = [_rule(user, operation, resource) for resource, operation in allowed]
+        with self._own_client() as admin:
+            failed = admin.create_acls(rules)["failed"]
+            if failed:
+                raise RuntimeError(f"{user} cannot be allowed {allowed}: {failed}")
+            _wait(lambda: set(rules) <= set(admin.describe_acls(_of(user))[0]), f"the permissions of {user}")
+
+    def disallow(self, user: str) -> None:
+        """Withdraw all that was allowed to a user; returns once the broker abides by it."""
+        with self._own_client() as admin:
+            admin.delete_acls([_of(user)])
+            _wait(lambda: not admin.describe_acls(_of(user))[0], f"{user} without permissions")
+
+    def replace_broker_certificate(self, certificate: Issued | None = None) -> None:
+        """Show another certificate to clients that connect from now on; None: a new good one."""
+        shown = certificate or self._good_certificate()
+        both = ("listener.name.sasl_ssl", "listener.name.ssl")
+        configs = {f"{each}.ssl.keystore.location": str(shown.chain_file) for each in both}
+        wanted = ConfigResource(ConfigResourceType.BROKER, "1", configs=configs)
+        with self._own_client() as admin:
+            # Its check of names does not know those of listeners.
+            answer = admin.alter_configs([wanted], raise_on_unknown=False)["broker"]["1"]
+        if answer != "OK":
+            raise RuntimeError(f"the broker refuses the certificate of {shown.common_name}: {answer}")
+        for name in ("sasl", "tls"):
+            _wait(lambda port=self._ports[name]: _is_shown(port, shown), "the other certificate")
+
+    @contextmanager
+    def showing(self, certificate: Issued) -> Iterator[None]:
+        """Show a certificate to clients that connect within the block, and a good one again after it."""
+        self.replace_broker_certificate(certificate)
+        try:
+            yield
+        finally:
+            self.replace_broker_certificate()
+
+    def restart(self) -> None:
+        """End it with SIGTERM, after 20 s with SIGKILL, and start it again with the same ports and data."""
+        if self._child is not None:
+            stop([self._child], STOP_SECONDS)
+        self.start()
+
+    def _good_certificate(self) -> Issued:
+        return self.authority.issue("broker", server=True)
+
+    def _own_client(self) -> KafkaAdminClient:
+        return KafkaAdminClient(bootstrap_servers=f"127.0.0.1:{self._port}", **self._client_settings)
+
+    def _wait_until_accepted(self, user: str) -> None:
+        # It tries again until it is accepted, whatever certificate the broker shows.
+        unverified = self.authority.context()
+        unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
+        settings = {**self.sasl_settings(user), "ssl_context": unverified}
+        KafkaAdminClient(**settings, bootstrap_timeout_ms=SEEN_SECONDS * 1000).close()
+
+    def _configure(self, folder: Path, port: int) -> None:
+        super()._configure(folder, port)
+        if not self._client_settings:
+            self._issue(folder / "certificates")
+        if self._port == 0:
+            self._ports = _other_ports(port)
+        lines = SETTINGS.format(
+            internal=port, login=LOGIN, plain_login=PLAIN_LOGIN, **self._ports, **self._files
+        )
+        lines += "".join(f"{key}={value}\n" for key, value in self._more.items())
+        with (folder / "server.properties").open("a") as settings:
+            settings.write(
+                f"controller.quorum.bootstrap.servers=127.0.0.1:{self._ports['controller']}\n{lines}"
+            )
+
+    def _issue(self, folder: Path) -> None:
+        self.authority = Authority("authority", folder)
+        self.stranger = Authority("stranger", folder)
+        own = self.authority.issue("broker", server=True, client=True)
+        self._files = {
+            "own": own.chain_file,
+            "trusted": self.authority.certificate_file,
+            "shown": self._good_certificate().chain_file,
+        }
+        self._client_settings = {"security_protocol": "SSL", "ssl_context": self.authority.context(own)}
+
+
+def _other_ports(port: int) -> dict[str, int]:
+    ports = {port}
+    while len(ports) < 5:
+        ports.add(free_port())
+    return dict(zip(("sasl", "tls", "plain", "controller"), ports - {port}, strict=True))
+
+
+def _rule(user: str, operation: ACLOperation, resource: ResourcePattern) -> ACL:
+    return ACL(f"User:{user}", "*", operation, ACLPermissionType.ALLOW, resource)
+
+
+def _of(user: str) -> ACLFilter:
+    anything = ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY)
+    return ACLFilter(f"User:{user}", None, ACLOperation.ANY, ACLPermissionType.ANY, anything)
+
+
+def _is_shown(port: int, certificate: Issued) -> bool:
+    """Whether all network threads show it: they take connections in turn, and a new one in their own time."""
+    return all(_shown_at(port) == certificate.der for _ in range(2 * NETWORK_THREADS))
+
+
+def _shown_at(port: int) -> bytes:
+    unverified = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=5) as plain,
+        unverified.wrap_socket(plain) as secured,
+    ):
+        return secured.getpeercert(binary_form=True) or b""
+
+
+def _wait(seen: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + SEEN_SECONDS
+    while not seen():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the broker does not show {what} within {SEEN_SECONDS:g} s")
+        time.sleep(0.02)

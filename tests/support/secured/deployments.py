@@ -1,0 +1,80 @@
+"""A deployment on the secured broker, whose collection file says how its clients are secured."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aggregator.topics.names import Topics
+from deploy.config.file import load
+from producers.transport.cluster import Cluster
+from tests.support.deploy.deployments import Deployment
+from tests.support.secured.broker import ADMIN, SecuredBroker
+from tests.support.secured.certificates import Issued
+
+
+@dataclass(frozen=True)
+class SecuredDeployment(Deployment):
+    """A folder with a collection file and the files that its section `kafka.security` names.
+
+    Parameters
+    ----------
+    user : whom the broker takes its clients for.
+    security : that section.
+    """
+
+    user: str = ADMIN
+    security: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        file = self.folder / "deniable.yaml"
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text.replace("allow_plaintext: true", f"security: {json.dumps(self.security)}"))
+
+    @property
+    def cluster(self) -> Cluster:
+        """How its commands connect."""
+        return load(self.folder / "deniable.yaml", environment={}).cluster
+
+    @property
+    def topics(self) -> Topics:
+        """Names of its topics."""
+        return load(self.folder / "deniable.yaml", environment={}).topics
+
+    def create_topics(self) -> None:
+        """As a user does."""
+        created = self.run("topics", "create")
+        assert created.returncode == 0, created.stderr
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a file in place of the one of this name, whole: no reader sees half of it."""
+        new = self.folder / f"{name}.new"
+        new.write_bytes(content)
+        new.replace(self.folder / name)
+
+    def use_certificate(self, issued: Issued) -> None:
+        """Show this certificate from now on."""
+        self.write("client.key", issued.key_file.read_bytes())
+        self.write("client.crt", issued.certificate_file.read_bytes())
+
+
+def by_password(broker: SecuredBroker, folder: Path, prefix: str, user: str = ADMIN) -> SecuredDeployment:
+    """A user by SCRAM, with the password that the broker has for it; the default may do all."""
+    shutil.copy(broker.authority.certificate_file, folder / "ca.crt")
+    (folder / "password").write_text(f"{broker.sasl_settings(user)['sasl_plain_password']}\n")
+    security = {"ca_file": "ca.crt", "username": user, "password_file": "password"}
+    return SecuredDeployment(folder, broker.sasl_servers, prefix, user, security)
+
+
+def by_certificate(
+    broker: SecuredBroker, folder: Path, prefix: str, issued: Issued | None = None
+) -> SecuredDeployment:
+    """The user whom a certificate names; None: a new one of the user who may do all."""
+    shutil.copy(broker.authority.certificate_file, folder / "ca.crt")
+    security = {"ca_file": "ca.crt", "certificate_file": "client.crt", "key_file": "client.key"}
+    issued = issued or broker.client_certificate(ADMIN)
+    made = SecuredDeployment(folder, broker.ssl_servers, prefix, issued.common_name, security)
+    made.use_certificate(issued)
+    return made

@@ -1,0 +1,61 @@
+"""The principals of one deployment on the secured broker, each with a folder and a file of its own."""
+
+from pathlib import Path
+
+from kafka import KafkaAdminClient
+
+from aggregator.topics.names import Topics
+from deploy.cluster.permissions import acls as acl_setup
+from deploy.cluster.permissions.roles import Role
+from deploy.cluster.topics.setup import create
+from tests.support.secured.broker import ADMIN, SecuredBroker
+from tests.support.secured.deployments import SecuredDeployment, by_certificate, by_password
+
+
+class Principals:
+    """The three roles' users, an administrator, and one who may do nothing; ACLs are not made here."""
+
+    def __init__(self, broker: SecuredBroker, folder: Path, prefix: str) -> None:
+        self.broker = broker
+        self.folder = folder
+        self.prefix = prefix
+        self.admin = self._as(ADMIN)
+        self.by_role = {role: self.add(role) for role in Role}
+        self.nobody = self.add("nobody")
+
+    def add(self, name: str) -> SecuredDeployment:
+        """A user more, called so behind the prefix."""
+        user = f"{self.prefix}{name}"
+        self.broker.add_user(user)
+        return self._as(user)
+
+    def by_certificate(self, role: Role) -> SecuredDeployment:
+        """A role's user once more, at the listener that knows clients by certificate."""
+        user = self.by_role[role].user
+        return by_certificate(
+            self.broker, self._folder(f"{user}-certified"), self.prefix, self.broker.client_certificate(user)
+        )
+
+    @property
+    def topics(self) -> Topics:
+        """Names of the topics."""
+        return self.admin.topics
+
+    @property
+    def names(self) -> dict[Role, list[str]]:
+        """Users by role."""
+        return {role: [each.user] for role, each in self.by_role.items()}
+
+    def set_up(self) -> None:
+        """Topics and permissions, as `topics create --acls` makes them."""
+        create(self.admin.cluster, self.topics, 1)
+        with KafkaAdminClient(**self.broker.admin_settings()) as admin:
+            acl_setup.allow(admin, self.topics, self.names)
+
+    def _as(self, user: str) -> SecuredDeployment:
+        return by_password(self.broker, self._folder(user), self.prefix, user)
+
+    def _folder(self, name: str) -> Path:
+        made = self.folder / name
+        made.mkdir()
+        return made
