@@ -1,9 +1,9 @@
-# `make demo` and `make test` do everything from a fresh clone on. ARGS is passed on: make demo ARGS=--once
+# `make demo` and `make test` work from a fresh clone on. ARGS is passed on: make demo ARGS=--once
 
 # Where setpriv is (Linux), the kernel ends what make has started when make itself is killed.
 GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 
-.PHONY: help install java check test fuzz chaos demo pictures metrics dashboards bench bench-quick bench-estimators bench-aggregator bench-poisoning lock
+.PHONY: help install java check quick test test-all fuzz chaos demo pictures metrics dashboards bench bench-quick bench-estimators bench-aggregator bench-poisoning lock
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -24,8 +24,15 @@ check: .venv/installed ## ruff and mypy
 # Two processes, each with a broker of its own, whose files are whole: what a file shares is made once.
 TWO = --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-test: .venv/installed java ## all tests, those with a real broker included; ARGS replaces the two processes
-	@$(GUARD) .venv/bin/pytest $(or $(ARGS),$(TWO))
+quick: .venv/installed ## tests without broker, browser and slow ones: less than a minute
+	@$(GUARD) .venv/bin/pytest -q -m "not broker and not browser and not slow and not all and not pictures" \
+		$(or $(ARGS),--numprocesses 2)
+
+test: .venv/installed java ## tests with a real broker and the page: at most 8 minutes; ARGS replaces the two processes
+	@$(GUARD) .venv/bin/pytest -m "not all and not pictures" $(or $(ARGS),$(TWO))
+
+test-all: test ## test, then the rest: whole fault cuts, fuzzing, deployments, containers
+	@$(GUARD) .venv/bin/pytest -m "all and not pictures" $(or $(ARGS),$(TWO))
 
 fuzz: .venv/installed ## every decoder under atheris, so many seconds each: make fuzz ARGS=600
 	@$(GUARD) .venv/bin/python -m tests.fuzz $(ARGS)

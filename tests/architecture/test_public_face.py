@@ -1,0 +1,37 @@
+"""What applications import, and what hides it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import deniable
+from tests.architecture.test_imports import MODULES, imported, is_in
+from tests.support.paths import REPOSITORY
+
+
+def test_every_public_name_is_there() -> None:
+    assert {name for name in vars(deniable) if not name.startswith("_")} >= set(deniable.__all__)
+
+
+def test_nothing_inside_imports_the_public_face() -> None:
+    names = {name: imported(path.read_text()) for name, path in MODULES.items()}
+    assert [name for name, imports in names.items() if any(is_in(each, "deniable") for each in imports)] == []
+
+
+@pytest.mark.parametrize("name", ["producers", "estimators", "aggregator", "deploy"])
+@pytest.mark.parametrize("file", ["__init__.py", "module.py"])
+def test_another_package_of_the_same_name_is_refused(tmp_path: Path, name: str, file: str) -> None:
+    """`module.py` alone makes a namespace package, which hides nothing while ours is a regular one."""
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / file).write_text("raise SystemExit('the wrong package was run')")
+    code = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(REPOSITORY)!r}]; import deniable"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    if file == "module.py":
+        assert done.returncode == 0, done.stderr
+        return
+    assert done.returncode == 1
+    expected = f"ImportError: another package called {name!r} hides deniable's: {folder / file}"
+    assert done.stderr.splitlines()[-1] == expected

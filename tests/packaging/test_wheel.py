@@ -1,0 +1,127 @@
+"""The wheel and the sdist: what they hold, and that the wheel works where the checkout is not."""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.needed import missing
+from tests.support.paths import REPOSITORY
+
+TOP = {"deniable", "estimators", "producers", "aggregator", "deploy"}
+NOT_PACKAGED = re.compile(r"Dockerfile|\.(sh|lock|service|yaml|yml|conf)$|grafana|kubernetes|compose|tests/")
+BUILD = [sys.executable, "-m", "hatchling", "build", "-d"]
+COLLECTIONS = """
+kafka: {bootstrap_servers: "127.0.0.1:9092"}
+collections:
+  - {name: carrier, mechanism: k-rr, values: [AA, B6, "9E"], epsilon: 1.0986,
+     window_seconds: 60, grace_seconds: 30, budget: none}
+"""
+CHECKOUT = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}  # what could lead back to it
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with wheel and sdist."""
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run([*BUILD, str(folder)], cwd=REPOSITORY, check=True, capture_output=True)
+    return folder
+
+
+def files_of(wheel: Path) -> Mapping[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_wheel_holds_what_runs_and_nothing_else(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    files = files_of(wheel)
+    tops = {name.split("/")[0] for name in files}
+    assert {top for top in tops if not top.endswith(".dist-info")} == TOP
+    assert [name for name in files if NOT_PACKAGED.search(name)] == []
+    needed = {
+        "aggregator/records/estimate.schema.json",
+        "aggregator/web/page/index.html",
+        "deploy/broker/kafka/pom.xml",
+        "deploy/broker/kafka/server.properties",
+        "deniable/py.typed",
+    }
+    assert needed <= files.keys()
+
+
+def test_sdist_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
+    (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    subprocess.run([*BUILD, str(tmp_path), "-t", "wheel"], cwd=source, check=True, capture_output=True)
+    (again,) = tmp_path.glob("*.whl")
+    assert files_of(again) == files_of(wheel)
+
+
+@pytest.fixture(scope="module")
+def fresh(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The commands of an environment with the wheel and what it declares, in the locked versions."""
+    home = tmp_path_factory.mktemp("fresh")
+    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+    locked = re.findall(
+        r"^[\w.-]+==\S+?(?= ;| \\|$)", (REPOSITORY / "requirements.lock").read_text(), re.MULTILINE
+    )
+    constraints = home / "constraints.txt"
+    constraints.write_text("\n".join(locked) + "\n")
+    (wheel,) = built.glob("*.whl")
+    command = [str(home / "bin" / "python"), "-m", "pip", "install", "-q", "-c", str(constraints)]
+    done = subprocess.run([*command, f"{wheel}[demo]"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        missing(f"pip cannot install the wheel: {done.stderr.strip().splitlines()[-1]}")
+    return home / "bin"
+
+
+def run(*command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run it in a folder from which the checkout cannot be seen."""
+    environment = {name: value for name, value in os.environ.items() if name not in CHECKOUT}
+    return subprocess.run(
+        [str(part) for part in command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder with a collection file."""
+    (tmp_path / "deniable.yaml").write_text(COLLECTIONS, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.all
+@pytest.mark.timeout(600)
+def test_readme_snippet_runs_from_the_wheel(fresh: Path, home: Path) -> None:
+    """Without Kafka the report is stored in the folder, and closing says that it was not delivered."""
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    (snippet,) = re.findall(r"```python\n(import deniable\n.*?)```", readme, re.DOTALL)
+    (home / "app.py").write_text(snippet, encoding="utf-8")
+    done = run(fresh / "python", "app.py", folder=home)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("producers.errors.DeliveryError: ")
+    spent = run(fresh / "deniable", "check", folder=home)
+    assert spent.returncode == 0, spent.stderr
+    assert "carrier" in spent.stdout
+
+
+@pytest.mark.all
+@pytest.mark.broker
+@pytest.mark.timeout(600)
+def test_demo_runs_from_the_wheel(fresh: Path, home: Path, kafka_jars: None) -> None:
+    done = run(fresh / "deniable", "demo", "--once", folder=home)
+    assert done.returncode == 0, done.stderr
