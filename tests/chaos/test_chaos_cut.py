@@ -21,7 +21,7 @@ from tests.chaos.stage import Stage
 from tests.chaos.workers import ROOT
 from tests.support.deploy.processes import wait_until
 
-pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
+pytestmark = [pytest.mark.broker, pytest.mark.all, pytest.mark.usefixtures("kafka_jars")]
 
 DEFECT_SECONDS = 15.0
 BEHIND_SECONDS = 10.0

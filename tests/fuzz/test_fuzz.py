@@ -45,6 +45,7 @@ def test_seeds_and_inputs_that_were_found_once_are_taken() -> None:
     assert [line.partition(":")[0] for line in ended.stdout.splitlines()] == list(TARGETS)
 
 
+@pytest.mark.all
 @pytest.mark.timeout(MOST_SECONDS + 30)
 @pytest.mark.parametrize("name", TARGETS)
 def test_nothing_is_raised_but_what_is_declared(name: str, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ RULES = FOLDER.parent / "prometheus"
 START_SECONDS, DEMO_SECONDS = 90, 240  # 60 to 100 s in all on an idle machine
 PROCESSES = 3  # two workers and a producer
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.broker, pytest.mark.all, pytest.mark.timeout(600)]
 
 
 class Watched(NamedTuple):

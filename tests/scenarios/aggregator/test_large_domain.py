@@ -21,7 +21,7 @@ from tests.chaos.verdict import difference
 from tests.chaos.workers import Workers
 from tests.support.deploy.processes import wait_until
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.all]
 
 VALUES = 1_400_000
 COLLECTION = f"""\

@@ -31,7 +31,7 @@ from tests.chaos.run import replayed
 from tests.chaos.workers import ROOT, Workers
 from tests.support.deploy.processes import wait_until
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.all]
 
 #: `paged` has three pages a window; `tiny` never enough reports for an estimate of its own.
 COLLECTIONS = """\

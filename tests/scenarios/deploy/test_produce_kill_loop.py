@@ -95,6 +95,7 @@ def test_no_line_is_lost_or_sent_twice_by_kills(broker: str, topic_prefix: str, 
     assert len(resumed) >= KILLS // 10
 
 
+@pytest.mark.all
 def test_a_broker_that_dies_costs_no_line(topic_prefix: str, tmp_path: Path) -> None:
     """What was taken waits in the outbox, and the next run of any input sends it."""
     with Broker(tmp_path / "kafka") as first:

@@ -21,6 +21,7 @@ from tests.support.secured.broker import ADMIN, SecuredBroker
 from tests.support.secured.deployments import SecuredDeployment, by_certificate, by_password
 
 pytestmark = [
+    pytest.mark.all,
     pytest.mark.broker,
     pytest.mark.usefixtures("kafka_jars"),
     # kafka-python leaves a socket that was refused to the collector.

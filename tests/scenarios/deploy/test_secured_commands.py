@@ -11,7 +11,7 @@ from tests.support.deploy.processes import wait_until
 from tests.support.secured.broker import SecuredBroker
 from tests.support.secured.deployments import by_certificate, by_password
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.all]
 
 FLIGHTS = 300  # by each of the two
 

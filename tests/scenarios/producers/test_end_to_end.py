@@ -134,13 +134,13 @@ import sys, time
 from pathlib import Path
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers import delivery
+from producers.transport import sender
 from producers.budget.allowance import Allowance
 from producers.transport.connection import DeliveryError
 from producers.producer import Producer
 from producers.config import ProducerConfig
 
-delivery.RETRY_SECONDS = (0.1,)
+sender.RETRY_SECONDS = (0.1,)
 carrier = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
 away = Producer(ProducerConfig(
     allowances=(Allowance(carrier, None),), bootstrap_servers=sys.argv[1], topic=sys.argv[2], partitions=3,

@@ -95,6 +95,7 @@ def kill_later(children, receipts, draw):
         child.wait()
 
 
+@pytest.mark.all
 @pytest.mark.broker
 @pytest.mark.timeout(200)
 def test_twenty_rounds_of_two_children_that_are_killed(broker, topic_prefix, tmp_path, capsys):
