@@ -5,21 +5,20 @@ sections `kafka` and `producer`: `DENIABLE_KAFKA__BOOTSTRAP_SERVERS` sets `kafka
 """
 
 import os
-import re
-import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
 from aggregator.topics.names import Topics
 from deploy.config.checks import MOST_BYTES
 from deploy.config.entries import Entry, allowance_of
+from deploy.config.problems import PlacedError, explain
 from deploy.config.sections import File, KafkaSection, ProducerSection, SecuritySection
 from deploy.config.text_files import text_at
-from deploy.config.yaml_reader import parse
+from deploy.config.yaml_reader import line_of, parse
 from estimators.collection import Collection
 from producers.budget.allowance import Allowance
 from producers.transport.cluster import Cluster, split_addresses
@@ -33,22 +32,6 @@ SECTIONS: Mapping[tuple[str, ...], type[msgspec.Struct]] = {
     ("kafka", "security"): SecuritySection,
     ("producer",): ProducerSection,
 }
-
-MECHANISMS = [entry.__struct_config__.tag for entry in get_args(Entry)]
-BUDGET_ADVICE = "budget: {epsilon: …, delta: …, period_seconds: …}, or budget: none, which enforces nothing"
-
-#: Remedies, by what msgspec's message and its path look like.
-ADVICE = (
-    (re.compile(r"\.(values|candidates)\[\d+\]`$"), 'quote it: "…"'),
-    (re.compile(r"`budget`|\.budget`$"), f"write {BUDGET_ADVICE}"),
-    (re.compile(r"unknown field `canary`"), "a canary is of mechanism k-rr or k-rr-longitudinal"),
-    (re.compile(r"\.publish`$"), "it must be top or all"),
-    (re.compile(r"\.mechanism`$"), f"it must be one of {', '.join(MECHANISMS)}"),
-)
-
-
-SECRET_PLACES = ("kafka.security", "security")  # where what stands may be a password
-_REST_OF_NAME = re.compile(r"(unknown field `\w*)[^\w`].*", re.DOTALL)
 
 
 class CollectionFileError(ValueError):
@@ -116,7 +99,8 @@ def load(
     CollectionFileError with file, place, allowed range and value.
     """
     try:
-        document = _read(path)
+        text = text_at(path, MOST_BYTES)
+        document = _read(text)
         _refuse_password(document)
         variables = _override(document, os.environ if environment is None else environment)
         if bootstrap_servers is not None:
@@ -128,16 +112,20 @@ def load(
         allowances = _allowances(file.collections, path.parent)
     except _VariableError as error:  # nothing is wrong with the file
         raise CollectionFileError(str(error)) from error
+    except PlacedError as error:
+        line = line_of(text, error.place, error.field)
+        raise CollectionFileError(f"{path}{f':{line}' if line else ''}: {error}") from error
     except ValueError as error:
         raise CollectionFileError(f"{path}: {error}") from error
     return Configuration(path, file.revision, file.kafka, connection, file.producer, allowances)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    document = parse(text_at(path, MOST_BYTES))
+def _read(text: str) -> dict[str, Any]:
+    document = parse(text)
     if not isinstance(document, dict):
         raise ValueError(
-            f"must be a mapping with revision, collections, kafka and producer, got {type(document).__name__}"
+            "must be a mapping with collections, and perhaps kafka, producer and revision, "
+            f"got {type(document).__name__}"
         )
     return document
 
@@ -160,7 +148,7 @@ def _override(document: dict[str, Any], environment: Mapping[str, str]) -> list[
         try:
             converted = msgspec.convert(given, SECTIONS[section], strict=False)
         except msgspec.ValidationError as error:
-            raise _VariableError(f"variable {variable}: {_explain(error, given)}") from error
+            raise _VariableError(f"variable {variable}: {explain(error, given, section)}") from error
         _set(document, section, field, getattr(converted, field))
         if section[0] == "kafka":
             used.append(variable)
@@ -186,9 +174,10 @@ def _check_option(bootstrap_servers: str) -> None:
 def _refuse_password(document: dict[str, Any]) -> None:
     """A file is copied, committed and mailed; so only the environment may hold a password."""
     if "password" in _security(document):
-        raise ValueError(
+        raise PlacedError(
+            ("kafka", "security", "password"),
             "kafka.security.password must not stand in the file: name a password_file, or set the variable "
-            f"{PASSWORD_VARIABLE}"
+            f"{PASSWORD_VARIABLE}",
         )
 
 
@@ -196,9 +185,10 @@ def _refuse_empty(document: dict[str, Any]) -> None:
     """A section whose lines were lost, or are comments, must not mean connections in clear."""
     kafka = document.get("kafka")
     if isinstance(kafka, dict) and kafka.get("security", {}) is None:
-        raise ValueError(
+        raise PlacedError(
+            ("kafka", "security"),
             "kafka.security must not be empty: name its fields, or write {} for TLS with the authorities "
-            "that this system trusts; leave it out for connections in clear"
+            "that this system trusts; leave it out for connections in clear",
         )
 
 
@@ -220,44 +210,24 @@ def _cluster(kafka: KafkaSection, folder: Path, variables: Sequence[str]) -> Clu
     try:
         split_addresses(kafka.bootstrap_servers)  # which is wrong whoever we are
     except ValueError as error:
-        raise ValueError(f"kafka.{error}{blamed}") from error
+        raise PlacedError(("kafka", "bootstrap_servers"), f"kafka.{error}{blamed}") from error
     try:
         security = None if kafka.security is None else kafka.security.within(folder)
     except CredentialsError as error:
         raise CredentialsError(f"kafka.security: {error}{blamed}") from error
     except ValueError as error:
-        raise ValueError(f"kafka.security: {error}{blamed}") from error
+        raise PlacedError(("kafka", "security"), f"kafka.security: {error}{blamed}") from error
     try:
         return Cluster(kafka.bootstrap_servers, security, kafka.allow_plaintext)
     except ValueError as error:
-        raise ValueError(f"kafka.{error}{blamed}") from error
+        raise PlacedError(("kafka",), f"kafka.{error}{blamed}") from error
 
 
 def _convert(document: dict[str, Any]) -> File:
     try:
         return msgspec.convert(document, File)
     except msgspec.ValidationError as error:
-        raise ValueError(_explain(error, document)) from error
-
-
-def _explain(error: msgspec.ValidationError, document: object) -> str:
-    """Put msgspec's message in our order: place, what is expected, the value, a remedy."""
-    what, _, path = str(error).partition(" - at `$")
-    place = path.rstrip("`").removeprefix(".")
-    if path and what.startswith(("Expected", "Number out of range")):
-        what = what.partition(", got ")[0]
-        if place != "kafka" and not place.startswith(SECRET_PLACES):
-            what += f", got {reprlib.repr(_value_at(document, place))}"
-    else:  # {password:hunter2} is one name
-        what = _REST_OF_NAME.sub(r"\1…`", what)
-    remedies = [remedy for pattern, remedy in ADVICE if pattern.search(str(error))]
-    return "; ".join([f"{place}: {what}" if place else what, *remedies])
-
-
-def _value_at(document: Any, place: str) -> Any:
-    for step in re.findall(r"[^.\[\]]+", place):
-        document = document[int(step) if isinstance(document, Sequence) else step]
-    return document
+        raise explain(error, document) from error
 
 
 def _allowances(entries: Sequence[Entry], folder: Path) -> tuple[Allowance, ...]:
@@ -266,10 +236,12 @@ def _allowances(entries: Sequence[Entry], folder: Path) -> tuple[Allowance, ...]
         place = f"collections[{i}] ({entry.name})"
         if entry.name in allowances:
             first = list(allowances).index(entry.name)
-            raise ValueError(f"{place}: name must be distinct, got that of collections[{first}]")
+            raise PlacedError(
+                ("collections", i), f"{place}: name must be distinct, got that of collections[{first}]"
+            )
         try:
-            made = allowance_of(entry, folder)
+            allowances[entry.name] = allowance_of(entry, folder)
         except ValueError as error:
-            raise ValueError(f"{place}: {error}") from error
-        allowances[entry.name] = made
+            field = str(error).split(" ", 1)[0]
+            raise PlacedError(("collections", i), f"{place}: {error}", field) from error
     return tuple(allowances.values())

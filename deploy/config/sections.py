@@ -76,8 +76,8 @@ class ProducerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
-    revision: int
     collections: Annotated[list[Entry], Meta(min_length=1)]
+    revision: int = 1
     kafka: KafkaSection = KafkaSection()
     producer: ProducerSection = ProducerSection()
 

@@ -2,9 +2,12 @@
 
 import re
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
+from ruamel.yaml.nodes import MappingNode, SequenceNode
 from ruamel.yaml.parser import ParserError
 
 _QUOTED = re.compile(r"\s*['\"].*['\"]\)?", re.DOTALL)  # from the first to the last: a value may hold quotes
@@ -29,6 +32,38 @@ def parse(text: str) -> object:
             "is not YAML: a value is no date, or not what its tag (!!int, !!bool, …) says; quote it: "
             '"…", without a tag'
         ) from None
+
+
+def line_of(text: str, place: Sequence[str | int], field: str = "") -> int | None:
+    """The line, from 1 on, of a place in YAML that `parse` has read; None if the file does not have it.
+
+    Parameters
+    ----------
+    text : of the file.
+    place : names of fields and indices, outermost first. Of a field that is absent, the line of its section.
+    field : of the mapping at that place; its line if the mapping has it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", YAMLWarning)
+        node = YAML(typ="safe", pure=True).compose(text)
+    line = node.start_mark.line + 1 if not place else None
+    for step in (*place, *([field] if field else [])):
+        found = _child(node, step)
+        if found is None:
+            break
+        line, node = found
+    return line
+
+
+def _child(node: Any, step: str | int) -> tuple[int, Any] | None:
+    """Line and node of a field of a mapping, or of an element of a list."""
+    if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step].start_mark.line + 1, node.value[step]
+    if isinstance(node, MappingNode):
+        for key, value in node.value:
+            if key.value == step:
+                return key.start_mark.line + 1, value
+    return None
 
 
 def _problem(error: YAMLError | RecursionError) -> str:

@@ -62,7 +62,7 @@ def test_no_more_values_are_published_than_one_transaction_holds(file: Path) -> 
     )
     assert read(file, sized.replace("100001", "100000")).collection("carrier").publish_all
     assert refusal(file, WHOLE.replace("epsilon: 1.0986,", "epsilon: 1.0986, publish: some,")).endswith(
-        "; it must be top or all"
+        ": must be one of top, all, got 'some'"
     )
 
 
@@ -103,9 +103,14 @@ def test_the_environment_wins_over_the_file_and_the_option_over_both(file: Path)
     ("variable", "value", "said"),
     [
         ("KAFKA__PARTITIONS", "0", "partitions must be in [1, 1000], got 0"),
-        ("KAFKA__PARTITIONS", "four", "partitions: Expected `int`, got 'four'"),
-        ("KAFKA__PARTITION", "4", "Object contains unknown field `partition`"),
-        ("KAFKA__ALLOW_PLAINTEXT", "maybe", "allow_plaintext: Expected `bool`, got 'maybe'"),
+        ("KAFKA__PARTITIONS", "four", "partitions: must be an integer, got 'four'"),
+        (
+            "KAFKA__PARTITION",
+            "4",
+            "unknown field `partition`; did you mean `partitions`? Known fields: bootstrap_servers, "
+            "topic_prefix, partitions, replication_factor, allow_plaintext, security",
+        ),
+        ("KAFKA__ALLOW_PLAINTEXT", "maybe", "allow_plaintext: must be true or false, got 'maybe'"),
         ("PRODUCER__PACK_SECONDS", "nan", "pack_seconds must be in [0.001, 3600], got nan"),
     ],
 )
@@ -135,8 +140,8 @@ def test_a_variable_of_no_section_is_refused(file: Path) -> None:
         ("[" * 1000, "is not YAML: maximum recursion depth exceeded"),
         ("[1, [2]]: 3\n", "names of fields must be text, got a list or a mapping for one"),
         ("revision: 2020-13-45\n", "is not YAML: a value is no date, or not what its tag "),
-        ("", "must be a mapping with revision, collections, kafka and producer, got NoneType"),
-        ("- 1\n", "must be a mapping with revision, collections, kafka and producer, got list"),
+        ("", "must be a mapping with collections, and perhaps kafka, producer and revision, got NoneType"),
+        ("- 1\n", "must be a mapping with collections, and perhaps kafka, producer and revision, got list"),
     ],
 )
 def test_what_is_no_such_yaml_is_refused(file: Path, text: str, said: str) -> None:
@@ -165,7 +170,7 @@ def test_a_file_that_cannot_be_read_is_named(path: str, said: str) -> None:
 
 def test_a_section_that_is_none_is_refused_in_spite_of_the_option(file: Path) -> None:
     file.write_text("kafka: 5\n" + WHOLE)
-    with pytest.raises(CollectionFileError, match=r"kafka: Expected `object`$"):
+    with pytest.raises(CollectionFileError, match=r"kafka: must be a mapping of fields$"):
         load(file, "127.0.0.1:1", environment={})
 
 

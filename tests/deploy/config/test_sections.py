@@ -1,16 +1,28 @@
 """What a field of the collection file may hold, and what each refusal says."""
 
+import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from msgspec.structs import fields
 
+from deploy.config.entries import Entry
+from deploy.config.file import CollectionFileError
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.rappor_parameters import choose_thresholds
 from tests.support.deploy.collection_texts import HEAD, WHOLE, read, refusal
+
+ENTRY_FIELDS = (
+    "mechanism, name, window_seconds, grace_seconds, retention_seconds, minimum_reports, window_packs, "
+    "publish, reports_per_window, budget"
+)
+KRR_FIELDS = f"{ENTRY_FIELDS}, values, size, other, canary, epsilon"
+HOT_FIELDS = f"{ENTRY_FIELDS}, f, p, q, epsilon_inf, epsilon_one, memoize, values, hot"
 
 
 @pytest.fixture
@@ -21,16 +33,24 @@ def file(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("epsilon: 1.0986", "epsilom: 1", "collections[0]: Object contains unknown field `epsilom`"),
-        ("epsilon: 1.0986,", "", "collections[0]: Object missing required field `epsilon`"),
+        (
+            "epsilon: 1.0986",
+            "epsilom: 1",
+            f"collections[0]: unknown field `epsilom`; did you mean `epsilon`? Known fields: {KRR_FIELDS}",
+        ),
+        (
+            "epsilon: 1.0986,",
+            "",
+            "collections[0]: field `epsilon` is missing; it must be a number in (0, 16]",
+        ),
         ("1.0986", "-1", "collections[0] (carrier): epsilon must be in (0, 16], got -1.0"),
         ("1.0986", ".nan", "collections[0] (carrier): epsilon must be in (0, 16], got nan"),
         ("1.0986", ".inf", "collections[0] (carrier): epsilon must be in (0, 16], got inf"),
-        ("1.0986", "true", "collections[0].epsilon: Expected `float`, got True"),
-        ("1.0986", "high", "collections[0].epsilon: Expected `float`, got 'high'"),
-        ("B6", "9E5", 'collections[0].values[1]: Expected `str`, got 900000.0; quote it: "…"'),
-        ("B6", "true", 'collections[0].values[1]: Expected `str`, got True; quote it: "…"'),
-        ("B6", "~", 'collections[0].values[1]: Expected `str`, got None; quote it: "…"'),
+        ("1.0986", "true", "collections[0].epsilon: must be a number, got True"),
+        ("1.0986", "high", "collections[0].epsilon: must be a number, got 'high'"),
+        ("B6", "9E5", 'collections[0].values[1]: must be text, got 900000.0; quote it: "…"'),
+        ("B6", "true", 'collections[0].values[1]: must be text, got True; quote it: "…"'),
+        ("B6", "~", 'collections[0].values[1]: must be text, got None; quote it: "…"'),
         ("B6", "AA", "collections[0] (carrier): values must be distinct, got 'AA' twice"),
         (
             "values:",
@@ -50,7 +70,7 @@ def file(tmp_path: Path) -> Path:
         (
             "name: carrier",
             "name: Carrier",
-            "collections[0].name: Expected `str` matching regex '^[a-z][a-z0-9_-]{0,62}$', got 'Carrier'",
+            "collections[0].name: must be text matching regex '^[a-z][a-z0-9_-]{0,62}$', got 'Carrier'",
         ),
         (
             "name: destination",
@@ -60,8 +80,8 @@ def file(tmp_path: Path) -> Path:
         (
             "k-rr",
             "krr",
-            "collections[0].mechanism: Invalid value 'krr'; it must be one of k-rr, "
-            "k-rr-longitudinal, rappor, rappor-one-hot, rappor-k-hot",
+            "collections[0].mechanism: must be one of k-rr, k-rr-longitudinal, rappor, rappor-one-hot, "
+            "rappor-k-hot, got 'krr'; did you mean k-rr?",
         ),
         (
             "window_seconds: 60",
@@ -71,7 +91,7 @@ def file(tmp_path: Path) -> Path:
         (
             "window_seconds: 60",
             "window_seconds: true",
-            "collections[0].window_seconds: Expected `int`, got True",
+            "collections[0].window_seconds: must be an integer, got True",
         ),
         (
             "grace_seconds: 30",
@@ -106,7 +126,7 @@ def file(tmp_path: Path) -> Path:
         (
             "k-rr, values",
             "rappor-k-hot, hot: 4, f: 0.5, p: 0.5, q: 0.75, values",
-            "collections[0]: Object contains unknown field `other`",
+            f"collections[0]: unknown field `other`. Known fields: {HOT_FIELDS}",
         ),
         (
             "revision: 1",
@@ -131,11 +151,16 @@ def file(tmp_path: Path) -> Path:
             "collections[1] (destination): bits must be a multiple of 8 in [8, 4096], got 12",
         ),
         ("LAX", "JFK", "collections[1] (destination): candidates must be distinct, got 'JFK' twice"),
-        ("LAX", "7", 'collections[1].candidates[1]: Expected `str`, got 7; quote it: "…"'),
+        ("LAX", "7", 'collections[1].candidates[1]: must be text, got 7; quote it: "…"'),
         ("revision: 1", "revision: 0", "revision must be in [1, 9223372036854775807], got 0"),
-        ("revision: 1", "revision: .nan", "revision: Expected `int`, got nan"),
-        ("revision: 1", "colections: 1", "Object contains unknown field `colections`"),
-        ("revision: 1", "revision: 1\nkafka:", "kafka: Expected `object`"),
+        ("revision: 1", "revision: .nan", "revision: must be an integer, got nan"),
+        (
+            "revision: 1",
+            "colections: 1",
+            "unknown field `colections`; did you mean `collections`? Known fields: collections, revision, "
+            "kafka, producer",
+        ),
+        ("revision: 1", "revision: 1\nkafka:", "kafka: must be a mapping of fields"),
         (
             "revision: 1",
             "revision: 1\nkafka: {partitions: 1001}",
@@ -154,7 +179,8 @@ def file(tmp_path: Path) -> Path:
         (
             "revision: 1",
             "revision: 1\nproducer: {outbox: 1}",
-            "producer: Object contains unknown field `outbox`",
+            "producer: unknown field `outbox`; did you mean `outbox_bytes`? Known fields: data_dir, "
+            "secret_file, pack_reports, pack_seconds, outbox_bytes, block_milliseconds",
         ),
     ],
 )
@@ -171,10 +197,10 @@ def test_a_number_beyond_floats_is_refused(file: Path) -> None:
 @pytest.mark.parametrize(
     ("budget", "said"),
     [
-        ("minimum_reports: 1", ": Object missing required field `budget`"),
-        ("budget: 8", ".budget: Expected `str | object`, got 8"),
-        ("budget: some", ".budget: Invalid enum value 'some'"),
-        ("budget: {epsilon: 8}", ".budget: Object missing required field `delta`"),
+        ("minimum_reports: 1", ": field `budget` is missing; it must be none, or a mapping"),
+        ("budget: 8", ".budget: must be none, or a mapping, got 8"),
+        ("budget: some", ".budget: must be none or a mapping, got 'some'"),
+        ("budget: {epsilon: 8}", ".budget: field `delta` is missing; it must be a number in (0, 1)"),
         (
             "budget: {epsilon: 0, delta: 1e-6, period_seconds: 1}",
             ".budget: epsilon of a budget must be in (0, inf), got 0.0",
@@ -284,3 +310,41 @@ def test_hot_buckets_are_those_that_are_listed(file: Path) -> None:
     assert refusal(
         file, f"{HEAD}  - {{name: a, mechanism: rappor-one-hot, values: [A, A], {NOISE}, {TIMES}}}\n"
     ) == ("collections[0] (a): values must be distinct, got 'A' twice")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("collections: []", 1),
+        ("kafka: {}", 1),
+        ("kafka: {}\n\nproducer:\n  data_dir: x\n  pack_second: 1\n" + WHOLE, 5),
+        (WHOLE + "kafka:\n  security:\n    pasword: hunter2\n", 9),
+        (WHOLE.replace("budget: none", "budget: {epsilon: 1,\n delta: 2, period_seconds: 1}"), 5),
+        (WHOLE.replace("hashes: 2", "hashes: two"), 5),
+        (WHOLE.replace("hashes: 2, ", ""), 5),
+        (WHOLE.replace("window_seconds: 60", "window_seconds: 0"), 4),
+        (WHOLE.replace("[JFK, LAX]", "[\n      JFK,\n      5]"), 8),
+        (WHOLE.replace("destination", "carrier"), 5),
+    ],
+)
+def test_the_line_is_named(file: Path, text: str, line: int) -> None:
+    with pytest.raises(CollectionFileError) as caught:
+        read(file, text)
+    assert str(caught.value).startswith(f"{file}:{line}: ")
+
+
+def test_every_required_field_says_what_it_may_hold(file: Path) -> None:
+    for entry in get_args(Entry):
+        required = [each.name for each in fields(entry) if each.required]
+        texts: dict[str, object] = {"mechanism": entry.__struct_config__.tag, "name": "a", "budget": "none"}
+        texts["values"] = ["A", "B"]
+        given = {name: texts.get(name, 1) for name in ["mechanism", *required]}
+        for field in given:
+            rest = {name: value for name, value in given.items() if name != field}
+            said = refusal(file, json.dumps({"collections": [rest]}))
+            assert said.startswith(f"collections[0]: field `{field}` is missing; it must be ")
+
+
+def test_revision_is_1_unless_given(file: Path) -> None:
+    assert read(file, WHOLE.replace("revision: 1\n", "")).revision == 1
+    assert read(file, WHOLE.replace("revision: 1\n", "revision: 7\n")).revision == 7

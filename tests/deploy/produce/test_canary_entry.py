@@ -56,7 +56,6 @@ def test_what_no_canary_can_be_is_refused(file: Path, before: str, after: str, s
 
 def test_other_mechanisms_are_refused_in_words(file: Path) -> None:
     entry = RAPPOR_ENTRY.replace("budget", "canary: true, budget")
-    assert refusal(file, HEAD + KRR_ENTRY + entry) == (
-        "collections[1]: Object contains unknown field `canary`; a canary is of mechanism k-rr or "
-        "k-rr-longitudinal"
+    assert refusal(file, HEAD + KRR_ENTRY + entry).startswith(
+        "collections[1]: unknown field `canary`; a canary is of mechanism k-rr or k-rr-longitudinal. Known"
     )

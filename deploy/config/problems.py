@@ -1,0 +1,179 @@
+"""What is wrong with a field of the collection file: its place, what is allowed, the nearest known name.
+
+Rule: messages name no value of `kafka` or `kafka.security`, and of an unknown field only the letters that its
+name begins with: a password may stand where it does not belong.
+"""
+
+import re
+import reprlib
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, get_args
+
+import msgspec
+
+from deploy.config.checks import YEAR_SECONDS
+from deploy.config.entries import BudgetEntry, Entry
+from deploy.config.sections import File, KafkaSection, ProducerSection, SecuritySection
+from estimators.mechanisms.krr import LARGEST_EPSILON
+from estimators.mechanisms.rappor import LARGEST_BITS, LARGEST_COHORTS
+
+Place = tuple[str | int, ...]
+
+MECHANISMS = {entry.__struct_config__.tag: entry for entry in get_args(Entry)}
+BUDGET_ADVICE = (
+    "write budget: {epsilon: …, delta: …, period_seconds: …}, or budget: none, which enforces nothing"
+)
+
+#: What each required field may hold, by its name; of a budget those in BUDGET_FIELDS.
+REQUIRED = {
+    "collections": "a list of at least one collection",
+    "name": "text that matches ^[a-z][a-z0-9_-]{0,62}$",
+    "mechanism": f"one of {', '.join(map(str, MECHANISMS))}",
+    "window_seconds": f"an integer in [1, {YEAR_SECONDS}]",
+    "grace_seconds": f"an integer in [0, {YEAR_SECONDS}]",
+    "budget": "none, or a mapping",
+    "epsilon": f"a number in (0, {LARGEST_EPSILON}]",
+    "epsilon_inf": f"a number in (0, {LARGEST_EPSILON}]",
+    "epsilon_one": "a number in (0, epsilon_inf)",
+    "bits": f"a multiple of 8 in [8, {LARGEST_BITS}]",
+    "hashes": "an integer of at least 1",
+    "cohorts": f"an integer in [1, {LARGEST_COHORTS}]",
+    "values": "a list of text",
+    "hot": "an integer in [1, number of values]",
+}
+BUDGET_FIELDS = {
+    "epsilon": "a number in (0, inf)",
+    "delta": "a number in (0, 1)",
+    "period_seconds": "an integer in [1, 4294967296)",
+}
+
+_TYPES = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a mapping of fields",
+}
+_SECRET = ("kafka", "security")
+
+
+class PlacedError(ValueError):
+    """Something is wrong at a place of the document.
+
+    Parameters
+    ----------
+    place : names of fields and indices, outermost first; empty for the whole document.
+    message : for people.
+    field : of the mapping at that place, that is wrong; empty if it is the place itself.
+    """
+
+    def __init__(self, place: Place, message: str, field: str = "") -> None:
+        self.place = place
+        self.field = field
+        super().__init__(message)
+
+
+SECTIONS: Mapping[Place, type[msgspec.Struct]] = {
+    (): File,
+    ("kafka",): KafkaSection,
+    _SECRET: SecuritySection,
+    ("producer",): ProducerSection,
+}
+
+
+def explain(error: msgspec.ValidationError, document: object, within: Place = ()) -> PlacedError:
+    """What msgspec found, in words: the place, what is allowed, the value, the nearest known name.
+
+    Parameters
+    ----------
+    error : of converting the document.
+    document : what was converted.
+    within : the place of the document in the file, when it is a section.
+    """
+    what, _, path = str(error).partition(" - at `$")
+    place: Place = tuple(
+        int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", path.rstrip("`"))
+    )
+    whole = within + place
+    if match := re.match(r"Object missing required field `(\w+)`", what):
+        return _placed(place, _missing(match[1], whole))
+    if match := re.match(r"Object contains unknown field `(\w*)([^`]?)", what):
+        return _placed(place, _unknown(match[1], match[2] != "", _fields(document, whole, within)), match[1])
+    if what.startswith("Invalid"):
+        return _placed(place, _not_listed(place[-1] if place else "", _value_at(document, place)))
+    if what.startswith(("Expected", "Number out of range")):
+        what = _expected(what.partition(", got ")[0])
+        if place[-1:] == ("budget",):
+            what = f"must be {REQUIRED['budget']}"
+        if whole[:1] != ("kafka",) or (len(whole) == 2 and whole != _SECRET):
+            what += f", got {reprlib.repr(_value_at(document, place))}"
+    return _placed(place, what + _remedy(place))
+
+
+def _placed(place: Place, what: str, field: str = "") -> PlacedError:
+    """By rule, a message about a field's range begins with the field's name."""
+    return PlacedError(place, f"{_dotted(place)}: {what}" if place else what, field or what.split(" ", 1)[0])
+
+
+def _missing(field: str, place: Place) -> str:
+    allowed = BUDGET_FIELDS if place[-1:] == ("budget",) else REQUIRED
+    advice = f"; {BUDGET_ADVICE}" if "budget" in (field, *place) else ""
+    return f"field `{field}` is missing; it must be {allowed[field]}{advice}"
+
+
+def _unknown(name: str, is_cut: bool, known: Sequence[str]) -> str:
+    shown = f"{name}…" if is_cut else name
+    near = get_close_matches(name, known, 1)
+    guess = f"; did you mean `{near[0]}`?" if near else "."
+    if name == "canary":
+        guess = "; a canary is of mechanism k-rr or k-rr-longitudinal."
+    return f"unknown field `{shown}`{guess} Known fields: {', '.join(known)}"
+
+
+def _not_listed(field: str | int, value: object) -> str:
+    listed = {"mechanism": list(MECHANISMS), "publish": ["top", "all"], "budget": ["none"]}[str(field)]
+    if field == "budget":
+        return f"must be none or a mapping, got {value!r}; {BUDGET_ADVICE}"
+    near = get_close_matches(str(value), map(str, listed), 1)
+    guess = f"; did you mean {near[0]}?" if near else ""
+    return f"must be one of {', '.join(map(str, listed))}, got {value!r}{guess}"
+
+
+def _expected(what: str) -> str:
+    """`Expected `int | null`` in words."""
+
+    def words(match: re.Match[str]) -> str:
+        types = [_TYPES[name] for name in match[1].split(" | ") if name != "null"]
+        return " or ".join(types)
+
+    return re.sub(r"`([a-z |]+)`", words, what).replace("Expected", "must be", 1)
+
+
+def _remedy(place: Place) -> str:
+    if len(place) > 1 and place[-2] in ("values", "candidates"):
+        return '; quote it: "…"'
+    return f"; {BUDGET_ADVICE}" if "budget" in place else ""
+
+
+def _fields(document: object, place: Place, within: Place) -> list[str]:
+    """Names of the fields that are known at a place."""
+    if place[-1:] == ("budget",):
+        return list(BudgetEntry.__struct_fields__)
+    if place in SECTIONS:
+        fields = SECTIONS[place].__struct_fields__
+        return [field for field in fields if within or field != "password"]  # which is of the environment
+    entry = _value_at(document, place[len(within) :])
+    return ["mechanism", *MECHANISMS[entry["mechanism"]].__struct_fields__]
+
+
+def _value_at(document: Any, place: Place) -> Any:
+    for step in place:
+        document = document[step]
+    return document
+
+
+def _dotted(place: Place) -> str:
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    return text.removeprefix(".")
