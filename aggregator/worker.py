@@ -19,6 +19,7 @@ from aggregator.views.backfill import Backfill
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.web.rollup_api import RollUps
 from aggregator.web.server import WebServer
+from estimators.errors import DeniableError
 
 STOP_SECONDS = 10.0
 RETRY_SECONDS = 2.0
@@ -28,7 +29,7 @@ LOOP_SECONDS = 0.05
 log = structlog.get_logger()
 
 
-class WorkerError(RuntimeError):
+class WorkerError(DeniableError, RuntimeError):
     """The worker cannot go on; the message says why."""
 
 

@@ -12,17 +12,18 @@ deeper. Nothing inside the project imports it. May import everything; begin with
 from importlib.util import find_spec
 from pathlib import Path
 
-# The packages have common names. Where an application has a package of the same name, Python would take
-# functions from the wrong one, or fail far from the cause.
-for _name in ("estimators", "producers", "aggregator", "deploy"):
-    _spec = find_spec(_name)
-    _found = None if _spec is None else _spec.origin or str(_spec.submodule_search_locations)
-    if _found != str(Path(__file__).parents[1] / _name / "__init__.py"):
-        raise ImportError(f"another package called {_name!r} hides deniable's: {_found}", name=_name)
+_deploy = find_spec("deploy")
+_found = None if _deploy is None else _deploy.origin or str(_deploy.submodule_search_locations)
+if _found != str(Path(__file__).parents[1] / "deploy" / "__init__.py"):
+    raise ImportError(f"another package called 'deploy' hides deniable's: {_found}", name="deploy")
 
-# deploy first: it sets OPENBLAS_NUM_THREADS, which numpy reads when it is imported.
+from deploy.cli.hidden_packages import refuse_hidden_packages  # noqa: E402
+
+refuse_hidden_packages()
+
 from deploy.config.file import Configuration, load  # noqa: E402
 from deploy.config.producer import producer_config  # noqa: E402
+from estimators.errors import DeniableError  # noqa: E402
 from producers.config import ProducerConfig  # noqa: E402
 from producers.errors import ClosedError, DeliveryError  # noqa: E402
 from producers.metrics.counters import Counters, Receipt  # noqa: E402
@@ -33,6 +34,7 @@ __all__ = [
     "Configuration",
     "Counters",
     "DeliveryError",
+    "DeniableError",
     "Producer",
     "ProducerConfig",
     "Receipt",

@@ -1,7 +1,9 @@
 """The errors that a producer raises to its application."""
 
+from estimators.errors import DeniableError
 
-class DeliveryError(RuntimeError):
+
+class DeliveryError(DeniableError, RuntimeError):
     """The broker cannot be used, or did not take every report."""
 
 
@@ -13,7 +15,7 @@ class PartitionsError(HopelessError):
     """The topic has another number of partitions."""
 
 
-class ClosedError(RuntimeError):
+class ClosedError(DeniableError, RuntimeError):
     """The producer takes nothing more."""
 
     def __init__(self) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from crc32c import crc32c
 from numpy.typing import NDArray
 
+from estimators.errors import DeniableError
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor_bits import TwoStepBits
@@ -45,7 +46,7 @@ _CRC = Struct("<I")
 HEADER_BYTES = _HEADER.size
 
 
-class WireError(ValueError):
+class WireError(DeniableError, ValueError):
     """These bytes are no pack. The message is the reason: malformed, unsupported_version or oversized."""
 
     @property

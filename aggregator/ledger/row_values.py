@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aggregator.ledger.terms import Terms
+from estimators.errors import DeniableError
 
 ROW_VERSION = 1  # that is written
 PAGE_COUNTERS = 65536  # at most 512 KiB of 64-bit counters: a row stays below Kafka's 1 MiB
@@ -27,8 +28,10 @@ _GENESIS = struct.Struct("<B16sH")
 _REVISION = struct.Struct("<BQ")
 
 
-class RowError(ValueError):
+class RowError(DeniableError, ValueError):
     """A row of `state` or `counts` that this version cannot read."""
+
+    exit_status = 3
 
 
 class CounterPage(NamedTuple):

@@ -6,10 +6,13 @@ import msgspec
 
 from aggregator.ledger.terms import Terms, span_of, terms_of, untouched_window
 from estimators.collection import Collection
+from estimators.errors import DeniableError
 
 
-class TermsError(ValueError):
+class TermsError(DeniableError, ValueError):
     """A worker's collection file does not go with the terms of a ledger; the message says what to do."""
+
+    exit_status = 3
 
 
 def changed_terms(

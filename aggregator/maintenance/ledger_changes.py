@@ -18,12 +18,13 @@ from aggregator.maintenance.ledger_reader import ledger_rows, log_start, progres
 from aggregator.partition.checkpoint import moved
 from aggregator.partition.ledger_checks import decoded, restored
 from aggregator.partition.ledger_store import LedgerStore
+from estimators.errors import DeniableError
 
 FENCED_TRIES = 10
 Done = TypeVar("Done")
 
 
-class MaintenanceError(RuntimeError):
+class MaintenanceError(DeniableError, RuntimeError):
     """There is nothing to do, or it must not be done; the message says why."""
 
 

@@ -20,11 +20,12 @@ from aggregator.partition.failures import RecordsLostError
 from aggregator.records import estimate as estimate_record
 from aggregator.records.estimate import EstimateRecord
 from aggregator.topics.partition_reader import KafkaRecord, RowReader, read_rows
+from estimators.errors import DeniableError
 
 WAIT_SECONDS = 60.0
 
 
-class ReplayError(RuntimeError):
+class ReplayError(DeniableError, RuntimeError):
     """The log and the counts cannot be compared."""
 
 

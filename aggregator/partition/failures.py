@@ -10,16 +10,19 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
+from estimators.errors import DeniableError
 
-class RecordsLostError(Exception):
+
+class RecordsLostError(DeniableError):
     """Retention has deleted records that were never counted; no final estimate may be made any more."""
 
     def __init__(self, partition: int, position: int, start: int) -> None:
-        super().__init__(
+        self.what = (
             f"partition {partition} of the reports topic now starts at offset {start}, but {position} is the "
-            f"next to count: {start - position} offsets were deleted uncounted; raise the topic's retention; "
-            f"to go on without them, run deniable replay --accept-loss"
+            f"next to count: {start - position} offsets were deleted uncounted"
         )
+        self.remedy = "Raise the topic's retention; to go on without them, run deniable replay --accept-loss"
+        super().__init__(f"{self.what}. {self.remedy}")
 
 
 class RecordNotCountedError(Exception):

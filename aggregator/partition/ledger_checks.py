@@ -12,6 +12,7 @@ from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.ledger import Ledger
 from aggregator.ledger.row_keys import Key, Window
 from aggregator.topics.names import Topics
+from estimators.errors import DeniableError
 
 _ANEW = (
     "To begin anew, set another kafka.topic_prefix; or delete all topics of this one and run deniable topics "
@@ -19,8 +20,21 @@ _ANEW = (
 )
 
 
-class LedgerRefusedError(RuntimeError):
-    """A ledger must not be gone on with; the message says why and what to do."""
+class LedgerRefusedError(DeniableError, RuntimeError):
+    """A ledger must not be used any more; the message says why and what to do.
+
+    Parameters
+    ----------
+    what : is wrong, without a full stop.
+    remedy : a sentence that begins with a capital, without a full stop.
+    """
+
+    exit_status = 3
+
+    def __init__(self, what: str, remedy: str) -> None:
+        self.what = what
+        self.remedy = remedy
+        super().__init__(f"{what}. {remedy}")
 
 
 def decoded(deployment: Deployment, partition: int, stored: Mapping[bytes, bytes]) -> dict[Key, bytes]:
@@ -64,8 +78,8 @@ def restored(
     if committed is not None and ledger.position < committed:
         raise LedgerRefusedError(
             f"partition {partition} of {deployment.topics.state} tells of offsets below {ledger.position}, "
-            f"and the group {deployment.topics.group} has counted up to {committed}: rows were lost; "
-            f"{_begin_again(deployment.topics)}"
+            f"and the group {deployment.topics.group} has counted up to {committed}: rows were lost",
+            _begin_again(deployment.topics),
         )
     return ledger
 
@@ -83,18 +97,19 @@ def check_genesis(
     if value is None and committed is not None:
         raise LedgerRefusedError(
             f"partition {partition} of {topics.state} does not say which log it counts, and the group "
-            f"{topics.group} has counted up to offset {committed}: it was deleted. To count again what "
-            f"{topics.reports} still holds: stop all workers, then run deniable replay --rebuild"
+            f"{topics.group} has counted up to offset {committed}: it was deleted",
+            f"To count again what {topics.reports} still holds, stop all workers, then run deniable replay "
+            f"--rebuild",
         )
     if value is None:
         raise LedgerRefusedError(
-            f"partition {partition} of {topics.state} is not set up: run deniable topics create"
+            f"partition {partition} of {topics.state} is not set up", "Run deniable topics create"
         )
     genesis = row_values.decode_genesis(value)
     if genesis.partitions != topics.partitions:
         raise LedgerRefusedError(
-            f"{topics.state} was begun with {genesis.partitions} partitions, not {topics.partitions}: use "
-            f"{genesis.partitions} (kafka.partitions), or another kafka.topic_prefix"
+            f"{topics.state} was begun with {genesis.partitions} partitions, not {topics.partitions}",
+            f"Use {genesis.partitions} (kafka.partitions), or another kafka.topic_prefix",
         )
     if genesis.topic_id != deployment.log.topic_id:
         raise log_was_made_again(deployment.topics)
@@ -115,9 +130,9 @@ def partitions_were_added(topics: Topics, partitions: int, begun: int) -> Ledger
     """What to say when `reports` has another number of partitions than the ledgers were begun with."""
     return LedgerRefusedError(
         f"{topics.reports} has {partitions} partitions now, and {topics.state} was begun with {begun}: "
-        f"partitions were added, and a pack must stay in the partition of its id. Set another "
-        f"kafka.topic_prefix for producers and workers, and run deniable topics create; what was published "
-        f"under this one stays"
+        f"partitions were added, and a pack must stay in the partition of its id",
+        "Set another kafka.topic_prefix for producers and workers, and run deniable topics create; what was "
+        "published under this one stays",
     )
 
 
@@ -125,7 +140,8 @@ def log_was_made_again(topics: Topics) -> LedgerRefusedError:
     """What to say when `reports` is another topic of the same name."""
     return LedgerRefusedError(
         f"{topics.reports} was deleted and made again since {topics.state} was begun, which counts another "
-        f"log. {_ANEW}"
+        f"log",
+        _ANEW,
     )
 
 
@@ -133,7 +149,8 @@ def log_was_cut(topics: Topics, partition: int, position: int, end: int) -> Ledg
     """What to say when the log ends before what was counted already."""
     return LedgerRefusedError(
         f"partition {partition} of {topics.reports} ends at offset {end}, and was counted up to "
-        f"{position} already: the topic was made again, or has lost records. {_ANEW}"
+        f"{position} already: the topic was made again, or has lost records",
+        _ANEW,
     )
 
 
@@ -144,13 +161,13 @@ def place_told(topics: Topics, partition: int) -> Iterator[None]:
         yield
     except row_values.RowError as error:
         raise row_values.RowError(
-            f"partition {partition} of {topics.state}: {error}. If another program wrote it: "
+            f"partition {partition} of {topics.state}: {error}. It may be of another program. "
             f"{_begin_again(topics)}"
         ) from error
 
 
 def _begin_again(topics: Topics) -> str:
     return (
-        f"to count again what {topics.reports} still holds, stop all workers, delete the topic "
+        f"To count again what {topics.reports} still holds, stop all workers, delete the topic "
         f"{topics.state}, then run deniable topics create and deniable replay --rebuild"
     )

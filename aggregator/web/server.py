@@ -22,6 +22,7 @@ from aggregator.web.page_events import PageFeed, about
 from aggregator.web.probes import Probes
 from aggregator.web.server_sent_events import EventStreams
 from estimators.collection import Collection
+from estimators.errors import DeniableError
 
 PAGE = Path(__file__).with_name("page")
 STYLES = ("page.css", "table.css", "charts.css")
@@ -46,7 +47,7 @@ log = logging.getLogger(__name__)
 log.addFilter(_is_error)
 
 
-class PortInUseError(RuntimeError):
+class PortInUseError(DeniableError, RuntimeError):
     """An address cannot be listened on."""
 
 

@@ -13,6 +13,7 @@ from aggregator.deployment import Deployment
 from aggregator.ledger.row_values import Genesis
 from aggregator.partition.ledger_checks import log_was_made_again, partitions_were_added
 from deploy.cluster.connection.probe import UnreachableError
+from deploy.cluster.finding import Finding
 from deploy.cluster.topics import setup as topic_setup
 from deploy.cluster.topics.setup import TopicSetupError
 
@@ -30,7 +31,7 @@ class LogWatch(threading.Thread):
     def __init__(self, deployment: Deployment) -> None:
         super().__init__(daemon=True)
         self.deployment = deployment
-        self._found: tuple[Genesis, list[str]] | None = None
+        self._found: tuple[Genesis, list[Finding]] | None = None
 
     def check(self) -> None:
         """Raise what is known to be wrong.
@@ -56,7 +57,7 @@ class LogWatch(threading.Thread):
 
         Twice, since a broker that has just come back may tell of what was there before.
         """
-        right: tuple[Genesis, list[str]] = (self.deployment.log, [])
+        right: tuple[Genesis, list[Finding]] = (self.deployment.log, [])
         before = right
         while self._found is None:
             time.sleep(WATCH_SECONDS)

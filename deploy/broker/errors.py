@@ -1,7 +1,9 @@
 """Why the embedded broker is not there, in words for the person at the terminal."""
 
+from estimators.errors import DeniableError
 
-class BrokerError(RuntimeError):
+
+class BrokerError(DeniableError, RuntimeError):
     """The embedded broker cannot start; the message says why and, where it is known, what to do."""
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from estimators.errors import DeniableError
 
-class FolderError(RuntimeError):
+
+class FolderError(DeniableError, RuntimeError):
     """A folder cannot be made or written, or another process holds it."""
 
 

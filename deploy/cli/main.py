@@ -5,45 +5,17 @@ Rule: what takes long to import is imported after SIGINT is handled, so that Ctr
 
 import signal
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 
 from deploy.cli import standard_streams
 from deploy.cli.signals import end_in_good_order, handle, leave_at_once
+from estimators.errors import DeniableError
 
 FAILED = 1
-REFUSED = 3
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
-#: What a user or an operator can mend: one line on stderr, exit status 1, never a traceback.
-EXPECTED = (
-    ("aggregator.maintenance.ledger_changes", "MaintenanceError"),
-    ("aggregator.maintenance.replay", "ReplayError"),
-    ("aggregator.web.server", "PortInUseError"),
-    ("aggregator.worker", "WorkerError"),
-    ("aiokafka.errors", "KafkaError"),
-    ("deploy.cluster.permissions.acls", "AclError"),
-    ("deploy.cluster.connection.probe", "UnreachableError"),
-    ("deploy.broker.errors", "BrokerError"),
-    ("deploy.config.file", "CollectionFileError"),
-    ("deploy.demo.setup", "DemoError"),
-    ("deploy.demo.flights", "FlightsError"),
-    ("deploy.broker.locked_folder", "FolderError"),
-    ("deploy.produce.input.source", "FeedError"),
-    ("deploy.cluster.topics.setup", "TopicSetupError"),
-    ("kafka.errors", "KafkaError"),
-    ("producers.errors", "DeliveryError"),
-    ("producers.randomization.secret", "SecretError"),
-    ("producers.transport.credential_files", "SecurityError"),
-    ("producers.storage.store", "StoreError"),
-)
-
-#: What stored ledgers say no to: the same, but exit status 3, since starting again mends nothing.
-REFUSALS = (
-    ("aggregator.ledger.terms_update", "TermsError"),
-    ("aggregator.partition.ledger_checks", "LedgerRefusedError"),
-    ("aggregator.ledger.row_values", "RowError"),
-)
+#: What Kafka's clients raise: looked up where a client is loaded, since no other can have raised it.
+KAFKA_ERRORS = (("aiokafka.errors", "KafkaError"), ("kafka.errors", "KafkaError"))
 
 
 def main() -> None:
@@ -65,8 +37,10 @@ def _run() -> int:
     import click
 
     from deploy.cli.commands import deniable
+    from deploy.cli.hidden_packages import NAMES, refuse_hidden_packages
 
     try:
+        refuse_hidden_packages()
         status = deniable.main(prog_name="deniable", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
         return INTERRUPTED
@@ -75,16 +49,20 @@ def _run() -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except _loaded(REFUSALS) as error:
-        return _refuse(str(error), REFUSED)
-    except _loaded(EXPECTED) as error:
+    except ImportError as error:
+        if error.name not in NAMES:
+            raise
+        return _refuse(str(error))
+    except DeniableError as error:
+        return _refuse(str(error), error.exit_status)
+    except kafka_errors() as error:
         return _refuse(str(error))
     return status if isinstance(status, int) else 0
 
 
-def _loaded(errors: Iterable[tuple[str, str]]) -> tuple[type[BaseException], ...]:
-    """Those whose modules are loaded; no other can have been raised."""
-    return tuple(getattr(sys.modules[module], name) for module, name in errors if module in sys.modules)
+def kafka_errors() -> tuple[type[BaseException], ...]:
+    """Those of the clients that are loaded."""
+    return tuple(getattr(sys.modules[module], name) for module, name in KAFKA_ERRORS if module in sys.modules)
 
 
 def _refuse(said: str, status: int = FAILED) -> int:

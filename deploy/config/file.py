@@ -20,6 +20,7 @@ from deploy.config.sections import File, KafkaSection, ProducerSection, Security
 from deploy.config.text_files import text_at
 from deploy.config.yaml_reader import line_of, parse
 from estimators.collection import Collection
+from estimators.errors import DeniableError
 from producers.budget.allowance import Allowance
 from producers.transport.cluster import Cluster, split_addresses
 from producers.transport.security import CredentialsError
@@ -34,7 +35,7 @@ SECTIONS: Mapping[tuple[str, ...], type[msgspec.Struct]] = {
 }
 
 
-class CollectionFileError(ValueError):
+class CollectionFileError(DeniableError, ValueError):
     """The file cannot be used. The message names file, place, allowed range and value."""
 
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from estimators.errors import DeniableError
+
 DECOYS = 210
 
 
-class FlightsError(RuntimeError):
+class FlightsError(DeniableError, RuntimeError):
     """The package with the flights is not installed."""
 
 

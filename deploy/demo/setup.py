@@ -12,6 +12,7 @@ from uuid import uuid4
 from deploy.broker.child_processes import Child, last_lines, spawn
 from deploy.config.file import PASSWORD_VARIABLE, Configuration, load
 from deploy.demo.flights import Flights
+from estimators.errors import DeniableError
 from producers.randomization.secret import NEW_SECRET_BYTES
 from producers.transport.cluster import Cluster
 
@@ -35,7 +36,7 @@ collections:
 """
 
 
-class DemoError(RuntimeError):
+class DemoError(DeniableError, RuntimeError):
     """The demo did not come out as promised; the message says what is wrong."""
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.errors import DeniableError
 from producers.budget.allowance import LEVELS, Allowance
 from producers.budget.charging import Ints
 from producers.budget.lateness import CLOCK_SECONDS
@@ -103,7 +104,7 @@ class CollectionLimits:
         )
 
 
-class UnknownLimitError(RuntimeError):
+class UnknownLimitError(DeniableError, RuntimeError):
     """A limit must be found before clients can be charged: with the store closed, since it takes seconds."""
 
     def __init__(self, standing: CollectionLimits, level: int) -> None:

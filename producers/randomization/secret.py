@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 
+from estimators.errors import DeniableError
+
 NEW_SECRET_BYTES = 32
 MIN_SECRET_BYTES = 32
 MAX_SECRET_BYTES = 4096
@@ -17,7 +19,7 @@ STORE_NAME = "producer.sqlite"
 _log = logging.getLogger(__name__)
 
 
-class SecretError(RuntimeError):
+class SecretError(DeniableError, RuntimeError):
     """The secret file cannot be used. Its message names the file and the remedy, never the content."""
 
 

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from estimators.errors import DeniableError
 from producers.randomization.secret import STORE_NAME, Secret, SecretError
 
 SCHEMA_VERSION = 2
@@ -61,7 +62,7 @@ _REMEDIES: dict[int | None, str] = {
 }
 
 
-class StoreError(RuntimeError):
+class StoreError(DeniableError, RuntimeError):
     """The store cannot be used. The message names file, cause and remedy; nothing was done by halves."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from estimators.errors import DeniableError
 from producers.transport.security import Security
 
 _LABEL = r"[A-Za-z0-9_-]{1,63}"
@@ -44,7 +45,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class PlaintextError(ValueError):
+class PlaintextError(DeniableError, ValueError):
     """The connection would leave this machine without encryption, and nobody has allowed that."""
 
 

@@ -4,10 +4,12 @@ import os
 import stat
 from pathlib import Path
 
+from estimators.errors import DeniableError
+
 MOST_BYTES = 1 << 20
 
 
-class SecurityError(OSError):
+class SecurityError(DeniableError, OSError):
     """A file of `kafka.security` is of no use. The message names field and file, never the content."""
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from estimators.errors import DeniableError
 from producers.transport.credential_files import SecurityError, read_small
 
 HANDSHAKE_SECONDS = 10.0
@@ -60,7 +61,7 @@ MOST_PASSWORD_BYTES = 1024  # more than that OpenSSL does not take for a key
 _USERNAME = re.compile(r"[A-Za-z0-9._@+/:-]{1,255}")
 
 
-class CredentialsError(ValueError):
+class CredentialsError(DeniableError, ValueError):
     """User name and password do not go together, or one is missing."""
 
 

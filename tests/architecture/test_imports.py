@@ -22,7 +22,7 @@ MOST_ROOMS = 12
 #: The rooms of a folder, files and folders, from the ground up: each may import only those before it.
 ORDER = {
     "estimators": (
-        "arrays", "mechanisms", "collection", "frequency", "decoding", "accounting", "canary",
+        "errors", "arrays", "mechanisms", "collection", "frequency", "decoding", "accounting", "canary",
         "forgery_detectors", "planning", "rollup",
     ),
     "producers": (
@@ -37,7 +37,7 @@ ORDER = {
         "config", "cli", "offline", "broker", "cluster", "aggregate", "produce", "query", "demo",
         "monitoring", "__main__",
     ),
-    "deploy/cluster": ("connection", "permissions", "topics", "deployment", "doctor"),
+    "deploy/cluster": ("finding", "connection", "permissions", "topics", "deployment", "doctor"),
     "bench": ("estimators", "aggregator", "poisoning", "comparison"),
     "bench/comparison": ("timing", "peer_environment", "report", "failures", "runners", "parts", "__main__"),
 }  # fmt: skip

@@ -35,3 +35,14 @@ def test_another_package_of_the_same_name_is_refused(tmp_path: Path, name: str, 
     assert done.returncode == 1
     expected = f"ImportError: another package called {name!r} hides deniable's: {folder / file}"
     assert done.stderr.splitlines()[-1] == expected
+
+
+def test_the_command_refuses_it_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "producers").mkdir()
+    hiding = tmp_path / "producers" / "__init__.py"
+    hiding.touch()
+    places = [str(tmp_path), str(REPOSITORY)]
+    code = f"import sys; sys.path[:0] = {places}; from deploy.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == f"Error: another package called 'producers' hides deniable's: {hiding}\n"

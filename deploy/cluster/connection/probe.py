@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 from deploy.cluster.connection.causes import Cause, cause_of
 from deploy.cluster.connection.handshakes import Address, greet, log_in
+from estimators.errors import DeniableError
 from producers.transport.cluster import Cluster, is_loopback
 from producers.transport.credential_files import SecurityError
 
 PROBE_SECONDS = 5.0
 
 
-class UnreachableError(RuntimeError):
+class UnreachableError(DeniableError, RuntimeError):
     """No Kafka that lets us in answers at any of the brokers' addresses."""
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 from deploy.cluster.connection.causes import Cause, cause_of
 from deploy.cluster.connection.handshakes import Address
 from deploy.cluster.connection.probe import address_of
-from deploy.cluster.doctor.case import Finding
+from deploy.cluster.finding import Finding
 from producers.transport.security import Security
 
 T = TypeVar("T")

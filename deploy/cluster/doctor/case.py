@@ -6,20 +6,10 @@ from typing import NamedTuple
 
 from deploy.cluster.connection.handshakes import Address
 from deploy.cluster.connection.probe import address_of
+from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.roles import Role
 from deploy.config.file import Configuration
 from producers.transport.cluster import Cluster
-
-
-class Finding(NamedTuple):
-    """What is wrong, one sentence, and what to do about it.
-
-    A warning is something that works now: a broker is down and others are there, a certificate expires soon.
-    """
-
-    what: str
-    remedy: str
-    is_warning: bool = False
 
 
 class StepAnswer(NamedTuple):

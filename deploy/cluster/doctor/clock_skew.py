@@ -7,7 +7,8 @@ that they are ahead only while records come.
 
 from kafka import KafkaAdminClient, OffsetSpec, TopicPartition
 
-from deploy.cluster.doctor.case import Case, Finding, NotUsedError, StepAnswer
+from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.roles import Role
 
 LIMIT_SECONDS = 60.0

@@ -9,7 +9,8 @@ from deploy.cluster.connection.causes import end_of_file
 from deploy.cluster.connection.handshakes import Address, dial, greet, log_in
 from deploy.cluster.connection.probe import address_of
 from deploy.cluster.doctor.brokers import Unusable, findings_of, try_all
-from deploy.cluster.doctor.case import Case, Finding, StepAnswer
+from deploy.cluster.doctor.case import Case, StepAnswer
+from deploy.cluster.finding import Finding
 
 SOON = timedelta(days=14)
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from deploy.cluster.connection.causes import cause_of
-from deploy.cluster.doctor.case import Case, Finding, NotUsedError, StepAnswer
+from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deploy.cluster.doctor.clock_skew import clock_skew
 from deploy.cluster.doctor.connection import advertised, authentication, connection, tls
 from deploy.cluster.doctor.topics import authorization, state, topics
 from deploy.cluster.doctor.transactions import transactions
+from deploy.cluster.finding import Finding
 
 TOTAL_SECONDS = 8.0  # of the 10 that a run may take with the start of Python
 LEAST_SECONDS = 0.2  # below which a step is not begun

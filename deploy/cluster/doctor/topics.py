@@ -6,13 +6,14 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from aggregator.ledger.row_values import RowError
-from deploy.cluster.doctor.case import Case, Finding, NotUsedError, StepAnswer
+from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.findings import lack, missing, suited
 from deploy.cluster.permissions.roles import Role, permissions_of
 from deploy.cluster.topics import findings as topic_findings
 from deploy.cluster.topics import log_identity
 
-Ask = Callable[[KafkaAdminClient, Case], list[str]]
+Ask = Callable[[KafkaAdminClient, Case], list[Finding]]
 
 
 def authorization(case: Case, _seconds: float) -> StepAnswer:
@@ -26,8 +27,7 @@ def authorization(case: Case, _seconds: float) -> StepAnswer:
         admin.close()
     if not lacks:
         return StepAnswer([], f"all that the role {case.role} needs")
-    what, _, remedy = lack(cluster, lacks, case.role, other).partition(": ")
-    return StepAnswer([Finding(what, remedy)])
+    return StepAnswer([lack(cluster, lacks, case.role, other)])
 
 
 def topics(case: Case, _seconds: float) -> StepAnswer:
@@ -47,39 +47,32 @@ def state(case: Case, _seconds: float) -> StepAnswer:
     return StepAnswer(_asked(case, _ledgers), "ledgers count this log, and nothing of it was lost")
 
 
-def _all_topics(admin: KafkaAdminClient, case: Case) -> list[str]:
+def _all_topics(admin: KafkaAdminClient, case: Case) -> list[Finding]:
     configuration = case.configuration
     names = configuration.topics
     limits = topic_findings.limits_exceeded(admin, names, configuration.collections)
     return topic_findings.topic_findings(admin, case.cluster, names) + limits
 
 
-def _reports(admin: KafkaAdminClient, case: Case) -> list[str]:
+def _reports(admin: KafkaAdminClient, case: Case) -> list[Finding]:
     return topic_findings.reports_findings(admin, case.configuration.topics)
 
 
-def _read_topics(admin: KafkaAdminClient, case: Case) -> list[str]:
+def _read_topics(admin: KafkaAdminClient, case: Case) -> list[Finding]:
     names = case.configuration.topics
     read = (names.estimates, names.windows)
     return [each for name in read for each in topic_findings.fit_findings(admin, names, name)]
 
 
-def _ledgers(admin: KafkaAdminClient, case: Case) -> list[str]:
+def _ledgers(admin: KafkaAdminClient, case: Case) -> list[Finding]:
     return log_identity.findings(admin, case.cluster, case.configuration.topics)
 
 
 def _asked(case: Case, ask: Ask) -> list[Finding]:
     admin = KafkaAdminClient(**case.cluster.client_settings())
     try:
-        found = ask(admin, case)
+        return ask(admin, case)
     except (KafkaError, RowError) as error:
-        found = [f"{type(error).__name__}: {error}"]
+        return [Finding(f"{type(error).__name__}: {error}", "")]
     finally:
         admin.close()
-    return [_finding(each) for each in found]
-
-
-def _finding(told: str) -> Finding:
-    """Findings of topics are `what: remedy`."""
-    what, _, remedy = told.rpartition(": ")
-    return Finding(what or remedy, remedy if what else "")

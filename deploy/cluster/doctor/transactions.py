@@ -9,7 +9,8 @@ import asyncio
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, ProducerFenced
 
-from deploy.cluster.doctor.case import Case, Finding, NotUsedError, StepAnswer
+from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.roles import Role
 
 TRANSACTION_MILLISECONDS = 10_000  # should we be killed, readers of that partition wait for so long

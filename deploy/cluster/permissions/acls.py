@@ -21,6 +21,7 @@ from kafka.errors import ClusterAuthorizationFailedError, KafkaError, SecurityDi
 
 from aggregator.topics.names import Topics
 from deploy.cluster.permissions.roles import Permission, Role, permissions_of
+from estimators.errors import DeniableError
 
 SEEN_SECONDS = 20.0
 ANYWHERE = "*"
@@ -28,7 +29,7 @@ ANYWHERE = "*"
 Principals = Mapping[Role, Sequence[str]]
 
 
-class AclError(RuntimeError):
+class AclError(DeniableError, RuntimeError):
     """Permissions or quotas cannot be made; the message says why, and what to do."""
 
 

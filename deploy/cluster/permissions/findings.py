@@ -21,14 +21,17 @@ from kafka.protocol.producer import EndTxnRequest
 
 from aggregator.topics.names import Topics
 from deploy.cluster.connection.coordinator import STARTING_ERRORS, patiently
+from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.roles import Permission, Role, permissions_of, words
 from producers.transport.cluster import Cluster
 
 NO_PRODUCER = -1  # which Kafka gives to nobody
 
 
-def permission_findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics, role: Role) -> list[str]:
-    """One sentence with its remedy about all that the role needs and may not do; empty when it may all."""
+def permission_findings(
+    admin: KafkaAdminClient, cluster: Cluster, topics: Topics, role: Role
+) -> list[Finding]:
+    """One finding about all that the role needs and may not do; empty when it may all."""
     lacks = missing(admin, topics, permissions_of(role, topics))
     return [lack(cluster, lacks, role, suited(admin, topics, role))] if lacks else []
 
@@ -122,8 +125,8 @@ def may_write_transactions(admin: KafkaAdminClient, transactional_id: str) -> bo
 
 def lack(
     cluster: Cluster, missing: Sequence[Permission], role: Role | None, other: Role | None = None
-) -> str:
-    """One sentence: what is not allowed, and the remedy.
+) -> Finding:
+    """What is not allowed, and the remedy.
 
     Parameters
     ----------
@@ -134,19 +137,20 @@ def lack(
     """
     what = f"{who(cluster)} may not {', '.join(map(str, missing))}"
     if role is None:
-        return f"{what}, which no role needs; to allow it: {_acls_lines(cluster, missing)}"
+        return Finding(f"{what}, which no role needs", f"allow it with {_acls_lines(cluster, missing)}")
     hint = f"did you mean --as {other}?" if other else f"run it as the principal of {_a(role)}."
-    return (
-        f"{what}, which {_a(role)} needs: {hint} If it is to be {_a(role)}, let an administrator of the "
-        f"cluster run deniable topics create --acls --{role} {principal_name(cluster) or 'NAME'}"
+    return Finding(
+        f"{what}, which {_a(role)} needs",
+        f"{hint} If it is to be {_a(role)}, let an administrator of the cluster run deniable topics create "
+        f"--acls --{role} {principal_name(cluster) or 'NAME'}",
     )
 
 
-def unreadable(cluster: Cluster, asked: Permission, role: Role) -> str:
+def unreadable(cluster: Cluster, asked: Permission, role: Role) -> Finding:
     """As `lack`, of a command that needs this alone: a whole role is not handed out for it."""
-    return (
-        f"{who(cluster)} may not {asked}, which {_a(role)} may: run it as the principal of {_a(role)}, or "
-        f"allow this alone: {_acls_lines(cluster, [asked])}"
+    return Finding(
+        f"{who(cluster)} may not {asked}, which {_a(role)} may",
+        f"run it as the principal of {_a(role)}, or allow this alone: {_acls_lines(cluster, [asked])}",
     )
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with the topics themselves: one sentence each, with its remedy.
+"""What is wrong with the topics themselves, each with its remedy.
 
 Rule: no remedy deletes a topic that may hold ledgers, or the log that they count.
 """
@@ -10,6 +10,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
 from aggregator.topics.names import Topics
+from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.findings import topic_operations
 from deploy.cluster.topics import log_identity
 from deploy.cluster.topics.limits import limit_findings
@@ -27,14 +28,14 @@ def numbers_of(admin: KafkaAdminClient, topics: Topics) -> dict[str, int]:
     return {topic["name"]: len(topic["partitions"]) for topic in described if not topic["error_code"]}
 
 
-def topic_findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) -> list[str]:
+def topic_findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) -> list[Finding]:
     """Topics that are absent, or unfit; KafkaError if the broker does not let us see all of it."""
     numbers = numbers_of(admin, topics)
     unfit = number_findings(admin, cluster, topics, numbers)
     return unfit + visible_findings(admin, topics)
 
 
-def visible_findings(admin: KafkaAdminClient, topics: Topics) -> list[str]:
+def visible_findings(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
     """Topics that are absent, or wrongly set, of those that we are allowed to see."""
     numbers, allowed = numbers_of(admin, topics), operations_of(admin, topics)
     absent = [absence(topic.name) for topic in plan(topics) if topic.name not in allowed]
@@ -42,7 +43,9 @@ def visible_findings(admin: KafkaAdminClient, topics: Topics) -> list[str]:
     return absent + setting_findings(admin, fitting)
 
 
-def limits_exceeded(admin: KafkaAdminClient, topics: Topics, collections: Sequence[Collection]) -> list[str]:
+def limits_exceeded(
+    admin: KafkaAdminClient, topics: Topics, collections: Sequence[Collection]
+) -> list[Finding]:
     """Settings that no count depends on now, and that end it some day."""
     planned = _told(admin, topics)
     described = admin.describe_topics([topic.name for topic in planned]) if planned else []
@@ -68,7 +71,7 @@ def _told(admin: KafkaAdminClient, topics: Topics) -> list[TopicPlan]:
 
 def number_findings(
     admin: KafkaAdminClient, cluster: Cluster, topics: Topics, numbers: Mapping[str, int]
-) -> list[str]:
+) -> list[Finding]:
     """Topics with another number of partitions than the deployment's.
 
     If `state` says that its ledgers count another log than this one, or fewer partitions of it, that is all
@@ -84,8 +87,11 @@ def number_findings(
         return told
     kept = {topics.reports, topics.state} if notes else {topics.reports}
     return [
-        f"topic {name} has {numbers[name]} partitions, not {topics.partitions}, and their number "
-        f"never changes: {_remedy(numbers, is_kept=name in kept)}"
+        Finding(
+            f"topic {name} has {numbers[name]} partitions, not {topics.partitions}, and their number "
+            f"never changes",
+            _remedy(numbers, is_kept=name in kept),
+        )
         for name in unfit
     ]
 
@@ -101,7 +107,7 @@ def _remedy(numbers: Mapping[str, int], *, is_kept: bool) -> str:
     )
 
 
-def reports_findings(admin: KafkaAdminClient, topics: Topics) -> list[str]:
+def reports_findings(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
     """What a producer must know, which may be allowed to see `reports` alone.
 
     Of what is sent to more partitions than all other topics have, workers do not count all.
@@ -114,39 +120,47 @@ def reports_findings(admin: KafkaAdminClient, topics: Topics) -> list[str]:
         return [absence(reports.name)]
     if seen and number not in seen:
         return [
-            f"topic {reports.name} has {number} partitions, and no other topic of this deployment has as "
-            f"many: workers do not count all of it; deniable topics check says why. If partitions were "
-            f"added, set another kafka.topic_prefix for producers and workers, and run deniable topics create"
+            Finding(
+                f"topic {reports.name} has {number} partitions, and no other topic of this deployment has as "
+                f"many: workers do not count all of it; deniable topics check says why",
+                "If partitions were added, set another kafka.topic_prefix for producers and workers, and run "
+                "deniable topics create",
+            )
         ]
     if number != reports.partitions:
         which = f"{number} (kafka.partitions)" if seen else "the kafka.partitions of the workers"
         return [
-            f"topic {reports.name} has {number} partitions, not {reports.partitions}, and their number never "
-            f"changes: use {which}, or another kafka.topic_prefix"
+            Finding(
+                f"topic {reports.name} has {number} partitions, not {reports.partitions}, and their number "
+                f"never changes",
+                f"use {which}, or another kafka.topic_prefix",
+            )
         ]
     # A producer need not be told: workers look at it too.
     return setting_findings(admin, [each for each in _told(admin, topics) if each == reports])
 
 
-def fit_findings(admin: KafkaAdminClient, topics: Topics, name: str) -> list[str]:
+def fit_findings(admin: KafkaAdminClient, topics: Topics, name: str) -> list[Finding]:
     """What a reader of one topic must know: whether it is there, with all partitions that are read."""
     numbers = numbers_of(admin, topics)
     if name in numbers:
         number = numbers[name]
-        remedy = _remedy({name: number}, is_kept=True)
-        wrong = f"topic {name} has {number} partitions, not {topics.partitions}: {remedy}"
+        what = f"topic {name} has {number} partitions, not {topics.partitions}"
+        wrong = Finding(what, _remedy({name: number}, is_kept=True))
         return [] if number == topics.partitions else [wrong]
     return [] if name in topic_operations(admin, [name]) else [absence(name)]
 
 
-def setting_findings(admin: KafkaAdminClient, planned: Sequence[TopicPlan]) -> list[str]:
+def setting_findings(admin: KafkaAdminClient, planned: Sequence[TopicPlan]) -> list[Finding]:
     """Settings that change counts, of topics that are there; KafkaError if they are not told."""
     if not planned:
         return []
     told = settings_of(admin, [topic.name for topic in planned])
     return [
-        f"topic {topic.name}: {key} must be {topic.settings[key]}, got {told[topic.name][key]}: "
-        f"{_change(admin)} --topic {topic.name} --add-config {key}={topic.settings[key]}"
+        Finding(
+            f"topic {topic.name}: {key} must be {topic.settings[key]}, got {told[topic.name][key]}",
+            f"{_change(admin)} --topic {topic.name} --add-config {key}={topic.settings[key]}",
+        )
         for topic in planned
         for key in REQUIRED
         if told[topic.name][key] != topic.settings[key]
@@ -169,6 +183,6 @@ def _change(admin: KafkaAdminClient) -> str:
     return f"kafka-configs.sh --bootstrap-server {admin.config['bootstrap_servers']} --alter"
 
 
-def absence(name: str) -> str:
+def absence(name: str) -> Finding:
     """That a topic is not there."""
-    return f"topic {name} is absent: run deniable topics create"
+    return Finding(f"topic {name} is absent", "run deniable topics create")

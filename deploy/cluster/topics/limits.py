@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from deploy.cluster.finding import Finding
 from deploy.cluster.topics.plan import (
     DAY_MILLISECONDS,
     RECORD_BYTES,
@@ -66,8 +67,8 @@ def limit_findings(
     replicas: Mapping[str, int],
     longest: tuple[str, Collection] | None,
     change: str,
-) -> list[str]:
-    """A sentence with its remedy for each setting that is beyond a limit.
+) -> list[Finding]:
+    """Each setting that is beyond a limit, with its remedy.
 
     Parameters
     ----------
@@ -83,7 +84,10 @@ def limit_findings(
         if longest is not None and topic.name == longest[0]:
             told += _of_retention(int(settings[topic.name]["retention.ms"]), longest[1])
         found += [
-            f"topic {topic.name}: {key} {wrong}: {change} --topic {topic.name} --add-config {key}={value}"
+            Finding(
+                f"topic {topic.name}: {key} {wrong}",
+                f"{change} --topic {topic.name} --add-config {key}={value}",
+            )
             for key, wrong, value in told
         ]
     return found

@@ -13,9 +13,15 @@ from kafka.errors import KafkaTimeoutError, for_code
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.row_values import Genesis
 from aggregator.partition.failures import RecordsLostError
-from aggregator.partition.ledger_checks import log_was_made_again, partitions_were_added, place_told
+from aggregator.partition.ledger_checks import (
+    LedgerRefusedError,
+    log_was_made_again,
+    partitions_were_added,
+    place_told,
+)
 from aggregator.topics.names import Topics
 from deploy.cluster.connection.coordinator import patiently
+from deploy.cluster.finding import Finding
 from producers.transport.cluster import Cluster
 
 SEND_SECONDS = 20.0
@@ -61,7 +67,7 @@ def begin(admin: KafkaAdminClient, cluster: Cluster, topics: Topics, *, reports_
         producer.close(timeout=SEND_SECONDS)
 
 
-def findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) -> list[str]:
+def findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) -> list[Finding]:
     """What is wrong with what the topics hold, which are all there and fit, with its remedy."""
     log = log_of(admin, topics)
     found = notes(cluster, topics, topics.partitions, log)
@@ -70,21 +76,28 @@ def findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) -> list[
     if len(found) == topics.partitions:
         return _lost(admin, topics)
     if not _committed(admin, topics):
-        return [f"topic {topics.state} is not set up: run deniable topics create"]
+        return [Finding(f"topic {topics.state} is not set up", "run deniable topics create")]
     return [
-        f"topic {topics.state} was deleted after {topics.group} had counted {topics.reports}: stop all "
-        f"workers, then run deniable replay --rebuild, which counts again what {topics.reports} still holds"
+        Finding(
+            f"topic {topics.state} was deleted after {topics.group} had counted {topics.reports}",
+            f"stop all workers, then run deniable replay --rebuild, which counts again what {topics.reports} "
+            f"still holds",
+        )
     ]
 
 
-def log_findings(topics: Topics, log: Genesis, noted: Mapping[int, Genesis]) -> list[str]:
+def log_findings(topics: Topics, log: Genesis, noted: Mapping[int, Genesis]) -> list[Finding]:
     """Whether `reports` is another log now than the one that `state` notes, or has other partitions."""
     for note in noted.values():
         if note.topic_id != log.topic_id:
-            return [str(log_was_made_again(topics))]
+            return [_of(log_was_made_again(topics))]
         if note.partitions != log.partitions:
-            return [str(partitions_were_added(topics, log.partitions, note.partitions))]
+            return [_of(partitions_were_added(topics, log.partitions, note.partitions))]
     return []
+
+
+def _of(error: LedgerRefusedError | RecordsLostError) -> Finding:
+    return Finding(error.what, error.remedy)
 
 
 def notes(cluster: Cluster, topics: Topics, partitions: int, log: Genesis | None) -> dict[int, Genesis]:
@@ -133,7 +146,7 @@ def _is_of(log: Genesis | None, note: Genesis | None) -> bool:
     return log is not None and note is not None and note.topic_id == log.topic_id
 
 
-def _lost(admin: KafkaAdminClient, topics: Topics) -> list[str]:
+def _lost(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
     """Partitions of `reports` of which records were deleted before they were counted."""
     sources = [TopicPartition(topics.reports, partition) for partition in range(topics.partitions)]
     # First: workers go on meanwhile, and so does retention.
@@ -142,7 +155,7 @@ def _lost(admin: KafkaAdminClient, topics: Topics) -> list[str]:
         return []
     positions = _committed(admin, topics)
     return [
-        str(RecordsLostError(partition, position, starts[TopicPartition(topics.reports, partition)].offset))
+        _of(RecordsLostError(partition, position, starts[TopicPartition(topics.reports, partition)].offset))
         for partition, position in sorted(positions.items())
         if position < starts[TopicPartition(topics.reports, partition)].offset
     ]

@@ -16,6 +16,7 @@ from kafka.errors import (
 from aggregator.ledger.row_values import Genesis
 from aggregator.topics.names import Topics
 from deploy.cluster.connection.probe import probe
+from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.findings import lack, missing, permission_findings, unreadable, who
 from deploy.cluster.permissions.roles import Role, permissions_of, topic_permission
 from deploy.cluster.topics import findings as topic_findings
@@ -23,12 +24,13 @@ from deploy.cluster.topics import log_identity
 from deploy.cluster.topics.findings import numbers_of
 from deploy.cluster.topics.plan import plan, settings_made
 from estimators.collection import Collection
+from estimators.errors import DeniableError
 from producers.transport.cluster import Cluster, PlaintextError
 
 METADATA_SECONDS = 10.0
 
 
-class TopicSetupError(RuntimeError):
+class TopicSetupError(DeniableError, RuntimeError):
     """The topics cannot be made or used; the message says what to do."""
 
 
@@ -87,7 +89,7 @@ def check(
     topics: Topics,
     role: Role | None = Role.AGGREGATOR,
     collections: Sequence[Collection] = (),
-) -> list[str]:
+) -> list[Finding]:
     """What is wrong with the topics, with what they hold, and with our permissions; empty when all is well.
 
     Parameters
@@ -137,7 +139,7 @@ def partitions_of(cluster: Cluster, topics: Topics, name: str) -> int:
         _refuse_unreadable(admin, cluster, topics, name)
         numbers = numbers_of(admin, topics)
         if name not in numbers:
-            raise TopicSetupError(topic_findings.absence(name))
+            refuse([topic_findings.absence(name)])
         return numbers[name]
 
 
@@ -153,7 +155,7 @@ def _refuse_unreadable(admin: KafkaAdminClient, cluster: Cluster, topics: Topics
     if not missing(admin, topics, [asked]):
         return
     roles = [role for role in (Role.READER, Role.AGGREGATOR) if asked in permissions_of(role, topics)]
-    raise TopicSetupError(unreadable(cluster, asked, roles[0]) if roles else lack(cluster, [asked], None))
+    refuse([unreadable(cluster, asked, roles[0]) if roles else lack(cluster, [asked], None)])
 
 
 def _refuse_lacks(
@@ -163,10 +165,10 @@ def _refuse_lacks(
     role: Role,
 ) -> None:
     if lacks := missing(admin, topics, permissions_of(role, topics)):
-        raise TopicSetupError(lack(cluster, lacks, role))
+        refuse([lack(cluster, lacks, role)])
 
 
-def standing(cluster: Cluster, topics: Topics) -> tuple[Genesis, list[str]]:
+def standing(cluster: Cluster, topics: Topics) -> tuple[Genesis, list[Finding]]:
     """Identity of the log, and settings under which no worker should go on counting, as they are now.
 
     Of a topic that is absent nothing is said, or made again with other partitions: whoever uses it notices.
@@ -193,10 +195,10 @@ def require_reports(cluster: Cluster, topics: Topics) -> None:
         refuse(topic_findings.reports_findings(admin, topics))
 
 
-def refuse(findings: list[str]) -> None:
+def refuse(findings: Sequence[Finding]) -> None:
     """Raise TopicSetupError with a line for each finding, if there is any."""
     if findings:
-        raise TopicSetupError("\n".join(findings))
+        raise TopicSetupError("\n".join(map(str, findings)))
 
 
 @contextmanager

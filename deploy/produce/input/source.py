@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from estimators.errors import DeniableError
+
 CHUNK_BYTES = 1 << 16
 POLL_SECONDS = 0.2
 # After its rename a file may get lines until its writer has opened the new one.
 LINGER_SECONDS = 1.0
 
 
-class FeedError(RuntimeError):
+class FeedError(DeniableError, RuntimeError):
     """The input cannot be used, or stops being of use at a line."""
 
 

@@ -33,7 +33,7 @@ ANEW = (
     "create"
 )
 AGAIN = (
-    "to count again what test-reports still holds, stop all workers, delete the topic test-state, then run "
+    "To count again what test-reports still holds, stop all workers, delete the topic test-state, then run "
     "deniable topics create and deniable replay --rebuild"
 )
 
@@ -66,13 +66,13 @@ def test_what_was_stored_is_restored() -> None:
 
 
 def test_a_state_that_was_never_set_up_is_refused() -> None:
-    assert opening() == "partition 2 of test-state is not set up: run deniable topics create"
+    assert opening() == "partition 2 of test-state is not set up. Run deniable topics create"
 
 
 def test_a_state_that_was_deleted_is_refused() -> None:
     assert opening(committed=9) == (
         "partition 2 of test-state does not say which log it counts, and the group test-aggregator has "
-        "counted up to offset 9: it was deleted. To count again what test-reports still holds: stop all "
+        "counted up to offset 9: it was deleted. To count again what test-reports still holds, stop all "
         "workers, then run deniable replay --rebuild"
     )
 
@@ -80,7 +80,7 @@ def test_a_state_that_was_deleted_is_refused() -> None:
 def test_a_state_that_has_lost_rows_is_refused() -> None:
     assert opening(BEGUN, AT_7, committed=8) == (
         "partition 2 of test-state tells of offsets below 7, and the group test-aggregator has counted up to "
-        f"8: rows were lost; {AGAIN}"
+        f"8: rows were lost. {AGAIN}"
     )
 
 
@@ -93,7 +93,7 @@ def test_a_log_that_was_made_again_is_refused() -> None:
 
 def test_another_number_of_partitions_is_refused() -> None:
     assert opening(genesis(partitions=3), AT_7) == (
-        "test-state was begun with 3 partitions, not 4: use 3 (kafka.partitions), or another "
+        "test-state was begun with 3 partitions, not 4. Use 3 (kafka.partitions), or another "
         "kafka.topic_prefix"
     )
 
@@ -104,7 +104,7 @@ def test_rows_of_a_newer_version_are_refused() -> None:
             restored(DEPLOYMENT, 2, dict([BEGUN, (key, b"\x02" + value[1:])]), None)
         assert str(caught.value) == (
             "partition 2 of test-state: row version must be 1, got 2: run the deniable that wrote it, or a "
-            f"newer one. If another program wrote it: {AGAIN}"
+            f"newer one. It may be of another program. {AGAIN}"
         )
 
 
@@ -113,7 +113,7 @@ def test_a_record_of_another_program_is_refused() -> None:
         decoded(DEPLOYMENT, 2, {b"k": b"not json"})
     assert str(caught.value) == (
         "partition 2 of test-state: row key of unknown kind (1 bytes); a newer version may have written it. "
-        f"If another program wrote it: {AGAIN}"
+        f"It may be of another program. {AGAIN}"
     )
 
 

@@ -211,7 +211,7 @@ def test_a_task_that_outlives_its_cancellation_is_cancelled_again(monkeypatch: p
 def test_lost_records_are_told_with_what_to_do() -> None:
     assert str(RecordsLostError(3, 5, 9)) == (
         "partition 3 of the reports topic now starts at offset 9, but 5 is the next to count: 4 offsets were "
-        "deleted uncounted; raise the topic's retention; to go on without them, run deniable replay "
+        "deleted uncounted. Raise the topic's retention; to go on without them, run deniable replay "
         "--accept-loss"
     )
 

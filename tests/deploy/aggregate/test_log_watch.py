@@ -14,6 +14,7 @@ from aggregator.topics.names import Topics
 from deploy.aggregate import log_watch
 from deploy.aggregate.log_watch import LogWatch
 from deploy.cluster.connection.probe import UnreachableError
+from deploy.cluster.finding import Finding
 from deploy.cluster.topics import log_identity
 from deploy.cluster.topics import setup as topic_setup
 from deploy.cluster.topics.setup import TopicSetupError
@@ -25,16 +26,16 @@ GROWN = OURS._replace(partitions=5)
 TOPICS = Topics("test-", 4)
 
 
-UNSET = "topic test-state: cleanup.policy must be compact, got delete"
+UNSET = Finding("topic test-state: cleanup.policy must be compact, got delete", "")
 
-Answer = Genesis | tuple[Genesis, list[str]] | Exception
+Answer = Genesis | tuple[Genesis, list[Finding]] | Exception
 
 
 def found_after(monkeypatch: pytest.MonkeyPatch, *answers: Answer) -> LogWatch:
     """A watch that got these answers; it must not ask for more."""
     told = list(answers)
 
-    def standing(*_: object) -> tuple[Genesis, list[str]]:
+    def standing(*_: object) -> tuple[Genesis, list[Finding]]:
         if not told:
             raise KeyboardInterrupt  # which ends the thread's work here, in the test's own thread
         answer = told.pop(0)
@@ -90,7 +91,7 @@ def test_an_answer_that_holds_an_error_names_no_log() -> None:
     """Its identity is all zeros."""
 
     class Admin:
-        def describe_topics(self, _: list[str]) -> list[dict[str, object]]:
+        def describe_topics(self, _: list[Finding]) -> list[dict[str, object]]:
             return [{"error_code": 3, "topic_id": "0" * 32, "partitions": []}]
 
     with pytest.raises(UnknownTopicOrPartitionError):

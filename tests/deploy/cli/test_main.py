@@ -18,10 +18,14 @@ import click
 import pytest
 import structlog
 
+from aggregator.ledger.row_values import RowError
+from aggregator.ledger.terms_update import TermsError
 from aggregator.records import estimate_schema
 from deploy.cli.commands import COMMANDS as LISTED
-from deploy.cli.commands import deniable
-from deploy.cli.main import EXPECTED, REFUSALS, main
+from deploy.cli.commands import TASKS, deniable
+from deploy.cli.main import KAFKA_ERRORS, main
+from producers.storage.store import StoreError
+from producers.transport.credential_files import SecurityError
 from tests.support.deploy.collection_texts import WHOLE
 
 PRODUCE = "produce carrier --input lines.csv --field carrier --no-clients"
@@ -106,8 +110,9 @@ def test_the_commands_are_those_that_were_promised() -> None:
 
 
 def test_the_list_of_commands_fits_a_terminal_and_loads_none(run: Run) -> None:
-    listed = run("--help").out.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in listed] == list(LISTED)
+    listed = run("--help").out.partition("Try it:\n")[2].splitlines()
+    assert [line.split()[0] for line in listed if line.startswith("  ")] == list(LISTED)
+    assert [line.rstrip(":") for line in listed if line.endswith(":")] == list(TASKS)[1:]
     assert max(map(len, listed)) < 80
 
 
@@ -265,7 +270,7 @@ def test_a_bad_file_is_refused_before_anything_connects(line: str, run: Run) -> 
     assert ended == (
         1,
         "",
-        "Error: deniable.yaml: collections[0] (carrier): epsilon must be in (0, 16], got 17.0\n",
+        "Error: deniable.yaml:4: collections[0] (carrier): epsilon must be in (0, 16], got 17.0\n",
     )
 
 
@@ -283,13 +288,19 @@ def test_a_broker_that_is_not_there_is_named(line: str, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "status"), [*((*each, 1) for each in EXPECTED), *((*each, 3) for each in REFUSALS)]
+    ("kind", "status"),
+    [
+        *((getattr(import_module(module), name), 1) for module, name in KAFKA_ERRORS),
+        (StoreError, 1),
+        (SecurityError, 1),  # an OSError, too
+        (RowError, 3),
+        (TermsError, 3),
+    ],
 )
-def test_what_a_user_can_mend_is_one_line(
-    module: str, name: str, status: int, run: Run, monkeypatch: pytest.MonkeyPatch
+def test_an_expected_error_is_one_line(
+    kind: type[Exception], status: int, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What ledgers refuse has a status of its own: who started the worker need not do so again."""
-    kind = getattr(import_module(module), name)
 
     def fail(*_: object) -> None:
         raise kind("do this")

@@ -61,28 +61,28 @@ def test_prefixes_reach_no_other_role() -> None:
 def test_what_is_lacking_is_told_with_the_remedy() -> None:
     cluster = Cluster("kafka:9093", Security(username="app", password="p"))
     (write,) = permissions_of(Role.PRODUCER, TOPICS)
-    assert lack(cluster, [write], Role.PRODUCER) == (
+    assert str(lack(cluster, [write], Role.PRODUCER)) == (
         "User:app may not Write topic d-reports, which a producer needs: run it as the principal of a "
         "producer. If it is to be a producer, let an administrator of the cluster run "
         "deniable topics create --acls --producer app"
     )
-    assert "needs: did you mean --as reader? If it is to be a producer, " in lack(
-        cluster, [write], Role.PRODUCER, Role.READER
+    assert "needs: did you mean --as reader? If it is to be a producer, " in str(
+        lack(cluster, [write], Role.PRODUCER, Role.READER)
     )
-    assert unreadable(cluster, write, Role.PRODUCER) == (
+    assert str(unreadable(cluster, write, Role.PRODUCER)) == (
         "User:app may not Write topic d-reports, which a producer may: run it as the principal of a "
         "producer, or allow this alone: kafka-acls.sh --bootstrap-server kafka:9093 --add "
         "--allow-principal User:app --operation Write --topic d-reports"
     )
-    assert lack(cluster, [write], None) == (
-        "User:app may not Write topic d-reports, which no role needs; to allow it: kafka-acls.sh "
+    assert str(lack(cluster, [write], None)) == (
+        "User:app may not Write topic d-reports, which no role needs: allow it with kafka-acls.sh "
         "--bootstrap-server kafka:9093 --add --allow-principal User:app --operation Write --topic d-reports"
     )
 
 
 def test_whoever_has_no_name_here_is_called_as_far_as_we_know() -> None:
     (write,) = permissions_of(Role.PRODUCER, TOPICS)
-    assert lack(Cluster("127.0.0.1:9092"), [write], Role.PRODUCER).startswith("User:ANONYMOUS may not ")
+    assert lack(Cluster("127.0.0.1:9092"), [write], Role.PRODUCER).what.startswith("User:ANONYMOUS may not ")
 
 
 def test_the_default_quota_carries_what_a_producer_makes() -> None:

@@ -67,7 +67,7 @@ def remedies(
     topics, client = Topics("test-", partitions), admin(**numbers)
     told = number_findings(client, "", topics, numbers_of(client, topics))
     return {
-        each.split()[1].removeprefix("test-") if each.startswith("topic ") else "log": each.split(": ", 1)[1]
+        each.what.split()[1].removeprefix("test-") if each.what.startswith("topic ") else "log": each.remedy
         for each in told
     }
 
@@ -87,8 +87,8 @@ def test_another_log_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kafka has made it by itself: after it was deleted there is nothing to go on with."""
     monkeypatch.setattr(log_identity, "notes", lambda *_: {0: Genesis(bytes(16), 4)})
     topics, client = Topics("test-", 4), admin(**all_with(4, reports=1))
-    (told,) = number_findings(client, "", topics, numbers_of(client, topics))
-    assert told.startswith("test-reports was deleted and made again since test-state was begun")
+    (finding,) = number_findings(client, "", topics, numbers_of(client, topics))
+    assert finding.what.startswith("test-reports was deleted and made again since test-state was begun")
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_a_producer_does_not_send_where_partitions_were_added() -> None:
     for file in (4, 6):
         for others in (all_with(4), {"counts": 4}):
             (finding,) = reports_findings(admin(**{**others, "reports": 6}), Topics("test-", file))
-            assert finding.startswith("topic test-reports has 6 partitions, and no other topic of this")
-            assert "many: workers do not count all of it; deniable topics check says why" in finding
+            assert finding.what.startswith("topic test-reports has 6 partitions, and no other topic of this")
+            assert "many: workers do not count all of it; deniable topics check says why" in finding.what
             assert "use 6" not in finding
 
 
@@ -135,11 +135,11 @@ def test_a_producer_with_another_number_is_told_what_is_known() -> None:
         Topics("test-", 4),
         "topic test-reports has 6 partitions, not 4, and their number never changes",
     )
-    assert reports_findings(admin(**all_with(6)), topics) == [f"{but}: {USE_6}"]
-    assert reports_findings(admin(reports=6), topics) == [
+    assert list(map(str, reports_findings(admin(**all_with(6)), topics))) == [f"{but}: {USE_6}"]
+    assert list(map(str, reports_findings(admin(reports=6), topics))) == [
         f"{but}: use the kafka.partitions of the workers, or another kafka.topic_prefix"
     ]
-    assert reports_findings(admin(state=4), topics) == [
+    assert list(map(str, reports_findings(admin(state=4), topics))) == [
         "topic test-reports is absent: run deniable topics create"
     ]
 

@@ -26,9 +26,10 @@ GOOD = {
 def told(name: str, replicas: int = 1, **changed: int) -> list[str]:
     settings = {key: str(changed.get(key.replace(".", "_"), value)) for key, value in GOOD.items()}
     (topic,) = [each for each in plan(TOPICS) if each.name == f"d-{name}"]
-    return limit_findings(
+    found = limit_findings(
         [topic], {topic.name: settings}, {topic.name: replicas}, (TOPICS.reports, LONGEST), "change"
     )
+    return [str(each) for each in found]
 
 
 @pytest.mark.parametrize("name", ["reports", "state", "counts", "rejected", "estimates", "windows"])

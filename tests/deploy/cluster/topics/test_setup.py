@@ -10,13 +10,18 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from aggregator.ledger import row_values
 from aggregator.topics.names import Topics
-from deploy.cluster.topics import log_identity
+from deploy.cluster.finding import Finding
+from deploy.cluster.topics import log_identity, setup
 from deploy.cluster.topics.plan import plan
-from deploy.cluster.topics.setup import TopicSetupError, check, create, require, require_reports, standing
+from deploy.cluster.topics.setup import TopicSetupError, create, require, require_reports, standing
 from producers.transport.cluster import Cluster
 from tests.support.deploy.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.contract]
+
+
+def check(cluster: Cluster, topics: Topics) -> list[str]:
+    return [str(each) for each in setup.check(cluster, topics)]
 
 
 @pytest.fixture
@@ -188,7 +193,7 @@ def test_what_no_count_depends_on_ends_no_worker(
         wrong = {"message.timestamp.type": "CreateTime"}
         admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, configs=wrong)])
     (finding,) = standing(Cluster(broker), topics)[1]
-    assert finding.startswith(f"topic {topics.reports}: message.timestamp.type must be LogAppendTime")
+    assert finding.what.startswith(f"topic {topics.reports}: message.timestamp.type must be LogAppendTime")
 
 
 def test_a_log_that_was_made_again_is_a_finding(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
@@ -220,7 +225,7 @@ def test_records_that_were_deleted_uncounted_are_a_finding(
         consumer.commit({source: OffsetAndMetadata(3, "", -1) for source in sources})
     assert check(Cluster(broker), topics) == [
         "partition 0 of the reports topic now starts at offset 5, but 3 is the next to count: 2 offsets were "
-        "deleted uncounted; raise the topic's retention; to go on without them, run deniable replay "
+        "deleted uncounted. Raise the topic's retention; to go on without them, run deniable replay "
         "--accept-loss"
     ]
 
@@ -238,7 +243,10 @@ def test_what_a_worker_watches_is_the_log_and_the_settings(
     assert standing(Cluster(broker), topics) == (
         log,
         [
-            f"topic {topics.state}: cleanup.policy must be compact, got delete: kafka-configs.sh "
-            f"--bootstrap-server {broker} --alter --topic {topics.state} --add-config cleanup.policy=compact"
+            Finding(
+                f"topic {topics.state}: cleanup.policy must be compact, got delete",
+                f"kafka-configs.sh --bootstrap-server {broker} --alter --topic {topics.state} "
+                "--add-config cleanup.policy=compact",
+            )
         ],
     )

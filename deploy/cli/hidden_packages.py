@@ -1,0 +1,18 @@
+"""Whether another package of a common name hides one of ours."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+# The packages have common names. Where an application has a package of the same name, Python would take
+# functions from the wrong one, or fail far from the cause.
+NAMES = ("estimators", "producers", "aggregator", "deploy")
+
+
+def refuse_hidden_packages() -> None:
+    """Raise ImportError if a package of ours would be imported from elsewhere than beside this one."""
+    home = Path(__file__).parents[2]
+    for name in NAMES:
+        spec = find_spec(name)
+        found = None if spec is None else spec.origin or str(spec.submodule_search_locations)
+        if found != str(home / name / "__init__.py"):
+            raise ImportError(f"another package called {name!r} hides deniable's: {found}", name=name)

@@ -1,0 +1,46 @@
+"""Every error of the project is one that a command prints in a line, or never leaves the inside."""
+
+from importlib import import_module
+
+import pytest
+
+from estimators.errors import DeniableError
+from tests.architecture.test_imports import MODULES
+
+#: Errors that are caught inside, and by whom.
+CAUGHT_INSIDE = {
+    "aggregator.ledger.acceptance.Rejection": "the ledger, which counts it by reason",
+    "aggregator.partition.failures.RecordNotCountedError": "the owner, which opens the ledger again",
+    "aggregator.partition.offset_chain.BrokenChainError": "the consumer, which rewinds",
+    "deploy.cluster.connection.causes.LoginWanted": "cause_of, which says the cause and the remedy",
+    "deploy.cluster.connection.causes.NotKafka": "cause_of",
+    "deploy.cluster.connection.causes.PlaintextPort": "cause_of",
+    "deploy.cluster.connection.causes.TlsPort": "cause_of",
+    "deploy.cluster.doctor.case.NotUsedError": "the examination, which skips the step",
+    "deploy.config.problems.PlacedError": "load, which adds file and line",
+}
+STATUSES = {1, 3}
+
+
+def errors() -> dict[str, type[BaseException]]:
+    """Public exceptions by dotted name, of all modules that a command can load."""
+    found: dict[str, type[BaseException]] = {}
+    for name in MODULES:
+        if not name.startswith(("bench", "deploy.monitoring.dashboards")) and not name.endswith("__main__"):
+            for value in vars(import_module(name)).values():
+                if isinstance(value, type) and issubclass(value, BaseException) and value.__module__ == name:
+                    found[f"{name}.{value.__qualname__}"] = value
+    return {name: kind for name, kind in found.items() if not kind.__name__.startswith("_")}
+
+
+ERRORS = errors()
+
+
+def test_every_error_is_a_deniable_error_or_is_caught_inside() -> None:
+    others = {name for name, kind in ERRORS.items() if not issubclass(kind, DeniableError)}
+    assert others == CAUGHT_INSIDE.keys()
+
+
+@pytest.mark.parametrize("name", [name for name, kind in ERRORS.items() if issubclass(kind, DeniableError)])
+def test_every_error_has_an_exit_status(name: str) -> None:
+    assert ERRORS[name].exit_status in STATUSES  # type: ignore[attr-defined] # it is a DeniableError
