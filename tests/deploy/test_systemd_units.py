@@ -9,9 +9,9 @@ import pytest
 from click import Context
 from msgspec import structs
 
+from aggregator.ledger.row_values import RowError
 from deploy.aggregate.command import STOP_SECONDS
 from deploy.cli.commands import deniable
-from deploy.cli.main import REFUSED
 from deploy.cluster.permissions.roles import Role
 from tests.support.deploy.collection_texts import WHOLE, read
 from tests.support.needed import missing
@@ -92,7 +92,7 @@ def test_a_unit_starts_a_command_that_there_is(unit: str) -> None:
 @each_unit
 def test_systemd_waits_until_a_service_has_ended_by_itself(unit: str) -> None:
     assert int(setting(unit, "TimeoutStopSec")) > STOP_SECONDS
-    assert str(REFUSED) in setting(unit, "RestartPreventExitStatus").split()
+    assert str(RowError.exit_status) in setting(unit, "RestartPreventExitStatus").split()
 
 
 def test_drop_ins_set_what_the_collection_file_knows(tmp_path: Path) -> None:

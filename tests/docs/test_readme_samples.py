@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from deploy.cli.commands import COMMANDS as LISTED
 from deploy.offline.account import account
 from deploy.offline.check import check
 from deploy.offline.estimate_rappor import estimate
@@ -14,6 +15,8 @@ from deploy.offline.plan import plan_command
 from tests.support.paths import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+DOCS = REPOSITORY / "docs"
+COMMANDS_PAGE = (DOCS / "commands.md").read_text(encoding="utf-8")
 PARAMETERS = (REPOSITORY / "docs" / "parameters.md").read_text(encoding="utf-8")
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 COMMANDS = {"estimate": estimate, "account": account, "plan": plan_command, "check": check}
@@ -28,7 +31,7 @@ def kinds(text: str) -> list[str]:
     return sorted(" ".join(line.split()[:2]) for line in samples(text))
 
 
-SAMPLES = samples(README)
+SAMPLES = samples(COMMANDS_PAGE)
 WITHOUT_FILES = {
     line: shown
     for line, shown in (SAMPLES | samples(PARAMETERS)).items()
@@ -44,7 +47,7 @@ def printed(line: str) -> str:
 
 
 def test_every_command_of_the_section_has_a_sample() -> None:
-    assert kinds(README) == [
+    assert kinds(COMMANDS_PAGE) == [
         "account --mechanism",
         "account --mechanism",
         "estimate k-rr",
@@ -101,3 +104,25 @@ def headings(page: Path) -> set[str]:
     """Anchors, as pages of repositories make them."""
     lines = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+def test_readme_is_read_in_ten_minutes() -> None:
+    assert len(README.splitlines()) <= 250
+    assert len(README.split()) <= 2200
+
+
+def test_the_index_lists_every_page() -> None:
+    listed = set(re.findall(r"\]\(([^)#]+\.md)\)", (DOCS / "README.md").read_text(encoding="utf-8")))
+    assert listed == {page.name for page in DOCS.glob("*.md")} - {"README.md"}
+
+
+def test_the_first_file_of_readme_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (file,) = re.findall("```yaml\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "deniable.yaml").write_text(file, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert "one report: epsilon 2, " in printed("check")
+
+
+@pytest.mark.parametrize("command", sorted(set(re.findall(r"^    deniable ([a-z]+)", README, re.MULTILINE))))
+def test_commands_of_readme_exist(command: str) -> None:
+    assert command in LISTED

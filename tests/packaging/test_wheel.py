@@ -17,12 +17,8 @@ from tests.support.paths import REPOSITORY
 TOP = {"deniable", "estimators", "producers", "aggregator", "deploy"}
 NOT_PACKAGED = re.compile(r"Dockerfile|\.(sh|lock|service|yaml|yml|conf)$|grafana|kubernetes|compose|tests/")
 BUILD = [sys.executable, "-m", "hatchling", "build", "-d"]
-COLLECTIONS = """
-kafka: {bootstrap_servers: "127.0.0.1:9092"}
-collections:
-  - {name: carrier, mechanism: k-rr, values: [AA, B6, "9E"], epsilon: 1.0986,
-     window_seconds: 60, grace_seconds: 30, budget: none}
-"""
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+NOWHERE = 'kafka: {bootstrap_servers: "127.0.0.1:9"}\n'
 CHECKOUT = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}  # what could lead back to it
 
 
@@ -99,8 +95,9 @@ def run(*command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A folder with a collection file."""
-    (tmp_path / "deniable.yaml").write_text(COLLECTIONS, encoding="utf-8")
+    """A folder with the collection file of README, and no Kafka."""
+    (file,) = re.findall("```yaml\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "deniable.yaml").write_text(NOWHERE + file, encoding="utf-8")
     return tmp_path
 
 
@@ -108,15 +105,15 @@ def home(tmp_path: Path) -> Path:
 @pytest.mark.timeout(600)
 def test_readme_snippet_runs_from_the_wheel(fresh: Path, home: Path) -> None:
     """Without Kafka the report is stored in the folder, and closing says that it was not delivered."""
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    (snippet,) = re.findall(r"```python\n(import deniable\n.*?)```", readme, re.DOTALL)
+    (snippet,) = re.findall(r"```python\n(import deniable\n.*?)```", README, re.DOTALL)
     (home / "app.py").write_text(snippet, encoding="utf-8")
     done = run(fresh / "python", "app.py", folder=home)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("producers.errors.DeliveryError: ")
-    spent = run(fresh / "deniable", "check", folder=home)
-    assert spent.returncode == 0, spent.stderr
-    assert "carrier" in spent.stdout
+    assert "Receipt(stored=1, refused=0, dropped=0, pending=0)" in done.stdout
+    checked = run(fresh / "deniable", "check", folder=home)
+    assert checked.returncode == 0, checked.stderr
+    assert "one report: epsilon 2" in checked.stdout
 
 
 @pytest.mark.all

@@ -111,13 +111,15 @@ def test_watch_prints_json_lines_until_every_report_is_in_a_final_estimate(
         assert share["AA"] > share["B6"] > share["9E"]
 
 
-README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+ESTIMATES_PAGE = (REPOSITORY / "docs" / "estimates.md").read_text(encoding="utf-8")
 
 
-def test_the_consumer_in_readme_works_as_pasted(deployment: Deployment) -> None:
+def test_the_consumer_in_docs_works_as_pasted(deployment: Deployment) -> None:
     """It reads the final estimates of all reports; only the names of broker and topic are this test's."""
     (pasted,) = (
-        block for block in re.findall("```python\n(.*?)```", README, re.DOTALL) if "KafkaConsumer" in block
+        block
+        for block in re.findall("```python\n(.*?)```", ESTIMATES_PAGE, re.DOTALL)
+        if "KafkaConsumer" in block
     )
     assert len([line for line in pasted.splitlines() if line]) <= 11
     for readme, ours in (("127.0.0.1:9092", deployment.servers), ("deniable-", deployment.prefix)):
