@@ -16,7 +16,7 @@ from estimators.arrays import FloatArray
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 
-# Expected count per cell from which a likelihood ratio's false-alarm rate is within 20 % of nominal, by tests.
+# Expected count per cell from which the false-alarm rate of a likelihood ratio is within 20 % of nominal.
 LEAST_EXPECTED = 50
 # Tail probability of a binomial that is not summed, but added to the p-value.
 _LEFT_OUT = 1e-15
