@@ -1,14 +1,14 @@
 """The mathematics: mechanisms, estimators and accounting. No I/O, no clock, no randomness.
 
-May import numpy and the standard library (scipy where a function says so), and none of the other packages.
+May import numpy, scipy and the standard library, and none of the other packages.
 Begin with `mechanisms/krr.py`, then `frequency/krr.py`, which inverts it.
 
 mechanisms     the probabilities of each randomizer, and RAPPOR's hashes
-frequency      counts of reports to frequencies with errors
-decoding       RAPPOR bit counts to frequencies of candidate values
-accounting     the privacy cost of reports
-collection     what is collected: a mechanism, its values, window and budget
-planning       error and cost before any report is collected
-rollup         many windows as one estimate
-canary, forgery_detectors   signs of broken randomizers and of forged reports
+frequency      estimates of frequencies, with errors, from counts of reports
+decoding       estimates of candidates' frequencies from RAPPOR bit counts
+accounting     the privacy loss of one or more reports
+collection     the definition of a collection: mechanism, values and windows
+planning       expected errors before any report is collected
+rollup         one estimate over several windows
+canary, forgery_detectors   tests for broken randomizers and for forged reports
 """

@@ -1,4 +1,4 @@
-"""The array types that signatures name."""
+"""Array types used in signatures."""
 
 import numpy as np
 from numpy.typing import NDArray

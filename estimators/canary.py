@@ -1,4 +1,4 @@
-"""Canary: a k-RR collection whose true distribution is known, and how far its counts are from it. Pure."""
+"""Goodness of fit of a canary, a k-RR collection with known true frequencies: likelihood-ratio chi-square."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +11,17 @@ from estimators.mechanisms.channels import SymmetricChannel
 FALSE_ALARMS_A_YEAR = 0.1
 YEAR_SECONDS = 365.25 * 86_400
 MOST_VALUES = 16
-# Of a bucket. From here on false alarms are within 20 % of that, as the tests find by exact enumeration; of
-# two values, whose statistic moves in steps, within 70 %. Pearson's would be up to 3 times as many.
+# Reports per bucket. With as many, the false-alarm rate is within 20 % of the nominal one (70 % for two
+# values, whose statistic is coarse), as tests show by exact enumeration. Pearson's statistic would give up to
+# 3 times as many false alarms.
 LEAST_EXPECTED = 50
 
 
 def true_frequencies(k: int) -> FloatArray:
-    """Each value half as frequent as the one before it, float64 (k,), summing to 1; k in [2, 16].
+    """Return frequencies that halve from each value to the next, float64 (k,), summing to 1; k in [2, 16].
 
-    All differ, so that two values that change places are seen. Of equal ones reports would be alike
-    at every epsilon, and a wrong one would not be seen.
+    All differ, so that swapped values are detected. With equal frequencies reports would be uniform at every
+    epsilon, and a wrong epsilon would go undetected.
     """
     weights = 0.5 ** np.arange(k)
     frequency: FloatArray = weights / weights.sum()
@@ -28,35 +29,35 @@ def true_frequencies(k: int) -> FloatArray:
 
 
 def report_shares(mechanism: SymmetricChannel) -> FloatArray:
-    """P(report y) when the truth is drawn from `true_frequencies`, float64 (k,): p theta + q (1 - theta)."""
+    """P(report y), truths drawn from theta = `true_frequencies`, float64 (k,): p theta + q (1 - theta)."""
     truth = true_frequencies(mechanism.k)
     shares: FloatArray = mechanism.p * truth + mechanism.q * (1 - truth)
     return shares
 
 
 def least_reports(mechanism: SymmetricChannel) -> int:
-    """Reports from which on every bucket expects LEAST_EXPECTED."""
+    """Return the smallest number of reports at which every bucket expects LEAST_EXPECTED."""
     return int(np.ceil(LEAST_EXPECTED / report_shares(mechanism).min()))
 
 
 def chi_square(counts: NDArray[np.int64], mechanism: SymmetricChannel) -> float:
-    """How far the unconstrained estimate is from the truth: chi-square with k - 1 degrees of freedom.
+    """Likelihood-ratio statistic of the estimate against the true frequencies, chi-square with k - 1 degrees.
 
-    A report is drawn twice, its value and its noise, each time independently of the others: reports are
-    independent draws from `report_shares`, phi, and counts are multinomial, the draw of the values included.
-    The estimate t of `inv` is an affine image of the counts, one to one, so the likelihood ratio of the
-    hypothesis t = truth is that of the counts,
+    Both the value and the noise of a report are drawn independently of all other reports. So reports are
+    independent draws from phi = `report_shares`, and counts are multinomial. The estimate t of `inv` is a
+    one-to-one affine function of the counts, so the likelihood ratio of the hypothesis t = theta is that of
+    the counts,
 
-        2 N sum s ln(s / phi),    s = q + (p - q) t,
+        2 N sum s ln(s / phi),    s = q + (p - q) t.
 
-    which for large N is the quadratic form N (t - theta)' S^- (t - theta) with the covariance S / N of t,
-    noise of the draw included. Its far tail is that of chi-square sooner than that of the quadratic form,
-    which skew counts exceed too often.
+    For large N it equals N (t - theta)' S^- (t - theta), where S / N is the covariance of t, sampling
+    included. Its far tail converges to chi-square faster than that of this quadratic form (Pearson's
+    statistic), which skewed counts exceed too often.
 
     Parameters
     ----------
-    counts : int64 array (k,), reports per value in one window; enough are `least_reports`.
-    mechanism : k-RR, longitudinal or not, each report from a client of its own.
+    counts : int64 array (k,), reports per value in one window, in total at least `least_reports`.
+    mechanism : k-RR, longitudinal or not; each report from a different client.
 
     Returns
     -------
@@ -74,11 +75,11 @@ def chi_square(counts: NDArray[np.int64], mechanism: SymmetricChannel) -> float:
 
 
 def alarm_threshold(k: int, window_seconds: int) -> float:
-    """What the statistic exceeds FALSE_ALARMS_A_YEAR times a year, one window after the other, by chance.
+    """Return the threshold that a correct randomizer's statistic exceeds FALSE_ALARMS_A_YEAR times a year.
 
     Parameters
     ----------
     k : number of values, >= 2.
-    window_seconds : length of a window, in [1, a year].
+    window_seconds : length of a window, seconds, in [1, a year].
     """
     return float(chdtri(k - 1, FALSE_ALARMS_A_YEAR * window_seconds / YEAR_SECONDS))

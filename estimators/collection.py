@@ -1,4 +1,4 @@
-"""What one collection means: its mechanism, its vocabulary, its windows, its fingerprint."""
+"""The definition of a collection: its mechanism, values and windows, and the fingerprint of their meaning."""
 
 import json
 import math
@@ -17,30 +17,30 @@ FINGERPRINT_BYTES = 8
 
 @dataclass(frozen=True)
 class Collection:
-    """A question that clients answer, one report a window, under one mechanism.
+    """A question that clients answer with one report per window, under one mechanism.
 
     Parameters
     ----------
     name : text matching `[a-z][a-z0-9_-]{0,62}`.
     mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
-    values : all but Bloom RAPPOR: what the buckets mean, in order, without `other`; empty when the values
-        are the integers from 0 on. Bloom RAPPOR: empty.
-    other : all but Bloom RAPPOR: True when the last bucket takes every value that is not listed.
-    candidates : Bloom RAPPOR: the strings to look for when decoding. They change no report, so they are
-        no part of the fingerprint.
-    memoize : all but plain k-RR: True when one client and value always repeat the same permanent response.
+    values : labels of the buckets, in order, without `other`; empty if the values are integers from 0 on.
+        Always empty for Bloom RAPPOR.
+    other : True if the last bucket takes every value that is not listed; always False for Bloom RAPPOR.
+    candidates : strings to decode, Bloom RAPPOR only. They do not affect reports, so they are not part of the
+        fingerprint.
+    memoize : True if a client memoizes the permanent response of each value; plain k-RR has none.
     window_seconds : length of a tumbling window, seconds, >= 1.
-    grace_seconds : how long after its end a window still takes reports, seconds of log append time, >= 0.
-    retention_seconds : how long after that its counts are kept, seconds, >= 0.
-    minimum_reports : a window with fewer reports is not published.
-    window_packs : packs of one window that each partition takes, >= 1.
-    publish_all : True when final estimates are published with all values, not the largest alone.
-    canary : True when the values are drawn from `estimators.canary.true_frequencies`, nobody's. That is part
-        of what a report means: no other producer's reports are blended with them.
+    grace_seconds : time after a window's end in which it still takes reports, in log append time, >= 0.
+    retention_seconds : time after the grace period for which counts are kept, seconds, >= 0.
+    minimum_reports : smallest number of reports with which a window is published.
+    window_packs : largest number of packs per window and partition, >= 1.
+    publish_all : True if final estimates contain all values, not only the largest ones.
+    canary : True if values are drawn from `estimators.canary.true_frequencies` and no person's. It is part of
+        the fingerprint, so canary reports never mix with others.
 
     Raises
     ------
-    ValueError if `memoize` is asked of a RAPPOR whose permanent response would be the true value.
+    ValueError if `memoize` is True for a RAPPOR with f = 0, whose permanent response is the true value.
     """
 
     name: str
@@ -66,11 +66,11 @@ class Collection:
 
     @cached_property
     def fingerprint(self) -> int:
-        """Unsigned 64-bit name of all that changes what a report means (DESIGN section 3).
+        """Unsigned 64-bit hash of everything that defines the meaning of a report (DESIGN section 3).
 
         BLAKE2b-64, read little-endian, of the canonical JSON (sorted keys, no spaces, UTF-8) of name,
-        mechanism with its exact integer thresholds, values, other, memoize and window_seconds, and canary
-        where it is true. Two producers that differ in any of them can never be blended.
+        mechanism with its exact integer thresholds, values, other, memoize, window_seconds, and canary if
+        True. Reports of two producers that differ in any of these are never mixed.
         """
         meaning = {
             "name": self.name,
@@ -88,7 +88,7 @@ class Collection:
 
     @property
     def takes_integers(self) -> bool:
-        """True when values are the integers from 0 on, False when they are text."""
+        """True if values are integers from 0 on, False if they are text."""
         return not isinstance(self.mechanism, Rappor) and not self.values
 
     @property
@@ -98,18 +98,18 @@ class Collection:
 
     @property
     def cohorts(self) -> int:
-        """Cohorts that clients are spread over; 1 of all but Bloom RAPPOR."""
+        """Number of cohorts; 1 except for Bloom RAPPOR."""
         return self.mechanism.cohorts
 
     @property
     def epsilon_inf(self) -> float:
-        """Privacy loss of all reports of one client and unchanged value, nats; inf where each costs anew."""
+        """Privacy loss of all reports of a client with an unchanged value, nats; inf without memoization."""
         if not self.memoize or isinstance(self.mechanism, KRR):
             return math.inf
         return self.mechanism.epsilon_inf
 
     def window_start(self, unix_seconds: float) -> int:
-        """Start of the window that holds this moment, unix seconds."""
+        """Start of the window that contains this moment, unix seconds."""
         return int(unix_seconds // self.window_seconds) * self.window_seconds
 
     def window_end(self, window_start: int) -> int:
@@ -133,7 +133,7 @@ class Collection:
         return buckets - self.other
 
     def labels(self) -> tuple[str, ...]:
-        """What each estimated entry is called, in the order of the estimate's arrays, `other` left out."""
+        """Return the labels of the estimated entries, in the order of an estimate's arrays; not `other`."""
         if isinstance(self.mechanism, Rappor):
             return self.candidates
         return self.values or tuple(str(value) for value in range(self.entries))

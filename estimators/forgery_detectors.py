@@ -1,8 +1,8 @@
-"""Detectors of forged reports: how rarely an honest population looks as these reports do. Pure.
+"""Tests for forged reports: p-values under the hypothesis that all reports come from the randomizer.
 
-Each gives a p-value: whatever the true values are, honest reports give one of x or less with probability x
-at most. They assume that each report is of another client. None sees who follows the randomizer on a value of
-his choice: such a report is an honest one of somebody who has that value (docs/poisoning.md).
+Each p-value is valid whatever the true values are: for honest reports P(p-value <= x) <= x. All tests assume
+that each report is from a different client. No test can detect a client that runs the randomizer on a chosen
+value: its report is distributed like an honest one of a client with that value (docs/poisoning.md).
 """
 
 from functools import lru_cache
@@ -16,29 +16,29 @@ from estimators.arrays import FloatArray
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 
-# Of a cell. From here on false alarms of a likelihood ratio are within 20 % of what is stated, as tests find.
+# Expected count per cell from which the false-alarm rate of a likelihood ratio is within 20 % of nominal.
 LEAST_EXPECTED = 50
-# Tails of a binomial that are left out, and added to the p-value instead.
+# Tail probability of a binomial that is not summed, but added to the p-value.
 _LEFT_OUT = 1e-15
 
 
 def true_ones(mechanism: Rappor | HotRappor) -> tuple[int, int]:
-    """Least and most true bits of a report that are 1; hash functions of a Bloom filter may collide."""
+    """Return the least and largest number of true bits that are 1; hashes of a Bloom filter may collide."""
     return (1 if isinstance(mechanism, Rappor) else 0, mechanism.ones)
 
 
 def popcount_p_value(popcounts: NDArray[np.int64], mechanism: Rappor | HotRappor) -> float:
-    """Judge the numbers of 1-bits in the reports of one pack, together and one by one.
+    """Test the popcounts of a pack's reports, in total and individually.
 
-    A report with s true ones has Bin(s, q*) + Bin(bits - s, p*) of them, the more the larger s. So with n
-    reports their sum is least at n times the least s, and largest at n times the most: its tails there bound
-    those of any population. In the same way a report's own two tails do; the smallest of n is multiplied by
-    n, and what is the smallest of the four by 4.
+    The popcount of a report with s true ones is Bin(s, q*) + Bin(bits - s, p*), stochastically increasing in
+    s. So the lower tail of the sum over n reports is largest when every s is least, and the upper tail when
+    every s is largest; these bound the tails for any population. The same holds for each report. Bonferroni:
+    the smallest individual p-value of each side is multiplied by n, and the smallest of the four by 4.
 
     Parameters
     ----------
     popcounts : int64 array (n,), n >= 1, each in [0, bits].
-    mechanism : RAPPOR of any kind that made the reports.
+    mechanism : RAPPOR mechanism of the reports.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def popcount_p_value(popcounts: NDArray[np.int64], mechanism: Rappor | HotRappor
 
 
 def cohort_p_value(cohort_sizes: NDArray[np.int64]) -> float:
-    """Judge whether clients fell into cohorts evenly, as they do at random: likelihood ratio, chi-square.
+    """Test whether clients are uniformly distributed over cohorts: likelihood ratio, chi-square.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def cohort_p_value(cohort_sizes: NDArray[np.int64]) -> float:
 
     Returns
     -------
-    p-value in [0, 1]; 1 where there is one cohort, or fewer than LEAST_EXPECTED reports to a cohort.
+    p-value in [0, 1]; 1 with a single cohort, or fewer than LEAST_EXPECTED reports per cohort.
     """
     cohorts, expected = len(cohort_sizes), cohort_sizes.mean()
     if cohorts == 1 or expected < LEAST_EXPECTED:
@@ -83,21 +83,23 @@ def cohort_p_value(cohort_sizes: NDArray[np.int64]) -> float:
 def impossible_p_values(
     counts: NDArray[np.int64], reports: NDArray[np.int64], hit: float, miss: float
 ) -> FloatArray:
-    """Judge counts that no population explains: unconstrained estimates below 0 or above 1 beyond the noise.
+    """Test for counts that no population explains: estimates below 0 or above 1 by more than the noise.
 
-    A count is Bin(n, hit) + Bin(N - n, miss), n of N clients being in the bucket, so its lower tail is at
-    most that of Bin(N, miss), its upper one at most that of Bin(N, hit): exact, whatever n is. Reports forged
-    for one value are missing from the others, which fall below what lies alone leave there.
+    With n of N clients in the bucket, a count is Bin(n, hit) + Bin(N - n, miss). Whatever n is, its lower
+    tail is at most that of Bin(N, miss) and its upper tail at most that of Bin(N, hit). Reports forged for
+    one value are missing from the others, whose counts fall below what honest noise alone would give.
 
     Parameters
     ----------
     counts : int64 array, reports of a bucket, or with a bit set.
     reports : int64 array that broadcasts with it, N, each >= the count.
-    hit, miss : as of Inversion: p and q of k-RR, q* and p* of a RAPPOR bit.
+    hit : p of k-RR, q* of a RAPPOR bit; in (miss, 1).
+    miss : q of k-RR, p* of a RAPPOR bit; in (0, hit).
 
     Returns
     -------
-    float64 array of that shape, a p-value for each count, in [0, 1]; of m of them together m times the least.
+    float64 array of the broadcast shape, a p-value for each count, in [0, 1]; combine m of them as m times
+    the smallest (Bonferroni).
     """
     tails = np.minimum(binom.cdf(counts, reports, miss), binom.sf(counts - 1, reports, hit))
     p_values: FloatArray = np.minimum(1.0, 2 * tails)
@@ -105,7 +107,7 @@ def impossible_p_values(
 
 
 def change_p_value(before: NDArray[np.int64], after: NDArray[np.int64]) -> float:
-    """Judge whether two windows of k-RR are of one distribution: likelihood ratio of 2 x k counts.
+    """Test whether two windows of k-RR have the same distribution: likelihood ratio of 2 x k counts.
 
     A true change alarms as well as a forged one: this tells when to look. Buckets that expect fewer than
     LEAST_EXPECTED reports in the smaller window are taken together, or left out if they are fewer even then.
@@ -139,7 +141,7 @@ def change_p_values(
     after: NDArray[np.int64],
     after_sizes: NDArray[np.int64],
 ) -> FloatArray:
-    """The same for each bit of RAPPOR by itself, since the bits of a report depend on each other.
+    """Test the same for each bit of RAPPOR separately, because the bits of a report are dependent.
 
     Parameters
     ----------
@@ -148,8 +150,8 @@ def change_p_values(
 
     Returns
     -------
-    float64 array (cohorts, bits), a p-value for each bit; of m of them together m times the least. 1 where
-    fewer than LEAST_EXPECTED are expected to be set, or not to be.
+    float64 array (cohorts, bits), a p-value for each bit; combine m of them as m times the smallest
+    (Bonferroni). 1 where fewer than LEAST_EXPECTED ones, or zeros, are expected.
     """
     sizes = np.stack([before_sizes, after_sizes])[:, :, None].astype(np.float64)
     ones = np.stack([before, after])
@@ -161,7 +163,7 @@ def change_p_values(
 
 
 def _at_most(total: int, ones: int, reports: int, mechanism: Rappor | HotRappor) -> float:
-    """P(popcounts of so many reports, with so many true ones together, sum to this or less)."""
+    """P(total popcount <= `total`) of `reports` reports with `ones` true ones in total."""
     hits, probability = _hits(ones, mechanism.q_star)
     zeros = reports * mechanism.width - ones
     tails = np.where(hits <= total, bdtr(np.clip(total - hits, 0, zeros), zeros, mechanism.p_star), 0)
@@ -169,7 +171,7 @@ def _at_most(total: int, ones: int, reports: int, mechanism: Rappor | HotRappor)
 
 
 def _at_least(total: int, ones: int, reports: int, mechanism: Rappor | HotRappor) -> float:
-    """P(they sum to this or more)."""
+    """P(total popcount >= `total`) of `reports` reports with `ones` true ones in total."""
     hits, probability = _hits(ones, mechanism.q_star)
     zeros = reports * mechanism.width - ones
     tails = np.where(hits < total, bdtrc(np.clip(total - 1 - hits, 0, zeros), zeros, mechanism.p_star), 1)
@@ -178,7 +180,7 @@ def _at_least(total: int, ones: int, reports: int, mechanism: Rappor | HotRappor
 
 @lru_cache(64)
 def _hits(ones: int, hit: float) -> tuple[FloatArray, FloatArray]:
-    """How many of the true ones are reported as 1, and how likely; of either tail 1e-15 is left out."""
+    """Return numbers of true ones reported as 1, and their probabilities, without either tail of 1e-15."""
     if ones == 0:
         return np.zeros(1), np.ones(1)
     first, last = binom.ppf(_LEFT_OUT, ones, hit), binom.isf(_LEFT_OUT, ones, hit)

@@ -1,4 +1,4 @@
-"""What a mechanism will be able to tell, before a single report: errors, detectable frequencies, reports."""
+"""Expected accuracy of a mechanism: standard errors, smallest detectable frequency, reports needed."""
 
 import math
 from statistics import NormalDist
@@ -15,27 +15,27 @@ from estimators.mechanisms.rappor_hot import HotRappor
 LEAST_EPSILON = 1e-6  # below it, RAPPOR's thresholds over 2^32 are too coarse
 LARGEST_REPORTS = 10**18
 LEAST_STD_ERROR = 1e-9
-#: Chance that a value nobody holds passes for found, over all values together.
+#: Probability that at least one value that nobody holds is detected (family-wise error rate).
 FALSE_ALARM = 0.05
-#: Chance that a value of the smallest detectable frequency is found.
+#: Probability that a value with the smallest detectable frequency is detected.
 POWER = 0.9
 
 
 def expected_std_error(
     mechanism: Mechanism, reports: int, frequency: float = 0.0, candidates: int = 1
 ) -> float:
-    """Standard error of one frequency to expect from N reports, made of independent noise.
+    """Return the expected standard error of one frequency from N reports with independent noise.
 
     k-RR, one-hot and k-hot: sqrt((f p (1-p) + (1-f) q (1-q)) / N) / (p - q), exact. Bloom RAPPOR: that of
-    weighted least squares with a background, when other strings spread evenly over the bits; unknown strings
-    that do not raise it, and a steep distribution by up to a fifth.
+    weighted least squares with a background, if other strings spread evenly over the bits. Uneven unknown
+    strings raise it, a steep distribution by up to a fifth.
 
     Parameters
     ----------
-    mechanism : KRR, LongitudinalKRR, HotRappor or Rappor that will make the reports.
+    mechanism : KRR, LongitudinalKRR, HotRappor or Rappor.
     reports : N, in [1, 10^18].
-    frequency : of the value in question, in [0, 1]; 0 for a rare one.
-    candidates : strings decoded together, >= 1; of no effect but with Bloom RAPPOR.
+    frequency : f, frequency of the value, in [0, 1]; 0 for a rare one.
+    candidates : number of strings decoded together, >= 1; only used for Bloom RAPPOR.
 
     Returns
     -------
@@ -64,19 +64,20 @@ def expected_std_error(
 
 
 def smallest_detectable(mechanism: Mechanism, reports: int, values: int) -> float:
-    """Frequency that is found with probability 0.9, when one of all rare values is found in error with 0.05.
+    """Return the frequency detected with probability 0.9 at a family-wise error rate of 0.05.
 
-    The f of f = z_(1 - 0.05 / values) s(0) + z_0.9 s(f), s the standard error: a value is found when its
-    estimate exceeds the first term (Bonferroni's bound, so no more than Benjamini-Hochberg finds).
+    Solves f = z_(1 - 0.05 / values) s(0) + z_0.9 s(f), where s is the standard error. A value is detected if
+    its estimate exceeds the first term (Bonferroni, so Benjamini-Hochberg detects at least as many).
 
     Parameters
     ----------
-    mechanism, reports : as of `expected_std_error`.
-    values : values, or candidates, that are looked at, >= 1.
+    mechanism : KRR, LongitudinalKRR, HotRappor or Rappor.
+    reports : N, in [1, 10^18].
+    values : number of values, or candidates, tested, >= 1.
 
     Returns
     -------
-    Fraction of all reports, in (0, 1]; inf when not even a value that all hold is found so surely.
+    Fraction of all reports, in (0, 1]; inf if even a value that everybody holds is detected less often.
 
     Raises
     ------
@@ -104,12 +105,14 @@ def smallest_detectable(mechanism: Mechanism, reports: int, values: int) -> floa
 def reports_needed(
     mechanism: Mechanism, std_error: float, frequency: float = 0.0, candidates: int = 1
 ) -> int:
-    """Count the reports after which the expected standard error is as wanted.
+    """Return the number of reports at which the expected standard error is at most `std_error`.
 
     Parameters
     ----------
-    mechanism, frequency, candidates : as of `expected_std_error`.
-    std_error : wanted, fraction of all reports, in [1e-9, 1].
+    mechanism : KRR, LongitudinalKRR, HotRappor or Rappor.
+    std_error : fraction of all reports, in [1e-9, 1].
+    frequency : frequency of the value, in [0, 1]; 0 for a rare one.
+    candidates : number of strings decoded together, >= 1; only used for Bloom RAPPOR.
 
     Returns
     -------
@@ -125,12 +128,12 @@ def reports_needed(
 
 
 def best_one_hot(buckets: int, epsilon: float) -> HotRappor:
-    """Build the one-hot RAPPOR of least error for one report: f = 0, q* = 1/2, p* = 1 / (e^epsilon + 1).
+    """Build the one-hot RAPPOR with the least error per report: f = 0, q* = 1/2, p* = 1 / (e^epsilon + 1).
 
     Parameters
     ----------
     buckets : number of values, in [2, 4096].
-    epsilon : privacy loss of one report, in [1e-6, 16].
+    epsilon : privacy loss of one report, nats, in [1e-6, 16].
 
     Raises
     ------
@@ -143,13 +146,13 @@ def best_one_hot(buckets: int, epsilon: float) -> HotRappor:
 
 
 def best_bloom(epsilon: float) -> Rappor:
-    """Build the Bloom RAPPOR of 8 cohorts, 128 bits and 2 hashes of least error for one report.
+    """Build the Bloom RAPPOR with 8 cohorts, 128 bits and 2 hashes that has the least error per report.
 
-    As one-hot, but each of the two hashes has half of epsilon: f = 0, q* = 1/2, p* = 1 / (e^(epsilon/2) + 1).
+    Each of the two hashes gets half of epsilon: f = 0, q* = 1/2, p* = 1 / (e^(epsilon/2) + 1).
 
     Parameters
     ----------
-    epsilon : privacy loss of one report, in [1e-6, 16].
+    epsilon : privacy loss of one report, nats, in [1e-6, 16].
 
     Raises
     ------
@@ -160,19 +163,20 @@ def best_bloom(epsilon: float) -> Rappor:
 
 
 def krr_limit(rappor: HotRappor, epsilon: float) -> float:
-    """Number of values below which k-RR has a smaller error for rare values than this one-hot RAPPOR.
+    """Return the number of values below which k-RR has a smaller error for rare values than one-hot RAPPOR.
 
-    k-RR has N Var = (K - 2 + e^epsilon) / (e^epsilon - 1)², RAPPOR V = p*(1 - p*) / (q* - p*)²: the limit is
-    V (e^epsilon - 1)² + 2 - e^epsilon. With q* = 1/2 and p* = 1 / (e^epsilon + 1) it is 3 e^epsilon + 2.
+    N Var is (k - 2 + e^epsilon) / (e^epsilon - 1)² for k-RR and V = p*(1 - p*) / (q* - p*)² for RAPPOR, equal
+    at k = V (e^epsilon - 1)² + 2 - e^epsilon. With q* = 1/2 and p* = 1 / (e^epsilon + 1) that is
+    3 e^epsilon + 2.
 
     Parameters
     ----------
-    rappor : HotRappor; its number of buckets is of no effect.
-    epsilon : of k-RR, in [1e-6, 16].
+    rappor : HotRappor; its number of buckets is not used.
+    epsilon : privacy loss of one k-RR report, nats, in [1e-6, 16].
 
     Returns
     -------
-    Limit of K, any real.
+    Limit of k, any real.
 
     Raises
     ------
@@ -191,11 +195,11 @@ def _check_epsilon(epsilon: float) -> None:
 
 
 def _bloom_std_error(mechanism: Rappor, frequency: float, candidates: int) -> float:
-    """Error times sqrt(N): one column of d distinct bits in each cohort beside an even background.
+    """Return the standard error times sqrt(N): one column of d distinct bits per cohort, even background.
 
-    A report of another string shows a bit with share d / bits, a bit of the candidate's own with
-    mu = f + (1 - f) d / bits. Of the column remains d (1 - d / bits) beside a constant. Decoding n columns on
-    r rows takes r / (r - n) of the variance.
+    Another string sets a given bit with probability d / bits, so a bit of the candidate is set with share
+    mu = f + (1 - f) d / bits. The column's sum of squares, orthogonal to a constant, is d (1 - d / bits).
+    Decoding n columns on r rows multiplies the variance by r / (r - n).
     """
     distinct = mechanism.bits * (1 - (1 - 1 / mechanism.bits) ** mechanism.hashes)
     density = distinct / mechanism.bits

@@ -1,6 +1,7 @@
-"""Several windows together: counts add up, but the noise that a client keeps does not average out.
+"""One estimate over several windows, with errors for independent and for returning clients.
 
-Of the single windows only the numbers of reports are needed, so that counts can be added up as they come.
+Counts add up, but memoized noise of a returning client does not average out. Only the number of reports is
+needed of each window, so counts can be added up as they arrive.
 """
 
 from collections.abc import Sequence
@@ -27,16 +28,15 @@ from estimators.mechanisms.rappor_hot import HotRappor
 
 @dataclass(frozen=True, eq=False)
 class RollUp:
-    """One estimate over several windows under two opposite assumptions on who reported.
+    """One estimate over several windows under two opposite assumptions about the clients.
 
     Parameters
     ----------
-    independent : Estimate whose errors hold when every report comes from a client of its own, or when clients
-        make a fresh permanent response for each report. Too small where clients return.
-    shared : Estimate whose errors hold when the windows' clients are the same, with the same true value, as
-        far as their numbers allow: those of a smaller window all report in each larger one. They are the
-        largest possible for clients that report at most once a window, so always safe. A client that changes
-        its value makes a new permanent response, and lies between the two.
+    independent : Estimate with errors for independent reports: each from a different client, or with a fresh
+        permanent response. Too small if clients return.
+    shared : Estimate with errors for the largest overlap of clients, all with unchanged values: the clients
+        of a smaller window all report in each larger one. An upper bound if clients report at most once per
+        window. A client that changes its value draws a new permanent response, and is in between.
     overlap : factor on the variance of permanent noise in `shared`, in [1, number of windows].
     """
 
@@ -46,10 +46,10 @@ class RollUp:
 
 
 def client_overlap(window_reports: NDArray[np.int64]) -> float:
-    """Factor on the variance of what clients keep, when each window's clients are part of any larger one's.
+    """Return the largest factor by which returning clients multiply the variance of permanent noise.
 
-    Two windows have min(n_i, n_j) clients in common at most, and each of these adds twice the variance of its
-    permanent noise to the sum over both: the factor is sum_ij min(n_i, n_j) / sum_i n_i.
+    Two windows share at most min(n_i, n_j) clients. The permanent noise of a shared client is the same in
+    both, so the variance of the sum has the factor sum_ij min(n_i, n_j) / sum_i n_i.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def client_overlap(window_reports: NDArray[np.int64]) -> float:
 
     Returns
     -------
-    Factor in [1, windows]; the number of windows when all have equally many reports.
+    Factor in [1, windows]; the number of windows if all have equally many reports.
 
     Raises
     ------
@@ -67,20 +67,20 @@ def client_overlap(window_reports: NDArray[np.int64]) -> float:
     if reports == 0:
         raise ValueError("window_reports must hold at least 1 report, got 0")
     descending = np.sort(window_reports)[::-1].astype(np.float64)
-    # The window in place i (from 0) is the smaller one in its pairs with the i before it, both ways round.
+    # Window i (from 0) is the smaller one in 2 i ordered pairs with the windows before it, and in (i, i).
     return float(descending @ (2 * np.arange(len(descending)) + 1)) / reports
 
 
 def roll_up_krr(
     counts: NDArray[np.int64], window_reports: NDArray[np.int64], mechanism: KRR | LongitudinalKRR
 ) -> RollUp:
-    """Estimate over several windows of k-RR; without a permanent response both estimates are the same.
+    """Estimate over several windows of k-RR; without a permanent response both estimates are equal.
 
     Parameters
     ----------
-    counts : int64 array (k,), reports per value, all windows together.
+    counts : int64 array (k,), reports per value, summed over windows.
     window_reports : int64 array (windows,), reports of each window.
-    mechanism : KRR or LongitudinalKRR that made the reports.
+    mechanism : KRR or LongitudinalKRR of the reports.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def roll_up_krr(
 
     Raises
     ------
-    ValueError as `krr_estimate.estimate`.
+    ValueError if counts is not of shape (k,), negative or all 0, or window_reports holds no report.
     """
     independent = krr_estimate.estimate(counts, mechanism)
     overlap = client_overlap(window_reports)
@@ -108,10 +108,10 @@ def roll_up_hot(
 
     Parameters
     ----------
-    bit_counts : int64 array (1, bits), reports that show a 1, all windows together.
+    bit_counts : int64 array (1, bits), reports that show a 1, summed over windows.
     cohort_sizes : int64 array (1,), reports of all windows.
     window_reports : int64 array (windows,), reports of each window.
-    mechanism : HotRappor that made the reports.
+    mechanism : HotRappor of the reports.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def roll_up_hot(
 
     Raises
     ------
-    ValueError as `decode_hot`.
+    ValueError if shapes do not match, there is no report, or a count is negative or above the reports.
     """
     independent = decode_hot(bit_counts, cohort_sizes, mechanism)
     rates = extract_rates(bit_counts[:, : mechanism.buckets], cohort_sizes, mechanism)
@@ -137,17 +137,19 @@ def roll_up_rappor(
 ) -> RollUp:
     """Estimate over several windows of Bloom RAPPOR.
 
-    Clients stay in their cohorts, too, so `shared` multiplies that part of the variance as well. Where there
-    are more bits than candidates the residuals show shared noise to `independent`, and inflate its errors as
-    they do for unknown strings; `shared` expects that noise. So its own errors may come out smaller, and the
-    wider ones of both are taken. Where candidates are screened, the two may choose differently.
+    Clients also stay in their cohorts, so `shared` multiplies that part of the variance as well. With more
+    bits than candidates, shared noise appears in the residuals: it inflates the errors of `independent`, as
+    unknown strings do, but `shared` expects it, so its own errors may be smaller. `shared` therefore takes
+    the larger error of both. If candidates are screened, the two may choose different ones.
 
     Parameters
     ----------
-    bit_counts : int64 array (cohorts, bits), reports that show a 1, all windows together.
+    bit_counts : int64 array (cohorts, bits), reports that show a 1, summed over windows.
     cohort_sizes : int64 array (cohorts,), reports of each cohort in all windows.
     window_reports : int64 array (windows,), reports of each window.
-    candidates, mechanism, background : as of `rappor_decode.decode`.
+    candidates : n distinct strings, n >= 1.
+    mechanism : Rappor of the reports.
+    background : True adds a column for strings that are no candidates.
 
     Returns
     -------
@@ -155,7 +157,8 @@ def roll_up_rappor(
 
     Raises
     ------
-    ValueError as `rappor_decode.decode`.
+    ValueError if shapes do not match, counts are negative, exceed their cohort's size or hold no report, or
+    candidates are repeated or missing.
     """
     overlap = client_overlap(window_reports)
     independent = decode(bit_counts, cohort_sizes, candidates, mechanism, background)
@@ -173,7 +176,7 @@ def roll_up_rappor(
 
 
 def _no_surer(shared: Estimate, independent: Estimate) -> Estimate:
-    """Make `shared` as wide as the wider of both: no safe error is below the other one."""
+    """Widen `shared` to the larger error and the wider interval of both."""
     other = shared.other
     if other is not None and independent.other is not None:
         other = (other[0], max(other[1], independent.other[1]))
@@ -190,8 +193,8 @@ def _no_surer(shared: Estimate, independent: Estimate) -> Estimate:
 def _rolled_up(independent: Estimate, inverted: FloatArray, permanent: Inversion, overlap: float) -> RollUp:
     """Add overlap - 1 times the variance of the permanent response to that of independent reports.
 
-    Of n reports made from one permanent response the noise is n times the permanent one plus n independent
-    instantaneous ones; what independent reports have of it is both, once for each report.
+    The noise of n reports from one permanent response is n times its permanent noise plus n independent
+    instantaneous ones. The variance of independent reports already contains both, once per report.
 
     Source: Arcolezi et al., "Improving the utility of locally differentially private protocols for
     longitudinal and multidimensional frequency estimates" (Digital Communications and Networks, 2022), for

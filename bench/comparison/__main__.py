@@ -13,7 +13,7 @@ from bench.comparison.parts.estimation import estimation
 from bench.comparison.parts.streaming import end_to_end
 from bench.comparison.peer_environment import install
 from bench.comparison.report import results
-from bench.comparison.report.figure import FiguresPart
+from bench.comparison.report.figure import ResultsPart
 from bench.comparison.timing.rounds import FULL, QUICK
 
 SIGINT_STATUS, SIGTERM_STATUS = 130, 143
@@ -44,7 +44,7 @@ def main(quick: bool, only: tuple[str, ...]) -> None:
     for peer, why in failed.items():
         click.echo(f"{peer} could not be installed, and is left out: {why}", err=True)
     scale = QUICK if quick else FULL
-    parts: list[FiguresPart] = []
+    parts: list[ResultsPart] = []
     for name in only or PARTS:
         began = time.monotonic()
         click.echo(f"{name} ", err=True, nl=False)

@@ -30,7 +30,7 @@ REACH = 8.0
 
 
 @dataclass(frozen=True)
-class IntervalCoverage:
+class CoverageCell:
     """One cell of the grid: the mean over the values and the value that fares worst, probabilities."""
 
     reports: int
@@ -70,17 +70,17 @@ def coverage(holders: int, reports: int, mechanism: KRR, factorials: NDArray[np.
     return float(probability[(low <= frequency) & (frequency <= high)].sum())
 
 
-def cell(reports: int, values: int, epsilon: float, exponent: float) -> IntervalCoverage:
+def cell(reports: int, values: int, epsilon: float, exponent: float) -> CoverageCell:
     """Coverage of all values of one population."""
     mechanism, factorials = KRR.from_epsilon(values, epsilon), log_factorials(reports)
     truth = round_to_counts(zipf_shares(values, exponent), reports)
     distinct, times = np.unique(truth, return_counts=True)
     covered = np.array([coverage(holders, reports, mechanism, factorials) for holders in distinct.tolist()])
     mean = float(covered @ times / values)
-    return IntervalCoverage(reports, values, epsilon, exponent, mean, float(covered.min()))
+    return CoverageCell(reports, values, epsilon, exponent, mean, float(covered.min()))
 
 
-def table(cells: list[IntervalCoverage]) -> str:
+def table(cells: list[CoverageCell]) -> str:
     """Markdown: mean and worst coverage in percent, a column for each exponent."""
     lines = ["| N | K | epsilon |" + "".join(f" Zipf {exponent} |" for exponent in EXPONENTS)]
     lines.append("|---:|---:|---:|" + ":---:|" * len(EXPONENTS))

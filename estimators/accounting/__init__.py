@@ -1,4 +1,4 @@
-"""What reports cost in privacy: exact loss distributions, and the bounds derived from them.
+"""The privacy loss of one or more reports: exact loss distributions, and four bounds on epsilon from them.
 
-May import `mechanisms` and `arrays`. Begin with `accountant`, which takes the tightest of the bounds.
+May import `mechanisms` and `arrays`. Begin with `accountant`, which computes all four bounds.
 """

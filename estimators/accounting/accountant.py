@@ -1,4 +1,4 @@
-"""Privacy accounting: what n reports of one client cost, and how many reports a budget allows."""
+"""Privacy accounting: epsilon of n reports of one client, and the number of reports that a budget allows."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ LARGEST_REPORTS = 100_000
 LARGEST_MEMOIZED = 10_000
 LARGEST_OUTPUTS = 1_000_000
 
-#: Epsilon of a loss at a delta, four times: exact <= rdp <= min(basic, zcdp).
+#: Four upper bounds on epsilon, given a loss and a delta: exact <= rdp <= min(basic, zcdp).
 BOUNDS: dict[str, Callable[[PrivacyLoss, float], float]] = {
     "basic": lambda loss, _: loss.largest,
     "zcdp": lambda loss, delta: epsilon_from_rho(zcdp_rho(loss), delta),
@@ -30,23 +30,23 @@ BOUNDS: dict[str, Callable[[PrivacyLoss, float], float]] = {
 
 
 def costs(mechanism: Mechanism, reports: int, delta: float, memoized: bool = False) -> dict[str, float]:
-    """Epsilon at a delta of all reports of one client about one value together, by every bound.
+    """Return epsilon at a delta, by each bound, of all reports of one client about one true value together.
 
     Parameters
     ----------
     mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
-    reports : n in [1, `most_reports`]: 100,000, when memoized 10,000, unless a value sets many bits.
+    reports : n in [1, `most_reports`]: 100,000, or 10,000 if memoized; fewer if a value sets many bits.
     delta : in (0, 1).
-    memoized : the reports share one permanent response; those of a KRR are one report, repeated. Else each
-        is randomized anew from the true value.
+    memoized : True if the reports share one permanent response (a KRR then repeats one report). Otherwise
+        each report is randomized afresh from the true value.
 
     Returns
     -------
-    Nats, by name: `basic`, the largest loss, which holds at delta = 0; `zcdp`, of the tight rho; `rdp`, of
-    the tight RDP curve; `exact`, of the distribution of the loss. When memoized, all four are those of the
-    joint distribution of the n reports (of which the largest loss can exceed n times that of one), and none
-    exceeds epsilon_inf; of a LongitudinalKRR with k > 3 and n > 30 they are bounds from above, `exact` by
-    less than 3 % in tests.
+    Epsilon in nats by name: `basic`, the largest loss, valid at delta = 0; `zcdp`, from the tight rho; `rdp`,
+    from the tight RDP curve; `exact`, from the distribution of the loss. If memoized, all four are computed
+    from the joint distribution of the n reports, whose largest loss can exceed n times that of one report,
+    and none exceeds epsilon_inf. For a LongitudinalKRR with k > 3 and n > 30, `exact` too is an upper bound,
+    by less than 3 % in tests.
 
     Raises
     ------
@@ -66,21 +66,23 @@ def costs(mechanism: Mechanism, reports: int, delta: float, memoized: bool = Fal
 def allowed_reports(
     mechanism: Mechanism, budget: float, delta: float, memoized: bool = False
 ) -> dict[str, int | None]:
-    """Count the reports whose epsilon at a delta, as of `costs`, is within a budget, by every bound.
+    """Find the largest number of reports whose epsilon at a delta is within a budget, by each bound.
 
-    No bound falls as reports are added, and exact <= rdp <= min(basic, zcdp): so that of `rdp` is found
-    first, and is where the others begin or end.
+    No bound falls as reports are added, and exact <= rdp <= min(basic, zcdp). So the number for `rdp` is
+    found first, and limits the search for the others.
 
     Parameters
     ----------
-    mechanism, delta, memoized : as of `costs`.
-    budget : epsilon, in (0, inf), nats.
+    mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
+    budget : epsilon, nats, in (0, inf).
+    delta : in (0, 1).
+    memoized : True if the reports share one permanent response; see `costs`.
 
     Returns
     -------
-    By name of the bound: 0 where one report exceeds the budget; the largest number that `costs` takes stands
-    for that many or more; None, when memoized, where the permanent response itself is within the budget, and
-    so is any number of reports made from it.
+    Number of reports by name of the bound: 0 if one report exceeds the budget; `most_reports` stands for that
+    many or more; None, if memoized, when the permanent response itself is within the budget, so that any
+    number of reports is.
 
     Raises
     ------
@@ -121,16 +123,16 @@ def allowed_reports(
 
 
 def epsilon_inf(mechanism: Mechanism, memoized: bool) -> float:
-    """Privacy loss of any number of reports that share a permanent response.
+    """Privacy loss of any number of reports that share one permanent response.
 
     Parameters
     ----------
     mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
-    memoized : True when a KRR repeats one report, its only permanent response; of no effect on the others.
+    memoized : True if a KRR repeats one report; the other mechanisms ignore it.
 
     Returns
     -------
-    Nats, rounded up; inf where unbounded.
+    Nats, rounded up; inf if unbounded.
     """
     if isinstance(mechanism, KRR):
         return mechanism.epsilon if memoized else math.inf
@@ -138,17 +140,19 @@ def epsilon_inf(mechanism: Mechanism, memoized: bool) -> float:
 
 
 def loss_of_reports(mechanism: Mechanism, reports: int, memoized: bool) -> PrivacyLoss:
-    """Build the distribution of the privacy loss of several reports.
+    """Build the distribution of the privacy loss of several reports about one true value.
 
     Parameters
     ----------
-    mechanism, reports, memoized : as of `costs`.
+    mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
+    reports : n, in [1, `most_reports`].
+    memoized : True if the reports share one permanent response; see `costs`.
 
     Returns
     -------
     PrivacyLoss of all reports together.
 
-    Source: that of the functions it asks, one for each mechanism.
+    Source: see the function for each mechanism, in `privacy_loss`, `memoized_krr` and `memoized_rappor`.
     """
     match mechanism:
         case KRR():
@@ -164,7 +168,7 @@ def loss_of_reports(mechanism: Mechanism, reports: int, memoized: bool) -> Priva
 
 
 def _loss_of_permanent_response(mechanism: Mechanism) -> PrivacyLoss:
-    """Loss of what memoized reports are made from; not for flip_threshold = 0, which hides nothing."""
+    """Loss of the permanent response itself; not defined for flip_threshold = 0, where it is the truth."""
     match mechanism:
         case KRR():
             return krr_loss(mechanism)
@@ -176,16 +180,16 @@ def _loss_of_permanent_response(mechanism: Mechanism) -> PrivacyLoss:
 
 
 def most_reports(mechanism: Mechanism, memoized: bool) -> int:
-    """Tell the largest number of reports that is accounted for.
+    """Return the largest number of reports that `costs` accepts.
 
     Parameters
     ----------
-    mechanism, memoized : as of `costs`.
+    mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
+    memoized : True if the reports share one permanent response.
 
     Returns
     -------
-    100,000, and 10,000 when memoized; of RAPPOR not so many that they are more than 1,000,000 bits that may
-    differ each way.
+    100,000, or 10,000 if memoized; for RAPPOR at most 1,000,000 / `ones`, to bound the time.
     """
     most = LARGEST_MEMOIZED if memoized else LARGEST_REPORTS
     return min(most, LARGEST_OUTPUTS // mechanism.ones) if isinstance(mechanism, TwoStepBits) else most

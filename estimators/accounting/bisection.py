@@ -1,17 +1,17 @@
-"""The largest whole number whose figure is within a budget, with few evaluations of a dear figure."""
+"""The largest integer whose cost is within a budget, found with few evaluations of an expensive cost."""
 
 from collections.abc import Callable
 
 
 def largest_within(figure: Callable[[int], float], budget: float, first: int, last: int) -> int:
-    """Find the largest number in [first, last] whose figure is within the budget; `first` is taken to be.
+    """Find the largest number in [first, last] whose figure is within the budget; `first` is assumed to be.
 
-    Numbers grow by half until one is beyond, so that no figure is asked for far more than the answer; then
-    `last_before` tells where between the last two.
+    Grows the number by half until it exceeds the budget, so that no figure far above the answer is evaluated;
+    `last_before` then searches between the last two.
 
     Parameters
     ----------
-    figure : never falls as the number grows.
+    figure : non-decreasing function of the number.
     budget : largest figure allowed.
     first, last : ends of the range, 0 <= first <= last.
 
@@ -30,16 +30,17 @@ def largest_within(figure: Callable[[int], float], budget: float, first: int, la
 
 
 def last_before(figure: Callable[[int], float], budget: float, good: int, bad: int) -> int:
-    """Find the largest number whose figure is within the budget: that of good is, that of bad is not.
+    """Find the largest number whose figure is within the budget, given one that is and one that is not.
 
-    Two steps in three interpolate between the figures of both ends, which is quick where they are smooth; the
-    third one halves the range, whatever they are.
+    Two steps in three interpolate linearly between the ends, which is fast for a smooth figure; the third
+    halves the range, which bounds the number of steps for any figure.
 
     Parameters
     ----------
-    figure, budget : as of `largest_within`.
-    good, bad : ends of the range, 0 <= good < bad; the figure of good is asked for unless good is 0, where it
-        is 0.
+    figure : non-decreasing function of the number.
+    budget : largest figure allowed.
+    good : within the budget, >= 0; at 0 the figure is taken as 0 and not evaluated.
+    bad : not within the budget, > good.
 
     Returns
     -------

@@ -1,4 +1,7 @@
-"""Exact composition: (epsilon, delta) of many independent outputs, by convolution of their privacy losses."""
+"""Exact composition: (epsilon, delta) of independent outputs, by convolving their privacy loss distributions.
+
+Source: Koskela, Jälkö, Honkela, "Computing tight differential privacy guarantees using FFT" (AISTATS 2020).
+"""
 
 import math
 
@@ -8,18 +11,19 @@ from estimators.accounting.privacy_loss import PrivacyLoss
 from estimators.arrays import FloatArray
 from estimators.mechanisms.directed_rounding import UNIT
 
-# Both ends of a convolution are cut where every mass is below SMALLEST. There are at most 64 convolutions of
-# at most 2^32 masses, and what is lost in one counts at most 2^32 times in the end: below LOST in all.
+# Both tails of a convolution are truncated where all masses are below SMALLEST. There are at most 64
+# convolutions of at most 2^32 masses, and mass lost in one counts at most 2^32 times in the end: in all less
+# than LOST.
 SMALLEST = 1e-100
 LOST = 1e-78
 
 
 def delta_at(loss: PrivacyLoss, epsilon: float) -> float:
-    """Smallest delta for which all copies together are (epsilon, delta) private, from above.
+    """Upper bound on the smallest delta for which all copies together are (epsilon, delta) private.
 
-    delta = sum of P(y) (1 - exp(epsilon - L(y))) over the outputs with L(y) > epsilon. It exceeds the exact
-    value by a relative `_rounding` (3e-11 for 10,000 k-RR reports), by 1e-78, and by what lowering
-    epsilon by a relative 2^-50 of the largest loss changes.
+    delta = sum of P(y) (1 - exp(epsilon - L(y))) over the outputs y with loss L(y) > epsilon, the
+    hockey-stick divergence. The result exceeds it by at most a relative `_rounding` (3e-11 for 10,000 k-RR
+    reports), plus 1e-78, plus the effect of lowering epsilon by 2^-50 of the largest loss.
 
     Parameters
     ----------
@@ -43,10 +47,10 @@ def delta_at(loss: PrivacyLoss, epsilon: float) -> float:
 
 
 def epsilon_at(loss: PrivacyLoss, delta: float) -> float:
-    """Smallest epsilon >= 0 for which all copies together are (epsilon, delta) private, from above.
+    """Upper bound on the smallest epsilon >= 0 for which all copies together are (epsilon, delta) private.
 
-    Bisection keeps an upper end whose delta, itself from above, is at most the wanted one; it stops within
-    2^-50 of the largest loss.
+    Bisection keeps an upper end whose bound on delta is at most the given delta, and stops when the interval
+    is shorter than 2^-50 of the largest loss.
 
     Parameters
     ----------
@@ -77,10 +81,10 @@ def epsilon_at(loss: PrivacyLoss, delta: float) -> float:
 
 
 def compose(loss: PrivacyLoss) -> PrivacyLoss:
-    """Loss of all copies together as that of one output: its masses to the power `copies` by convolution.
+    """Return the loss of all copies together as one output: its masses convolved with themselves.
 
-    All terms are positive, so every mass keeps a relative error of at most `_rounding`, however small it is:
-    what a Fourier transform would not give.
+    All terms are positive, so every mass, however small, has a relative error of at most `_rounding`; an FFT
+    would only bound the absolute error.
 
     Parameters
     ----------
@@ -115,12 +119,12 @@ def _delta(loss: PrivacyLoss, composed: PrivacyLoss, epsilon: float) -> float:
 
 
 def _rounding(loss: PrivacyLoss) -> float:
-    """Relative error of a composed mass, of n copies of m atoms, and of the sum over them.
+    """Bound the relative error of the masses of n copies of m atoms, and of a sum over them.
 
-    A sum of s products of positive numbers rounds by at most s units. Joining a and b copies sums over at
-    most (m - 1) min(a, b) + 1 products, and over all joins min(a, b) adds up to at most n log2(n) / 2. Each
-    copy brings the rounding of its own masses. The last sum, over at most n (m - 1) + 1 atoms, is pairwise or
-    blocked; counted as if it were not. Its terms, and what is done with it, round by less than 16 units.
+    A sum of s products of positive numbers has a relative error of at most s units. Convolving a copies with
+    b sums at most (m - 1) min(a, b) + 1 products, and min(a, b) adds up to at most n log2(n) / 2 over all
+    convolutions. Each copy adds the rounding of its own masses. The final sum over at most n (m - 1) + 1
+    atoms is counted as if it were sequential. Its terms and its use add less than 16 units.
     """
     atoms, copies = len(loss.mass), loss.copies
     units = (atoms - 1) * copies * (math.log2(copies) / 2 + 1) + 4 * copies + 16

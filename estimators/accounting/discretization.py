@@ -1,4 +1,8 @@
-"""Any distribution of privacy losses on a lattice, never below the truth."""
+"""Discretization of a privacy loss distribution to a lattice, with all figures rounded up.
+
+Source: Doroshenko et al., "Connect the dots: tighter discrete approximations of privacy loss distributions"
+(PoPETs 2022).
+"""
 
 import math
 
@@ -8,34 +12,35 @@ from estimators.accounting.privacy_loss import PrivacyLoss
 from estimators.arrays import FloatArray
 from estimators.mechanisms.directed_rounding import UNIT
 
-#: Outputs rarer than this may be left out, and their masses be no floats.
+#: Outputs rarer than this may be left out, because their masses may underflow.
 RAREST = 1e-307
-# What all of them have together at most: there are fewer than 10^9.
+# Upper bound on their total mass: there are fewer than 10^9 of them.
 _LOST = 1e-298
 
 
 def spread(losses: FloatArray, mass: FloatArray, lowest: float, highest: float, steps: int) -> FloatArray:
-    """Split every atom between its two neighbours on a lattice, keeping its mass under P and under Q.
+    """Split every atom between its two neighbours on a lattice, preserving its mass under P and under Q.
 
     An atom with loss L and mass a becomes (1 - w) a at the lattice loss below and w a at the one above, with
-    w so that the mass under Q, a exp(-L), stays. Whoever sees the split output and forgets which neighbour it
-    was has the true output: so the lattice losses bound delta at every epsilon, every Rényi divergence and
-    rho from above. No loss rises by a step, so epsilon at a delta rises by less than a step for each output;
-    since the mean of exp(-L) stays, the rise is quadratic in the step where many atoms make up delta.
+    w such that the mass under Q, a exp(-L), is preserved. The original output is a post-processing of the
+    split one (forget which neighbour it was), so delta at every epsilon, every Rényi divergence and rho of
+    the lattice distribution are upper bounds. No loss rises by a full step, so epsilon at a delta rises by
+    less than a step per output; since E[exp(-L)] is preserved, the rise is quadratic in the step where delta
+    comes from many atoms.
 
-    Every figure is a sum over outputs of P(y) times something that does not fall as L rises, so it is from
-    above when no loss and no mass is too low: distances are raised by their rounding, and masses by theirs.
+    Each of these figures is a sum over outputs y of P(y) times a non-decreasing function of L(y). So it is an
+    upper bound if no loss and no mass is rounded down: distances and masses are raised by their rounding.
 
     Parameters
     ----------
-    losses : float64 array (m,), nats, none too low; one above highest counts as highest.
-    mass : float64 array (m,), probabilities under P, none too low.
+    losses : float64 array (m,), nats, upper bounds; one above highest counts as highest.
+    mass : float64 array (m,), upper bounds on probabilities under P.
     lowest, highest : ends of the lattice, nats.
-    steps : steps from one end to the other, >= 1.
+    steps : number of lattice steps between them, >= 1.
 
     Returns
     -------
-    float64 array (steps + 1,), masses under P at lowest, lowest + step and so on.
+    float64 array (steps + 1,), masses under P at lowest, lowest + step, ..., highest.
 
     Source: Doroshenko et al., "Connect the dots: tighter discrete approximations of privacy loss
     distributions" (PoPETs 2022).
@@ -50,18 +55,19 @@ def spread(losses: FloatArray, mass: FloatArray, lowest: float, highest: float, 
 
 
 def joint_loss(mass: FloatArray, largest: float, limit: float, copies: int = 1) -> PrivacyLoss:
-    """Loss of reports that depend on each other; masses too small for a float count at the largest loss.
+    """Build the loss of dependent reports from lattice masses; underflowed mass counts at the largest loss.
 
-    So the figures stay bounds, but the Rényi divergence has a floor, D_alpha >= largest - 686 / (alpha - 1):
-    of the many reports that are needed for such masses, rdp and zcdp may say far more than is true. Epsilon
-    from the distribution itself does not change.
+    All figures remain upper bounds, but the Rényi divergence has a floor,
+    D_alpha >= largest - 686 / (alpha - 1). With the many reports at which masses underflow, rdp and zcdp may
+    be far above the exact value; epsilon from the distribution itself is not affected.
 
     Parameters
     ----------
-    mass : float64 array (2 m + 1,), of the losses from -largest to largest, none too low; changed in place.
-    largest : the last loss, nats.
-    limit : bound of the loss of one copy that is known beforehand, nats.
-    copies : as of PrivacyLoss.
+    mass : float64 array (2 m + 1,), upper bounds on the masses of the losses from -largest to largest;
+        changed in place.
+    largest : largest loss, nats.
+    limit : another upper bound on the loss of one copy, nats.
+    copies : number of independent outputs, >= 1.
     """
     half = len(mass) // 2
     mass[-1] += _LOST

@@ -1,4 +1,4 @@
-"""Longitudinal k-RR reports that share one permanent response: their exact joint privacy loss."""
+"""Joint privacy loss of longitudinal k-RR reports that share one permanent response."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -15,27 +15,27 @@ from estimators.mechanisms.directed_rounding import UNIT
 from estimators.mechanisms.krr import KRR, WORDS, commonest, rarest
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 
-# Lattice steps from no loss to the largest of all reports together.
+# Lattice steps from loss 0 to the largest loss of all reports together.
 STEPS = 1 << 14
 MOST_ENUMERATED = 30
 BATCH = 1 << 15
 
 
 def shared_krr_loss(mechanism: LongitudinalKRR, reports: int) -> PrivacyLoss:
-    """Loss of several reports made from one permanent response, all together.
+    """Return the joint loss of several reports from one permanent response.
 
-    Let c_b of n reports show b, and r = p2 / q2. Under the true value v they have the probability
+    Let c_b of n reports show value b, and r = p2 / q2. Given the true value v, the reports have probability
 
-        q2^n (p1 r^c_v + q1 (r^c_w + S)),  S = sum of r^c_b over all values b but v and w,
+        q2^n (p1 r^c_v + q1 (r^c_w + S)),  S = sum of r^c_b over all values b other than v and w,
 
-    and under w the same with v and w exchanged, so that c_v, c_w and S say all. Up to 30 reports, S runs over
-    all ways to share n - c_v - c_w reports among k - 2 values. Above that, S is replaced by its two extremes,
-    weighted so that its mean stays: both probabilities are linear in S, so this tells more, and every figure
-    is an upper bound, in tests by less than 3 % of epsilon.
+    and given w the same with v and w exchanged, so (c_v, c_w, S) is sufficient. Up to 30 reports, S runs over
+    all ways to distribute n - c_v - c_w reports over k - 2 values. Above that, S is replaced by its two
+    extremes, weighted to preserve its mean. Both probabilities are linear in S, so S is a post-processing of
+    that extreme output, and every figure is an upper bound, in tests by less than 3 % of epsilon.
 
-    Losses are spread onto a lattice of 2^14 steps (see `spread`), so epsilon is above the truth by less than
-    a relative 2^-14 of the largest loss. Losses and masses are raised by what they may round, and by what
-    lies of unequal chance can change, which are taken as equal here: by less than 1e-9 where n k <= 10^9.
+    Losses are discretized to 2^14 steps (see `spread`), which raises epsilon by less than 2^-14 of the
+    largest loss. Losses and masses are raised by their rounding, and by the error of taking all other values
+    as equally likely (multiply-shift makes some rarer): by less than 1e-9 if n k <= 10^9.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def shared_krr_loss(mechanism: LongitudinalKRR, reports: int) -> PrivacyLoss:
 
     Returns
     -------
-    PrivacyLoss of all reports together, never beyond that of the permanent response.
+    PrivacyLoss of all reports together, at most that of the permanent response.
 
     Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), theorem 1, for the limit of many reports.
     """
@@ -59,10 +59,10 @@ def shared_krr_loss(mechanism: LongitudinalKRR, reports: int) -> PrivacyLoss:
 
 
 def _atoms(mechanism: LongitudinalKRR, reports: int) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Losses of all c_v, c_w and S that are not too rare for a float, and their probabilities under v.
+    """Yield losses of all (c_v, c_w, S) not rarer than RAREST, and their probabilities given v.
 
-    Neither is too low: losses are raised by `_raised`, and the logarithm of a mass by the rounding of its
-    terms, whose absolute values sum to at most `magnitude`.
+    Both are upper bounds: losses are raised by `_raised`, and log-masses by the rounding of their terms,
+    whose absolute values sum to at most `magnitude`.
     """
     k, first, second = mechanism.k, mechanism.permanent, mechanism.instantaneous
     log_p, log_q, log_r = math.log(first.p), math.log(first.q), _log_odds(second)
@@ -83,10 +83,10 @@ def _atoms(mechanism: LongitudinalKRR, reports: int) -> Iterator[tuple[FloatArra
 
 
 def _losses(first: KRR, log_r: float, c_v: NDArray[np.int64], log_sums: FloatArray) -> FloatArray:
-    """ln((p1 r^c_v + q1 (r^c_w + S)) / (p1 r^c_w + q1 (r^c_v + S))), where c_w is c_v read backwards.
+    """ln((p1 r^c_v + q1 (r^c_w + S)) / (p1 r^c_w + q1 (r^c_v + S))), where c_w is c_v reversed.
 
-    For c_v >= c_w it is ln(1 + (p1 - q1) (1 - d) / (q1 + p1 d + q1 S r^-c_v)), d = r^(c_w - c_v), of which
-    nothing cancels; and -L when c_v and c_w swap.
+    For c_v >= c_w it is computed without cancellation as
+    ln(1 + (p1 - q1) (1 - d) / (q1 + p1 d + q1 S r^-c_v)), d = r^(c_w - c_v). Swapping c_v and c_w negates it.
     """
     ahead = c_v - c_v[::-1]
     behind = np.exp(-log_r * np.abs(ahead))
@@ -98,25 +98,25 @@ def _losses(first: KRR, log_r: float, c_v: NDArray[np.int64], log_sums: FloatArr
 
 
 def _raised(losses: FloatArray, mechanism: LongitudinalKRR, reports: int) -> FloatArray:
-    """Raise losses by their rounding, relative to the loss and to exponents up to n ln r + ln k."""
+    """Raise losses by a bound on their rounding, given exponents of up to n ln r + ln k."""
     exponents = reports * _log_odds(mechanism.instantaneous) + math.log(mechanism.k)
     rounding = 64 * UNIT * (2 + exponents)
     return losses + rounding * np.abs(losses) + 2 * _unequal(mechanism.k, reports)
 
 
 def _unequal(k: int, reports: int) -> float:
-    """Bound how far ln P(y) is from that of lies of equal chance: n + 1 steps, in which each may be off."""
+    """Bound the error of ln P(y) from taking all other values as equally likely, over n + 1 k-RR steps."""
     off = max(commonest(k) * (k - 1) - WORDS, WORDS - rarest(k) * (k - 1))
     return 1.01 * (reports + 1) * off / WORDS
 
 
 def _log_odds(mechanism: KRR) -> float:
-    """Compute ln(p / q), accurately also where p is nearly q."""
+    """ln(p / q), accurate even where p is close to q."""
     return math.log1p(mechanism.contrast / mechanism.q)
 
 
 def _batches(atoms: Iterable[tuple[FloatArray, FloatArray]]) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Join atoms into arrays of BATCH or more, since to spread takes time for every step of the lattice."""
+    """Concatenate atoms into arrays of BATCH or more, because each `spread` takes O(STEPS) time."""
     held: list[tuple[FloatArray, FloatArray]] = []
     for few in atoms:
         held.append(few)
@@ -133,11 +133,11 @@ def _joined(parts: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, Flo
 
 
 def _likely_counts(rate: float, other_rate: float, factorials: FloatArray) -> list[int]:
-    """Successes among n trials whose binomial chance, of either rate, is not below RAREST.
+    """Return the numbers of successes in n trials whose binomial probability, at either rate, is >= RAREST.
 
     Parameters
     ----------
-    rate, other_rate : in (0, 1).
+    rate, other_rate : success probabilities, in (0, 1).
     factorials : ln 0! to ln n!, float64 (n + 1,).
     """
     successes = np.arange(len(factorials))
@@ -149,7 +149,7 @@ def _likely_counts(rate: float, other_rate: float, factorials: FloatArray) -> li
 
 
 def _likely_share(reports: int, least_rate: float) -> NDArray[np.int64]:
-    """Successes of a binomial that are not surely rarer than RAREST, its rate or 1 - rate the least.
+    """Return the numbers of successes not surely rarer than RAREST, at any rate in [least, 1 - least].
 
     By Hoeffding's inequality, P(c <= n rate - x) <= exp(-2 x² / n).
     """
@@ -158,11 +158,11 @@ def _likely_share(reports: int, least_rate: float) -> NDArray[np.int64]:
 
 
 def _sums(cells: int, second: KRR, reports: int, enumerate_all: bool) -> tuple[FloatArray, FloatArray]:
-    """Sums S of r^count over cells that share reports, and the number of ways to each; logarithms of both.
+    """Return ln S, S = sum of r^count, for each way to share reports among cells, and ln of its weight.
 
     Returns
     -------
-    float64 arrays (m, 1).
+    Two float64 arrays (m, 1).
     """
     if cells == 0:
         return np.full((1, 1), -np.inf), np.zeros((1, 1))
@@ -176,7 +176,7 @@ def _sums(cells: int, second: KRR, reports: int, enumerate_all: bool) -> tuple[F
 
 
 def _sum_and_ways(parts: tuple[int, ...], cells: int, log_r: float) -> tuple[float, float]:
-    """Logarithms of S, and of how many sequences of reports share themselves among the cells like this."""
+    """Return ln S of one partition, and ln of the number of report sequences that have it."""
     empty = cells - len(parts)
     places = math.perm(cells, len(parts))
     for part in set(parts):
@@ -186,10 +186,10 @@ def _sum_and_ways(parts: tuple[int, ...], cells: int, log_r: float) -> tuple[flo
 
 
 def _two_extremes(cells: int, second: KRR, reports: int) -> list[tuple[float, float]]:
-    """As `_sums`, but only where counts are as equal as can be and where all are in one cell, the mean kept.
+    """Return ln S and ln of its weight for the least S (equal counts) and the largest (one cell), same E[S].
 
-    A count is binomial of rate 1 / cells, so that r^count has the mean (1 + (r - 1) / cells)^reports. With
-    80 digits, since r may be nearly 1 and the extremes differ by (r - 1)^2 only.
+    A count is Bin(reports, 1 / cells), so E[r^count] = (1 + (r - 1) / cells)^reports. Computed with 80
+    digits, because r may be close to 1, where the extremes differ by only (r - 1)^2.
     """
     each, more = divmod(reports, cells)
     log_ways = reports * math.log(cells)
@@ -206,13 +206,13 @@ def _two_extremes(cells: int, second: KRR, reports: int) -> list[tuple[float, fl
 
 
 def _log(number: Decimal) -> float:
-    """Logarithm of a number that may be too large or small for a float."""
+    """Logarithm of a number that may overflow or underflow a float."""
     exponent = number.adjusted()
     return math.log(float(number.scaleb(-exponent))) + exponent * math.log(10)
 
 
 def _partitions(total: int, most_parts: int, largest: int) -> Iterator[tuple[int, ...]]:
-    """All ways to write the total as at most so many parts, none above the largest, in falling order."""
+    """Yield all partitions of the total into at most `most_parts` parts of at most `largest`, descending."""
     if total == 0:
         yield ()
         return

@@ -1,4 +1,4 @@
-"""RAPPOR reports that share one permanent response: their exact joint privacy loss."""
+"""Joint privacy loss of RAPPOR reports that share one permanent response."""
 
 import math
 from fractions import Fraction
@@ -11,25 +11,24 @@ from estimators.arrays import FloatArray
 from estimators.mechanisms.directed_rounding import UNIT, log_above
 from estimators.mechanisms.rappor_bits import WORDS, TwoStepBits
 
-# Lattice steps from no loss to the largest of all bits together, and of one bit each way at least.
+# Lattice steps from loss 0 to the largest loss: of all bits together, and at least of one bit each way.
 STEPS = 1 << 13
 LEAST_STEPS = 1 << 8
 
 
 def shared_bits_loss(mechanism: TwoStepBits, reports: int) -> PrivacyLoss:
-    """Loss of several reports made from one permanent response, all together.
+    """Return the joint loss of several reports from one permanent response.
 
-    Given the permanent response, bits and reports are independent, so what n reports tell of a true bit is
-    in how many of them show a 1: a binomial count, of rate q or p as the permanent bit is 1 or 0, which it is
-    by chance f/2 against the true bit. With j ones, the permanent bit has the odds exp(d),
-    d = j ln(q / p) + (n - j) ln((1 - q) / (1 - p)), and the true bit
+    Given the permanent response, bits and reports are independent. So the number j of the n reports that show
+    a 1 is sufficient for a bit: Bin(n, q) if the permanent bit is 1, Bin(n, p) if it is 0, and the permanent
+    bit differs from the true one with probability f/2. The likelihood ratio of the permanent bit is exp(d),
+    d = j ln(q / p) + (n - j) ln((1 - q) / (1 - p)), and the privacy loss of the true bit is
 
-        L = ln(((1 - f/2) exp(d) + f/2) / (f/2 exp(d) + 1 - f/2)),
+        L = ln(((1 - f/2) exp(d) + f/2) / (f/2 exp(d) + 1 - f/2)) <= ln((1 - f/2) / (f/2)).
 
-    never beyond ln((1 - f/2) / (f/2)). Each L is spread onto a lattice (see `spread`); two values differ in
-    at most `ones` bits each way, and the 2 ones losses add. Epsilon is above the truth by less than a
-    relative 2 / max(2^13 / ones, 2^8) of the largest loss, in tests by less than 1e-4. Losses and masses are
-    raised by what they may round, up to 1e-9 at 10,000 reports.
+    Each L is discretized (see `spread`). Two values differ in at most `ones` bits each way, so 2 `ones` such
+    losses add up. Epsilon is raised by less than 2 / max(2^13 / ones, 2^8) of the largest loss, in tests by
+    less than 1e-4. Losses and masses are raised by their rounding, up to 1e-9 at 10,000 reports.
 
     Parameters
     ----------
@@ -63,10 +62,10 @@ def shared_bits_loss(mechanism: TwoStepBits, reports: int) -> PrivacyLoss:
 
 
 def _losses(reports: int, flip: float, p: float, q: float) -> tuple[FloatArray, FloatArray]:
-    """L of j = 0 to n ones, and how much it may be off, float64 (n + 1,) each.
+    """L for j = 0 to n ones, and a bound on its rounding error, float64 (n + 1,) each.
 
-    L(-d) = -L(d), and for d >= 0 it is ln(1 + (1 - f) (1 - exp(-d)) / (f/2 + (1 - f/2) exp(-d))): no step
-    cancels but the difference d, whose error reaches L with a factor below 1.
+    L(-d) = -L(d), and L(d) = ln(1 + (1 - f) (1 - exp(-d)) / (f/2 + (1 - f/2) exp(-d))) for d >= 0. Only the
+    difference d cancels, and its error enters L with a factor below 1.
     """
     shown = np.arange(reports + 1)
     ones, zeros = shown * math.log1p((q - p) / p), shown[::-1] * math.log1p((q - p) / (1 - q))
@@ -77,7 +76,7 @@ def _losses(reports: int, flip: float, p: float, q: float) -> tuple[FloatArray, 
 
 
 def _binomial(trials: int, rate: float) -> FloatArray:
-    """P(j successes), float64 (trials + 1,), not too low: its logarithm is raised by what it may round."""
+    """Upper bound on P(j successes), float64 (trials + 1,): its logarithm is raised by its rounding."""
     successes = np.arange(trials + 1)
     log_factorials = np.array([math.lgamma(count + 1) for count in range(trials + 1)])
     ways, orders = log_factorials[-1], log_factorials + log_factorials[::-1]

@@ -1,4 +1,4 @@
-"""The exact distribution of the privacy loss of one report, of any mechanism."""
+"""The exact privacy loss distribution of one report, for every mechanism."""
 
 import math
 from dataclasses import dataclass, replace
@@ -18,18 +18,18 @@ from estimators.mechanisms.rappor_bits import TwoStepBits
 
 @dataclass(frozen=True, eq=False)
 class PrivacyLoss:
-    """Distribution of ln(P(y) / Q(y)), y drawn from P, for the two true values that are told apart best.
+    """Distribution of L(y) = ln(P(y) / Q(y)), y drawn from P, for a worst-case pair of true values.
 
-    P is the law of what leaves under one true value, Q under the other. All losses lie on a lattice. What
-    leaves are `copies` independent outputs of this distribution; their losses add. Swapping P and Q gives the
-    same distribution for every mechanism here, so that one direction speaks for both.
+    P is the distribution of the output under one true value, Q under the other. All losses are multiples of
+    `step`. A client releases `copies` independent outputs, whose losses add. Swapping P and Q gives the same
+    distribution for every mechanism here, so one direction suffices.
 
     Parameters
     ----------
     step : distance between neighbouring losses, nats, > 0.
-    first : the loss of mass[i] is (first + i) step.
+    first : integer; the loss of mass[i] is (first + i) step.
     mass : float64 array (m,), probabilities under P.
-    largest_of_one : bound of the loss of one copy, nats: (first + m - 1) step, or what is known to be less.
+    largest_of_one : upper bound on the loss of one copy, nats, at most (first + m - 1) step.
     copies : number of independent outputs, >= 1.
     """
 
@@ -41,12 +41,12 @@ class PrivacyLoss:
 
     @classmethod
     def of_three_atoms(cls, up: Fraction, down: Fraction, copies: int = 1) -> Self:
-        """Build the loss of an output that says `up` : `down` for, as much against, or nothing.
+        """Build the loss of an output with likelihood ratio up/down, down/up or 1.
 
         Parameters
         ----------
-        up : P(output for P), in (0, 1).
-        down : P(output against P), in (0, up), up + down <= 1.
+        up : probability under P of the ratio up/down, in (0, 1).
+        down : probability under P of the ratio down/up, in (0, up), up + down <= 1.
         copies : number of independent outputs, >= 1.
         """
         step = log_above(up / down)
@@ -54,26 +54,26 @@ class PrivacyLoss:
 
     @cached_property
     def losses(self) -> FloatArray:
-        """The loss that belongs to each mass, nats, ascending, float64 (m,)."""
+        """Loss of each mass, nats, ascending, float64 (m,)."""
         return self.step * np.arange(self.first, self.first + len(self.mass), dtype=np.float64)
 
     @property
     def largest(self) -> float:
-        """Largest loss of all copies together, rounded up: the epsilon of pure differential privacy."""
+        """Largest loss of all copies together, nats, rounded up: the epsilon of pure differential privacy."""
         product = self.copies * self.largest_of_one
         exact = self.copies * Fraction(self.largest_of_one)
         return product if Fraction(product) >= exact else math.nextafter(product, math.inf)
 
     def times(self, reports: int) -> Self:
-        """Loss of this many independent reports, >= 1, together, each of them `copies` outputs."""
+        """Return the joint loss of this many (>= 1) independent reports of `copies` outputs each."""
         return replace(self, copies=self.copies * reports)
 
 
 def krr_loss(mechanism: KRR) -> PrivacyLoss:
-    """Loss of one k-RR report: p : q for, as much against, or nothing.
+    """Return the loss of one k-RR report: ln(p / q), -ln(p / q) or 0.
 
-    Multiply-shift makes some lies rarer than others. `_symmetric` bounds that, which raises losses by less
-    than k^2 2^-63: 1e-7 at k = 10^6, too much to be called exact near k = 2^31.
+    Multiply-shift makes some of the other values rarer. `_symmetric` bounds the effect, which raises losses
+    by less than k^2 2^-63: 1e-7 at k = 10^6, but no longer negligible near k = 2^31.
 
     Parameters
     ----------
@@ -86,16 +86,16 @@ def krr_loss(mechanism: KRR) -> PrivacyLoss:
 
 
 def longitudinal_loss(mechanism: LongitudinalKRR) -> PrivacyLoss:
-    """Loss of one longitudinal k-RR report whose permanent response is fresh.
+    """Return the loss of one longitudinal k-RR report with a fresh permanent response.
 
-    A report w comes of a true value v by both steps: smallest where one is the truth and the other the rarest
-    lie, or both are lies; the columns of a product sum to at most the product of what those of each do.
+    P(w | v) is at least p1 r2 + r1 p2 + (k - 2) r1 r2, where r1 and r2 are the steps' smallest probabilities
+    of another value. The column sums of a product of matrices are at most the product of their largest ones.
 
     Parameters
     ----------
     mechanism : LongitudinalKRR.
 
-    Source: as of `krr_loss`, of the symmetric channel that both steps are together.
+    Source: Mironov, "Rényi differential privacy" (CSF 2017), proposition 5, for the composed channel.
     """
     k, first, second = mechanism.k, mechanism.permanent, mechanism.instantaneous
     (p1, r1), (p2, r2) = ((Fraction(step.threshold, WORDS), _rarest_lie(step)) for step in (first, second))
@@ -105,17 +105,17 @@ def longitudinal_loss(mechanism: LongitudinalKRR) -> PrivacyLoss:
 
 
 def bits_loss(mechanism: TwoStepBits) -> PrivacyLoss:
-    """Loss of one RAPPOR report whose permanent response is fresh.
+    """Return the loss of one RAPPOR report with a fresh permanent response.
 
-    Two true values differ in at most `mechanism.ones` bits each way; pairs that differ in fewer show less,
-    since leaving bits out of a report is post-processing. Of one bit each way, the first shows 1 against 0
-    under P and the second 0 against 1, so that both for P have the odds q* (1 - p*) : p* (1 - q*), one for
-    and one against cancel exactly, and a report is `mechanism.ones` such outputs.
+    Each of two true values sets at most `ones` bits that the other does not. Fewer differing bits mean no
+    greater loss, because dropping bits from a report is post-processing. Pair one bit that only P's value
+    sets with one that only Q's value sets. If both point to P, which reports 1 and 0, the likelihood ratio is
+    q* (1 - p*) / (p* (1 - q*)); if both point to Q it is the inverse; otherwise the two cancel exactly. A
+    report consists of `ones` such independent pairs.
 
     Parameters
     ----------
-    mechanism : Rappor or HotRappor. Where its report has fewer than 2 `ones` bits, the loss is an upper
-        bound.
+    mechanism : Rappor or HotRappor. With fewer than 2 `ones` bits in a report, the loss is an upper bound.
 
     Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), theorem 2; the symmetric case: "Tight RDP and
     zCDP bounds for RAPPOR", theorems 1 and 6.
@@ -129,11 +129,11 @@ def bits_loss(mechanism: TwoStepBits) -> PrivacyLoss:
 
 
 def _symmetric(k: int, smallest: Fraction, largest_column: Fraction) -> PrivacyLoss:
-    """Loss of a symmetric channel that dominates a nearly symmetric one.
+    """Return the loss of a symmetric channel that dominates a nearly symmetric one.
 
-    Let M be a channel with entries M(w|v) >= r and columns sum_v M(w|v) <= c, and S the k-RR channel with
-    q = r/c and p = 1 - (k - 1) q. Then K(w|v) = (M(w|v) - q sum_u M(w|u)) / (p - q) has entries >= 0 and
-    sums over w to 1, and K after S is M: whoever sees a report of M sees a randomized report of S.
+    Let M be a channel with M(w|v) >= r and sum_v M(w|v) <= c, and S the k-RR channel with q = r/c and
+    p = 1 - (k - 1) q. Then K(w|v) = (M(w|v) - q sum_u M(w|u)) / (p - q) is >= 0 and sums over w to 1, so K is
+    a channel, and M is K applied to the output of S: post-processing, so the loss of S is an upper bound.
     """
     lie = smallest / largest_column
     return PrivacyLoss.of_three_atoms(1 - (k - 1) * lie, lie)
@@ -144,6 +144,6 @@ def _rarest_lie(mechanism: KRR) -> Fraction:
 
 
 def _largest_column(mechanism: KRR) -> Fraction:
-    """Bound of sum_v P(report w | truth v) over all w."""
+    """Upper bound on sum_v P(report w | truth v), over all w."""
     truth = Fraction(mechanism.threshold, WORDS)
     return truth + (1 - truth) * (mechanism.k - 1) * Fraction(commonest(mechanism.k), WORDS)

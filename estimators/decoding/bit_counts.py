@@ -1,4 +1,4 @@
-"""The counted bits of one window, and what least squares and likelihood make of them."""
+"""Bit counts of one window, with their likelihood and their weighted linear equations in the frequencies."""
 
 from dataclasses import dataclass
 
@@ -14,17 +14,17 @@ from estimators.mechanisms.channels import BitChannel
 
 @dataclass(frozen=True, eq=False)
 class BitCounts:
-    """Reports counted by cohort and bit, and the channel that made them.
+    """Reports counted by cohort and bit, and the channel of the reports.
 
     Parameters
     ----------
     ones : int64 array (cohorts, bits), reports that show a 1.
     cohort_sizes : int64 array (cohorts,), reports of each cohort (N_c); 0 is allowed.
-    channel : BitChannel that made the reports.
-    overlap : factor by which returning clients multiply the variance of what a client keeps, >= 1; 1 when no
-        client reports twice (`rollup.client_overlap`).
-    permanent_variance : variance, by its permanent noise alone, of one report's debiased bit, >= 0; of no
-        effect when overlap is 1.
+    channel : BitChannel of the reports.
+    overlap : factor on the variance of what clients keep between windows (permanent response and cohort),
+        >= 1; 1 if no client reports twice (`rollup.client_overlap`).
+    permanent_variance : variance of one report's debiased bit due to its permanent noise alone, >= 0; ignored
+        if overlap is 1.
 
     Raises
     ------
@@ -56,18 +56,18 @@ class BitCounts:
         return int(self.cohort_sizes.sum())
 
     def likelihood(self, design: csc_array) -> BitLikelihood:
-        """Likelihood of the frequencies of a design's n columns, csc_array (cohorts * bits, n)."""
+        """Return the likelihood of the frequencies of the n columns of a csc_array (cohorts * bits, n)."""
         ones = self.ones.ravel().astype(np.float64)
         zeros = (self.cohort_sizes[:, None] - self.ones).ravel().astype(np.float64)
         return BitLikelihood(design, ones, zeros, self.reports, self.channel)
 
     def rows(self, design: csc_array, theta: FloatArray) -> BitEquations:
-        """One equation for each bit of each cohort, its weight taken at the shares X theta.
+        """Return one equation per bit of each cohort, weighted by its variance at frequencies theta.
 
         Parameters
         ----------
         design : csc_array (cohorts * bits, n), X.
-        theta : float64 array (n,), >= 0, sum <= 1.
+        theta : float64 array (n,), frequencies, >= 0, sum <= 1.
 
         Source: "RAPPOR" (CCS 2014), section 4, for the debiased share of a bit; `rollup` for the overlap.
         """

@@ -1,4 +1,4 @@
-"""The rate of each true bit behind RAPPOR bit counts: the extraction of the paper, with errors."""
+"""Debiased rate of each true bit from RAPPOR bit counts, with errors: (raw - p*) / (q* - p*)."""
 
 from dataclasses import dataclass
 
@@ -13,13 +13,13 @@ from estimators.mechanisms.channels import BitChannel
 
 @dataclass(frozen=True, eq=False)
 class BitRates:
-    """Share of reports whose true bit is 1, bit by bit; for one-hot and k-hot, a bucket's frequency.
+    """Estimated share of reports whose true bit is 1; for one-hot and k-hot, the frequency of a bucket.
 
     Parameters
     ----------
-    rate : float64 array (cohorts, bits), unbiased, so entries may be negative or above 1.
-    std_error : float64 array (cohorts, bits), > 0.
-    low, high : float64 arrays (cohorts, bits), 95 % interval, within [0, 1] where `rate` is, holding `rate`.
+    rate : float64 array (cohorts, bits), fractions, unbiased, so entries may be negative or above 1.
+    std_error : float64 array (cohorts, bits), fractions, > 0.
+    low, high : float64 arrays (cohorts, bits), 95 % interval that contains `rate`; in [0, 1] where `rate` is.
     """
 
     rate: FloatArray
@@ -31,16 +31,16 @@ class BitRates:
 def extract_rates(
     bit_counts: NDArray[np.int64], cohort_sizes: NDArray[np.int64], mechanism: BitChannel
 ) -> BitRates:
-    """Invert every bit by itself: (raw - p - f q/2 + f p/2) / ((1 - f)(q - p)) = (raw - p*) / (q* - p*).
+    """Invert each bit separately: (raw - p - f q/2 + f p/2) / ((1 - f)(q - p)) = (raw - p*) / (q* - p*).
 
-    The true bits are taken as fixed: the errors are those of the randomization alone. Intervals are score
-    intervals, exact for one bit but for the normal approximation.
+    The true bits are taken as fixed: errors reflect only the noise of the randomization. Intervals are score
+    intervals, under the normal approximation.
 
     Parameters
     ----------
     bit_counts : int64 array (cohorts, bits), reports that show a 1.
     cohort_sizes : int64 array (cohorts,), reports of each cohort, >= 1.
-    mechanism : RAPPOR that made the reports.
+    mechanism : RAPPOR mechanism of the reports.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Frequencies of candidate strings from the bit counts of Bloom RAPPOR reports."""
+"""Frequencies of candidate strings from the bit counts of Bloom RAPPOR reports, by maximum likelihood."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -28,19 +28,19 @@ def decode(
     mechanism: Rappor,
     background: bool = True,
 ) -> Estimate:
-    """Estimate how often each candidate was true, with 95 % intervals and significance.
+    """Estimate the frequency of each candidate, with 95 % intervals and significance; see `decode_design`.
 
     Parameters
     ----------
     bit_counts : int64 array (cohorts, bits), reports that show a 1.
     cohort_sizes : int64 array (cohorts,), reports of each cohort (N_c); 0 is allowed.
     candidates : n distinct strings, n >= 1.
-    mechanism : Rappor that made the reports.
-    background : as of `decode_design`; hashes / bits is the share of its bits.
+    mechanism : Rappor of the reports.
+    background : True adds a column for strings that are no candidates, with density hashes / bits.
 
     Returns
     -------
-    Estimate with arrays of shape (n,), as of `decode_design`.
+    Estimate with arrays of shape (n,), fractions of all reports.
 
     Raises
     ------
@@ -63,30 +63,30 @@ def decode(
 def decode_design(counts: BitCounts, design: csc_array, even_share: float, background: bool) -> Estimate:
     """Estimate the frequency of each column of a design, with 95 % intervals and significance.
 
-    Point estimate: the maximum of the independent-bit likelihood on {theta >= 0, sum <= 1}. Standard errors,
-    intervals and significance: unconstrained weighted least squares with sandwich errors (`decoding.errors`),
-    since intervals around the constrained maximum do not cover.
+    Point estimate: the maximum of the independent-bit likelihood on {theta >= 0, sum theta <= 1}. Standard
+    errors, intervals and significance: unconstrained weighted least squares with sandwich errors
+    (`sandwich_errors`), because intervals around the constrained maximum do not cover.
 
-    With more candidates than `most_columns` allows, both are taken over those that `screen` chooses, beside a
-    background. The point estimate of every other one is 0; its interval and p-value are those of a fit of the
-    chosen ones and itself. A discovery is judged among all candidates. Candidates that set the same bits as
-    another cannot be told from it: their error is infinite.
+    With more candidates than `most_columns`, both use only the candidates that `screen` chooses, and a
+    background. Every other candidate has point estimate 0; its interval and p-value come from a fit of the
+    chosen candidates and itself. Benjamini-Hochberg always runs over all candidates. Candidates that set the
+    same bits are not identifiable: their error is infinite.
 
     Parameters
     ----------
     counts : BitCounts.
     design : csc_array (cohorts * bits, n), n >= 1, 1 where a candidate sets the bit, row cohort * bits + bit.
-    even_share : probability that a string nobody listed sets a bit, in (0, 1].
-    background : True adds a column that sets every bit with that probability: it takes the mass of strings
-        that are no candidates, which else falls upon those that share their bits.
+    even_share : probability that a string outside the candidates sets a bit, in (0, 1].
+    background : True adds a column that sets every bit with that probability. It absorbs the mass of strings
+        outside the candidates, which would otherwise be assigned to candidates that share their bits.
 
     Returns
     -------
-    Estimate with arrays of shape (n,). `other` is the background's least-squares frequency clipped to [0, 1]
-    and its standard error, None without; the constrained maximum would give its mass to rare candidates. It
-    holds the candidates that the screening left out, too. Diagnostics: `likelihood_gap`, nats per report by
-    which the point estimate can miss the maximum at most; `chi_square_ratio`, of the residuals; `chosen`, the
-    number of candidates that the screening chose, only where there was one.
+    Estimate with arrays of shape (n,), fractions of all reports. `other` is the background's least-squares
+    frequency, clipped to [0, 1], and its standard error, or None without background; the constrained maximum
+    would move its mass to rare candidates. It includes candidates that screening left out. Diagnostics:
+    `likelihood_gap`, upper bound on the distance of the point estimate from the maximum, nats per report;
+    `chi_square_ratio` of the residuals; `chosen`, the number of candidates after screening, if there was one.
 
     Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), section 4; DESIGN section 7.
     """
@@ -98,7 +98,7 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     theta, gap = _maximize(counts, model)
     squares = fit(counts, model, theta)
     frequency = np.zeros(columns)
-    frequency[chosen] = np.clip(theta[: len(chosen)], 0, 1)  # beyond by rounding alone
+    frequency[chosen] = np.clip(theta[: len(chosen)], 0, 1)  # only rounding exceeds the bounds
     estimate, std_error = squares.estimate[:columns], squares.std_error[:columns]
     diagnostics = {"likelihood_gap": gap, "chi_square_ratio": squares.chi_square_ratio}
     if crowded:
@@ -121,14 +121,14 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
 
 
 def _maximize(counts: BitCounts, model: csc_array) -> tuple[FloatArray, float]:
-    """Find the maximum of the likelihood, from least squares in each cohort; return it and its gap."""
+    """Maximize the likelihood, starting from least squares in each cohort; return theta and its gap."""
     observed = counts.rows(model, np.zeros(model.shape[1])).observed
     start = first_guess(model, observed, counts.cohort_sizes)
     return maximize(counts.likelihood(model), start)
 
 
 def _other(squares: LeastSquares) -> tuple[float, float]:
-    """Frequency and standard error of the background, the last column."""
+    """Return frequency and standard error of the background, the last column."""
     return float(np.clip(squares.estimate[-1], 0, 1)), float(squares.std_error[-1])
 
 
@@ -140,7 +140,7 @@ def _estimate_all(
     chosen: NDArray[np.int64],
     squares: LeastSquares,
 ) -> tuple[FloatArray, FloatArray]:
-    """Least-squares estimate and error of chosen candidates, and of each other one beside them."""
+    """Least-squares estimate and error of the chosen candidates, and of each other one added to them."""
     rows = counts.rows(model, theta)
     estimate, std_error = estimate_beside(design, model, rows, solve(model, rows))
     estimate[chosen] = squares.estimate[: len(chosen)]
@@ -150,7 +150,7 @@ def _estimate_all(
 
 
 def _twins(design: csc_array) -> NDArray[np.bool_]:
-    """True for columns that equal another one, bool (n,)."""
+    """Return True for each column that equals another one, bool (n,)."""
     keys = [design.indices[start:end].tobytes() for start, end in pairwise(design.indptr)]
     times = Counter(keys)
     return np.array([times[key] > 1 for key in keys])

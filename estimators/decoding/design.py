@@ -1,4 +1,4 @@
-"""Which bits each candidate sets in each cohort, as a sparse matrix that is kept by its fingerprint."""
+"""The design matrix of Bloom RAPPOR: the bits that each candidate sets in each cohort, sparse and cached."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ _DIGEST_BYTES = 16
 
 
 def bloom_design(candidates: Sequence[str], mechanism: Rappor) -> csc_array:
-    """1 where a candidate sets a bit of a cohort, else 0; kept for the next window, so not to be written.
+    """Build the matrix with 1 where a candidate sets a bit of a cohort, else 0; callers must not change it.
 
-    Takes 12 bytes for each bit set: 160 MB for 100,000 candidates, 64 cohorts and 2 hashes. The last four
-    designs are kept.
+    It takes 12 bytes per 1: 160 MB for 100,000 candidates, 64 cohorts and 2 hashes. The last four designs are
+    cached, because every window of a collection uses the same one.
 
     Parameters
     ----------
@@ -30,18 +30,18 @@ def bloom_design(candidates: Sequence[str], mechanism: Rappor) -> csc_array:
     -------
     float64 csc_array (cohorts * bits, n), row cohort * bits + bit.
 
-    Source: google/rappor, client/python/rappor.py, get_bloom_bits; `bloom.bloom_positions` is the same hash.
+    Source: google/rappor, client/python/rappor.py, get_bloom_bits; the same hash as `bloom_positions`.
     """
     return _kept_design(_Inputs(_fingerprint(candidates, mechanism), tuple(candidates), mechanism))
 
 
 def even_column(rows: int, share: float) -> csc_array:
-    """Make a column that sets every bit with the same probability: strings nobody listed, on average.
+    """Build the background column: strings outside the candidates set each bit with the same probability.
 
     Parameters
     ----------
     rows : number of rows.
-    share : probability of a bit, in (0, 1].
+    share : probability that a bit is set, in (0, 1].
 
     Returns
     -------
@@ -51,7 +51,7 @@ def even_column(rows: int, share: float) -> csc_array:
 
 
 def weighted_gram(design: csc_array, weight: FloatArray) -> FloatArray:
-    """X' diag(weight) X.
+    """Return X' diag(weight) X.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def weighted_gram(design: csc_array, weight: FloatArray) -> FloatArray:
 
 
 def one_block_per_cohort(design: csc_array, cohorts: int) -> csr_array:
-    """Put each cohort's rows X_c into columns of their own: the block-diagonal matrix of the X_c.
+    """Return the block-diagonal matrix of the X_c, where X_c are the rows of a cohort.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def one_block_per_cohort(design: csc_array, cohorts: int) -> csr_array:
 
 @dataclass(frozen=True)
 class _Inputs:
-    """What a design is made of; equal when the fingerprints are."""
+    """Cache key of a design; equal when the fingerprints are."""
 
     fingerprint: bytes
     candidates: tuple[str, ...] = field(compare=False)
@@ -95,7 +95,7 @@ class _Inputs:
 
 
 def _fingerprint(candidates: Sequence[str], mechanism: Rappor) -> bytes:
-    """BLAKE2b-128 of the hash's parameters and of each candidate behind its length."""
+    """BLAKE2b-128 of the hash parameters and of the length-prefixed candidates."""
     digest = blake2b(repr((mechanism.bits, mechanism.hashes, mechanism.cohorts)).encode(), digest_size=16)
     for word in candidates:
         encoded = word.encode()
@@ -110,7 +110,7 @@ def _kept_design(inputs: _Inputs) -> csc_array:
 
 
 def _positions(candidates: tuple[str, ...], mechanism: Rappor) -> NDArray[np.int32]:
-    """Rows that each candidate sets, int32 (n, cohorts * hashes); a row may appear twice."""
+    """Return the rows that each candidate sets, int32 (n, cohorts * hashes); a row may appear twice."""
     encoded = [word.encode() for word in candidates]
     positions = np.empty((len(candidates), mechanism.cohorts, mechanism.hashes), np.int32)
     for cohort in range(mechanism.cohorts):
@@ -124,7 +124,7 @@ def _positions(candidates: tuple[str, ...], mechanism: Rappor) -> NDArray[np.int
 
 
 def design_of_positions(positions: NDArray[np.int32], rows: int) -> csc_array:
-    """Build the matrix whose column v is 1 in the rows positions[v].
+    """Build the matrix whose column v is 1 in rows positions[v].
 
     Parameters
     ----------

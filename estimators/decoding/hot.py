@@ -1,4 +1,4 @@
-"""Frequencies of buckets from the bit counts of one-hot and k-hot RAPPOR reports, where a bit is a bucket."""
+"""Frequencies of buckets from the bit counts of one-hot and k-hot RAPPOR reports, by maximum likelihood."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,28 +10,28 @@ from estimators.frequency.significance import benjamini_hochberg, binomial_tail
 from estimators.mechanisms.channels import BitChannel
 from estimators.mechanisms.rappor_hot import HotRappor
 
-# Halvings of the multiplier's bracket: to 2^-100 of its width, beyond what a float can show.
+# Bisections of the multiplier's bracket: to 2^-100 of its width, beyond float precision.
 _HALVINGS = 100
 
 
 def decode_hot(
     bit_counts: NDArray[np.int64], cohort_sizes: NDArray[np.int64], mechanism: HotRappor
 ) -> Estimate:
-    """Estimate which share of the reports comes from clients in each bucket, with intervals and significance.
+    """Estimate the share of reports from clients in each bucket, with 95 % intervals and significance.
 
-    Point estimate: `most_likely_shares` under sum <= hot. Error and interval: those of each bit's extracted
-    rate, the clients being fixed (`bit_rates`). Significant: more ones than clients outside the bucket
-    explain, by the binomial tail.
+    Point estimate: `most_likely_shares` with sum <= hot. Errors and intervals: those of each bit's debiased
+    rate (`bit_rates`). A bucket is significant if its count exceeds what clients outside it explain, by the
+    binomial tail and Benjamini-Hochberg at 5 %.
 
     Parameters
     ----------
-    bit_counts : int64 array (1, bits), reports that show a 1; bits beyond the buckets are left out.
+    bit_counts : int64 array (1, bits), reports that show a 1; bits beyond the buckets are ignored.
     cohort_sizes : int64 array (1,), number of reports (N), >= 1.
-    mechanism : HotRappor that made the reports.
+    mechanism : HotRappor of the reports.
 
     Returns
     -------
-    Estimate with arrays of shape (buckets,); the frequencies sum to at most `hot`.
+    Estimate with arrays of shape (buckets,), fractions of all reports, summing to at most `hot`.
 
     Raises
     ------
@@ -58,23 +58,24 @@ def decode_hot(
 
 
 def most_likely_shares(ones_share: FloatArray, channel: BitChannel, mass: float) -> FloatArray:
-    """Maximize the independent-bit likelihood on {0 <= theta <= 1, sum theta <= mass}, one bit a bucket.
+    """Maximize the independent-bit likelihood on {0 <= theta <= 1, sum theta <= mass}, one bit per bucket.
 
-    With a multiplier m >= 0 for the sum, bit by bit: a = `ones_share`, lambda = p* + c theta, c = q* - p*,
+    Let m >= 0 be the Lagrange multiplier of the sum. Each bit is separate, with a = `ones_share`,
+    lambda = p* + c theta and c = q* - p*:
 
         c (lambda - a) + m lambda (1 - lambda) = 0,  so  lambda = 2 c a / (c + m + sqrt((c + m)² - 4 m c a)),
 
-    clipped to [p*, q*]. Each theta falls as m rises, so m is the root of sum theta = mass, or 0.
+    clipped to [p*, q*]. Every theta falls as m rises, so m is the root of sum theta = mass, or 0.
 
     Parameters
     ----------
     ones_share : float64 array (n,), share of reports that show a 1, in [0, 1].
-    channel : BitChannel that made the reports.
-    mass : most buckets that one client is in, > 0.
+    channel : BitChannel of the reports.
+    mass : largest number of buckets that one client is in, > 0.
 
     Returns
     -------
-    float64 array (n,), each in [0, 1], sum at most `mass` but for rounding.
+    float64 array (n,), each in [0, 1], with sum at most `mass` up to rounding.
     """
     p_star, contrast = channel.p_star, channel.q_star - channel.p_star
 
@@ -87,7 +88,7 @@ def most_likely_shares(ones_share: FloatArray, channel: BitChannel, mass: float)
 
     if shares(0.0).sum() <= mass:
         return shares(0.0)
-    # At m = c / p* not even a = 1 leaves a theta above 0: c (p* - a) + m p* (1 - p*) >= 0.
+    # At m = c / p* every theta is 0, even for a = 1: c (p* - a) + m p* (1 - p*) >= 0.
     low, high = 0.0, contrast / p_star
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""A fast first guess at RAPPOR frequencies: non-negative least squares in each cohort by itself."""
+"""Starting point for the likelihood of Bloom RAPPOR: non-negative least squares in each cohort, averaged."""
 
 import math
 
@@ -13,21 +13,21 @@ _STEPS = 30
 
 
 def first_guess(design: csc_array, truth_shares: FloatArray, cohort_sizes: NDArray[np.int64]) -> FloatArray:
-    """Average over cohorts of the non-negative theta_c that comes close to shares = X_c theta_c.
+    """Average over cohorts of the theta_c >= 0 that approximately solves shares = X_c theta_c.
 
-    A cohort has fewer bits than candidates, often, but only few candidates fit its bits without negative
-    ones; those that fit in most cohorts stand out in the average. All cohorts are solved at once, by 30
-    accelerated projected gradient steps from 0, so that candidates with the same bits share alike.
+    A cohort often has fewer bits than candidates, but few candidates fit its bits without negative
+    frequencies; those that fit in most cohorts stand out in the average. All cohorts are solved at once, by
+    30 accelerated projected gradient steps from 0, so candidates with the same bits get equal values.
 
     Parameters
     ----------
     design : csc_array (cohorts * bits, n), X.
     truth_shares : float64 array (cohorts * bits,), debiased share of reports whose true bit is 1, any reals.
-    cohort_sizes : int64 array (cohorts,), reports of each cohort, weights of the average; not all 0.
+    cohort_sizes : int64 array (cohorts,), reports of each cohort, the weights of the average; not all 0.
 
     Returns
     -------
-    float64 array (n,), >= 0, scaled down to a sum of 1 where it was above: a start for `maximize`.
+    float64 array (n,), >= 0, scaled to a sum of at most 1.
 
     Source: Beck, Teboulle, SIAM J. Imaging Sciences 2 (2009), section 4 (FISTA).
     """

@@ -1,4 +1,4 @@
-"""The most likely frequencies behind RAPPOR bit counts, the bits taken as independent."""
+"""Maximum likelihood frequencies from RAPPOR bit counts, with bits treated as independent."""
 
 from dataclasses import dataclass
 
@@ -18,15 +18,15 @@ _VALUE_ROUNDING = 1e-14
 
 @dataclass(frozen=True)
 class BitLikelihood:
-    """Negative log-likelihood per report of lambda = p* + (q* - p*) X theta, X the design matrix.
+    """Negative log-likelihood per report of P(report 1) = lambda = p* + (q* - p*) X theta.
 
     Parameters
     ----------
-    design : csc_array (rows, n), share of a candidate's reports whose true bit is 1, in [0, 1].
+    design : csc_array (rows, n), X, share of a candidate's reports whose true bit is 1, in [0, 1].
     ones : float64 array (rows,), reports that show a 1.
     zeros : float64 array (rows,), reports of the same cohort that show a 0.
     reports : number of all reports (N).
-    channel : BitChannel that made the reports.
+    channel : BitChannel of the reports.
     """
 
     design: csc_array
@@ -41,14 +41,14 @@ class BitLikelihood:
         return float(-(self.ones @ np.log(rate) + self.zeros @ np.log1p(-rate)) / self.reports)
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        """First derivative by theta, float64 (n,)."""
+        """Gradient with respect to theta, float64 (n,)."""
         rate = self._rate(theta)
         residual = self.zeros / (1 - rate) - self.ones / rate
         slope: FloatArray = self._contrast / self.reports * (self.design.T @ residual)
         return slope
 
     def hessian(self, theta: FloatArray) -> FloatArray:
-        """Second derivative by theta, float64 (n, n), positive semidefinite."""
+        """Hessian with respect to theta, float64 (n, n), positive semidefinite."""
         rate = self._rate(theta)
         curvature = self.ones / rate**2 + self.zeros / (1 - rate) ** 2
         return weighted_gram(self.design, self._contrast**2 / self.reports * curvature)
@@ -58,16 +58,16 @@ class BitLikelihood:
         return self.channel.q_star - self.channel.p_star
 
     def _rate(self, theta: FloatArray) -> FloatArray:
-        """P(report 1) per row; in [p*, q*] since X theta is in [0, 1]."""
+        """P(report 1) per row; in [p*, q*] because X theta is in [0, 1]."""
         rate: FloatArray = self.channel.p_star + self._contrast * (self.design @ theta)
         return rate
 
 
 def maximize(likelihood: BitLikelihood, start: FloatArray) -> tuple[FloatArray, float]:
-    """Find the maximum of the likelihood on {theta >= 0, sum theta <= 1} by Newton steps within the set.
+    """Maximize the likelihood on {theta >= 0, sum theta <= 1} by Newton steps within the set.
 
-    Convex, so a minimum of the negative is the global one, and its distance is known: by convexity no theta
-    in the set is better by more than gradient'theta - min(0, smallest entry of the gradient), the gap.
+    The negative log-likelihood is convex, so no theta in the set improves on the current one by more than
+    the duality gap, gradient'theta - min(0, smallest entry of the gradient).
 
     Parameters
     ----------
@@ -76,10 +76,11 @@ def maximize(likelihood: BitLikelihood, start: FloatArray) -> tuple[FloatArray, 
 
     Returns
     -------
-    theta, float64 (n,); the gap, nats per report, below 1e-12 unless rounding stops it before.
+    theta, float64 (n,); the gap, nats per report, below 1e-12 unless rounding ends the iteration earlier.
 
     Source: Jaggi, "Revisiting Frank-Wolfe: projection-free sparse convex optimization" (ICML 2013),
-    equation 2, for the gap; for the steps as of `channel_mle`.
+    equation 2, for the gap; Kim et al., "A fast algorithm for maximum likelihood estimation of mixture
+    proportions using sequential quadratic programming" (J. Comput. Graph. Statist. 29, 2020), for the steps.
     """
     theta = start
     for _ in range(_MAXIMUM_STEPS):
@@ -96,9 +97,9 @@ def maximize(likelihood: BitLikelihood, start: FloatArray) -> tuple[FloatArray, 
 
 
 def _newton_direction(hessian: FloatArray, gradient: FloatArray, theta: FloatArray) -> FloatArray:
-    """Step to the minimum of the quadratic model on the set; what is missing to a sum of 1 is one more entry.
+    """Return the step to the minimum of the quadratic model on the set; 1 - sum theta is a slack entry.
 
-    A ridge of 1e-12 of the mean curvature decides between columns that are equal.
+    A ridge of 1e-12 of the mean curvature makes the minimum unique for equal columns.
     """
     columns = len(theta)
     padded = np.zeros((columns + 1, columns + 1))
@@ -109,9 +110,9 @@ def _newton_direction(hessian: FloatArray, gradient: FloatArray, theta: FloatArr
 
 
 def _step_length(likelihood: BitLikelihood, theta: FloatArray, direction: FloatArray, slope: float) -> float:
-    """Halve a step of 1 until the value falls by a ten-thousandth of what the slope promises (Armijo).
+    """Halve a step of 1 until Armijo's condition holds with constant 1e-4; return 0 if it never does.
 
-    A rise within the rounding of the value is no rise: the last steps gain less than a value can show.
+    A rise within the rounding of the value is accepted, because the last steps gain less than that.
     """
     value, length = likelihood.value(theta), 1.0
     ceiling = value + _VALUE_ROUNDING * abs(value)

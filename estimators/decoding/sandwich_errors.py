@@ -1,4 +1,4 @@
-"""Unconstrained least squares on RAPPOR bit counts, with errors that hold although a report's bits depend."""
+"""Unconstrained least squares on RAPPOR bit counts, with errors that allow for dependent bits of a report."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from estimators.decoding.bit_counts import BitCounts
 from estimators.decoding.design import one_block_per_cohort, weighted_gram
 from estimators.decoding.least_squares import BitEquations, Solution, moderate, solve
 
-# Least share of a row's residual that is left to it: a row that one column fits exactly has none.
+# Lower bound on 1 - leverage, which is 0 for a row that one column fits exactly.
 _LEAST_FREEDOM = 1e-10
 
 
@@ -22,9 +22,9 @@ class LeastSquares:
     Parameters
     ----------
     estimate : float64 array (n,), unbiased where `std_error` is finite; may be negative.
-    std_error : float64 array (n,), > 0, inf where the counts cannot tell the column from a mixture of others.
-    chi_square_ratio : weighted squared residuals per degree of freedom; 1 is expected, and more where strings
-        outside the candidates do not spread evenly; 1 when no degree of freedom is left.
+    std_error : float64 array (n,), > 0, inf for a column that is a linear combination of others.
+    chi_square_ratio : weighted squared residuals per degree of freedom: expected 1, more if strings outside
+        the candidates do not spread evenly; 1 without any degree of freedom.
     """
 
     estimate: FloatArray
@@ -35,13 +35,14 @@ class LeastSquares:
 def fit(counts: BitCounts, design: csc_array, theta: FloatArray) -> LeastSquares:
     """Solve (counts / N_c - p*) / (q* - p*) = X theta by weighted least squares, with sandwich errors.
 
-    The weights are those of independent bits, w = N_c (q* - p*)² / (lambda (1 - lambda)) at `theta`, so
-    H = X' w X. The covariance is H^-1 J H^-1, where J is the true covariance of the score: the noise of each
-    bit, and clients falling into cohorts at random. A report's bits are dependent through its true value.
+    The weights are those of independent bits, w = N_c (q* - p*)² / (lambda (1 - lambda)) at `theta`, and
+    H = X' w X. The covariance is H^-1 J H^-1, where J is the covariance of the score: the noise of each bit,
+    and the random assignment of clients to cohorts. The bits of a report depend on each other through its
+    true value.
 
-    Strings outside the candidates set bits of their own, which an even background meets only on average.
-    What they add to a bit is noise too, and the residuals measure it: errors are multiplied by
-    sqrt(max(1, chi-square ratio)), or by more where a candidate's own bits fit worse (`moderate`).
+    Strings outside the candidates set bits that an even background matches only on average. The difference
+    is noise too, which the residuals measure: errors are multiplied by sqrt(max(1, chi-square ratio)), or by
+    more where a candidate's own bits fit worse (`moderate`).
 
     Measured on 105 real candidates (Zipf 1) and 200 decoys, 336,776 reports, 8 cohorts of 128 bits, 2 hashes,
     f .25, p .35, q .65; 60 to 100 runs each:
@@ -55,7 +56,7 @@ def fit(counts: BitCounts, design: csc_array, theta: FloatArray) -> LeastSquares
 
     Parameters
     ----------
-    counts : BitCounts; a cohort without reports tells nothing.
+    counts : BitCounts; a cohort without reports has weight 0.
     design : csc_array (cohorts * bits, n), X, share of a column's reports whose true bit is 1.
     theta : float64 array (n,), frequencies at which weights and covariance are taken, >= 0, sum <= 1.
 
@@ -76,7 +77,7 @@ def fit(counts: BitCounts, design: csc_array, theta: FloatArray) -> LeastSquares
 
 
 def _inflation(design: csc_array, rows: BitEquations, solution: Solution) -> FloatArray:
-    """Factor on each variance: `moderate`, each row weighed as it enters the estimate's variance.
+    """Return the factor on each variance: `moderate`, with rows weighted by their part in that variance.
 
     Source: MacKinnon, White, J. Econometrics 29 (1985), HC2, for residuals over 1 - leverage.
     """
@@ -96,11 +97,11 @@ def _cohort_covariance(
     cohort_sizes: NDArray[np.int64],
     theta: FloatArray,
 ) -> FloatArray:
-    """Covariance of the score by the random assignment of clients to cohorts, whose sizes are known.
+    """Covariance of the score due to the random assignment of clients to cohorts of known sizes.
 
     A client with value v adds column v of A_c = X_c' w_c X_c / N_c, its cohort's H per report, to the score.
-    The clients of a cohort are a sample without replacement from all N: their covariance within a cohort,
-    N_c - N_c²/N times that of one client, and -N_c N_c'/N times between two, add up to
+    The clients of a cohort are a sample without replacement from all N. The covariances within a cohort,
+    N_c - N_c²/N times that of one client, and between two cohorts, -N_c N_c'/N times, add up to
 
         sum_c N_c (A_c D A_c - A_c theta theta' A_c) - (H D H - H theta theta' H) / N,   D = diag(theta).
     """

@@ -1,5 +1,4 @@
-"""Frequencies of values estimated from counts of reports, with their errors.
+"""Estimators of value frequencies from counts of reports, with errors, intervals and significance.
 
-May import `mechanisms` and `arrays`. Begin with `krr`, which chooses an estimator for a k-RR collection;
-`estimate` is what each estimator returns.
+May import `mechanisms` and `arrays`. Begin with `krr`; `estimate` defines what each estimator returns.
 """

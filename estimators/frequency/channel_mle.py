@@ -1,4 +1,4 @@
-"""The most likely frequencies behind any channel, with a proof of how likely they are."""
+"""Maximum likelihood frequencies under any channel matrix, with a bound on the distance to the maximum."""
 
 from dataclasses import dataclass
 
@@ -17,13 +17,14 @@ _VALUE_ROUNDING = 1e-14
 
 @dataclass(frozen=True, eq=False)
 class ChannelMaximum:
-    """A distribution and its distance from the maximum.
+    """A distribution and a bound on how far its likelihood is from the maximum.
 
     Parameters
     ----------
-    frequency : float64 array (n,), >= 0, summing to 1.
-    log_likelihood : sum of counts times log P(report), nats.
-    gap : nats per report that no distribution can gain over `frequency`, <= 1e-9.
+    frequency : float64 array (n,), fractions, >= 0, summing to 1.
+    log_likelihood : sum over y of counts_y log P(report y), nats.
+    gap : upper bound on the log-likelihood per report that any distribution gains over `frequency`, nats,
+        <= 1e-9.
     """
 
     frequency: FloatArray
@@ -34,10 +35,10 @@ class ChannelMaximum:
 def channel_mle(counts: NDArray[np.int64], channel: FloatArray) -> ChannelMaximum:
     """Maximize sum_y counts_y log (channel theta)_y over all distributions theta by Newton steps.
 
-    Certificate: with g_x = sum_y phi_y P(y|x) / (channel theta)_y, Jensen's inequality bounds the gain per
-    report of any other distribution t by log(g't), so by log(max g): the gap, 0 at the maximum. Each step
-    minimizes the quadratic model on the simplex. Where the channel cannot tell values apart, one of the
-    maxima is returned.
+    Each step minimizes the quadratic model on the simplex. Certificate: let phi be the shares of the counts
+    and g_x = sum_y phi_y P(y|x) / (channel theta)_y. By Jensen's inequality, a distribution t gains at most
+    log(g't) <= log(max g) per report over theta: the gap, 0 at the maximum. If the maximum is not unique, one
+    of the maxima is returned.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def channel_mle(counts: NDArray[np.int64], channel: FloatArray) -> ChannelMaximu
 
     Raises
     ------
-    ValueError if counts is not of shape (m,), negative or all 0, or holds a report that no truth leads to.
+    ValueError if counts is not of shape (m,), negative or all 0, or positive where all P(y|x) are 0.
 
     Source: Cover, "An algorithm for maximizing expected log investment return" (IEEE Trans. Inf. Theory 30,
     1984), for the certificate; Kim et al., "A fast algorithm for maximum likelihood estimation of mixture
@@ -67,7 +68,7 @@ def channel_mle(counts: NDArray[np.int64], channel: FloatArray) -> ChannelMaximu
 
 
 def _maximize(shares: FloatArray, rows: FloatArray) -> tuple[FloatArray, float]:
-    """Newton steps on the simplex from its middle; return theta and the gap."""
+    """Take Newton steps on the simplex from the uniform distribution; return theta and the gap."""
     theta = np.full(rows.shape[1], 1 / rows.shape[1])
     for _ in range(_MAXIMUM_STEPS):
         rates = rows @ theta
@@ -86,7 +87,7 @@ def _maximize(shares: FloatArray, rows: FloatArray) -> tuple[FloatArray, float]:
 def _newton_direction(
     shares: FloatArray, rows: FloatArray, rates: FloatArray, gains: FloatArray, theta: FloatArray
 ) -> FloatArray:
-    """Step to the minimum of the quadratic model; a ridge decides between values that look alike."""
+    """Return the step to the minimum of the quadratic model; a ridge makes it unique for equal columns."""
     root = rows * (np.sqrt(shares) / rates)[:, None]
     hessian = root.T @ root
     hessian += _RIDGE * np.trace(hessian) / len(theta) * np.eye(len(theta))
@@ -96,9 +97,9 @@ def _newton_direction(
 def _step_length(
     shares: FloatArray, rows: FloatArray, theta: FloatArray, direction: FloatArray, slope: float
 ) -> float:
-    """Halve a step of 1 until the loss falls by a ten-thousandth of what the slope promises (Armijo).
+    """Halve a step of 1 until Armijo's condition holds with constant 1e-4; return 0 if it never does.
 
-    A rise within the rounding of the loss is no rise: the last steps gain less than a loss can show.
+    A rise within the rounding of the loss is accepted, because the last steps gain less than that.
     """
     loss, length = _loss(shares, rows @ theta), 1.0
     ceiling = loss + _VALUE_ROUNDING * abs(loss)
@@ -110,5 +111,5 @@ def _step_length(
 
 
 def _loss(shares: FloatArray, rates: FloatArray) -> float:
-    """Negative log-likelihood per report, nats; inf where a report that was seen is impossible."""
+    """Negative log-likelihood per report, nats; inf if an observed report has probability 0."""
     return float(-(shares @ np.log(rates))) if rates.min() > 0 else np.inf

@@ -1,4 +1,4 @@
-"""What estimators check first, and what each returns: frequencies with their errors and significance."""
+"""The result of every estimator: frequencies with standard errors, 95 % intervals and significance."""
 
 from dataclasses import dataclass, field
 
@@ -9,12 +9,12 @@ from estimators.arrays import FloatArray
 
 
 def count_reports(counts: NDArray[np.int64], width: int) -> int:
-    """Check counts, and return their sum (N).
+    """Validate counts and return their sum (N).
 
     Parameters
     ----------
     counts : int64 array (width,), reports per reported value.
-    width : number of values that a report can have.
+    width : number of possible reported values.
 
     Returns
     -------
@@ -42,20 +42,21 @@ QUANTILE_975 = 1.959963984540054
 class Estimate:
     """Estimated frequencies of n values among the counted reports.
 
-    The true values are taken as fixed: errors and intervals are those of the randomization alone.
+    The true values are taken as fixed: errors and intervals reflect only the noise of the randomization.
 
     Parameters
     ----------
     estimator : name of the point estimate.
     reports : number of counted reports (N), >= 1.
     frequency : float64 array (n,), point estimate, fractions of all reports.
-    std_error : float64 array (n,), standard error of the unconstrained estimate, > 0; inf where the counts
-        tell nothing about the value.
+    std_error : float64 array (n,), standard error of the unconstrained estimate, fractions, > 0; inf where
+        the value cannot be identified from the counts.
     low, high : float64 arrays (n,), 95 % interval from the unconstrained estimate, within [0, 1] where
         `frequency` is, and holding `frequency`.
     significant : bool array (n,), frequency > 0 after Benjamini-Hochberg at 5 %, one-sided.
-    other : frequency and standard error of what no candidate explains, RAPPOR with a background only.
-    diagnostics : figures on how the estimate came about, by name.
+    other : frequency and standard error of all strings that are no candidates; only for Bloom RAPPOR with a
+        background.
+    diagnostics : diagnostics of the numerical solution, by name.
     """
 
     estimator: str
@@ -70,22 +71,22 @@ class Estimate:
 
     @property
     def count(self) -> FloatArray:
-        """Estimated number of reports whose true value is each, float64 (n,): frequency times reports."""
+        """Estimated number of reports with each true value, float64 (n,): frequency times reports."""
         return self.frequency * self.reports
 
 
 def shown_interval(low: FloatArray, high: FloatArray, frequency: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Clip an interval of the unconstrained estimate to [0, 1], then widen it to hold what is shown.
+    """Clip an interval of the unconstrained estimate to [0, 1], then widen it to contain the point estimate.
 
-    Neither step can lose a truth in [0, 1] that the interval held.
+    Neither step reduces coverage, since the true frequency is in [0, 1].
 
     Parameters
     ----------
     low, high : float64 arrays (n,), any reals, low <= high.
-    frequency : float64 array (n,), the point estimate shown.
+    frequency : float64 array (n,), the point estimate.
 
     Returns
     -------
-    The new low and high, float64 arrays (n,).
+    The new low and high, float64 arrays (n,), fractions.
     """
     return np.minimum(np.clip(low, 0, 1), frequency), np.maximum(np.clip(high, 0, 1), frequency)

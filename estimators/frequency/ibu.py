@@ -1,4 +1,4 @@
-"""Iterative Bayesian update: expectation maximization for the frequencies behind any channel."""
+"""Iterative Bayesian update (IBU): expectation maximization for the frequencies under any channel."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ TOLERANCE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Update:
-    """Where the iteration stopped.
+    """The last iterate.
 
     Parameters
     ----------
-    frequency : float64 array (n,), >= 0, summing to 1.
-    residual : L1 length of the last step. A short step does not mean that the maximum is near: near a
-        frequency of 0 the steps shrink long before it is reached.
-    iterations : number of steps made.
+    frequency : float64 array (n,), fractions, >= 0, summing to 1.
+    residual : L1 norm of the last step. A small one does not imply that the maximum is near: where a
+        frequency tends to 0, steps shrink long before it is reached.
+    iterations : number of steps taken.
     """
 
     frequency: FloatArray
@@ -37,16 +37,16 @@ def ibu(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> Update:
-    """Iterate theta_x <- theta_x sum_y phi_y P(y|x) / P(y) from the uniform distribution, in O(k) a step.
+    """Iterate theta_x <- theta_x sum_y phi_y P(y|x) / P(y) from the uniform distribution, O(k) per step.
 
-    The likelihood never falls, and tends to its maximum.
+    The likelihood never falls and converges to its maximum.
 
     Parameters
     ----------
     counts : int64 array (k,), reports per value.
-    mechanism : k-RR that made the reports.
-    iterations : most steps to make, >= 1.
-    tolerance : stop after a step whose L1 length is at most this, in [0, inf).
+    mechanism : k-RR, longitudinal or not, of the reports.
+    iterations : maximal number of steps, >= 1.
+    tolerance : stop after a step whose L1 norm is at most this, in [0, inf).
 
     Returns
     -------
@@ -76,14 +76,15 @@ def ibu_of_channel(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> Update:
-    """Iterate the same for any channel, in O(m n) a step.
+    """Iterate the same update under any channel matrix, O(m n) per step.
 
     Parameters
     ----------
     counts : int64 array (m,), reports per reported value.
-    channel : float64 array (m, n), P(report y | truth x) in row y and column x; a report that was seen is
-        possible for some truth.
-    iterations, tolerance : as of `ibu`.
+    channel : float64 array (m, n), P(report y | truth x) in row y and column x; some P(y|x) > 0 for each y
+        with a count.
+    iterations : maximal number of steps, >= 1.
+    tolerance : stop after a step whose L1 norm is at most this, in [0, inf).
 
     Returns
     -------
@@ -114,17 +115,17 @@ def _iterate(
     iterations: int,
     tolerance: float,
 ) -> Update:
-    """Update until a step is short: `rates` multiplies by the channel, `gains` by its transpose."""
+    """Update until a step is within the tolerance; `rates` applies the channel, `gains` its transpose."""
     if iterations < 1:
         raise ValueError(f"iterations must be at least 1, got {iterations}")
     if not 0 <= tolerance < np.inf:
         raise ValueError(f"tolerance must be in [0, inf), got {tolerance}")
     theta = np.full(size, 1 / size)
-    residual, made = np.inf, 0
-    while made < iterations and residual > tolerance:
+    residual, steps = np.inf, 0
+    while steps < iterations and residual > tolerance:
         updated = theta * gains(shares / rates(theta))
         updated /= updated.sum()
         residual = float(np.abs(updated - theta).sum())
         theta = updated
-        made += 1
-    return Update(theta, residual, made)
+        steps += 1
+    return Update(theta, residual, steps)

@@ -1,4 +1,4 @@
-"""Linear inversion of one bucket's share of reports, with its standard error and its interval."""
+"""Linear inversion f = (share - q) / (p - q) of one bucket, with its standard error and score interval."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -12,13 +12,13 @@ from estimators.mechanisms.channels import BitChannel, SymmetricChannel
 
 @dataclass(frozen=True)
 class Inversion:
-    """How a bucket is reported: with probability `hit` by those who are in it, `miss` by the others.
+    """The channel of one bucket: clients in it report it with probability `hit`, all others with `miss`.
 
     Parameters
     ----------
     hit : p of k-RR, q* of a RAPPOR bit; in (miss, 1).
     miss : q of k-RR, p* of a RAPPOR bit; in (0, hit).
-    contrast : hit - miss, > 0; given apart, since the two floats may be equal.
+    contrast : hit - miss, > 0; a field of its own, because the two floats may be equal.
     """
 
     hit: float
@@ -27,12 +27,12 @@ class Inversion:
 
     @classmethod
     def of_symmetric(cls, mechanism: SymmetricChannel) -> Self:
-        """Take one value of k-RR, permanent step or not: hit p, miss q."""
+        """Channel of one value of k-RR, longitudinal or not: hit p, miss q."""
         return cls(mechanism.p, mechanism.q, mechanism.contrast)
 
     @classmethod
     def of_bit(cls, mechanism: BitChannel) -> Self:
-        """Take one bit of RAPPOR: hit q*, miss p*."""
+        """Channel of one bit of RAPPOR: hit q*, miss p*."""
         return cls(mechanism.q_star, mechanism.p_star, mechanism.q_star - mechanism.p_star)
 
     def frequency(self, share: FloatArray) -> FloatArray:
@@ -49,14 +49,14 @@ class Inversion:
         return (share - self.miss) / self.contrast
 
     def std_error(self, frequency: FloatArray, reports: FloatArray | int) -> FloatArray:
-        """Return the error of `frequency`, the true values being fixed and only the noise random.
+        """Return the standard error of `frequency` for fixed true values, over the noise alone.
 
         sqrt((f hit (1 - hit) + (1 - f) miss (1 - miss)) / N) / contrast, with f clipped to [0, 1].
 
         Parameters
         ----------
         frequency : float64 array (n,), estimated or true frequencies.
-        reports : N, >= 1; one for all, or an array that broadcasts with `frequency`.
+        reports : N, >= 1; a scalar, or an array that broadcasts with `frequency`.
 
         Returns
         -------
@@ -68,21 +68,21 @@ class Inversion:
     def score_interval(
         self, inverted: FloatArray, reports: FloatArray | int
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute the 95 % interval of all f not rejected by the estimate: |x - f| <= z standard errors at f.
+        """Return the 95 % score interval: all f with |x - f| <= z standard errors at f.
 
-        The variance (a + b f) / N is linear in f, so the ends are, with a and b divided by N,
+        The variance (a + b f) / N is linear in f. With a and b divided by N, the ends are the roots
         x + z² b/2 ± z sqrt(a + b x + z² b²/4); a + b x >= 0 for every share of reports in [0, 1].
 
-        Coverage, exact, after clipping to [0, 1], on k-RR with N 1e4 to 1e6, epsilon 1 to 4, k 10 to 1000,
-        Zipf .01 to 2.5 (`make bench-estimators`): 94.8 to 97.4 % on average over the values, 93.8 % at least
-        for any one. Values that nobody holds are covered with 97.5 %, since they can be missed on one side
-        only. Coverage falls below 93 % where lies are rare: of the worst value to 92.8 % at N miss = 2, to
-        91.6 % at 1, 89.5 % at 0.5 and 84 % at 0.1.
+        Exact coverage after clipping to [0, 1], for k-RR with N 1e4 to 1e6, epsilon 1 to 4, k 10 to 1000,
+        Zipf .01 to 2.5 (`make bench-estimators`): 94.8 to 97.4 % on average over the values, and at least
+        93.8 % for each value. Values that nobody holds are covered with 97.5 %, because their interval can
+        only miss on one side. Coverage falls below 93 % where few false reports are expected: for the worst
+        value to 92.8 % at N miss = 2, 91.6 % at 1, 89.5 % at 0.5 and 84 % at 0.1.
 
         Parameters
         ----------
         inverted : float64 array (n,), x, from `frequency`.
-        reports : N, >= 1; one for all, or an array that broadcasts with `inverted`.
+        reports : N, >= 1; a scalar, or an array that broadcasts with `inverted`.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Frequencies from counts of k-RR reports: five point estimates, one kind of error bar."""
+"""Frequencies from counts of k-RR reports: five point estimators, with the errors of linear inversion."""
 
 from bisect import bisect_left
 from collections.abc import Callable
@@ -24,28 +24,29 @@ def estimate(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> Estimate:
-    """Estimate how often each value was true, with 95 % intervals and significance.
+    """Estimate the frequency of each value, with 95 % intervals and significance.
 
-    The default, `mle`, is the distribution that makes the counts likeliest, and the safe choice: on the 600
-    cells of the poster's grid (`make bench-estimators`) its mean squared error was never the worst of the
-    three constrained closed forms, while that of `inv-n` was in 305 cells and that of `inv-p` in 217. It is
-    seldom the best: `inv-p` is where a few of very many values hold nearly everything (error up to 860 times
-    smaller), `inv-n` where all values are about alike (up to 250 times).
+    The default `mle` is the safe choice: on the 600 cells of the poster's grid (`make bench-estimators`) its
+    mean squared error was never the worst of the three constrained closed forms, while that of `inv-n` was in
+    305 cells and that of `inv-p` in 217. It is seldom the best: `inv-p` is best where a few of very many
+    values hold nearly all the mass (error up to 860 times smaller), `inv-n` where frequencies are nearly
+    equal (up to 250 times).
 
-    Standard errors and intervals are those of `inv` always, since intervals around a constrained estimate do
-    not cover. Significant: more reports than other values' lies explain, by the binomial tail.
+    Standard errors and intervals are always those of `inv`, because intervals around a constrained estimate
+    do not cover. A value is significant if its count exceeds what false reports of other values explain, by
+    the binomial tail and Benjamini-Hochberg at 5 %.
 
     Parameters
     ----------
     counts : int64 array (k,), reports per value.
-    mechanism : k-RR, longitudinal or not, that made the reports.
+    mechanism : k-RR, longitudinal or not, of the reports.
     estimator : "mle", "inv", "inv-n", "inv-p" or "ibu".
-    iterations, tolerance : when `ibu` stops; of no effect on the others.
+    iterations, tolerance : stopping rule of `ibu`, see there; the other estimators ignore them.
 
     Returns
     -------
-    Estimate with arrays of shape (k,); for `ibu` the diagnostics `residual` and `iterations`. Counts of true
-    values are frequency times reports.
+    Estimate with arrays of shape (k,), fractions of all reports; `ibu` adds the diagnostics `residual` and
+    `iterations`.
 
     Raises
     ------
@@ -78,14 +79,14 @@ def estimate(
 
 
 def inv(counts: NDArray[np.int64], mechanism: SymmetricChannel) -> FloatArray:
-    """Invert the channel: theta = (phi - q) / (p - q), phi the share of reports.
+    """Invert the channel: theta = (phi - q) / (p - q), where phi = counts / N.
 
     Unbiased, so entries may be negative or above 1; they sum to 1.
 
     Parameters
     ----------
     counts : int64 array (k,), reports per value.
-    mechanism : k-RR, longitudinal or not, that made the reports.
+    mechanism : k-RR, longitudinal or not, of the reports.
 
     Returns
     -------
@@ -101,7 +102,7 @@ def inv(counts: NDArray[np.int64], mechanism: SymmetricChannel) -> FloatArray:
 
 
 def inv_n(counts: NDArray[np.int64], mechanism: SymmetricChannel) -> FloatArray:
-    """Set the negative entries of `inv` to 0 and divide by the sum.
+    """Set the negative entries of `inv` to 0 and normalize the rest to sum to 1.
 
     Parameters, errors and source are those of `inv`.
 
@@ -115,7 +116,7 @@ def inv_n(counts: NDArray[np.int64], mechanism: SymmetricChannel) -> FloatArray:
 
 
 def inv_p(counts: NDArray[np.int64], mechanism: SymmetricChannel) -> FloatArray:
-    """Take the distribution nearest to `inv`, its Euclidean projection on the simplex (Norm-Sub).
+    """Project `inv` onto the probability simplex, in the Euclidean norm (Norm-Sub).
 
     Parameters, errors and source are those of `inv`.
 
@@ -129,18 +130,18 @@ def inv_p(counts: NDArray[np.int64], mechanism: SymmetricChannel) -> FloatArray:
 def mle(counts: NDArray[np.int64], mechanism: SymmetricChannel) -> FloatArray:
     """Maximize the likelihood over all distributions: MLE*, exact and unique.
 
-    With the t smallest shares set to q and the others rescaled by c = (1 - t q) / sum of the others, it is
-    the inversion of that, for the smallest t that leaves none negative: c phi_(t+1) >= q. Since
-    1 - t q = m q + (p - q) for the m = K - t values kept, whose counts n sum to S, it is
+    Sort the shares phi ascending, set the t smallest to q, rescale the others by c = (1 - t q) / their sum,
+    and invert, for the smallest t with c phi_(t+1) >= q, so that no entry is negative. Let S be the sum of
+    the counts n of the m = k - t values kept. Since 1 - t q = m q + (p - q), the inversion is
 
-        (n + q / (p - q) (m n - S)) / S,
+        (n + q / (p - q) (m n - S)) / S.
 
-    where nothing cancels but whole numbers, however close p is to q.
+    The only difference, m n - S, is of integers, so nothing cancels however close p is to q.
 
     Parameters
     ----------
     counts : int64 array (k,), reports per value.
-    mechanism : k-RR, longitudinal or not, that made the reports.
+    mechanism : k-RR, longitudinal or not, of the reports.
 
     Returns
     -------
@@ -163,8 +164,8 @@ def mle(counts: NDArray[np.int64], mechanism: SymmetricChannel) -> FloatArray:
         least, kept = int(ascending[zeros]), mechanism.k - zeros
         return mechanism.contrast * least + mechanism.q * (kept * least - kept_sum(zeros)) >= 0
 
-    # Never negative for the last one alone; false up to some t and true from there on, and takes equal counts
-    # together: moving one count x from the kept to the zeros leaves m x - S as it is.
+    # `fits` is false below some t and true from there on, and true when only the largest count is kept.
+    # Equal counts are kept or zeroed together: moving one count x to the zeros leaves m x - S unchanged.
     zeros = bisect_left(range(mechanism.k - 1), True, key=fits)
     frequency = counts.astype(np.float64)
     frequency *= mechanism.k - zeros
@@ -176,13 +177,13 @@ def mle(counts: NDArray[np.int64], mechanism: SymmetricChannel) -> FloatArray:
 
 
 def std_error(frequency: FloatArray, reports: int, mechanism: SymmetricChannel) -> FloatArray:
-    """Return the standard error of `inv` at these frequencies: see `Inversion.std_error`.
+    """Return the standard error of `inv`: sqrt((f p (1 - p) + (1 - f) q (1 - q)) / N) / (p - q).
 
     Parameters
     ----------
-    frequency : float64 array (n,), estimated or true frequencies.
+    frequency : float64 array (n,), f, estimated or true frequencies, clipped to [0, 1].
     reports : N, >= 1.
-    mechanism : k-RR, longitudinal or not, that made, or will make, the reports.
+    mechanism : k-RR, longitudinal or not, of the reports.
 
     Returns
     -------

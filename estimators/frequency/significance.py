@@ -1,4 +1,4 @@
-"""One-sided tests of frequency > 0, and Benjamini-Hochberg's choice among many of them."""
+"""One-sided tests of frequency > 0, and the Benjamini-Hochberg procedure for many of them."""
 
 import math
 
@@ -11,7 +11,7 @@ FALSE_DISCOVERY_RATE = 0.05
 
 
 def normal_tail(z: FloatArray) -> FloatArray:
-    """P(Z >= z) of a standard normal Z, with 12 digits also far into the tail: erfc(z / sqrt(2)) / 2.
+    """P(Z >= z) of a standard normal Z: erfc(z / sqrt(2)) / 2, with 12 digits far into the tail.
 
     Parameters
     ----------
@@ -25,10 +25,10 @@ def normal_tail(z: FloatArray) -> FloatArray:
 
 
 def binomial_tail(counts: NDArray[np.int64], trials: int, probability: float) -> FloatArray:
-    """Upper bound of P(X >= count) of a binomial X, at most the true P(X >= count - 1).
+    """Upper bound on P(X >= count) for X ~ Bin(N, q); it is at most the exact P(X >= count - 1).
 
-    Zubkov and Serov: P(X <= j) >= Phi(sign(j/N - q) sqrt(2 N KL(j/N || q))), taken at j = count - 1. A normal
-    tail of the standardized count would be far too small where few reports are expected.
+    Zubkov and Serov: P(X <= j) >= Phi(sign(j/N - q) sqrt(2 N KL(j/N || q))), here with j = count - 1. The
+    normal tail of the standardized count would be far too small where few reports are expected.
 
     Parameters
     ----------
@@ -52,10 +52,10 @@ def binomial_tail(counts: NDArray[np.int64], trials: int, probability: float) ->
 
 
 def benjamini_hochberg(p_values: FloatArray, rate: float = FALSE_DISCOVERY_RATE) -> NDArray[np.bool_]:
-    """Choose the discoveries of which at most a share `rate` is expected to be false.
+    """Select discoveries with an expected share of false ones of at most `rate`.
 
-    All p-values up to the largest p_(i) <= rate i / n, i its rank among n. The rate holds for independent
-    and for positively dependent tests.
+    Selects all p-values up to the largest p_(i) <= rate i / n, where i is its rank among n. The rate holds
+    for independent and for positively dependent tests.
 
     Parameters
     ----------

@@ -1,18 +1,18 @@
-"""Two problems on the probability simplex {theta >= 0, sum theta = 1}: nearest point, least quadratic."""
+"""Projection and quadratic minimization on the probability simplex {theta >= 0, sum theta = 1}."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.arrays import FloatArray
 
-# Multipliers below this share of the largest linear term are rounding.
+# Multipliers below this fraction of the largest linear term are rounding errors.
 _MULTIPLIER_TOLERANCE = 1e-13
-# Gains below this share of what the unbounded minimum would gain are rounding.
+# Gains below this fraction of the unbounded minimum's gain are rounding errors.
 _LEAST_GAIN = 1e-9
 
 
 def project_to_simplex(point: FloatArray) -> FloatArray:
-    """Find the nearest distribution: subtract one constant from all entries, set negative ones to 0.
+    """Find the nearest distribution: subtract a constant from all entries and set negative ones to 0.
 
     Parameters
     ----------
@@ -34,9 +34,10 @@ def project_to_simplex(point: FloatArray) -> FloatArray:
 def minimize_quadratic(hessian: FloatArray, linear: FloatArray, start: FloatArray) -> FloatArray:
     """Minimize theta' H theta / 2 - c' theta on the simplex by an active-set method.
 
-    The minimum over the free entries, others 0, is tried first. Where it is negative, its projection is taken
-    if that improves the value beyond rounding, else the step stops at the first entry to reach 0. Every pass
-    improves the value or shrinks the free set, so no free set is solved for twice.
+    Each pass first minimizes over the free entries, with the others 0. If that minimum has negative entries,
+    its projection onto the simplex is taken where it improves the value beyond rounding; otherwise the step
+    ends at the first entry to reach 0. Every pass improves the value or shrinks the free set, so no free set
+    is solved twice.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def _minimum_on_plane(
 def _step(
     hessian: FloatArray, linear: FloatArray, theta: FloatArray, target: FloatArray, free: NDArray[np.bool_]
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Go from theta towards a target with negative entries; return the new theta and free entries."""
+    """Step from theta towards a target with negative entries; return the new theta and the free entries."""
 
     def value(point: FloatArray) -> float:
         return float(point @ (hessian @ point) / 2 - linear @ point)

@@ -1,5 +1,5 @@
-"""The randomizers' probabilities: k-RR, longitudinal k-RR and the RAPPOR family.
+"""The probabilities of the randomizers: k-RR, longitudinal k-RR and the RAPPOR family.
 
-May import `arrays` alone. Begin with `krr`, then `rappor_bits`, which every RAPPOR shares; `mechanism` is the
-union of them all.
+May import only `arrays`. Begin with `krr`, then `rappor_bits`, which all RAPPOR variants share; `mechanism`
+is the union of all of them.
 """

@@ -1,4 +1,4 @@
-"""Which bits a word sets: the hash of google/rappor's Python and C++ clients."""
+"""Bloom filter of a word: the MD5 hash of google/rappor's Python and C++ clients."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from estimators.mechanisms.rappor import BYTE_HASHED_BITS, Rappor
 
 DIGEST_BYTES = 16
-_DENSE = 4  # up to so many possible pairs to a word, a table of them is faster than sorting
+_DENSE = 4  # with up to this many possible pairs per word, a lookup table is faster than sorting
 
 
 def bloom_positions(word: str, cohort: int, mechanism: Rappor) -> tuple[int, ...]:
-    """Bits that a word sets in a cohort, one entry per hash; entries may collide.
+    """Return the bits that a word sets in a cohort, one entry per hash; entries may collide.
 
-    MD5 of the big-endian 32-bit cohort and the word in UTF-8. Hash i is byte i modulo bits, for up to 256
-    bits; above that the i-th big-endian 16-bit pair modulo bits.
+    The digest is MD5 of the big-endian 32-bit cohort followed by the word in UTF-8. With up to 256 bits,
+    hash i is byte i of the digest modulo bits; with more, it is the i-th big-endian 16-bit word modulo bits.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ def bloom_positions(word: str, cohort: int, mechanism: Rappor) -> tuple[int, ...
 
 
 def bloom_rows(words: Sequence[str], cohorts: NDArray[np.integer], mechanism: Rappor) -> NDArray[np.uint8]:
-    """Bloom filters of many words, packed; each distinct pair of word and cohort is hashed once.
+    """Return the packed Bloom filters of many words; each distinct pair of word and cohort is hashed once.
 
-    Nothing is remembered between calls: the words are true values.
+    Nothing is cached between calls, because the words are true values.
 
     Parameters
     ----------
@@ -57,17 +57,17 @@ def bloom_rows(words: Sequence[str], cohorts: NDArray[np.integer], mechanism: Ra
 
     Returns
     -------
-    uint8 array (n, bits // 8), bit 0 lowest.
+    uint8 array (n, bits // 8), least significant bit first.
 
     Raises
     ------
-    ValueError if a cohort is out of range, or there are not as many cohorts as words.
+    ValueError if a cohort is out of range, or `cohorts` and `words` differ in length.
     """
     return numbered_rows(*numbered(words), cohorts, mechanism)
 
 
 def numbered(words: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
-    """Each different word once, in the order of their coming, and which of them each word is, int64 (n,)."""
+    """Return the distinct words in order of appearance, and each word's index in them, int64 (n,)."""
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
     number = np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
     return list(numbers), number
@@ -76,13 +76,22 @@ def numbered(words: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
 def numbered_rows(
     different: Sequence[str], number: NDArray[np.int64], cohorts: NDArray[np.integer], mechanism: Rappor
 ) -> NDArray[np.uint8]:
-    """As `bloom_rows`, of words that are told by their `number` among the different ones.
+    """Return the packed Bloom filters of words that are given by their index among the distinct ones.
 
     Parameters
     ----------
-    different : words.
-    number : int64 (n,), in [0, len(different)).
-    cohorts, mechanism : as of `bloom_rows`.
+    different : distinct words.
+    number : int64 array (n,), index of each word in `different`, in [0, len(different)).
+    cohorts : integer array (n,), the cohort of each word's client, in [0, mechanism.cohorts).
+    mechanism : Rappor.
+
+    Returns
+    -------
+    uint8 array (n, bits // 8), least significant bit first.
+
+    Raises
+    ------
+    ValueError if a cohort is out of range, or `cohorts` and `number` differ in shape.
     """
     if cohorts.shape != number.shape:
         raise ValueError(f"cohorts must have shape {number.shape}, got {cohorts.shape}")
@@ -101,7 +110,7 @@ def numbered_rows(
 
 
 def _occurring(pairs: NDArray[np.int64], possible: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs that occur, ascending, and the place of each pair among them; all are in [0, possible)."""
+    """Return the distinct pairs, ascending, and the index of each pair in them; all are in [0, possible)."""
     if possible > _DENSE * len(pairs):
         occurring, place = np.unique(pairs, return_inverse=True)
         return occurring, place
@@ -111,7 +120,7 @@ def _occurring(pairs: NDArray[np.int64], possible: int) -> tuple[NDArray[np.int6
 
 
 def _filters(digests: bytes, mechanism: Rappor) -> NDArray[np.uint8]:
-    """Bloom filters, uint8 (n, bits // 8), of n words from their MD5 digests, 16 bytes each, in a row."""
+    """Return Bloom filters, uint8 (n, bits // 8), from the concatenated 16-byte MD5 digests of n words."""
     numbers = np.frombuffer(digests, "u1" if mechanism.bits <= BYTE_HASHED_BITS else ">u2")
     positions = numbers.reshape(-1, DIGEST_BYTES // numbers.itemsize)[:, : mechanism.hashes] % mechanism.bits
     filters = np.zeros((len(positions), mechanism.bits), np.uint8)

@@ -1,4 +1,4 @@
-"""What estimation inverts: the channel of one RAPPOR bit, and the symmetric channel of k values."""
+"""The channels that estimators invert: one RAPPOR bit, and k values under k-RR."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from estimators.arrays import FloatArray
 
 
 class BitChannel(Protocol):
-    """P(report 1) of every bit by its true value, both steps of randomization together; p* < q*."""
+    """P(report 1) given a true bit, after both steps of randomization; p* < q*."""
 
     @property
     def p_star(self) -> float:
@@ -20,7 +20,7 @@ class BitChannel(Protocol):
 
 
 class SymmetricChannel(Protocol):
-    """What k-RR estimation inverts, be it one k-RR or two of them in a row."""
+    """A channel that reports the truth with probability p, each other value with q: k-RR, once or twice."""
 
     @property
     def k(self) -> int:
@@ -29,7 +29,7 @@ class SymmetricChannel(Protocol):
 
     @property
     def p(self) -> float:
-        """P(report v | truth v)."""
+        """P(report v | truth v), in (1/k, 1)."""
         ...
 
     @property
@@ -39,26 +39,26 @@ class SymmetricChannel(Protocol):
 
     @property
     def contrast(self) -> float:
-        """The difference p - q, rounded once, > 0."""
+        """Difference p - q, rounded once, so > 0 even where the floats p and q are equal."""
         ...
 
 
 class SymmetricMechanism:
-    """What every k-RR is beside its probabilities: to be inherited by a SymmetricChannel."""
+    """Mixin for a SymmetricChannel: its matrix and the shape of its counts."""
 
     @property
     def channel(self: SymmetricChannel) -> FloatArray:
-        """P(report y | truth x) in row y and column x, p or q, float64 (k, k), 8 k² bytes."""
+        """P(report y | truth x) in row y and column x, float64 (k, k): p on the diagonal, else q."""
         matrix = np.full((self.k, self.k), self.q)
         np.fill_diagonal(matrix, self.p)
         return matrix
 
     @property
     def width(self: SymmetricChannel) -> int:
-        """Counters in one row of counts: one for each value."""
+        """Counters in one row of counts: one per value."""
         return self.k
 
     @property
     def cohorts(self) -> int:
-        """Groups of clients that are counted apart: 1, k-RR needs none."""
+        """Number of groups of clients that are counted separately: 1, because k-RR does not hash."""
         return 1

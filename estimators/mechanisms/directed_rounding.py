@@ -1,28 +1,27 @@
-"""Exponentials and logarithms rounded to the side that keeps a privacy promise.
+"""Exponentials rounded down and logarithms rounded up, so that a stated epsilon is never too small.
 
-An epsilon that is declared bounds a ratio of probabilities from above, and those probabilities are exact
-rationals (integer thresholds over a power of two). `math.log` may land a hair below the truth; here every
-rounding is in a known direction.
+A declared epsilon is an upper bound on the log of a ratio of probabilities, which are exact rationals
+(integer thresholds over a power of two). `math.log` may round below the true value; these functions never do.
 """
 
 import math
 from fractions import Fraction
 
-# Fixed point with 160 fractional bits. Cutting a term by less than 2^-160 costs at most e^x times that in the
-# sum, and there are under 400 terms for x <= 80: the sum is below e^x by a factor of less than 1 + 2^-151.
-# From one float x >= 2^-80 to the next, e^x grows by a factor above 1 + 2^-134.
+# Fixed point with 160 fractional bits. Truncating a term loses less than 2^-160, which lowers the sum by at
+# most e^x 2^-160. There are fewer than 400 terms for x <= 80, so the sum is below e^x by a factor of less
+# than 1 + 2^-151. From one float x >= 2^-80 to the next, e^x grows by a factor above 1 + 2^-134.
 _SCALE = 1 << 160
 
-#: Relative error of one rounding of a float. Functions of `math` and numpy err by less than 8 of them.
+#: Largest relative error of one float operation. Functions of `math` and numpy err by less than 8 UNIT.
 UNIT = 2.0**-53
 
 
 def exp_below(x: float) -> Fraction:
-    """Lower bound of e^x, within a factor of 1 + 2^-151: the series of e^x, every term rounded down.
+    """Lower bound on e^x, within a factor of 1 + 2^-151: its Taylor series with every term rounded down.
 
     Parameters
     ----------
-    x : exponent in [0, 80], taken as the exact rational that the float is.
+    x : exponent in [0, 80]; the float is taken as an exact rational.
 
     Returns
     -------
@@ -44,7 +43,7 @@ def exp_below(x: float) -> Fraction:
 
 
 def log_above(ratio: Fraction) -> float:
-    """Upper bound of ln(ratio): the smallest float x that `exp_below` proves not to be below it.
+    """Upper bound on ln(ratio): the smallest float x with `exp_below(x)` >= ratio.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""k-ary randomized response (k-RR): tell the truth with probability p, else any other value alike."""
+"""k-ary randomized response (k-RR): report the truth with probability p, else another value uniformly."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,16 +15,17 @@ LARGEST_EPSILON = 16
 
 @dataclass(frozen=True)
 class KRR(SymmetricMechanism):
-    """The channel that a producer runs, as the integers it compares with.
+    """k-RR with an integer threshold, so that its probabilities and its epsilon are exact.
 
-    A report is the truth iff a uniform 64-bit word is below `threshold`. Else it is one of the k - 1 other
-    values, the one numbered (word * (k - 1)) >> 64 by a second word. Of the 2^64 words every number gets
-    floor(2^64 / (k - 1)) or one more; privacy is that of the rarest, estimation inverts the average.
+    The producer reports the true value iff a uniform 64-bit word is below `threshold`. Otherwise it draws a
+    second word and reports other value number (word * (k - 1)) >> 64 of the k - 1 other values. Each of these
+    gets floor(2^64 / (k - 1)) words or one more: `epsilon` uses the rarest, and q, for estimation, the mean.
 
     Parameters
     ----------
     k : number of values, in [2, 2^31].
-    threshold : integer in (2^64 / k, 2^64), so high that the truth is likelier than any other value.
+    threshold : p 2^64, integer in (2^64 / k, 2^64), high enough that the truth is likelier than any other
+        value.
 
     Raises
     ------
@@ -34,7 +35,7 @@ class KRR(SymmetricMechanism):
     (arXiv 2601.08603), "RR mechanism"; there p, q and K.
     """
 
-    #: What the collection file calls it.
+    #: Name in the collection file.
     name: ClassVar[str] = "k-rr"
 
     k: int
@@ -49,22 +50,22 @@ class KRR(SymmetricMechanism):
 
     @classmethod
     def from_epsilon(cls, k: int, epsilon: float) -> Self:
-        """Build the most truthful k-RR whose exact epsilon does not exceed the declared one.
+        """Build the k-RR with the largest p whose exact epsilon does not exceed the declared one.
 
         Parameters
         ----------
         k : number of values, in [2, 2^31].
-        epsilon : privacy loss of one report, in (0, 16].
+        epsilon : privacy loss of one report, nats, in (0, 16].
 
         Raises
         ------
-        ValueError if a parameter is out of range, or epsilon is so small that 64-bit words cannot realise it.
+        ValueError if a parameter is out of range, or epsilon is too small for 64-bit words.
         """
         if not 0 < epsilon <= LARGEST_EPSILON:
             raise ValueError(f"epsilon must be in (0, {LARGEST_EPSILON}], got {epsilon}")
         if not 2 <= k <= LARGEST_K:
             raise ValueError(f"k must be in [2, {LARGEST_K}], got {k}")
-        # p / smallest q = T 2^64 / ((2^64 - T) rarest) <= e^epsilon, solved for the largest integer T.
+        # p / min q = T 2^64 / ((2^64 - T) rarest) <= e^epsilon, solved for the largest integer T.
         weight = exp_below(epsilon) * rarest(k)
         threshold = int(WORDS * weight / (WORDS + weight))
         if threshold < least_threshold(k):
@@ -74,15 +75,15 @@ class KRR(SymmetricMechanism):
 
     @classmethod
     def from_probability(cls, k: int, p: float) -> Self:
-        """Build the k-RR that tells the truth with probability p, rounded down to a multiple of 2^-64.
+        """Build the k-RR that reports the truth with probability p, rounded down to a multiple of 2^-64.
 
-        Its epsilon is ln(p (k - 1) / (1 - p)) but for that rounding: ln 3 at p = 3/4 and k = 2.
+        Up to that rounding its epsilon is ln(p (k - 1) / (1 - p)): ln 3 at p = 3/4 and k = 2.
 
         Parameters
         ----------
         k : number of values, in [2, 2^31].
-        p : P(report v | truth v), in (1/k, 1). A survey that answers at random with probability r, the truth
-            among the k answers, has p = 1 - r + r/k.
+        p : P(report v | truth v), in (1/k, 1). A survey that with probability r draws its answer uniformly
+            from all k values, the truth included, has p = 1 - r + r/k.
 
         Raises
         ------
@@ -101,38 +102,38 @@ class KRR(SymmetricMechanism):
 
     @property
     def q(self) -> float:
-        """P(report v | truth w), w != v, averaged over the k - 1 values w: (1 - p) / (k - 1)."""
+        """Mean of P(report v | truth w) over the k - 1 values w != v: (1 - p) / (k - 1)."""
         return (WORDS - self.threshold) / (WORDS * (self.k - 1))
 
     @property
     def contrast(self) -> float:
-        """The difference p - q, rounded once, so positive even where the floats p and q are equal."""
+        """Difference p - q, rounded once, so > 0 even where the floats p and q are equal."""
         return (self.k * self.threshold - WORDS) / (WORDS * (self.k - 1))
 
     @cached_property
     def epsilon(self) -> float:
-        """Privacy loss of one report: ln(p / smallest q), rounded up."""
+        """Privacy loss of one report, nats: ln(p / min q), rounded up."""
         truth = Fraction(self.threshold, WORDS)
         return log_above(truth / ((1 - truth) * Fraction(rarest(self.k), WORDS)))
 
     def parameters(self) -> dict[str, int | str]:
-        """All that changes what a report means, exact: what a collection's fingerprint is made of."""
+        """Exact parameters that define the meaning of a report; they enter the collection's fingerprint."""
         return {"kind": self.name, "k": self.k, "threshold": self.threshold}
 
 
 def rarest(k: int) -> int:
-    """Words, of 2^64, that multiply-shift maps to the rarest of k - 1 numbers, k >= 2."""
+    """Number of 64-bit words that multiply-shift maps to the rarest of k - 1 numbers, k >= 2."""
     return WORDS // (k - 1)
 
 
 def commonest(k: int) -> int:
-    """Words, of 2^64, that multiply-shift maps to the commonest of k - 1 numbers, k >= 2."""
+    """Number of 64-bit words that multiply-shift maps to the commonest of k - 1 numbers, k >= 2."""
     return -(-WORDS // (k - 1))
 
 
 def least_threshold(k: int) -> int:
-    """Smallest threshold that makes the truth likelier than the commonest other value.
+    """Smallest threshold T with which the truth is likelier than the commonest other value, k >= 2.
 
-    T / 2^64 > (1 - T / 2^64) c / 2^64, where c words lead to the commonest one; k >= 2.
+    T / 2^64 > (1 - T / 2^64) c / 2^64, where c = `commonest(k)`.
     """
     return WORDS * commonest(k) // (WORDS + commonest(k)) + 1

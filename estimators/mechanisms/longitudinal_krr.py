@@ -1,4 +1,4 @@
-"""Longitudinal k-RR: a permanent k-RR, remembered, then an instantaneous one for each report."""
+"""Longitudinal k-RR (L-GRR): a memoized permanent k-RR, then an instantaneous k-RR for each report."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,13 +14,13 @@ from estimators.mechanisms.krr import KRR, LARGEST_EPSILON, WORDS, commonest, le
 class LongitudinalKRR(SymmetricMechanism):
     """The channel from a true value, through its permanent response, to one report.
 
-    Two symmetric channels in a row are a symmetric channel: `p` and `q` are those of both together, so that
-    the estimators of k-RR, the exact maximum likelihood included, apply as they are.
+    The composition of two symmetric channels is symmetric. `p` and `q` are those of the composition, so all
+    k-RR estimators, the exact maximum likelihood included, apply unchanged.
 
     Parameters
     ----------
-    permanent : KRR from the true value to the response that a client remembers and repeats.
-    instantaneous : KRR from that response to a report, run anew for each; of the same k.
+    permanent : KRR from the true value to the response that a client memoizes.
+    instantaneous : KRR from that response to a report, with fresh randomness for each report; of the same k.
 
     Raises
     ------
@@ -31,7 +31,7 @@ class LongitudinalKRR(SymmetricMechanism):
     multidimensional frequency estimates" (Digital Communications and Networks, 2022), L-GRR.
     """
 
-    #: What the collection file calls it.
+    #: Name in the collection file.
     name: ClassVar[str] = "k-rr-longitudinal"
 
     permanent: KRR
@@ -46,17 +46,17 @@ class LongitudinalKRR(SymmetricMechanism):
 
     @classmethod
     def from_epsilons(cls, k: int, epsilon_inf: float, epsilon_one: float) -> Self:
-        """Build the most truthful pair that keeps both epsilons.
+        """Build the pair with the largest p1, then the largest p2, that exceeds neither epsilon.
 
         Parameters
         ----------
         k : number of values, in [2, 2^31].
-        epsilon_inf : privacy loss of all reports of one true value together, in (0, 16].
-        epsilon_one : privacy loss of one report, in (0, epsilon_inf).
+        epsilon_inf : privacy loss of all reports of one true value together, nats, in (0, 16].
+        epsilon_one : privacy loss of one report, nats, in (0, epsilon_inf).
 
         Raises
         ------
-        ValueError if a parameter is out of range, or an epsilon so small that 64-bit words cannot realise it.
+        ValueError if a parameter is out of range, or an epsilon is too small for 64-bit words.
         """
         if not 0 < epsilon_inf <= LARGEST_EPSILON:
             raise ValueError(f"epsilon_inf must be in (0, {LARGEST_EPSILON}], got {epsilon_inf}")
@@ -82,30 +82,29 @@ class LongitudinalKRR(SymmetricMechanism):
 
     @cached_property
     def p(self) -> float:
-        """P(report v | truth v) = p1 p2 + (k - 1) q1 q2."""
+        """P(report v | truth v) = p1 p2 + (k - 1) q1 q2, in (1/k, 1)."""
         return float(self._other + self._contrast)
 
     @cached_property
     def q(self) -> float:
-        """P(report v | truth w), w != v, averaged over w: (1 - p) / (k - 1)."""
+        """Mean of P(report v | truth w) over the k - 1 values w != v: (1 - p) / (k - 1)."""
         return float(self._other)
 
     @cached_property
     def contrast(self) -> float:
-        """The difference p - q = (p1 - q1)(p2 - q2), rounded once."""
+        """Difference p - q = (p1 - q1)(p2 - q2), rounded once, > 0."""
         return float(self._contrast)
 
     @property
     def epsilon_inf(self) -> float:
-        """Privacy loss of the permanent response, so of all reports made from it, rounded up."""
+        """Privacy loss of the permanent response, so of any number of reports from it; nats, rounded up."""
         return self.permanent.epsilon
 
     @cached_property
     def epsilon_one(self) -> float:
-        """Privacy loss of one report, rounded up: an upper bound, within 2^-30 of the truth for any k.
+        """Upper bound on the privacy loss of one report, nats; within 2^-30 of the exact loss for any k.
 
-        What is reported depends on the true value through the permanent response only, so it is never above
-        `epsilon_inf`.
+        At most `epsilon_inf`, because a report depends on the true value only through the permanent response.
         """
         a, b, c, d = _extremes(self.permanent)
         truth = Fraction(self.instantaneous.threshold, WORDS)
@@ -113,11 +112,11 @@ class LongitudinalKRR(SymmetricMechanism):
 
     @property
     def epsilon(self) -> float:
-        """Privacy loss of one report: `epsilon_one`."""
+        """Privacy loss of one report, nats: `epsilon_one`."""
         return self.epsilon_one
 
     def parameters(self) -> dict[str, int | str]:
-        """All that changes what a report means, exact: what a collection's fingerprint is made of."""
+        """Exact parameters that define the meaning of a report; they enter the collection's fingerprint."""
         return {
             "kind": self.name,
             "k": self.k,
@@ -133,17 +132,18 @@ class LongitudinalKRR(SymmetricMechanism):
 
     @property
     def _other(self) -> Fraction:
-        """Exact q: of the probability 1, k shares q and one contrast are made."""
+        """Exact q, from k q + (p - q) = 1."""
         return (1 - self._contrast) / self.k
 
 
 def _extremes(permanent: KRR) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-    """Bound one report by the truth t of the instantaneous step: a + b t from above, c - d t from below.
+    """Return a, b, c, d with c - d t <= P(any report | any truth) <= a + b t, t the instantaneous step's p.
 
-    Multiply-shift gives the k - 1 other values shares between r and s of the words. With p the truth of the
-    permanent step, no report v is likelier than p t + (1 - p)(1 - t) s, which bounds P(v | v), and, p and t
-    being above any lie, every P(v | w) too. None is rarer than P(v | w) with all shares r: the permanent
-    response is v with probability u = (1 - p) r, else v comes by a lie, together u t + (1 - u)(1 - t) r.
+    Multiply-shift gives each of the k - 1 other values a share in [r, s] of the words. Let p be the
+    permanent step's P(truth). Upper bound: P(v | v) <= p t + (1 - p)(1 - t) s, and it bounds every P(v | w)
+    too, because p and t exceed the probability of any other value. Lower bound: P(v | w) is least when all
+    shares are r. The permanent response is then v with probability u = (1 - p) r, and
+    P(v | w) = u t + (1 - u)(1 - t) r.
     """
     truth = Fraction(permanent.threshold, WORDS)
     r, s = (Fraction(words(permanent.k), WORDS) for words in (rarest, commonest))

@@ -1,4 +1,4 @@
-"""Any channel that a user gives as a matrix, in exact thresholds."""
+"""A channel given as a matrix, its probabilities rounded to multiples of 2^-64, with its exact epsilon."""
 
 import math
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from estimators.arrays import FloatArray
 from estimators.mechanisms.directed_rounding import log_above
 
 WORDS = 1 << 64
-# How far a given column may be from a sum of 1.
+# Largest allowed distance of a given column's sum from 1.
 SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class GivenChannel:
-    """n true values and m reports, with as many of 2^64 words for each pair as its probability asks for.
+    """A channel from n true values to m reports: P(report y | truth x) = words[x][y] / 2^64.
 
-    Value x is reported as y when a uniform 64-bit word lies in the y-th of m intervals of these lengths.
+    Value x is reported as y when a uniform 64-bit word falls in the y-th of m intervals of these lengths.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class GivenChannel:
 
     Raises
     ------
-    ValueError if the tuples are too few or too short, differ in length or have another sum.
+    ValueError if there are too few tuples, or a tuple is too short, differs in length or has another sum.
     """
 
     words: tuple[tuple[int, ...], ...]
@@ -49,7 +49,7 @@ class GivenChannel:
 
     @classmethod
     def from_matrix(cls, matrix: FloatArray) -> Self:
-        """Round every probability down to a multiple of 2^-64; what a column lacks goes to its largest entry.
+        """Round probabilities down to multiples of 2^-64; a column's remainder goes to its largest entry.
 
         Parameters
         ----------
@@ -78,10 +78,10 @@ class GivenChannel:
 
     @cached_property
     def epsilon(self) -> float:
-        """Privacy loss of one report, rounded up: ln of the largest ratio within a row.
+        """Privacy loss of one report, nats, rounded up: ln of the largest ratio within a row.
 
-        It is inf where a report is possible for one true value and impossible for another, and 0 when the
-        report does not depend on the truth.
+        It is inf if some report is possible for one true value and impossible for another, and 0 if reports
+        do not depend on the truth.
         """
         extremes = [(max(row), min(row)) for row in zip(*self.words, strict=True) if any(row)]
         if min(least for _, least in extremes) == 0:
@@ -91,12 +91,12 @@ class GivenChannel:
 
     @property
     def width(self) -> int:
-        """Counters in one row of counts: one for each report (m)."""
+        """Counters in one row of counts: one per possible report (m)."""
         return len(self.words[0])
 
 
 def _whole_words(column: list[float]) -> tuple[int, ...]:
-    """Words of one true value, summing to 2^64; a float times a power of two is exact."""
+    """Round one column to integers that sum to 2^64; multiplying a float by 2^64 is exact."""
     words = [int(probability * WORDS) for probability in column]
     words[words.index(max(words))] += WORDS - sum(words)
     return tuple(words)

@@ -1,4 +1,4 @@
-"""The mechanisms that a collection can have, and each of them at another epsilon."""
+"""The union of all mechanisms that a collection can use, and how to rebuild one at another epsilon."""
 
 import math
 from dataclasses import replace
@@ -16,12 +16,12 @@ Mechanism = KRR | LongitudinalKRR | Rappor | HotRappor
 
 LEAST = 0.1
 MOST = 10.0
-#: One report costs at most this share of what all from one permanent response do: at 1 none would differ.
+#: Largest epsilon_one / epsilon_inf: at 1 every report would repeat the permanent response.
 SHARE_OF_PERMANENT = 0.99
 
 
 def epsilon_range(mechanism: Mechanism) -> tuple[float, float]:
-    """Tell the least and the largest epsilon of one report that `at_epsilon` takes.
+    """Return the smallest and the largest epsilon of one report that `at_epsilon` accepts.
 
     Parameters
     ----------
@@ -29,8 +29,7 @@ def epsilon_range(mechanism: Mechanism) -> tuple[float, float]:
 
     Returns
     -------
-    Nats: 0.1 and 10, or the mechanism's own where that lies beyond, but no more than 99 % of what its
-    permanent response costs.
+    Nats: 0.1 and 10, widened to include the mechanism's own epsilon, but at most 99 % of its epsilon_inf.
     """
     own = mechanism.epsilon
     if isinstance(mechanism, KRR):
@@ -40,15 +39,15 @@ def epsilon_range(mechanism: Mechanism) -> tuple[float, float]:
 
 
 def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
-    """Build the mechanism of least error whose reports cost at most this, all else being as it is.
+    """Build the mechanism of the same class with the least error at this epsilon per report.
 
-    Values, bits, hashes and cohorts stay, and so does what a permanent response costs. That of least error:
-    the one given need not be, since a RAPPOR's p and q may be any.
+    Values, bits, hashes, cohorts and epsilon_inf stay the same. A RAPPOR's p and q are chosen anew, so the
+    result can differ from the given mechanism even at its own epsilon.
 
     Parameters
     ----------
     mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
-    epsilon : privacy loss of one report, within `epsilon_range`.
+    epsilon : privacy loss of one report, nats, within `epsilon_range`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""RAPPOR over Bloom filters with cohorts: two steps of randomization for each bit of a hashed value."""
+"""RAPPOR over Bloom filters with cohorts: each bit of a hashed value is randomized in two steps."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -12,16 +12,18 @@ BYTE_HASHED_BITS = 256
 
 @dataclass(frozen=True)
 class Rappor(TwoStepBits):
-    """The channel that a producer runs, as the integers it compares with.
+    """Bloom RAPPOR with integer thresholds, so that its probabilities and its epsilons are exact.
 
-    A value sets up to `hashes` of `bits` bits, which ones depends on the client's cohort.
+    A value sets up to `hashes` of `bits` bits; which ones depends on the client's cohort.
 
     Parameters
     ----------
-    bits : length of the Bloom filter, a multiple of 8 in [8, 4096].
-    hashes : hash functions (h), in [1, 16]; at most 8 when bits > 256, as far as one MD5 digest goes.
-    cohorts : groups of clients with hash functions of their own, in [1, 65535].
-    flip_threshold, p_threshold, q_threshold : as of TwoStepBits.
+    bits : length of the Bloom filter (k), a multiple of 8 in [8, 4096].
+    hashes : hash functions (h), in [1, 16]; at most 8 when bits > 256, because one MD5 digest has 16 bytes.
+    cohorts : groups of clients (m), each with its own hash functions, in [1, 65535].
+    flip_threshold : (f/2) 2^32, in [0, 2^31).
+    p_threshold : p 2^32, in (0, q_threshold).
+    q_threshold : q 2^32, in (p_threshold, 2^32).
 
     Raises
     ------
@@ -30,7 +32,7 @@ class Rappor(TwoStepBits):
     Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), sections 2 and 3; google/rappor.
     """
 
-    #: What the collection file calls it.
+    #: Name in the collection file.
     name: ClassVar[str] = "rappor"
 
     bits: int
@@ -52,12 +54,14 @@ class Rappor(TwoStepBits):
 
     @classmethod
     def from_probabilities(cls, bits: int, hashes: int, cohorts: int, f: float, p: float, q: float) -> Self:
-        """Round f, p and q so that both epsilons fall, never rise.
+        """Build the mechanism from real f, p and q, rounded so that neither epsilon rises.
 
         Parameters
         ----------
-        bits, hashes, cohorts : as of the class.
-        f, p, q : as of `round_to_thresholds`.
+        bits, hashes, cohorts : see the class.
+        f : share of permanent bits that are noise, in [0, 1).
+        p : P(report 1 | permanent bit 0), in (0, q).
+        q : P(report 1 | permanent bit 1), in (p, 1).
 
         Raises
         ------
@@ -67,16 +71,16 @@ class Rappor(TwoStepBits):
 
     @property
     def ones(self) -> int:
-        """Most true bits that are 1: `hashes`."""
+        """Largest number of true bits that are 1: `hashes`."""
         return self.hashes
 
     @property
     def width(self) -> int:
-        """Counters in one row of counts: one for each bit."""
+        """Counters in one row of counts: one per bit."""
         return self.bits
 
     def parameters(self) -> dict[str, int | str]:
-        """All that changes what a report means, exact: what a collection's fingerprint is made of."""
+        """Exact parameters that define the meaning of a report; they enter the collection's fingerprint."""
         return {
             "kind": self.name,
             "bits": self.bits,

@@ -1,4 +1,4 @@
-"""The two steps of randomization of one RAPPOR bit, permanent and instantaneous, in exact thresholds."""
+"""The two randomization steps of a RAPPOR bit, permanent and instantaneous, and their exact privacy loss."""
 
 import math
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ WORDS = 1 << 32
 
 
 class TwoStepBits(ABC):
-    """What every RAPPOR does to a bit, whatever sets the bits: to be inherited by a frozen dataclass.
+    """Base class of all RAPPOR variants: how a bit is randomized, however the bits are set.
 
     The permanent response flips each bit with probability f/2 = flip_threshold / 2^32. A report then shows a
     1 with probability q where the permanent bit is 1, and with probability p where it is 0.
@@ -35,11 +35,11 @@ class TwoStepBits(ABC):
     @property
     @abstractmethod
     def ones(self) -> int:
-        """Most true bits that are 1: of two true values each sets at most so many that the other does not."""
+        """Largest number of true bits that are 1 (h), so two values differ in at most 2 h bits."""
 
     @property
     def f(self) -> float:
-        """Share of permanent bits that are noise: twice the flip probability."""
+        """Share of permanent bits that are noise: twice the flip probability, in [0, 1)."""
         return self.flip_threshold / (WORDS // 2)
 
     @property
@@ -69,22 +69,22 @@ class TwoStepBits(ABC):
 
     @cached_property
     def epsilon_one(self) -> float:
-        """Privacy loss of one report whose permanent response is fresh, rounded up."""
+        """Privacy loss of one report with a fresh permanent response, nats, rounded up."""
         return loss_of_one_report(self.ones, self.flip_threshold, self.p_threshold, self.q_threshold)
 
     @cached_property
     def epsilon_inf(self) -> float:
-        """Privacy loss of a permanent response, so of all reports made from it, rounded up; inf at f = 0."""
+        """Privacy loss of a permanent response, so of any reports from it; nats, rounded up; inf at f = 0."""
         return loss_of_permanent_response(self.ones, self.flip_threshold)
 
     @property
     def epsilon(self) -> float:
-        """Privacy loss of one report: `epsilon_one`."""
+        """Privacy loss of one report, nats: `epsilon_one`."""
         return self.epsilon_one
 
 
 def check_thresholds(flip_threshold: int, p_threshold: int, q_threshold: int) -> None:
-    """Raise ValueError unless the thresholds are in the ranges that `TwoStepBits` states."""
+    """Raise ValueError unless the thresholds are in the ranges given in `TwoStepBits`."""
     if not 0 <= flip_threshold < WORDS // 2:
         raise ValueError(f"flip_threshold must be in [0, {WORDS // 2}), got {flip_threshold}")
     if not 0 < p_threshold < q_threshold < WORDS:
@@ -95,7 +95,7 @@ def check_thresholds(flip_threshold: int, p_threshold: int, q_threshold: int) ->
 
 
 def round_to_thresholds(f: float, p: float, q: float) -> tuple[int, int, int]:
-    """Round f and p up and q down to multiples of 2^-31 and 2^-32: each rounding lowers both epsilons.
+    """Round f up to a multiple of 2^-31, p up and q down to multiples of 2^-32; neither epsilon rises.
 
     Parameters
     ----------
@@ -121,19 +121,22 @@ def round_to_thresholds(f: float, p: float, q: float) -> tuple[int, int, int]:
 
 
 def loss_of_one_report(ones: int, flip_threshold: int, p_threshold: int, q_threshold: int) -> float:
-    """Bound the loss of a report whose permanent response is fresh: h ln(q* (1 - p*) / (p* (1 - q*))).
+    """Bound the loss of a report with a fresh permanent response: h ln(q* (1 - p*) / (p* (1 - q*))).
 
-    Two true values differ in at most h = `ones` bits each way, and the likeliest telling report shows q*
-    against p* in the ones, 1 - p* against 1 - q* in the others.
+    Of two true values, each sets at most h = `ones` bits that the other does not. The ratio of probabilities
+    is largest for the report that shows exactly the bits of one value: q* / p* for each of its h bits, and
+    (1 - p*) / (1 - q*) for each of the other's.
 
     Parameters
     ----------
     ones : h, >= 1.
-    flip_threshold, p_threshold, q_threshold : as of `TwoStepBits`.
+    flip_threshold : (f/2) 2^32, in [0, 2^31).
+    p_threshold : p 2^32, in (0, q_threshold).
+    q_threshold : q 2^32, in (p_threshold, 2^32).
 
     Returns
     -------
-    epsilon, rounded up.
+    epsilon, nats, rounded up.
 
     Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), theorem 2.
     """
@@ -148,11 +151,11 @@ def loss_of_permanent_response(ones: int, flip_threshold: int) -> float:
     Parameters
     ----------
     ones : h, >= 1.
-    flip_threshold : as of `TwoStepBits`.
+    flip_threshold : (f/2) 2^32, in [0, 2^31).
 
     Returns
     -------
-    epsilon, rounded up; inf when the threshold is 0.
+    epsilon, nats, rounded up; inf when the threshold is 0.
 
     Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), theorem 1.
     """
@@ -162,11 +165,11 @@ def loss_of_permanent_response(ones: int, flip_threshold: int) -> float:
 
 
 def _reported(flip_threshold: int, kept_threshold: int, flipped_threshold: int) -> Fraction:
-    """P(report 1) of a true bit whose permanent bit, kept or flipped, shows a 1 with these thresholds."""
+    """Exact P(report 1), given the thresholds for a kept and for a flipped permanent bit."""
     kept = (WORDS - flip_threshold) * kept_threshold
     return Fraction(kept + flip_threshold * flipped_threshold, WORDS * WORDS)
 
 
 def _times_above(factor: int, value: float) -> float:
-    """Product that is not below the true one: a float product is off by half a unit in the last place."""
+    """Upper bound on the product; a float product is off by at most half a unit in the last place."""
     return math.nextafter(factor * value, math.inf)

@@ -1,4 +1,4 @@
-"""RAPPOR without hashing: one bit for each bucket, one of them set (one-hot, "basic"), or several (k-hot)."""
+"""RAPPOR without hashing: one bit per bucket; a client sets one bit (one-hot, "basic") or several (k-hot)."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -10,17 +10,19 @@ LARGEST_BUCKETS = 4096
 
 @dataclass(frozen=True)
 class HotRappor(TwoStepBits):
-    """The channel that a producer runs, as the integers it compares with.
+    """One-hot or k-hot RAPPOR with integer thresholds, so that its probabilities and epsilons are exact.
 
-    A client sets the bits of the buckets it contributes to, at most `hot` of them. What is estimated of a
-    bucket is the share of reports whose client is in it: over all buckets the shares sum to `hot` at most.
+    A client sets the bits of its buckets, at most `hot` of them. The frequency of a bucket is the share of
+    reports whose client is in it; the frequencies of all buckets sum to at most `hot`.
 
     Parameters
     ----------
     buckets : number of buckets, in [2, 4096].
-    hot : most buckets that one client is in, in [1, buckets]. Beyond half of the buckets, where two clients
-        cannot differ in `hot` bits each way, both epsilons are upper bounds.
-    flip_threshold, p_threshold, q_threshold : as of TwoStepBits.
+    hot : largest number of buckets that one client is in, in [1, buckets]. Above buckets / 2, two clients
+        cannot differ in `hot` bits each way, and both epsilons are upper bounds.
+    flip_threshold : (f/2) 2^32, in [0, 2^31).
+    p_threshold : p 2^32, in (0, q_threshold).
+    q_threshold : q 2^32, in (p_threshold, 2^32).
 
     Raises
     ------
@@ -44,12 +46,14 @@ class HotRappor(TwoStepBits):
 
     @classmethod
     def from_probabilities(cls, buckets: int, hot: int, f: float, p: float, q: float) -> Self:
-        """Round f, p and q so that both epsilons fall, never rise.
+        """Build the mechanism from real f, p and q, rounded so that neither epsilon rises.
 
         Parameters
         ----------
-        buckets, hot : as of the class.
-        f, p, q : as of `round_to_thresholds`.
+        buckets, hot : see the class.
+        f : share of permanent bits that are noise, in [0, 1).
+        p : P(report 1 | permanent bit 0), in (0, q).
+        q : P(report 1 | permanent bit 1), in (p, 1).
 
         Raises
         ------
@@ -59,31 +63,31 @@ class HotRappor(TwoStepBits):
 
     @property
     def ones(self) -> int:
-        """Most true bits that are 1: `hot`."""
+        """Largest number of true bits that are 1: `hot`."""
         return self.hot
 
     @property
     def bits(self) -> int:
-        """Bits of a report: a multiple of 8, so up to 7 at the end are noise that belongs to no bucket."""
+        """Bits of a report, a multiple of 8; up to 7 at the end belong to no bucket and hold only noise."""
         return -(-self.buckets // 8) * 8
 
     @property
     def width(self) -> int:
-        """Counters in one row of counts: one for each bit."""
+        """Counters in one row of counts: one per bit."""
         return self.bits
 
     @property
     def cohorts(self) -> int:
-        """Groups of clients that are counted apart: 1, since nothing is hashed."""
+        """Number of groups of clients that are counted separately: 1, because nothing is hashed."""
         return 1
 
     @property
     def name(self) -> str:
-        """What the collection file calls it."""
+        """Name in the collection file."""
         return "rappor-one-hot" if self.hot == 1 else "rappor-k-hot"
 
     def parameters(self) -> dict[str, int | str]:
-        """All that changes what a report means, exact: what a collection's fingerprint is made of."""
+        """Exact parameters that define the meaning of a report; they enter the collection's fingerprint."""
         return {
             "kind": "rappor-hot",
             "buckets": self.buckets,

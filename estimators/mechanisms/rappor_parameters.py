@@ -1,4 +1,4 @@
-"""From the two epsilons that a RAPPOR may cost to the f, p and q that keep both with the least noise."""
+"""The f, p and q with the least estimation error that keep a RAPPOR within epsilon_inf and epsilon_one."""
 
 import math
 from typing import NamedTuple
@@ -6,12 +6,12 @@ from typing import NamedTuple
 from estimators.mechanisms.rappor_bits import WORDS, loss_of_one_report, loss_of_permanent_response
 
 LARGEST_EPSILON = 64
-# Below this loss for each differing bit, thresholds over 2^32 are too coarse to come close.
+# Below this loss per differing bit, multiples of 2^-32 are too coarse to come close to it.
 LEAST_LOSS_PER_BIT = 1e-6
 
 
 class Thresholds(NamedTuple):
-    """The three integers that Rappor and HotRappor take last."""
+    """The three thresholds of Rappor and HotRappor."""
 
     flip_threshold: int
     p_threshold: int
@@ -19,22 +19,23 @@ class Thresholds(NamedTuple):
 
 
 def choose_thresholds(ones: int, epsilon_inf: float, epsilon_one: float) -> Thresholds:
-    """Choose f, p and q that keep both epsilons with the least variance of a rare bit's rate.
+    """Choose f, p and q that minimize the variance of a rare bit's estimated rate under both epsilons.
 
-    That variance is p* (1 - p*) / (N (q* - p*)²). A lower f allows every (p*, q*) that a higher one does,
-    so f is as low as epsilon_inf permits: (1 - f/2) / (f/2) = A = e^(epsilon_inf / 2h). Among all p* and q*
-    with q* (1 - p*) / (p* (1 - q*)) = R = e^(epsilon_one / h), write u = (1 - p*) / (1 - q*). The variance
-    falls to its only minimum, q* = 1/2 and p* = 1/(R + 1), at u = 2R / (R + 1), and rises beyond. p >= 0
-    asks for q*/p* = R/u <= A, and q <= 1 for u <= A. So u is that minimum, brought into [R/A, A], which is
-    not empty while epsilon_one <= epsilon_inf.
+    That variance is p* (1 - p*) / (N (q* - p*)²). Any (p*, q*) that is feasible for some f is feasible for
+    every smaller f, so f is as small as epsilon_inf allows: (1 - f/2) / (f/2) = A = e^(epsilon_inf / 2h).
+    The bound epsilon_one fixes q* (1 - p*) / (p* (1 - q*)) = R = e^(epsilon_one / h). Parametrize these
+    (p*, q*) by u = (1 - p*) / (1 - q*). The variance has a single minimum at u = 2R / (R + 1), where
+    q* = 1/2 and p* = 1/(R + 1). p >= 0 requires q*/p* = R/u <= A, and q <= 1 requires u <= A. So u is the
+    minimum clipped to [R/A, A], which is not empty because epsilon_one <= epsilon_inf.
 
-    Given epsilon_one alone, the best is always f = 0, which protects no client who reports again.
+    With epsilon_one alone f = 0 would be optimal, but would not protect clients that report repeatedly.
 
     Parameters
     ----------
-    ones : most true bits that are 1 (h): hashes of Bloom RAPPOR, `hot` of one-hot and k-hot; >= 1.
-    epsilon_inf : loss of a permanent response, in (0, 64].
-    epsilon_one : loss of one report, in [1e-6 ones, epsilon_inf].
+    ones : largest number of true bits that are 1 (h): `hashes` of Bloom RAPPOR, `hot` of one-hot and k-hot;
+        >= 1.
+    epsilon_inf : privacy loss of a permanent response, nats, in (0, 64].
+    epsilon_one : privacy loss of one report, nats, in [1e-6 ones, epsilon_inf].
 
     Returns
     -------

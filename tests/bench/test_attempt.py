@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from bench.comparison.failures import attempt
-from bench.comparison.parts.comparison import contest
+from bench.comparison.parts.comparison import compare_with_peers
 from bench.comparison.report import results
-from bench.comparison.report.figure import FiguresPart
+from bench.comparison.report.figure import ResultsPart
 from bench.comparison.report.results import markdown
 from bench.comparison.timing import contestant
 from bench.comparison.timing.contestant import Contestant, ContestantError
@@ -24,7 +24,7 @@ ASKED = {"k": 10, "epsilon": 1.0}
 def test_a_library_that_is_not_there_is_a_row_that_says_so():
     with Contestant("ours.deniable_runner") as ours, Contestant("absent_runner") as absent:
         job = Job(absent, "count k-RR", ASKED)
-        found = contest("k-RR", Job(ours, "count k-RR", ASKED), [job], QUICK, 10.0)
+        found = compare_with_peers("k-RR", Job(ours, "count k-RR", ASKED), [job], QUICK, 10.0)
         assert found.figures == []
         mine, theirs = found.rows
         assert mine["reports/s"] > 0
@@ -32,18 +32,18 @@ def test_a_library_that_is_not_there_is_a_row_that_says_so():
         assert theirs["reports/s"] == ""
         assert "No module named 'bench.comparison.runners.absent_runner'" in theirs["does otherwise"]
         with pytest.raises(ContestantError, match="absent_runner"):
-            contest("k-RR", job, [], QUICK, 10.0)
+            compare_with_peers("k-RR", job, [], QUICK, 10.0)
 
 
 def test_a_goal_is_not_judged_where_a_peer_is_missing():
     """The missing one might be the fastest: the ratio would be too good."""
     with Contestant("ours.deniable_runner") as ours, Contestant("absent_runner") as absent:
         job = Job(ours, "count k-RR", ASKED)
-        found = contest("k-RR", job, [job, Job(absent, "count k-RR", ASKED)], QUICK, 10.0)
+        found = compare_with_peers("k-RR", job, [job, Job(absent, "count k-RR", ASKED)], QUICK, 10.0)
         assert [(figure.goal, figure.met) for figure in found.figures] == [(10.0, None)]
         (why,) = found.unjudged
         assert why.startswith("k-RR: absent_runner: ")
-        complete = contest("k-RR", job, [job], QUICK, 10.0, aside=[replace(job, called="itself")])
+        complete = compare_with_peers("k-RR", job, [job], QUICK, 10.0, aside=[replace(job, called="itself")])
         assert [(figure.name, figure.goal) for figure in complete.figures] == [
             ("k-RR", 10.0),
             ("k-RR, beside itself", None),
@@ -95,7 +95,7 @@ def command(monkeypatch):
 
 
 def test_a_part_alone_is_told_and_nothing_is_written(command, monkeypatch):
-    part = FiguresPart("Counting", "What was done.", unjudged=["k-RR: a-peer: it is gone"])
+    part = ResultsPart("Counting", "What was done.", unjudged=["k-RR: a-peer: it is gone"])
     counting = SimpleNamespace(measure=lambda _: part, __name__="counting")
     monkeypatch.setitem(command.PARTS, "counting", counting)
     monkeypatch.setattr(command, "install", lambda: {"a-peer==1": "no such version"})

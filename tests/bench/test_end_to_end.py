@@ -16,10 +16,10 @@ from bench.comparison.parts.streaming import end_to_end, estimate_watcher
 from bench.comparison.parts.streaming.full_log import FullLog
 from bench.comparison.parts.streaming.peer_readers import ReaderError, answer_in
 from bench.comparison.parts.streaming.speeds import HELD, QUICK, READING, Size, Speed, name_of
-from bench.comparison.parts.streaming.throughput import Reader, SustainedRun, speeds_of
+from bench.comparison.parts.streaming.throughput import Reader, ReaderRun, speeds_of
 from bench.comparison.parts.streaming.throughput_figures import figures, limit, spent
 from bench.comparison.parts.streaming.visibility import Visibility, Window, quantile
-from bench.comparison.parts.streaming.workers import Moment, WorkerEndedError, stretch
+from bench.comparison.parts.streaming.workers import MeasurementError, Moment, stretch
 from bench.comparison.report import results
 from bench.comparison.runners.peers import aiokafka_read
 from bench.comparison.runners.peers.pack_bits import cohort_of, decode
@@ -114,7 +114,7 @@ def test_workers_are_timed_while_all_of_them_count() -> None:
 
 
 def test_a_worker_without_a_share_is_no_second_worker() -> None:
-    with pytest.raises(WorkerEndedError, match="not every worker had a share of the log"):
+    with pytest.raises(MeasurementError, match="not every worker had a share of the log"):
         stretch([Moment(1.0, (50, 0), 0.0, 1.0, 0.5), Moment(2.0, (60, 0), 0.0, 2.0, 1.0)])
 
 
@@ -122,7 +122,7 @@ def test_what_is_counted_at_once_is_not_timed() -> None:
     at_once = [Moment(1.0, (0,), 0.0, 1.0, 0.5), Moment(2.0, (60,), 0.0, 2.0, 1.0)]
     soon = [Moment(2.0 + 0.3 * step, (60 * step,), 0.0, 2.0, 1.0) for step in range(1, 4)]
     for moments, seconds in ((at_once, 0.0), (soon, 0.3)):
-        with pytest.raises(WorkerEndedError, match=rf"counted for {seconds} s: the log is too short"):
+        with pytest.raises(MeasurementError, match=rf"counted for {seconds} s: the log is too short"):
             stretch(moments)
 
 
@@ -203,15 +203,15 @@ def test_a_missed_goal_says_what_was_used_up() -> None:
     assert limit(SIZE, [replace(mine, runs=[7e6]), held]) == ""
 
 
-def run(speed: float) -> SustainedRun:
-    return SustainedRun(speed, 2 * speed, seconds=4 - speed)
+def run(speed: float) -> ReaderRun:
+    return ReaderRun(speed, 2 * speed, seconds=4 - speed)
 
 
 def test_readers_take_turns_and_one_that_fails_keeps_what_it_did() -> None:
     order: list[str] = []
 
     def reader(name: str, fails_at: int) -> Reader:
-        def read_once() -> SustainedRun:
+        def read_once() -> ReaderRun:
             order.append(name)
             if order.count(name) == fails_at:
                 raise ReaderError("it is gone")
@@ -236,7 +236,7 @@ def test_who_only_reads_fetches_as_our_worker_does() -> None:
 
 
 def test_a_broker_that_goes_leaves_what_was_read() -> None:
-    def gone() -> SustainedRun:
+    def gone() -> ReaderRun:
         raise UnreachableError("no Kafka broker answers")
 
     found = speeds_of([Reader("a", lambda: run(1)), Reader("b", gone)], 1000, 1)
@@ -282,6 +282,6 @@ def test_estimates_that_cannot_be_read_are_not_taken_for_late(
     monkeypatch.setattr(estimate_watcher, "KafkaConsumer", Consumer)
     watching = estimate_watcher.Watcher(log.configuration, {}, 3)
     watching.start()
-    with pytest.raises(WorkerEndedError, match="the estimates could not be read: it hung up"):
+    with pytest.raises(MeasurementError, match="the estimates could not be read: it hung up"):
         watching.end()
     assert watching._consumer.closed

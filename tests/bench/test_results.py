@@ -1,4 +1,4 @@
-"""The three files that a run of the contest leaves: what they say, and that they say it of every goal."""
+"""The three result files of a benchmark run, and how each of them shows goals."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from matplotlib.patches import Rectangle
 
 from bench.comparison.report import bars, picture, results
-from bench.comparison.report.figure import Figure, FiguresPart, Line, Table, absolute
+from bench.comparison.report.figure import Figure, Line, ResultsPart, Table, absolute
 from bench.comparison.timing.rounds import FULL, QUICK
 
 FAST = Figure("Counting", "reports/s", 50e6, "a-peer", 4e6, goal=10)
@@ -21,9 +21,9 @@ LARGE = absolute("Memory", "MiB", 400, 300)
 FREE = Figure("Loading", "s", 1.0, "a-peer", 3.0)
 ASIDE = Figure("Counting, beside a count of less", "reports/s", 50e6, "a-peer", 25e6)
 PARTS = [
-    FiguresPart("Speed", "What was done.", [FAST, SLOW], [Table("All", [{"a": 1}])], ["A note."]),
-    FiguresPart("Rest", "More.", [LARGE, FREE]),
-    FiguresPart("Growth", "How.", lines=[Line("values K", "count", [1, 10], [0.1, 1.0], [1.0, 1.0])]),
+    ResultsPart("Speed", "What was done.", [FAST, SLOW], [Table("All", [{"a": 1}])], ["A note."]),
+    ResultsPart("Rest", "More.", [LARGE, FREE]),
+    ResultsPart("Growth", "How.", lines=[Line("values K", "count", [1, 10], [0.1, 1.0], [1.0, 1.0])]),
 ]
 
 
@@ -74,7 +74,7 @@ def test_a_goal_that_cannot_be_judged_is_neither_met_nor_missed() -> None:
     """The fastest peer may be the one that is missing."""
     open_goal = replace(FAST, is_judged=False)
     assert (open_goal.goal, open_goal.met, open_goal.record()["met"]) == (10, None, None)
-    parts = [FiguresPart("Speed", "What was done.", [open_goal, LARGE], unjudged=["Counting: no such peer"])]
+    parts = [ResultsPart("Speed", "What was done.", [open_goal, LARGE], unjudged=["Counting: no such peer"])]
     summary, _, _ = results.markdown(parts, {}, FULL).partition("\n## Speed\n")
     assert "0 of 1 goals that could be judged are met, others are not judged.\n" in summary
     assert "\n**Not judged**: Counting: no such peer" in summary
@@ -84,16 +84,16 @@ def test_a_goal_that_cannot_be_judged_is_neither_met_nor_missed() -> None:
 
 
 def test_the_summary_tells_of_others_beside_the_same_job() -> None:
-    text = results.markdown([FiguresPart("Speed", "What was done.", [FAST, ASIDE, FREE])], {}, FULL)
+    text = results.markdown([ResultsPart("Speed", "What was done.", [FAST, ASIDE, FREE])], {}, FULL)
     summary, _, _ = text.partition("\n## Speed\n")
     assert "times better: 2 (Counting, beside a count of less).\n" in summary
 
 
 def test_where_all_goals_are_met_nothing_fell_short() -> None:
-    text = results.markdown([FiguresPart("Speed", "What was done.", [FAST])], {}, FULL)
+    text = results.markdown([ResultsPart("Speed", "What was done.", [FAST])], {}, FULL)
     assert "1 of 1 goals met." in text
     assert "fell short" not in text
-    assert "## Summary" not in results.markdown([FiguresPart("Rest", "More.", [FREE])], {}, FULL)
+    assert "## Summary" not in results.markdown([ResultsPart("Rest", "More.", [FREE])], {}, FULL)
 
 
 def test_the_quick_cut_says_that_it_is_the_quick_cut() -> None:
@@ -123,7 +123,7 @@ def test_a_run_leaves_three_files_and_tells_what_is_not_met(
     ]
 
 
-def bars_of(parts: Sequence[FiguresPart]) -> list[Rectangle]:
+def bars_of(parts: Sequence[ResultsPart]) -> list[Rectangle]:
     """The bars that are drawn, from the top."""
     canvas = Canvas(figsize=(bars.WIDTH, bars.height(parts)))
     bars.draw(canvas, parts, top=0.0, room=bars.height(parts))

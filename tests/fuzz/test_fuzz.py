@@ -15,6 +15,7 @@ from tests.fuzz.targets import TARGETS
 from tests.support.needed import missing
 from tests.support.paths import REPOSITORY
 
+pytestmark = pytest.mark.slow
 ROOT = REPOSITORY
 MOST_SECONDS = 800  # on a busy machine; alone, packs take half a minute
 DONE = re.compile(r"^Done (\d+) in \d+ second", re.MULTILINE)

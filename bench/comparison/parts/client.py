@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from bench.comparison.parts.comparison import Contest, contest, part_of
+from bench.comparison.parts.comparison import PeerComparison, compare_with_peers, part_of
 from bench.comparison.peer_environment import PYTHON
-from bench.comparison.report.figure import FiguresPart
+from bench.comparison.report.figure import ResultsPart
 from bench.comparison.timing.contestant import Contestant
 from bench.comparison.timing.rounds import Job, Scale
 
@@ -76,7 +76,7 @@ RAPPOR_CASES = (
 )
 
 
-def measure(scale: Scale) -> FiguresPart:
+def measure(scale: Scale) -> ResultsPart:
     """k-RR and RAPPOR, with fresh noise and with responses that are remembered; quick: those with a goal."""
     peer = str(PYTHON)
     with (
@@ -85,8 +85,8 @@ def measure(scale: Scale) -> FiguresPart:
         Contestant("peers.multi_freq_ldpy_runner", peer) as multi,
         Contestant("peers.opendp_runner", peer) as opendp,
     ):
-        contests = [
-            contest(
+        comparisons = [
+            compare_with_peers(
                 f"k-RR, {k:,} values{_batches(batch)}",
                 Job(ours, "k-RR", {**asked, "batch": batch}),
                 [Job(each, "k-RR", asked) for each in (pure, multi, opendp)],
@@ -98,20 +98,20 @@ def measure(scale: Scale) -> FiguresPart:
             if goal or not scale.quick
             for asked in [{"k": k, "epsilon": 2.0}]
         ]
-        contests += [
+        comparisons += [
             _rappor(case, ours, pure, multi, opendp, scale)
             for case in RAPPOR_CASES
             if case.goal or not scale.quick
         ]
-    return part_of("Client", ABOUT, "All clients", contests, NOTES)
+    return part_of("Client", ABOUT, "All clients", comparisons, NOTES)
 
 
 def _rappor(
     case: RapporCase, ours: Contestant, pure: Contestant, multi: Contestant, opendp: Contestant, scale: Scale
-) -> Contest:
+) -> PeerComparison:
     asked = {**BLOOM, **case.probabilities, "bits": case.bits, "words": case.words}
     says = "one true bit, no hashing; "
-    return contest(
+    return compare_with_peers(
         case.name,
         Job(ours, "RAPPOR", {**asked, "memoize": case.remembered, "batch": case.batch}),
         [

@@ -1,16 +1,16 @@
-"""A contest of one of our jobs with those of peers: its figures, and a table of all who took part."""
+"""Our rate at a job beside the rates of peers: figures, and a table of all libraries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.aggregator.results import ResultRow
-from bench.comparison.report.figure import Figure, FiguresPart, Table
+from bench.comparison.report.figure import Figure, ResultsPart, Table
 from bench.comparison.timing.contestant import ContestantError
 from bench.comparison.timing.rounds import Job, Rate, Scale, rates
 
 
 @dataclass(frozen=True)
-class Contest:
+class PeerComparison:
     """What came out: figures, a row of each who took part, and why the goal could not be judged, if so."""
 
     figures: Sequence[Figure]
@@ -18,9 +18,9 @@ class Contest:
     unjudged: Sequence[str] = ()
 
 
-def contest(
+def compare_with_peers(
     name: str, ours: Job, peers: Sequence[Job], scale: Scale, goal: float | None, aside: Sequence[Job] = ()
-) -> Contest:
+) -> PeerComparison:
     """Our rate beside the fastest peer's, reports a second of one core; rows of all, the fastest first.
 
     Jobs `aside` are another thing than what the goal is of: each has a figure of its own, without a goal.
@@ -42,20 +42,20 @@ def contest(
     ]
     ranked = [mine, *sorted(others, key=lambda rate: -rate.median)]
     unjudged = [f"{name}: {', '.join(missing)}"] if missing and goal is not None else []
-    return Contest(figures, [_row(name, rate) for rate in ranked], unjudged)
+    return PeerComparison(figures, [_row(name, rate) for rate in ranked], unjudged)
 
 
 def part_of(
-    title: str, about: str, table: str, contests: Sequence[Contest], notes: Sequence[str]
-) -> FiguresPart:
-    """Several contests as a part of the results, with one table of all who took part."""
-    return FiguresPart(
+    title: str, about: str, table: str, comparisons: Sequence[PeerComparison], notes: Sequence[str]
+) -> ResultsPart:
+    """Several comparisons as a part of the results, with one table of all who took part."""
+    return ResultsPart(
         title,
         about,
-        [figure for each in contests for figure in each.figures],
-        [Table(table, [row for each in contests for row in each.rows])],
+        [figure for each in comparisons for figure in each.figures],
+        [Table(table, [row for each in comparisons for row in each.rows])],
         notes,
-        unjudged=[why for each in contests for why in each.unjudged],
+        unjudged=[why for each in comparisons for why in each.unjudged],
     )
 
 

@@ -1,8 +1,8 @@
 """How fast reports become counts, beside what peers' servers do."""
 
-from bench.comparison.parts.comparison import contest, part_of
+from bench.comparison.parts.comparison import compare_with_peers, part_of
 from bench.comparison.peer_environment import PYTHON
-from bench.comparison.report.figure import FiguresPart
+from bench.comparison.report.figure import ResultsPart
 from bench.comparison.timing.contestant import Contestant
 from bench.comparison.timing.rounds import Job, Scale
 
@@ -23,7 +23,7 @@ NOTES = (
 )
 
 
-def measure(scale: Scale) -> FiguresPart:
+def measure(scale: Scale) -> ResultsPart:
     """k-RR of two sizes, and RAPPOR of 128 bits."""
     peer = str(PYTHON)
     with (
@@ -33,8 +33,8 @@ def measure(scale: Scale) -> FiguresPart:
         Contestant("peers.multi_freq_ldpy_runner", peer) as multi,
         Contestant("peers.opendp_runner", peer) as opendp,
     ):
-        contests = [
-            contest(
+        comparisons = [
+            compare_with_peers(
                 f"Counting k-RR, {k:,} values",
                 Job(ours, "count k-RR", asked),
                 [Job(each, "count k-RR", asked) for each in (pure, multi)],
@@ -48,8 +48,8 @@ def measure(scale: Scale) -> FiguresPart:
             for k in (100, 10_000)
             for asked in [{"k": k, "epsilon": 2.0}]
         ]
-        contests.append(
-            contest(
+        comparisons.append(
+            compare_with_peers(
                 "Counting RAPPOR, 128 bits",
                 Job(ours, "count RAPPOR", RAPPOR),
                 [
@@ -61,4 +61,4 @@ def measure(scale: Scale) -> FiguresPart:
                 GOAL,
             )
         )
-    return part_of("Aggregation", ABOUT, "All servers", contests, NOTES)
+    return part_of("Aggregation", ABOUT, "All servers", comparisons, NOTES)

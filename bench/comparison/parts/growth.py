@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from bench.aggregator.results import ResultRow
 from bench.comparison.report.exponent import Exponent
-from bench.comparison.report.figure import FiguresPart, Line, Table
+from bench.comparison.report.figure import Line, ResultsPart, Table
 from bench.comparison.timing.contestant import Contestant
 from bench.comparison.timing.rounds import Scale
 
@@ -77,10 +77,10 @@ GROWTHS = (
 )
 
 
-def measure(scale: Scale) -> FiguresPart:
+def measure(scale: Scale) -> ResultsPart:
     """All sizes; nothing in the quick cut, since no goal is of them."""
     if scale.quick:
-        return FiguresPart("Growth", "No goal is of it: it is measured by `make bench` alone.")
+        return ResultsPart("Growth", "No goal is of it: it is measured by `make bench` alone.")
     with Contestant("ours.growth_runner") as child:
         lines = [_line(child, growth) for growth in GROWTHS]
     pairs = list(zip(GROWTHS, lines, strict=True))
@@ -89,7 +89,7 @@ def measure(scale: Scale) -> FiguresPart:
     ]
     memory = [_row(each, line, "MiB", line.mebibytes, line.memory_exponent) for each, line in pairs]
     tables = [Table("Processor time as a size grows", times), Table("Memory as a size grows", memory)]
-    return FiguresPart("Growth", ABOUT, tables=tables, notes=steeper(lines), lines=lines)
+    return ResultsPart("Growth", ABOUT, tables=tables, notes=steeper(lines), lines=lines)
 
 
 def steeper(lines: Sequence[Line]) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
 from bench.aggregator.results import ResultRow
-from bench.comparison.report.figure import FiguresPart, Table
+from bench.comparison.report.figure import ResultsPart, Table
 from bench.comparison.timing.contestant import Contestant
 from bench.comparison.timing.rounds import Scale
 
@@ -59,14 +59,14 @@ WORKER = (
 )
 
 
-def measure(scale: Scale) -> FiguresPart:
+def measure(scale: Scale) -> ResultsPart:
     """Both sides."""
     rounds = QUICK_ROUNDS if scale.quick else FULL_ROUNDS
     with Contestant("ours.hot_path_runner") as child:
         producer, worker = ([_profile(child, path, rounds) for path in paths] for paths in (PRODUCER, WORKER))
     said = "".join(f"\n- {sentence(each)}" for each in (*producer, *worker))
     about = ABOUT.format(reports=COUNTED, overhead=overhead([*producer, *worker]))
-    return FiguresPart(
+    return ResultsPart(
         "Where the time goes",
         f"{about}\n{said}",
         tables=[

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from bench.comparison.report.figure import GOAL as GOAL_OF_OURS
-from bench.comparison.report.figure import Figure, FiguresPart
+from bench.comparison.report.figure import Figure, ResultsPart
 
 WIDTH, NAMES, BARS = 12.8, 5.0, 2.8  # inches: of all; of the names before the bars; of the bars
 RATIO, GOAL, ABSOLUTE = 3.75, 3.9, 4.65  # inches from where the bars begin: the columns after them
@@ -21,12 +21,12 @@ MET, UNMET, FREE = "#2b6ca3", "#d0622b", "#aab4c0"
 FAINT = "#4a4f58"
 
 
-def height(parts: Sequence[FiguresPart]) -> float:
+def height(parts: Sequence[ResultsPart]) -> float:
     """Inches that the bars need."""
     return HEAD + AXIS + ROW * len(_entries(parts))
 
 
-def draw(canvas: Canvas, parts: Sequence[FiguresPart], top: float, room: float) -> None:
+def draw(canvas: Canvas, parts: Sequence[ResultsPart], top: float, room: float) -> None:
     """Draw all figures, part by part, in the inches from `top` down, `height` of them at least."""
     width, whole = canvas.get_size_inches()
     entries = _entries(parts)
@@ -67,7 +67,7 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _entries(parts: Sequence[FiguresPart]) -> list[Figure | str]:
+def _entries(parts: Sequence[ResultsPart]) -> list[Figure | str]:
     """A row for each: a part's title, and its figures below it."""
     rows: list[Figure | str] = []
     for part in parts:

@@ -100,7 +100,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class FiguresPart:
+class ResultsPart:
     """What a part of the benchmark measured.
 
     Parameters

@@ -8,7 +8,7 @@ from matplotlib import RcParams, rc_context, rcParamsDefault
 from matplotlib.figure import Figure as Canvas
 
 from bench.comparison.report import bars, curves
-from bench.comparison.report.figure import FiguresPart
+from bench.comparison.report.figure import ResultsPart
 
 DOTS_PER_INCH = 115
 TOP, FOOT, LEAST_BODY = 0.55, 0.6, 1.5  # inches
@@ -16,7 +16,7 @@ MARGIN = 0.2
 FOOTER_LETTER = 0.06
 
 
-def draw(parts: Sequence[FiguresPart], title: str, footer: str, path: Path) -> None:
+def draw(parts: Sequence[ResultsPart], title: str, footer: str, path: Path) -> None:
     """Draw what there is: figures, lines to the right of them, or one of both alone.
 
     Parameters

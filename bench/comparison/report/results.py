@@ -14,7 +14,7 @@ import click
 from bench.aggregator.results import machine, table
 from bench.comparison.peer_environment import version_of
 from bench.comparison.report import picture
-from bench.comparison.report.figure import FiguresPart
+from bench.comparison.report.figure import ResultsPart
 from bench.comparison.report.summary import figure_row, shortfall, summary, tally
 from bench.comparison.timing.contestant import ROOT
 from bench.comparison.timing.rounds import Scale
@@ -40,7 +40,7 @@ def check_writable(markdown_file: Path = MARKDOWN) -> None:
 
 
 def write(
-    parts: Sequence[FiguresPart], failed: Mapping[str, str], scale: Scale, markdown_file: Path = MARKDOWN
+    parts: Sequence[ResultsPart], failed: Mapping[str, str], scale: Scale, markdown_file: Path = MARKDOWN
 ) -> None:
     """Write the Markdown, JSON and a picture beside it, and say which goals are not met."""
     figures = [figure for part in parts for figure in part.figures]
@@ -58,7 +58,7 @@ def write(
         click.echo(f"not met: {shortfall(figure).replace('**', '')}")
 
 
-def markdown(parts: Sequence[FiguresPart], failed: Mapping[str, str], scale: Scale) -> str:
+def markdown(parts: Sequence[ResultsPart], failed: Mapping[str, str], scale: Scale) -> str:
     """A summary, then all parts; what could not be installed stands before them."""
     text = f"# {TITLE}\n\nBy `{_command(scale)}` on {_setting()}.\n"
     if scale.quick:
@@ -68,7 +68,7 @@ def markdown(parts: Sequence[FiguresPart], failed: Mapping[str, str], scale: Sca
     return text + summary(parts) + sections(parts)
 
 
-def sections(parts: Sequence[FiguresPart]) -> str:
+def sections(parts: Sequence[ResultsPart]) -> str:
     """What each part found, and why goals of it could not be judged."""
     return "".join(_section(part) for part in parts)
 
@@ -110,7 +110,7 @@ def _processor() -> str:
     return models[0] if models else platform.machine()
 
 
-def _section(part: FiguresPart) -> str:
+def _section(part: ResultsPart) -> str:
     text = f"\n## {part.title}\n\n{part.about}\n"
     if part.figures:
         text += "\n" + table([figure_row(figure) for figure in part.figures])

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from bench.aggregator.results import ResultRow, shown, table
-from bench.comparison.report.figure import GOAL, Figure, FiguresPart
+from bench.comparison.report.figure import GOAL, Figure, ResultsPart
 
 
-def summary(parts: Sequence[FiguresPart]) -> str:
+def summary(parts: Sequence[ResultsPart]) -> str:
     """Markdown: a table over all parts, and a line for each goal that is not met."""
     asked = [(part, figure) for part in parts for figure in part.figures if figure.goal is not None]
     unjudged = [each for part in parts for each in part.unjudged]
@@ -35,7 +35,7 @@ def _beside(figures: Sequence[Figure], asked: Sequence[Figure]) -> str:
     return f"\nNo goal is of what these are beside; times better: {'; '.join(told)}.\n" if told else ""
 
 
-def tally(parts: Sequence[FiguresPart]) -> str:
+def tally(parts: Sequence[ResultsPart]) -> str:
     """How many goals are met; of those that could be judged, where there are others."""
     judged = [figure.met for part in parts for figure in part.figures if figure.met is not None]
     others = any(part.unjudged for part in parts)

@@ -112,6 +112,7 @@ SHARED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shared", "epsilon_inf"), SHARED)
 def test_more_reports_cost_more_up_to_the_permanent_response(shared: Shared, epsilon_inf: float) -> None:
     numbers = [1, 2, 5, 10, 30, 31, 100, 1000, 10_000]

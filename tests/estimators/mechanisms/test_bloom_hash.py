@@ -35,6 +35,7 @@ def test_wide_filters_take_two_digest_bytes_for_each_hash():
     assert bloom_positions("été", 3, WIDE) == expected
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.text(max_size=3), st.integers(0, 3)), max_size=30),
     st.sampled_from([SMALL, WIDE, MANY_COHORTS]),

@@ -19,7 +19,7 @@ from bench.comparison.parts.decoding.decoders import (
 )
 from bench.comparison.parts.decoding.rappor_windows import Windows, build
 from bench.comparison.peer_environment import PYTHON
-from bench.comparison.report.figure import FiguresPart, Table, absolute
+from bench.comparison.report.figure import ResultsPart, Table, absolute
 from bench.comparison.timing.contestant import Contestant, ContestantError
 from bench.comparison.timing.rounds import Scale
 
@@ -47,7 +47,7 @@ NOTES = (
 )
 
 
-def measure(scale: Scale) -> FiguresPart:
+def measure(scale: Scale) -> ResultsPart:
     """300 candidates at two settings, and many."""
     peer = str(PYTHON)
     with (
@@ -64,7 +64,7 @@ def measure(scale: Scale) -> FiguresPart:
         Table("RAPPOR decoding of many candidates", compared[-1].rows),
     ]
     figures = [figure for each in compared for figure in each.figures]
-    return FiguresPart(
+    return ResultsPart(
         "Decoding", ABOUT, figures, tables, [*NOTES, *(note for each in compared for note in each.notes)]
     )
 

@@ -13,7 +13,7 @@ from bench.comparison.report.figure import Figure
 
 
 @dataclass(frozen=True)
-class JudgedDecoder:
+class ScoredDecoder:
     """A decoder's time, and means of its scores over so many windows.
 
     `held_beside` is `held_above` with as many decoys as our decoder reported.
@@ -25,17 +25,17 @@ class JudgedDecoder:
     held_beside: float
 
 
-def judge(timed: Sequence[Timed], windows: Windows, count: int) -> list[JudgedDecoder]:
+def judge(timed: Sequence[Timed], windows: Windows, count: int) -> list[ScoredDecoder]:
     """Score each on so many windows; ours is the first."""
     decoded = [_decodings(each, windows, count) for each in timed]
     allowed = [scores(mine, windows.truth).decoys_reported for mine in decoded[0]]
     return [
-        JudgedDecoder(each, count, _mean(found, windows), _held_beside(found, allowed, windows))
+        ScoredDecoder(each, count, _mean(found, windows), _held_beside(found, allowed, windows))
         for each, found in zip(timed, decoded, strict=True)
     ]
 
 
-def figures(windows: Windows, judged: Sequence[JudgedDecoder]) -> list[Figure]:
+def figures(windows: Windows, judged: Sequence[ScoredDecoder]) -> list[Figure]:
     """Ours beside those of the peer that is best at each; nothing where there is none."""
     mine, *others = judged
     if not others:
@@ -62,7 +62,7 @@ def figures(windows: Windows, judged: Sequence[JudgedDecoder]) -> list[Figure]:
     ]
 
 
-def row(windows: Windows, judged: JudgedDecoder) -> ResultRow:
+def row(windows: Windows, judged: ScoredDecoder) -> ResultRow:
     """One line of the results' table."""
     found, decoder = judged.scores, judged.timed.decoder
     return {

@@ -3,7 +3,7 @@
 from bench.comparison.failures import attempt
 from bench.comparison.parts.decoding import decoding
 from bench.comparison.parts.estimation import likelihood, sorting
-from bench.comparison.report.figure import FiguresPart
+from bench.comparison.report.figure import ResultsPart
 from bench.comparison.timing.rounds import Scale
 
 ABOUT = (
@@ -13,10 +13,10 @@ ABOUT = (
 )
 
 
-def measure(scale: Scale) -> FiguresPart:
+def measure(scale: Scale) -> ResultsPart:
     """MLE* beside an iterative update and beside sorting; decoding beside Lasso and least squares."""
     parts = [attempt(part, scale) for part in (likelihood, sorting, decoding)]
-    return FiguresPart(
+    return ResultsPart(
         "Estimation",
         " ".join([ABOUT, *(part.about for part in parts)]),
         [figure for part in parts for figure in part.figures],

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bench.aggregator.results import ResultRow
 from bench.comparison.parts.estimation import krr_optimum
 from bench.comparison.peer_environment import PYTHON
-from bench.comparison.report.figure import Figure, FiguresPart, Table
+from bench.comparison.report.figure import Figure, ResultsPart, Table
 from bench.comparison.timing.contestant import Contestant
 from bench.comparison.timing.rounds import Job, Scale
 from bench.comparison.timing.timings import Time, times
@@ -73,7 +73,7 @@ def simulate(mechanism: KRR, reports: int) -> Simulated:
     return Simulated(held / reports, report_counts(rng, held, mechanism))
 
 
-def measure(scale: Scale) -> FiguresPart:
+def measure(scale: Scale) -> ResultsPart:
     """Every case, the slow ones in the full run alone."""
     cases = [case for case in CASES if case.quick or not scale.quick]
     with (
@@ -82,7 +82,7 @@ def measure(scale: Scale) -> FiguresPart:
         Contestant("peers.ibu_runner", str(PYTHON)) as peer,
     ):
         measured = [_measure(case, Path(folder), ours, peer, scale) for case in cases]
-    return FiguresPart(
+    return ResultsPart(
         "MLE*",
         ABOUT,
         [figure for figure, _ in measured],

@@ -9,7 +9,7 @@ import numpy as np
 from bench.aggregator.results import ResultRow
 from bench.comparison.parts.estimation import krr_optimum
 from bench.comparison.parts.estimation.likelihood import simulate
-from bench.comparison.report.figure import Figure, FiguresPart, Table
+from bench.comparison.report.figure import Figure, ResultsPart, Table
 from bench.comparison.timing.contestant import Contestant
 from bench.comparison.timing.rounds import Job, Scale
 from bench.comparison.timing.timings import times
@@ -47,7 +47,7 @@ CASES = (
 )
 
 
-def measure(scale: Scale) -> FiguresPart:
+def measure(scale: Scale) -> ResultsPart:
     """Every case."""
     with (
         TemporaryDirectory() as folder,
@@ -55,7 +55,7 @@ def measure(scale: Scale) -> FiguresPart:
         Contestant("peers.numpy_runner") as sorter,
     ):
         measured = [_measure(case, Path(folder), ours, sorter, scale) for case in CASES]
-    return FiguresPart(
+    return ResultsPart(
         "Sorting",
         ABOUT,
         [figure for figure, _ in measured],

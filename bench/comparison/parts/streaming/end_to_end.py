@@ -10,8 +10,8 @@ from bench.comparison.parts.streaming.full_log import BROKER_GONE
 from bench.comparison.parts.streaming.speeds import FULL, QUICK, Speed
 from bench.comparison.parts.streaming.throughput import child_of, sustained
 from bench.comparison.parts.streaming.visibility import Visibility, quantile
-from bench.comparison.parts.streaming.workers import WorkerEndedError
-from bench.comparison.report.figure import Figure, FiguresPart, Table
+from bench.comparison.parts.streaming.workers import MeasurementError
+from bench.comparison.report.figure import Figure, ResultsPart, Table
 from bench.comparison.timing.rounds import Scale
 from deploy.broker.broker import Broker
 from deploy.broker.errors import BrokerError
@@ -50,15 +50,15 @@ QUICK_NOTE = (
 )
 
 
-def measure(scale: Scale) -> FiguresPart:
+def measure(scale: Scale) -> ResultsPart:
     """Speeds at each size of a pack, then delays at a share of the speed; why not, where no broker runs."""
     try:
         return _measured(scale)
     except BrokerError as error:
-        return FiguresPart(TITLE, ABOUT, unjudged=[f"{TITLE}, all of it: {error}"])
+        return ResultsPart(TITLE, ABOUT, unjudged=[f"{TITLE}, all of it: {error}"])
 
 
-def _measured(scale: Scale) -> FiguresPart:
+def _measured(scale: Scale) -> ResultsPart:
     speeds: list[Speed] = []
     figures: list[Figure] = []
     notes: list[str] = []
@@ -82,7 +82,7 @@ def _measured(scale: Scale) -> FiguresPart:
         tables.append(Table("Delay, seconds", rows))
     notes = [*filter(None, notes), *told_of_delays, *NOTES, *skipped]
     unjudged = [*failed, *throughput_figures.unjudged(speeds)]
-    return FiguresPart(TITLE, ABOUT, figures, tables, notes, unjudged=unjudged)
+    return ResultsPart(TITLE, ABOUT, figures, tables, notes, unjudged=unjudged)
 
 
 def delays(folder: Path, broker: Broker, speeds: Sequence[Speed]) -> tuple[list[ResultRow], list[str]]:
@@ -95,7 +95,7 @@ def delays(folder: Path, broker: Broker, speeds: Sequence[Speed]) -> tuple[list[
         load = f"Delays at {called} of the speed of a full log, {share * full:,.0f} reports/s"
         try:
             seen = latency.measure(folder, broker.bootstrap_servers, child_of(broker), share * full, SECONDS)
-        except (WorkerEndedError, DeliveryError, *BROKER_GONE) as error:
+        except (MeasurementError, DeliveryError, *BROKER_GONE) as error:
             told.append(f"{load}: not measured, {error}.")
             continue
         told.append(

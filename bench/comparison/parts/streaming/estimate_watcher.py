@@ -8,7 +8,7 @@ from kafka import KafkaConsumer
 
 from aggregator.records import estimate as estimate_record
 from bench.comparison.parts.streaming.visibility import Visibility
-from bench.comparison.parts.streaming.workers import WorkerEndedError
+from bench.comparison.parts.streaming.workers import MeasurementError
 from deploy.config.file import Configuration
 
 
@@ -50,8 +50,8 @@ class Watcher(threading.Thread):
                         self._events[found.collection[0]].take(found, moment, self._grace_seconds)
 
     def end(self) -> None:
-        """Read no more; WorkerEndedError if it could not read all the time."""
+        """Read no more; MeasurementError if it could not read all the time."""
         self._ended.set()
         self.join()
         if self._failed is not None:
-            raise WorkerEndedError(f"the estimates could not be read: {self._failed}") from self._failed
+            raise MeasurementError(f"the estimates could not be read: {self._failed}") from self._failed

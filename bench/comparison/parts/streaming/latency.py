@@ -13,7 +13,7 @@ from kafka import KafkaConsumer, TopicPartition
 from bench.aggregator.deployments import RAPPOR_128, configure
 from bench.comparison.parts.streaming.estimate_watcher import Watcher
 from bench.comparison.parts.streaming.visibility import Visibility, Window
-from bench.comparison.parts.streaming.workers import LOOK_SECONDS, Worker, WorkerEndedError, look, workers_of
+from bench.comparison.parts.streaming.workers import LOOK_SECONDS, MeasurementError, Worker, look, workers_of
 from deploy.broker.child_processes import Child, spawn, stop
 from deploy.config.file import Configuration
 from deploy.config.producer import producer_config
@@ -55,7 +55,7 @@ def measure(folder: Path, servers: str, broker: Child, load: float, seconds: flo
 
     Raises
     ------
-    WorkerEndedError if the worker does not keep up with the load, or a child ends; DeliveryError if an event
+    MeasurementError if the worker does not keep up with the load, or a child ends; DeliveryError if an event
     cannot be sent.
     """
     configuration = configure(folder, servers, f"delay-{load:.0f}-", 1, RAPPOR_128 + _probes())
@@ -105,7 +105,7 @@ def _wait_for(configuration: Configuration, worker: Worker, load: float) -> None
     while not (counted := worker.counted()) or _appended(configuration) - counted > load / LOAD_REPORTS:
         if time.monotonic() > deadline:
             behind = _appended(configuration) - counted
-            raise WorkerEndedError(f"the worker was {behind:,.0f} packs behind after {START_SECONDS:.0f} s")
+            raise MeasurementError(f"the worker was {behind:,.0f} packs behind after {START_SECONDS:.0f} s")
         time.sleep(LOOK_SECONDS)
 
 
@@ -161,5 +161,5 @@ def _wait_for_finals(events: Mapping[str, Visibility], generator: Child) -> None
     deadline = time.monotonic() + FINAL_SECONDS
     while any(visibility.missing() for visibility in events.values()) and time.monotonic() < deadline:
         if generator.poll() is not None:
-            raise WorkerEndedError(f"the load's generator ended with status {generator.returncode}")
+            raise MeasurementError(f"the load's generator ended with status {generator.returncode}")
         time.sleep(LOOK_SECONDS)

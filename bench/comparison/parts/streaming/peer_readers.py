@@ -19,7 +19,7 @@ class ReaderError(RuntimeError):
     """A peer could not do it, or did it wrongly; the message says how."""
 
 
-class PeerReading(NamedTuple):
+class PeerStretch(NamedTuple):
     """What a peer did from its first packs to nine tenths of the log; processor time of all its threads."""
 
     packs: float
@@ -27,7 +27,7 @@ class PeerReading(NamedTuple):
     cpu_seconds: float
 
 
-def read(program: str, log: FullLog, folder: Path) -> PeerReading:
+def read(program: str, log: FullLog, folder: Path) -> PeerStretch:
     """Let a program of `runners` read a log, and check what it counted, if it counts.
 
     Raises
@@ -50,7 +50,7 @@ def read(program: str, log: FullLog, folder: Path) -> PeerReading:
     return answer_in(log_file.read_text(encoding="utf-8"), log)
 
 
-def answer_in(text: str, log: FullLog) -> PeerReading:
+def answer_in(text: str, log: FullLog) -> PeerStretch:
     """What a program told in its last line of JSON, among whatever else it wrote.
 
     Raises
@@ -69,4 +69,4 @@ def answer_in(text: str, log: FullLog) -> PeerReading:
             raise ReaderError(f"its counts are wrong in {len(wrong)} of {len(expected)} cohorts")
     if answer["packs"] <= 0 or answer["seconds"] <= 0:
         raise ReaderError("it read all at once: nothing could be timed")
-    return PeerReading(answer["packs"], answer["seconds"], answer["cpu_seconds"])
+    return PeerStretch(answer["packs"], answer["seconds"], answer["cpu_seconds"])

@@ -20,7 +20,7 @@ from bench.comparison.parts.streaming.full_log import (
 )
 from bench.comparison.parts.streaming.peer_readers import ReaderError, read
 from bench.comparison.parts.streaming.speeds import HELD, READING, RIVALS, Size, Speed, name_of
-from bench.comparison.parts.streaming.workers import WorkerEndedError, count
+from bench.comparison.parts.streaming.workers import MeasurementError, count
 from bench.comparison.peer_environment import version_of
 from bench.comparison.timing.rounds import in_turn
 from deploy.broker.broker import Broker
@@ -36,7 +36,7 @@ def child_of(broker: Broker) -> Child:
     return broker.child
 
 
-class SustainedRun(NamedTuple):
+class ReaderRun(NamedTuple):
     """What one reading of a whole log gave.
 
     Parameters
@@ -58,7 +58,7 @@ class Reader:
     """Who reads a log, how, what it does otherwise, and its version if it is another library."""
 
     name: str
-    read: Callable[[], SustainedRun]
+    read: Callable[[], ReaderRun]
     says: str = ""
     version: str = ""
 
@@ -66,11 +66,11 @@ class Reader:
 def ours(log: FullLog, folder: Path, broker: Broker, workers: int, core: int | None = None) -> Reader:
     """So many workers, each time as a new deployment; held on a core if one is given."""
 
-    def read_once() -> SustainedRun:
+    def read_once() -> ReaderRun:
         forget_counts(log)
         found = count(log, folder, child_of(broker), workers, core)
         reports = found.packs * log.reports
-        return SustainedRun(
+        return ReaderRun(
             reports / found.seconds,
             reports / max(found.worker_cpu, LEAST_CPU_SECONDS),
             found.seconds,
@@ -83,11 +83,11 @@ def ours(log: FullLog, folder: Path, broker: Broker, workers: int, core: int | N
 def peer(log: FullLog, folder: Path, program: str, name: str, says: str, version: str) -> Reader:
     """A program of `runners`."""
 
-    def read_once() -> SustainedRun:
+    def read_once() -> ReaderRun:
         found = read(program, log, folder)
         reports = found.packs * log.reports
         a_cpu_second = reports / max(found.cpu_seconds, LEAST_CPU_SECONDS)
-        return SustainedRun(reports / found.seconds, a_cpu_second, found.seconds)
+        return ReaderRun(reports / found.seconds, a_cpu_second, found.seconds)
 
     return Reader(name, read_once, says, version)
 
@@ -105,12 +105,12 @@ def rivals(log: FullLog, folder: Path, size: Size) -> list[Reader]:
 def speeds_of(readers: Sequence[Reader], reports: int, runs: int) -> list[Speed]:
     """All readers, so many times, in turn; of one that fails, what it did before counts."""
     tasks = {reader.name: reader.read for reader in readers}
-    found, failed = in_turn(tasks, runs, (WorkerEndedError, GroupError, ReaderError, *BROKER_GONE))
+    found, failed = in_turn(tasks, runs, (MeasurementError, GroupError, ReaderError, *BROKER_GONE))
     says = {name: f"run {len(found[name]) + 1} failed: {why}" for name, why in failed.items()}
     return [_speed(each, reports, found[each.name], says.get(each.name, each.says)) for each in readers]
 
 
-def _speed(reader: Reader, reports: int, runs: Sequence[SustainedRun], says: str) -> Speed:
+def _speed(reader: Reader, reports: int, runs: Sequence[ReaderRun], says: str) -> Speed:
     if not runs:
         return Speed(reader.name, reports, [], says=says, version=reader.version)
     watched = [each.broker_cores for each in runs if each.broker_cores is not None]

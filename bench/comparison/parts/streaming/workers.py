@@ -21,7 +21,7 @@ WAIT_SECONDS = 90.0
 POSITION = re.compile(r"^deniable_position_records\{[^}]*\} (\S+)$", re.MULTILINE)
 
 
-class WorkerEndedError(RuntimeError):
+class MeasurementError(RuntimeError):
     """Workers did not count all; the message says what was seen."""
 
 
@@ -42,17 +42,17 @@ class Worker(NamedTuple):
     log_file: Path
 
     def counted(self) -> float:
-        """Packs whose counts it has stored; 0 while it starts. WorkerEndedError if it has ended."""
+        """Packs whose counts it has stored; 0 while it starts. MeasurementError if it has ended."""
         return self.progress().counted
 
     def progress(self) -> WorkerProgress:
-        """What it tells. WorkerEndedError if it has ended."""
+        """What it tells. MeasurementError if it has ended."""
         if self.child.poll() is not None:
-            raise WorkerEndedError(f"a worker ended with status {self.child.returncode}: {self.last_line()}")
+            raise MeasurementError(f"a worker ended with status {self.child.returncode}: {self.last_line()}")
         try:
             text = metrics_page(self.log_file)
         except (OSError, HTTPException) as error:
-            raise WorkerEndedError(
+            raise MeasurementError(
                 f"a worker does not tell its metrics, {error}: {self.last_line()}"
             ) from error
         if text is None:
@@ -116,7 +116,7 @@ def count(log: FullLog, folder: Path, broker: Child, number: int, core: int | No
 
     Raises
     ------
-    WorkerEndedError if they do not count all, or not all of them count.
+    MeasurementError if they do not count all, or not all of them count.
     """
     moments: list[Moment] = []
     deadline = time.monotonic() + WAIT_SECONDS
@@ -124,7 +124,7 @@ def count(log: FullLog, folder: Path, broker: Child, number: int, core: int | No
         while not moments or moments[-1].position < log.packs:
             if time.monotonic() > deadline:
                 counted = moments[-1].position if moments else 0
-                raise WorkerEndedError(
+                raise MeasurementError(
                     f"{counted:,.0f} of {log.packs:,} packs counted in {WAIT_SECONDS:.0f} s"
                 )
             time.sleep(LOOK_SECONDS)
@@ -148,12 +148,12 @@ def stretch(moments: Sequence[Moment]) -> WorkerStretch:
 
     Raises
     ------
-    WorkerEndedError if there is less than a second in between.
+    MeasurementError if there is less than a second in between.
     """
     shares = [MEASURED_SHARE * packs for packs in moments[-1].counted]
     shared = [each for each in moments if all(each.counted)]
     if not shared:
-        raise WorkerEndedError("not every worker had a share of the log")
+        raise MeasurementError("not every worker had a share of the log")
     began = next((each for each in shared if _all_more(each.counted, shared[0].counted)), shared[-1])
     ended = next(
         each
@@ -161,7 +161,7 @@ def stretch(moments: Sequence[Moment]) -> WorkerStretch:
         if any(packs >= enough for packs, enough in zip(each.counted, shares, strict=True))
     )
     if (seconds := ended.seconds - began.seconds) < LEAST_SECONDS:
-        raise WorkerEndedError(
+        raise MeasurementError(
             f"all workers together counted for {max(0.0, seconds):.1f} s: the log is too short"
         )
     return WorkerStretch(
