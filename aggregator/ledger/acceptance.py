@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from aggregator.ledger.bit_counting import is_countable
 from aggregator.ledger.pack_ids import PackIds
-from aggregator.ledger.terms import EARLY_SECONDS, Terms
+from aggregator.ledger.terms import Terms
 from producers import wire
 
 NONE_SEEN = PackIds()  # never added to
@@ -112,7 +112,7 @@ class Acceptance:
 
 
 def _check_time(pack: wire.Pack, terms: Terms, append_ms: int, watermark_ms: int) -> None:
-    if pack.window_start * 1000 > append_ms + EARLY_SECONDS * 1000:
+    if pack.window_start * 1000 > append_ms + wire.EARLY_SECONDS * 1000:
         raise _rejection("too_early", pack)
     if watermark_ms > terms.closes_at(pack.window_start) * 1000:
         raise _rejection("too_late", pack)

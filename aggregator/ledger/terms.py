@@ -14,8 +14,6 @@ import msgspec
 from estimators.collection import Collection
 from producers import wire
 
-EARLY_SECONDS = 300  # how far a window may start after the append time: room for producers' clocks
-
 
 class WindowTerms(msgspec.Struct, frozen=True, array_like=True):
     """Terms of the windows from one start on.
@@ -98,7 +96,7 @@ def untouched_window(watermark_ms: int, window_seconds: int) -> int:
     watermark_ms : the highest append time so far, unix milliseconds.
     window_seconds : length of a window.
     """
-    return ((watermark_ms // 1000 + EARLY_SECONDS) // window_seconds + 1) * window_seconds
+    return ((watermark_ms // 1000 + wire.EARLY_SECONDS) // window_seconds + 1) * window_seconds
 
 
 def span_of(collection: Collection, from_window: int) -> WindowTerms:

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from aggregator.ledger.terms import EARLY_SECONDS
 from aggregator.records.estimate import EstimateRecord
+from aggregator.topics.consumer import assigned_consumer
 from aggregator.topics.partition_reader import POLL_MILLISECONDS, RECORDS_PER_TURN, KafkaRecord
 from aggregator.views.latest_estimates import LatestEstimates
 from producers.transport.cluster import Cluster
+from producers.wire import EARLY_SECONDS
 
 FIRST_SECONDS = 60.0
 
@@ -42,20 +43,10 @@ class Backfill:
 
     async def run(self, cluster: Cluster, topic: str, partitions: int) -> None:
         """Search until each collection is found, or to the topic's start; KafkaError when it cannot."""
-        consumer = AIOKafkaConsumer(
-            **cluster.client_settings(),
-            isolation_level="read_committed",
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-        )
-        try:
-            await consumer.start()
-            sources = [TopicPartition(topic, partition) for partition in range(partitions)]
-            consumer.assign(sources)
+        sources = [TopicPartition(topic, partition) for partition in range(partitions)]
+        async with assigned_consumer(cluster, sources) as consumer:
             consumer.pause(*sources)  # else requests wait behind a fetch that waits for records
             await self._search(consumer, sources, time.time())
-        finally:
-            await consumer.stop()
 
     async def _search(
         self, consumer: AIOKafkaConsumer, sources: Sequence[TopicPartition], now: float

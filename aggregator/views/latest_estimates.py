@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 import msgspec
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 
 from aggregator.records import estimate as estimate_record
 from aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord
+from aggregator.topics.consumer import assigned_consumer
 from aggregator.topics.foreign_records import ForeignRecords
 from aggregator.topics.partition_reader import KafkaRecord
 from estimators.collection import Collection
@@ -76,16 +77,8 @@ class LatestEstimates:
         show: Callable[[EstimateRecord], None] = lambda _: None,
     ) -> None:
         """Read the topic, `read_committed`, from near its end until cancelled; `show` each new estimate."""
-        consumer = AIOKafkaConsumer(
-            **cluster.client_settings(),
-            isolation_level="read_committed",
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-        )
-        try:
-            await consumer.start()
-            sources = [TopicPartition(topic, partition) for partition in range(partitions)]
-            consumer.assign(sources)
+        sources = [TopicPartition(topic, partition) for partition in range(partitions)]
+        async with assigned_consumer(cluster, sources) as consumer:
             for source, end in (await consumer.end_offsets(sources)).items():
                 consumer.seek(source, max(0, end - TAIL_RECORDS))
             while True:
@@ -94,8 +87,6 @@ class LatestEstimates:
                 for source, records in batches.items():
                     await self.take_all(source, records, show)
                 self._foreign.tell(asyncio.get_running_loop().time())
-        finally:
-            await consumer.stop()
 
     async def take_all(
         self, source: TopicPartition, records: Iterable[KafkaRecord], show: Callable[[EstimateRecord], None]

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 
 from aggregator.records import estimate as estimate_record
 from aggregator.records.estimate import EstimateRecord
+from aggregator.topics import consumer
 from aggregator.views import backfill
 from aggregator.views.backfill import Backfill
 from aggregator.views.estimate_history import EstimateHistory
@@ -98,7 +99,7 @@ def ended(age_seconds: int, collection: Collection = FRUIT) -> EstimateRecord:
 @pytest.fixture
 def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
     topic = Topic()
-    monkeypatch.setattr(backfill, "AIOKafkaConsumer", topic.consumer)
+    monkeypatch.setattr(consumer, "AIOKafkaConsumer", topic.consumer)
     monkeypatch.setattr(backfill, "time", SimpleNamespace(time=lambda: NOW))
     monkeypatch.setattr(backfill, "RECORDS_PER_TURN", 7)
     return topic

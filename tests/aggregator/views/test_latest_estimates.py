@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from aggregator.records import estimate as estimate_record
 from aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord
-from aggregator.views import latest_estimates as board_module
+from aggregator.topics import consumer
 from aggregator.views.latest_estimates import LatestEstimates
 from tests.support.aggregator.builders import FRUIT, NOWHERE, PLACE, T0, MemoryRecord
 
@@ -138,7 +138,7 @@ def followed(
                 raise asyncio.CancelledError
             return {source: [MemoryRecord(next(offsets), 0, None, value) for value in waiting.pop(0)]}
 
-    monkeypatch.setattr(board_module, "AIOKafkaConsumer", Consumer)
+    monkeypatch.setattr(consumer, "AIOKafkaConsumer", Consumer)
     with suppress(asyncio.CancelledError):
         asyncio.run(board.follow(NOWHERE, "estimates", 2, shown.append))
     return board
