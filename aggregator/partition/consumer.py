@@ -10,6 +10,7 @@ from typing import Any
 
 import aiokafka.conn
 import faust
+from aiokafka.errors import KafkaError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
@@ -177,7 +178,10 @@ class Consumer(driver.Consumer):
             return True
 
     async def _seek_in_thread(self, source: TP, position: int) -> None:
-        self._thread.seek(source, position)
+        try:
+            self._thread.seek(source, position)
+        except AssertionError as error:  # by which aiokafka says that a rebalance has taken the assignment
+            raise KafkaError(f"partition {source.partition} cannot be sought: it is not assigned") from error
 
     def _fetcher_position(self, tp: TP) -> int:
         """Where the fetcher stands, beyond holes that have no record after them yet; 0 when not known."""

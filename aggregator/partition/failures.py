@@ -38,7 +38,7 @@ def uncounted(partition: int, offset: int, error: Exception) -> str:
 
 def why(error: BaseException) -> str:
     """What lost the ledger, in words."""
-    if isinstance(error, (KafkaTimeoutError, TimeoutError, KafkaConnectionError, AssertionError)):
+    if isinstance(error, (KafkaTimeoutError, TimeoutError, KafkaConnectionError)):
         # One sentence: a broker that is away looks now like the one, now like the other.
         return "Kafka does not answer or let us in, or a topic is missing; deniable doctor says which"
     if isinstance(error, ProducerFenced):

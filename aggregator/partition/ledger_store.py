@@ -7,12 +7,18 @@ Rule 2: after any failure this object is of no use any more; nothing is repaired
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import GroupCoordinatorNotAvailableError, IllegalOperation, KafkaError
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    IllegalOperation,
+    KafkaConnectionError,
+    KafkaError,
+)
 from aiokafka.structs import OffsetAndMetadata
 
 from aggregator.ledger import row_keys
@@ -31,8 +37,7 @@ BATCH_BYTES = 512 * 1024  # a batch with one page over this size still fits into
 
 #: What a store, its producer or its reader can raise when the broker, the network or the fence says no.
 #: IllegalOperation, which is no KafkaError, comes from the next send when a transaction fails between two.
-#: AssertionError is aiokafka's where a broker that comes back names no brokers yet, itself included.
-STORE_ERRORS = (KafkaError, IllegalOperation, TimeoutError, OSError, AssertionError)
+STORE_ERRORS = (KafkaError, IllegalOperation, TimeoutError, OSError)
 
 
 class Outgoing(NamedTuple):
@@ -87,7 +92,8 @@ class LedgerStore:
             request_timeout_ms=10_000,
             max_batch_size=BATCH_BYTES,
         )
-        await producer.start()
+        with _assertions_as_kafka_errors():
+            await producer.start()
         nonce = os.urandom(16)
         owner = row_keys.encode_key(row_keys.SingleKey.OWNER)
         self.opened_ms = await self.commit([Outgoing(self.topics.state, self.partition, owner, nonce)])
@@ -148,7 +154,8 @@ class LedgerStore:
             return
         try:
             async with asyncio.timeout(STOP_SECONDS):
-                await producer.stop()
+                with _assertions_as_kafka_errors():
+                    await producer.stop()
         except STORE_ERRORS:
             await producer.client.close()
 
@@ -160,11 +167,12 @@ class LedgerStore:
         sent: list[asyncio.Future[Any]] = []
         try:
             for number, record in enumerate(records):
-                sent.append(
-                    await producer.send(
-                        record.topic, record.value, key=record.key, partition=record.partition
+                with _assertions_as_kafka_errors():
+                    sent.append(
+                        await producer.send(
+                            record.topic, record.value, key=record.key, partition=record.partition
+                        )
                     )
-                )
                 if number % SENDS_PER_TURN == 0:
                     await asyncio.sleep(0)  # a send that finds room returns without letting anybody else run
             if position is not None:
@@ -193,6 +201,20 @@ class LedgerStore:
         if found.get(owner) != nonce:  # a newer one stands there, and compaction may have removed ours
             raise KafkaError(f"another worker has taken partition {self.partition} over")
         return found
+
+
+@contextmanager
+def _assertions_as_kafka_errors() -> Iterator[None]:
+    """Raise KafkaConnectionError for an AssertionError of aiokafka; use around its producer's calls only.
+
+    It asserts what a broker can falsify: that the cluster names a broker while a producer looks for its
+    coordinator (a broker that has just come back names none, itself included), and that the transaction and
+    the partition still exist when a send that waited for room goes on.
+    """
+    try:
+        yield
+    except AssertionError as error:
+        raise KafkaConnectionError(f"aiokafka could not go on: {error}") from error
 
 
 def _retrieve(answer: "asyncio.Future[Any]") -> None:

@@ -117,9 +117,7 @@ def test_a_record_that_fails_half_counted_is_counted_again(
     assert re.fullmatch(f"partition 0: {reason}", told)
 
 
-@pytest.mark.parametrize(
-    "failure", [KafkaError("fenced"), TimeoutError(), OSError("gone"), AssertionError()], ids=repr
-)
+@pytest.mark.parametrize("failure", [KafkaError("fenced"), TimeoutError(), OSError("gone")], ids=repr)
 def test_after_a_failed_checkpoint_all_is_read_and_fetched_again(broker: Broker, failure: Exception) -> None:
     async def run() -> None:
         async with Running(broker) as running:
@@ -137,6 +135,20 @@ def test_after_a_failed_checkpoint_all_is_read_and_fetched_again(broker: Broker,
 
     asyncio.run(run())
     assert (packs(broker), position(broker)) == (3, 3)
+
+
+def test_assertion_error_of_ours_ends_worker(broker: Broker) -> None:
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.failures.append(AssertionError("a defect"))
+            broker.fetch(0)
+            running.offer(0)
+            await running.until(running.task.done)
+            assert broker.rewinds == [0]
+
+    with pytest.raises(ExceptionGroup) as caught:
+        asyncio.run(run())
+    assert [repr(each) for each in caught.value.exceptions] == ["AssertionError('a defect')"]
 
 
 def test_what_a_successor_commits_while_rows_are_read_is_no_loss(broker: Broker) -> None:

@@ -22,7 +22,6 @@ AWAY = "Kafka does not answer or let us in, or a topic is missing; deniable doct
     [
         (TimeoutError(), AWAY),
         (KafkaConnectionError("10.0.0.1"), AWAY),
-        (AssertionError("Did we not perform bootstrap?"), AWAY),
         (KafkaTimeoutError("Failed to get offsets by times in 10000 ms"), AWAY),
         (ProducerFenced("a newer producer"), "another worker or command has opened it"),
         (OSError(), "OSError"),
