@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.row_keys import RejectedKey, Stored, Window
 from aggregator.ledger.tally import Tally, TallyKey, tallies_of
+from aggregator.ledger.terms import Terms
 from producers import wire
 
 StateRecord = tuple[bytes, bytes | None]  # key and value of a topic's record; None deletes the key
@@ -13,27 +14,37 @@ StateRecord = tuple[bytes, bytes | None]  # key and value of a topic's record; N
 
 @dataclass(frozen=True)
 class Changes:
-    """Rows that one transaction stores or deletes.
+    """What one transaction stores and deletes. Only here it becomes rows.
 
     Parameters
     ----------
+    tallies, rejected : changed counts; snapshots of the tallies.
     dead : keys of rows to delete.
-    stored : rows that are encoded already.
-    tallies, rejected : what is to be encoded; of tallies, snapshots.
+    ids : new pack ids, joined.
+    terms : new or changed terms, by fingerprint.
+    revision : of the collection file; None if it has not changed.
     """
 
-    dead: Sequence[row_keys.Key]
-    stored: Sequence[Stored]
     tallies: Mapping[TallyKey, Tally]
     rejected: Mapping[row_keys.RejectedKey, int]
+    dead: Sequence[row_keys.Key] = ()
+    ids: Mapping[row_keys.IdsKey, bytes] = field(default_factory=dict)
+    terms: Mapping[int, Terms] = field(default_factory=dict)
+    revision: int | None = None
 
     def rows(self) -> Iterator[Stored]:
-        """Rows to store."""
-        yield from self.stored
-        for key, tally in self.tallies.items():
-            yield from tally.pages(key)
-        for refused, packs in self.rejected.items():
-            yield refused, row_values.encode_rejected(packs)
+        """Rows to store, encoded."""
+        for ids_key, ids in self.ids.items():
+            yield ids_key, row_values.encode_ids(ids)
+        for fingerprint, terms in self.terms.items():
+            yield row_keys.TermsKey(fingerprint), row_values.encode_terms(terms)
+        if self.revision is not None:
+            yield row_keys.SingleKey.REVISION, row_values.encode_revision(self.revision)
+        for tally_key, tally in self.tallies.items():
+            for page_key, page in tally.pages(tally_key):
+                yield page_key, row_values.encode_counters(page)
+        for rejected_key, packs in self.rejected.items():
+            yield rejected_key, row_values.encode_rejected(packs)
 
     def records(self) -> list[StateRecord]:
         """Records of `state`, deletions first."""
@@ -97,15 +108,15 @@ class Counts:
             self._unpublished.rejected.discard(key)
         return keys
 
-    def drain(self, dead: Sequence[row_keys.Key], stored: Sequence[Stored]) -> Changes:
-        """What changed for `state` since the last call, beside these deletions and rows."""
+    def drain(self) -> Changes:
+        """Counts that changed for `state` since the last call."""
         changed, self._unstored = self._unstored, _Changed()
-        return self._copied(changed, dead, stored)
+        return self._copied(changed)
 
-    def drain_unpublished(self, stored: Sequence[Stored]) -> Changes:
-        """What changed for `counts` since the last call, beside these rows."""
+    def drain_unpublished(self) -> Changes:
+        """Counts that changed for `counts` since the last call."""
         changed, self._unpublished = self._unpublished, _Changed()
-        return self._copied(changed, [], stored)
+        return self._copied(changed)
 
     def restore(
         self, counters: Mapping[row_keys.CountKey, bytes], rejected: Mapping[RejectedKey, bytes]
@@ -125,12 +136,9 @@ class Counts:
 
     def rows(self) -> Iterator[Stored]:
         """All rows, for comparison with another ledger's."""
-        for tally_key, tally in self.tallies.items():
-            yield from tally.pages(tally_key)
-        for key, packs in self.rejected.items():
-            yield key, row_values.encode_rejected(packs)
+        return Changes(self.tallies, self.rejected).rows()
 
-    def _copied(self, changed: _Changed, dead: Sequence[row_keys.Key], stored: Sequence[Stored]) -> Changes:
+    def _copied(self, changed: _Changed) -> Changes:
         tallies = {key: self.tallies[key].snapshot() for key in changed.tallies}
         rejected = {key: self.rejected[key] for key in changed.rejected}
-        return Changes(dead, stored, tallies, rejected)
+        return Changes(tallies, rejected)

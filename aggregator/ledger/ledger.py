@@ -7,7 +7,7 @@ Rule 3: a drained change is never offered again. Who fails to store it throws th
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -51,7 +51,8 @@ class Ledger:
         self.counts = Counts()
         self.ids = WindowIds()
         self._acceptance = Acceptance(self.terms, partition, partitions)
-        self._unstored_terms: dict[row_keys.Key, bytes] = {}
+        self._unstored_terms: dict[int, Terms] = {}
+        self._unstored_revision: int | None = None
         self._unpublished_terms: set[int] = set()
         self._tombstones: list[row_keys.Key] = []
         self._refusals: list[Refusal] = []
@@ -104,12 +105,15 @@ class Ledger:
         for fingerprint, terms in changed.items():
             self._set_terms(fingerprint, terms)
         if revision != self.revision:
-            self.revision = revision
-            self._unstored_terms[row_keys.SingleKey.REVISION] = row_values.encode_revision(revision)
+            self.revision = self._unstored_revision = revision
 
     def retire(self, fingerprint: int) -> None:
         """Turn away packs of this fingerprint from here on."""
         self._set_terms(fingerprint, msgspec.structs.replace(self.terms[fingerprint], until=self.position))
+
+    def skip_markers(self, position: int) -> None:
+        """Go on at a later position, if it is one: only transaction markers lie before it."""
+        self.position = max(self.position, position)
 
     def pass_over(self, position: int, append_ms: int) -> None:
         """Go on at a later position: the records before it are lost.
@@ -125,9 +129,14 @@ class Ledger:
     def drain(self) -> Changes:
         """What changed in `state` since the last call, the progress row left out."""
         replaced, ids = self.ids.drain(self.position)
-        stored = [*ids, *self._unstored_terms.items()]
-        changes = self.counts.drain([*self._tombstones, *replaced], stored)
-        self._unstored_terms, self._tombstones = {}, []
+        changes = replace(
+            self.counts.drain(),
+            dead=[*self._tombstones, *replaced],
+            ids=ids,
+            terms=self._unstored_terms,
+            revision=self._unstored_revision,
+        )
+        self._unstored_terms, self._unstored_revision, self._tombstones = {}, None, []
         return changes
 
     def has_dead(self) -> bool:
@@ -136,12 +145,9 @@ class Ledger:
 
     def drain_unpublished(self) -> Changes:
         """What changed for `counts` since the last call, deletions left out: they are those of `drain`."""
-        terms: list[Stored] = [
-            (row_keys.TermsKey(fingerprint), row_values.encode_terms(self.terms[fingerprint]))
-            for fingerprint in self._unpublished_terms
-        ]
+        terms = {fingerprint: self.terms[fingerprint] for fingerprint in self._unpublished_terms}
         self._unpublished_terms = set()
-        return self.counts.drain_unpublished(terms)
+        return replace(self.counts.drain_unpublished(), terms=terms)
 
     def drain_refusals(self) -> list[Refusal]:
         """What was rejected since the last call."""
@@ -185,7 +191,7 @@ class Ledger:
     def _set_terms(self, fingerprint: int, terms: Terms) -> None:
         self.terms[fingerprint] = terms
         self._unpublished_terms.add(fingerprint)
-        self._unstored_terms[row_keys.TermsKey(fingerprint)] = row_values.encode_terms(terms)
+        self._unstored_terms[fingerprint] = terms
 
     def _check_widths(self) -> None:
         for (fingerprint, _, _), tally in self.counts.tallies.items():

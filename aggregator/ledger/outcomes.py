@@ -23,7 +23,7 @@ class PackOutcomes:
         self.rejected_reports: Counter[int] = Counter()
         self.stray: Counter[str] = Counter()
 
-    def add(self, outcome: Pack | Rejection) -> None:
+    def count_outcome(self, outcome: Pack | Rejection) -> None:
         """Take note of one pack."""
         if isinstance(outcome, Pack):
             self.packs += 1

@@ -113,15 +113,15 @@ class WindowIds:
         self._small.pop(window, None)
         return [row_keys.IdsKey(*window, number) for number in self._rows.pop(window, [])]
 
-    def drain(self, position: int) -> tuple[list[row_keys.IdsKey], list[tuple[row_keys.IdsKey, bytes]]]:
-        """Rows of the ids that were added since the last call; before them, keys of rows that they replace.
+    def drain(self, position: int) -> tuple[list[row_keys.IdsKey], dict[row_keys.IdsKey, bytes]]:
+        """Keys of rows to delete, then the ids to store, joined, by key: those added since the last call.
 
         Parameters
         ----------
         position : of the ledger. It grows by at least one for each id, so no two rows get the same key.
         """
         replaced: list[row_keys.IdsKey] = []
-        drained: list[tuple[row_keys.IdsKey, bytes]] = []
+        drained: dict[row_keys.IdsKey, bytes] = {}
         for window, fresh in self._unstored.items():
             ids = b"".join(fresh)
             gone, ids = self._merged(window, ids)
@@ -130,8 +130,7 @@ class WindowIds:
             for number, first in enumerate(range(0, len(ids), row_bytes)):
                 unique = position - 1 - number
                 self._rows.setdefault(window, []).append(unique)
-                value = row_values.encode_ids(ids[first : first + row_bytes])
-                drained.append((row_keys.IdsKey(*window, unique), value))
+                drained[row_keys.IdsKey(*window, unique)] = ids[first : first + row_bytes]
         self._unstored = {}
         return replaced, drained
 

@@ -40,12 +40,11 @@ class Tally:
         self._is_shared = True
         return Tally(self.counts, self.reports, self.packs)
 
-    def pages(self, key: TallyKey) -> Iterator[tuple[row_keys.CountKey, bytes]]:
-        """Its rows."""
+    def pages(self, key: TallyKey) -> Iterator[tuple[row_keys.CountKey, row_values.CounterPage]]:
+        """Pages with their keys; each becomes a row."""
         for page, first in enumerate(range(0, len(self.counts), row_values.PAGE_COUNTERS)):
             part = self.counts[first : first + row_values.PAGE_COUNTERS]
-            counters = row_values.CounterPage(self.reports, self.packs, part)
-            yield row_keys.CountKey(*key, page), row_values.encode_counters(counters)
+            yield row_keys.CountKey(*key, page), row_values.CounterPage(self.reports, self.packs, part)
 
     def page_keys(self, key: TallyKey) -> Iterator[row_keys.CountKey]:
         """Keys of its rows."""

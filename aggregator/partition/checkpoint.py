@@ -14,8 +14,7 @@ from aggregator.ledger.counts import Changes
 from aggregator.ledger.ledger import Ledger, Refusal
 from aggregator.ledger.row_keys import Window
 from aggregator.partition.ledger_store import Outgoing
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.topics.names import Topics
 
@@ -150,7 +149,7 @@ def _estimates(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
         note = row_values.encode_published(row_values.Published(record.revision, record.final))
         key = row_keys.encode_key(row_keys.PublishedKey(*window))
         home = topics.estimates_partition(record.first_key)
-        records.append(Outgoing(topics.estimates, home, record.key, estimate_record.encode(record)))
+        records.append(Outgoing(topics.estimates, home, record.key, encode_estimate(record)))
         if record.part == 1:
             records.append(Outgoing(topics.state, partition, key, note))
     for window in checkpoint.forgotten:

@@ -72,7 +72,7 @@ class PartitionOwner:
         if ledger is None or chain is None or offset != chain.follows(ledger.position):
             return
         try:
-            self._outcomes.add(ledger.apply(offset, append_ms, record))
+            self._outcomes.count_outcome(ledger.apply(offset, append_ms, record))
         except Exception as error:  # noqa: BLE001 - rule 2: who knows what of it was counted
             self._ledger, self._failure = None, uncounted(self.partition, offset, error)
             return
@@ -174,7 +174,7 @@ class PartitionOwner:
             raise log_was_cut(self.deployment.topics, self.partition, position, end)
         chain = self.flow.chain(self.partition)
         if chain is not None:
-            ledger.position = chain.pass_hole(ledger.position)
+            ledger.skip_markers(chain.pass_hole(ledger.position))
         self.readiness.watch(end)
         if broker_ms and ledger.position >= end:
             closed_until_ms = max(closed_until_ms, broker_ms - CLOCK_SKEW_MILLISECONDS)

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 from aiokafka import TopicPartition
 
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord
+from aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord, decode_estimate
 from aggregator.topics.consumer import assigned_consumer
 from aggregator.topics.foreign_records import ForeignRecords
 from aggregator.topics.partition_reader import KafkaRecord
@@ -40,10 +39,10 @@ class LatestEstimates:
 
         Of one in parts the first holds the largest estimates, and is all that is shown.
         """
-        record = estimate_record.decode(data)
-        return self.add(record) if record.part == 1 else None
+        record = decode_estimate(data)
+        return self.take_estimate(record) if record.part == 1 else None
 
-    def add(self, record: EstimateRecord) -> EstimateRecord | None:
+    def take_estimate(self, record: EstimateRecord) -> EstimateRecord | None:
         """Take in one estimate; itself if it is to be shown now."""
         shown = self.newest.get(record.collection)
         if shown is not None and shown.window_start > record.window_start:

@@ -29,8 +29,8 @@ class Stored:
         replaced, drained = self.ids.drain(self.position)
         for key in replaced:
             del self.rows[key]
-        assert not self.rows.keys() & dict(drained).keys()
-        self.rows.update(drained)
+        assert not self.rows.keys() & drained.keys()
+        self.rows |= {key: row_values.encode_ids(ids) for key, ids in drained.items()}
 
     def check(self) -> None:
         """The rows hold each id once, and are those that go when the window closes."""

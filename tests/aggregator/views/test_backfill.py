@@ -10,8 +10,7 @@ import pytest
 from aiokafka import TopicPartition
 from structlog.testing import capture_logs
 
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.topics import consumer
 from aggregator.views import backfill
 from aggregator.views.backfill import Backfill
@@ -36,7 +35,7 @@ class Topic:
         """An estimate, by default one of no collection that is known, appended so long before NOW."""
         estimate = record or changed(estimate_of(), collection="stranger", fingerprint="0" * 16)
         log = self.partitions[partition]
-        value = estimate_record.encode(estimate)
+        value = encode_estimate(estimate)
         log.append(MemoryRecord(2 * len(log), int((NOW - age_seconds) * 1000), estimate.key, value))
 
     def consumer(self, **_: object) -> "Consumer":

@@ -7,8 +7,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.views.backfill import Backfill
 from aggregator.views.estimate_history import EstimateHistory
 from producers.transport.cluster import Cluster
@@ -36,7 +35,7 @@ async def publish(
     await producer.begin_transaction()
     await producer.send_and_wait(
         topic,
-        estimate_record.encode(record),
+        encode_estimate(record),
         key=record.key,
         partition=record.window_start // 10 % 2,
         timestamp_ms=int((time.time() - age_seconds) * 1000),

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord
+from aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord, encode_estimate
 from aggregator.topics import consumer
 from aggregator.views.latest_estimates import LatestEstimates
 from tests.support.aggregator.builders import FRUIT, NOWHERE, PLACE, T0, MemoryRecord
@@ -50,7 +49,7 @@ def estimate(
 
 def taken(board: LatestEstimates, record: EstimateRecord) -> bool:
     """Whether the board shows this record from now on."""
-    shown = board.take(estimate_record.encode(record))
+    shown = board.take(encode_estimate(record))
     assert shown in (None, record)
     assert (board.newest[record.collection] == record) == (shown is not None)
     return shown is not None
@@ -76,7 +75,7 @@ def test_of_an_estimate_in_parts_the_first_is_shown() -> None:
     board, first = LatestEstimates(), replace(estimate(final=True), parts=3)
     assert taken(board, first)
     for part in (2, 3):
-        assert board.take(estimate_record.encode(replace(first, part=part))) is None
+        assert board.take(encode_estimate(replace(first, part=part))) is None
     assert board.newest == {"fruit": first}
 
 
@@ -92,7 +91,7 @@ def test_what_is_no_estimate_is_passed_over(monkeypatch: pytest.MonkeyPatch, dat
     """It is told in one line, and what follows it is shown."""
     shown: list[EstimateRecord] = []
     first, second = estimate(), estimate(revision=2)
-    partition = [estimate_record.encode(first), *[data] * 30, estimate_record.encode(second), None]
+    partition = [encode_estimate(first), *[data] * 30, encode_estimate(second), None]
     with capture_logs() as lines:
         board = followed(monkeypatch, LatestEstimates(), [partition], shown)
     assert (board.newest, shown) == ({"fruit": second}, [first, second])
@@ -148,7 +147,7 @@ def followed(
 def test_the_order_of_arrival_does_not_matter(order: list[tuple[int, int]]) -> None:
     board = LatestEstimates()
     for window, revision in order:
-        board.take(estimate_record.encode(estimate(window=window, revision=revision)))
+        board.take(encode_estimate(estimate(window=window, revision=revision)))
     assert board.newest == {"fruit": estimate(window=T0 + 10, revision=3)}
 
 
@@ -157,10 +156,10 @@ def test_an_estimate_is_stale_when_its_successor_should_be_here(final: bool, win
     """After a provisional one that is the final one of its window; after a final one, the next window's."""
     due = T0 + windows * FRUIT.window_seconds + FRUIT.grace_seconds + SETTLE_SECONDS
     board = LatestEstimates()
-    board.take(estimate_record.encode(estimate(final=final)))
+    board.take(encode_estimate(estimate(final=final)))
     assert board.stale([FRUIT, PLACE], due) == {}
     assert board.stale([FRUIT, PLACE], due + 0.1) == {"fruit": due}
-    board.take(estimate_record.encode(estimate(window=T0 + windows * FRUIT.window_seconds)))
+    board.take(encode_estimate(estimate(window=T0 + windows * FRUIT.window_seconds)))
     assert board.stale([FRUIT, PLACE], due + 0.1) == {}
 
 
@@ -170,7 +169,7 @@ def test_a_step_of_the_event_loop_takes_in_one_record() -> None:
     async def run() -> list[int]:
         board, steps = LatestEstimates(), [0]
         estimates = [estimate(revision=revision) for revision in range(1, 21)]
-        partition = [MemoryRecord(i, 0, None, estimate_record.encode(r)) for i, r in enumerate(estimates)]
+        partition = [MemoryRecord(i, 0, None, encode_estimate(r)) for i, r in enumerate(estimates)]
 
         def show(_: EstimateRecord) -> None:
             steps[-1] += 1
