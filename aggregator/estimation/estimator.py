@@ -32,7 +32,6 @@ from aggregator.records.final_window import FinalWindow
 from aggregator.topics.partition_reader import RowReader
 from estimators.collection import Collection
 
-ESTIMATE_SECONDS = 2.0
 MOST_WAITING_BYTES = 1 << 26  # of final counts; after an outage the rest leaves in further transactions
 
 # Its own threads: no checkpoint or opening waits for slow estimates, those of a former owner included.
@@ -65,7 +64,8 @@ class Estimator:
     partitions : number of partitions that count.
     published : what former owners have published, from the ledger.
     lost : which windows died without a final estimate, as far as it was told before.
-    metrics : where to tell of it.
+    metrics : of the worker.
+    pause_seconds : between two looks for windows to estimate.
     """
 
     def __init__(
@@ -75,12 +75,14 @@ class Estimator:
         published: Mapping[Window, row_values.Published],
         lost: LostWindows,
         metrics: WorkerMetrics,
+        pause_seconds: float = 2.0,
     ) -> None:
         self.collections = collections
         self.partitions = partitions
         self.published = dict(published)
         self.lost = lost
         self.metrics = metrics
+        self.pause_seconds = pause_seconds
         self.merged = MergedCounts()
         self.caught_up = False
         self._unsettled: set[Window] = set()
@@ -97,7 +99,7 @@ class Estimator:
                 self.caught_up = True
                 self.show_windows(time.time())
                 await self._estimate_due()
-                await asyncio.sleep(ESTIMATE_SECONDS)
+                await asyncio.sleep(self.pause_seconds)
 
     def take(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of `counts`; RowError when it cannot be read."""

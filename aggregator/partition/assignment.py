@@ -8,10 +8,8 @@ import structlog
 from aggregator.deployment import Deployment
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.owner import PartitionOwner, RecordSource
+from aggregator.partition.timing import DEFAULT, Timing
 from aggregator.records.estimate import EstimateRecord
-
-CANCEL_SECONDS = 5.0  # after which a task that goes on is cancelled again
-DRAIN_SECONDS = 5.0  # of the worker's STOP_SECONDS; the rest is for leaving the group
 
 log = structlog.get_logger()
 
@@ -22,12 +20,14 @@ class Assignment:
     Parameters
     ----------
     deployment : what to work on.
-    metrics : where to tell of it.
+    metrics : of the worker.
+    timing : of the owners.
     """
 
-    def __init__(self, deployment: Deployment, metrics: WorkerMetrics) -> None:
+    def __init__(self, deployment: Deployment, metrics: WorkerMetrics, timing: Timing = DEFAULT) -> None:
         self.deployment = deployment
         self.metrics = metrics
+        self.timing = timing
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stopping = asyncio.Event()
         self._owners: dict[int, PartitionOwner] = {}
@@ -41,11 +41,12 @@ class Assignment:
         if owner is not None:
             owner.offer(offset, append_ms, record)
 
-    async def assign(self, partitions: Iterable[int], flow: RecordSource) -> None:
+    async def assign(self, partitions: Iterable[int], source: RecordSource) -> None:
         """Own exactly these partitions; what was owned before is thrown away first."""
         await self.release()
         for partition in partitions:
-            owner = self._owners[partition] = PartitionOwner(partition, self.deployment, flow, self.metrics)
+            owner = PartitionOwner(partition, self.deployment, source, self.metrics, self.timing)
+            self._owners[partition] = owner
             task = self._tasks[partition] = asyncio.create_task(owner.run(self._stopping))
             task.add_done_callback(self._note_end)
         self._assigned = True
@@ -59,7 +60,7 @@ class Assignment:
         while running := [task for task in tasks if not task.done()]:
             for task in running:
                 task.cancel()
-            await asyncio.wait(running, timeout=CANCEL_SECONDS)
+            await asyncio.wait(running, timeout=self.timing.cancel)
         for partition in partitions:
             self.metrics.forget_partition(partition)
             for collection in self.deployment.home(partition).values():
@@ -74,7 +75,7 @@ class Assignment:
         self._stopping.set()
         if not self._tasks:
             return
-        _, late = await asyncio.wait(self._tasks.values(), timeout=DRAIN_SECONDS)
+        _, late = await asyncio.wait(self._tasks.values(), timeout=self.timing.drain)
         for task in late:
             log.warning("a last checkpoint took too long; the next owner counts again what it held")
             task.cancel()

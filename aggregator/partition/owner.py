@@ -16,20 +16,15 @@ from aggregator.estimation.lost_windows import LostWindows
 from aggregator.ledger.ledger import Ledger
 from aggregator.ledger.outcomes import PackOutcomes
 from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition import readiness
 from aggregator.partition.checkpoint import compose, take
 from aggregator.partition.failures import RecordNotCountedError, RecordsLostError, uncounted
 from aggregator.partition.ledger_checks import check_partition, decoded, log_was_cut, published, restored
 from aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore
 from aggregator.partition.offset_chain import OffsetChain
+from aggregator.partition.readiness import Readiness
+from aggregator.partition.timing import DEFAULT, Timing
 from aggregator.topics.partition_reader import RowReader
 
-CHECKPOINT_SECONDS = 0.5  # between two checkpoints; more when one takes longer than that
-PUBLISH_SECONDS = 2.0
-LONGEST_PAUSE_SECONDS = 2.0  # after a checkpoint that took long
-STUCK_SECONDS = 2.0
-STALL_SECONDS = 20.0
-RETRY_SECONDS = 1.0
 CLOCK_SKEW_MILLISECONDS = 5000  # how far brokers' clocks may differ before an idle partition counts as closed
 
 
@@ -50,13 +45,19 @@ class PartitionOwner:
     """Counts one partition for as long as this worker is assigned to it."""
 
     def __init__(
-        self, partition: int, deployment: Deployment, flow: RecordSource, metrics: WorkerMetrics
+        self,
+        partition: int,
+        deployment: Deployment,
+        source: RecordSource,
+        metrics: WorkerMetrics,
+        timing: Timing = DEFAULT,
     ) -> None:
         self.partition = partition
         self.deployment = deployment
-        self.flow = flow
+        self.source = source
         self.metrics = metrics
-        self.readiness = readiness.Readiness(partition, metrics)
+        self.timing = timing
+        self.readiness = Readiness(partition, metrics, timing)
         self.lost_windows = LostWindows(metrics)
         self._ledger: Ledger | None = None
         self._failure = ""  # by which the last ledger was lost while it counted
@@ -68,7 +69,7 @@ class PartitionOwner:
 
     def offer(self, offset: int, append_ms: int, record: bytes) -> None:
         """Count a delivered record if it is the next one; ignore it otherwise."""
-        ledger, chain = self._ledger, self.flow.chain(self.partition)
+        ledger, chain = self._ledger, self.source.chain(self.partition)
         if ledger is None or chain is None or offset != chain.follows(ledger.position):
             return
         try:
@@ -94,7 +95,7 @@ class PartitionOwner:
                 await store.close()
             _raise_if_cancelled()
             if not stopping.is_set():
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(self.timing.retry)
 
     async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
         ledger, estimator = await self._opened(store)
@@ -103,8 +104,8 @@ class PartitionOwner:
         self._counted_at = time.monotonic()
         self._publish_at = 0.0
         self._ledger = ledger
-        async with asyncio.timeout(STALL_SECONDS):  # a client without a broker may wait for ever
-            await self.flow.rewind(self.partition, ledger.position)
+        async with asyncio.timeout(self.timing.stall):  # a client without a broker may wait for ever
+            await self.source.rewind(self.partition, ledger.position)
         self.readiness.opened(ledger.position)
         reader = RowReader(
             self.deployment.cluster, self.deployment.topics.counts, self.partition, follows=True
@@ -119,10 +120,10 @@ class PartitionOwner:
                 last = stopping.is_set()  # one that was on its way then holds less than was counted
                 started = time.monotonic()
                 await self._checkpoint(ledger, estimator, store)
-                async with asyncio.timeout(STALL_SECONDS):
+                async with asyncio.timeout(self.timing.stall):
                     await self._rewind_if_stuck(ledger)
                 took = time.monotonic() - started
-                pause = min(LONGEST_PAUSE_SECONDS, max(CHECKPOINT_SECONDS, took))
+                pause = min(self.timing.longest_pause, max(self.timing.checkpoint, took))
             estimating.cancel()
 
     async def _opened(self, store: LedgerStore) -> tuple[Ledger, Estimator]:
@@ -136,14 +137,22 @@ class PartitionOwner:
         ledger.agree(deployment.collections, deployment.revision)
         known = published(deployment, partition, stored)
         collections, partitions = deployment.home(partition), deployment.topics.partitions
-        return ledger, Estimator(collections, partitions, known, self.lost_windows, self.metrics)
+        estimator = Estimator(
+            collections,
+            partitions,
+            known,
+            self.lost_windows,
+            self.metrics,
+            pause_seconds=self.timing.estimate,
+        )
+        return ledger, estimator
 
     async def _checkpoint(self, ledger: Ledger, estimator: Estimator, store: LedgerStore) -> None:
         started = time.monotonic()
         closed_until_ms = None
         if started >= self._publish_at or ledger.has_dead():
-            self._publish_at = started + PUBLISH_SECONDS
-            async with asyncio.timeout(STALL_SECONDS):
+            self._publish_at = started + self.timing.publish
+            async with asyncio.timeout(self.timing.stall):
                 closed_until_ms = await self._close(ledger)
         if self._ledger is not ledger:
             raise RecordNotCountedError(self._failure)
@@ -169,10 +178,10 @@ class PartitionOwner:
         closed_until_ms = ledger.watermark_ms
         broker_ms = self._broker_ms
         position = ledger.position  # what is appended and counted while `end` is on its way may lie beyond it
-        end = await self.flow.end_offset(self.partition)
+        end = await self.source.end_offset(self.partition)
         if end < position:
             raise log_was_cut(self.deployment.topics, self.partition, position, end)
-        chain = self.flow.chain(self.partition)
+        chain = self.source.chain(self.partition)
         if chain is not None:
             ledger.skip_markers(chain.pass_hole(ledger.position))
         self.readiness.watch(end)
@@ -183,15 +192,15 @@ class PartitionOwner:
 
     async def _rewind_if_stuck(self, ledger: Ledger) -> None:
         """Fetch again what was fetched but never delivered, or not at all, or when the chain broke."""
-        chain = self.flow.chain(self.partition)
+        chain = self.source.chain(self.partition)
         silent_seconds = time.monotonic() - self._counted_at
         if (
             chain is None
-            or (chain.cursor > chain.follows(ledger.position) and silent_seconds > STUCK_SECONDS)
-            or (self.readiness.stands_still and silent_seconds > readiness.STANDSTILL_SECONDS)
+            or (chain.cursor > chain.follows(ledger.position) and silent_seconds > self.timing.stuck)
+            or (self.readiness.stands_still and silent_seconds > self.timing.standstill)
         ):
             self._counted_at = time.monotonic()
-            await self.flow.rewind(self.partition, ledger.position)
+            await self.source.rewind(self.partition, ledger.position)
         else:
             chain.passed(ledger.position)
 

@@ -9,9 +9,7 @@ import structlog
 
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.failures import why
-
-STANDSTILL_SECONDS = 10.0  # without progress while there are records to count: not ready
-UNSTORED_SECONDS = 10.0  # without a checkpoint: not ready either
+from aggregator.partition.timing import DEFAULT, Timing
 
 log = structlog.get_logger()
 
@@ -22,12 +20,14 @@ class Readiness:
     Parameters
     ----------
     partition : of `reports`.
-    metrics : where to tell of it.
+    metrics : of the worker.
+    timing : when a standstill makes the partition not ready.
     """
 
-    def __init__(self, partition: int, metrics: WorkerMetrics) -> None:
+    def __init__(self, partition: int, metrics: WorkerMetrics, timing: Timing = DEFAULT) -> None:
         self.partition = partition
         self.metrics = metrics
+        self.timing = timing
         self.stands_still = False
         self._trouble: str | None = f"partition {partition}: opening the ledger"
         self._stored_position = 0
@@ -43,7 +43,7 @@ class Readiness:
         A ledger that is open proves nothing yet: it may be refused every transaction.
         """
         if self._trouble is None and self._is_silent:
-            return f"partition {self.partition}: nothing could be stored for {UNSTORED_SECONDS:g} s"
+            return f"partition {self.partition}: nothing could be stored for {self.timing.unstored:g} s"
         return self._trouble
 
     def tell(self) -> None:
@@ -80,11 +80,11 @@ class Readiness:
         now = time.monotonic()
         if position >= end or position != self._watched_position:
             self._watched_position, self._advanced_at = position, now
-        self.stands_still = now - self._advanced_at > STANDSTILL_SECONDS
+        self.stands_still = now - self._advanced_at > self.timing.standstill
         if self.stands_still:
             stuck = f"counting stands still at offset {position}, the log ends at {end}"
             self._trouble = f"partition {self.partition}: {stuck}"
 
     @property
     def _is_silent(self) -> bool:
-        return time.monotonic() - self._stored_at > UNSTORED_SECONDS
+        return time.monotonic() - self._stored_at > self.timing.unstored

@@ -46,7 +46,9 @@ class Stored:
         assert sorted(self.ids.forget(WINDOW)) == sorted(self.rows)
 
 
-@pytest.mark.parametrize("each", [1, 7, 100, MERGED_IDS - 1, MERGED_IDS, 3 * MERGED_IDS])
+@pytest.mark.parametrize(
+    "each", [1, 7, 100, MERGED_IDS - 1, MERGED_IDS, pytest.param(3 * MERGED_IDS, marks=pytest.mark.slow)]
+)
 def test_small_rows_are_merged(each: int) -> None:
     stored = Stored()
     for _ in range(5 * MERGED_ROWS):
