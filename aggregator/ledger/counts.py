@@ -1,4 +1,4 @@
-"""The counts of a ledger: tallies and rejections of its live windows, and which of them changed."""
+"""The counts of a ledger: tallies and rejections of its live windows, and which changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ StateRecord = tuple[bytes, bytes | None]  # key and value of a topic's record; N
 
 @dataclass(frozen=True)
 class Changes:
-    """What one transaction stores and deletes. Only here it becomes rows.
+    """What one transaction stores and deletes. Rows are encoded nowhere else.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ class _Changed:
 
 
 class Counts:
-    """What was counted and what was turned away, by window.
+    """Counted and rejected packs, by window.
 
-    `tallies` and `rejected` are to be read only; all changes go through the methods.
+    Treat `tallies` and `rejected` as read-only; change them through the methods.
     """
 
     def __init__(self) -> None:
@@ -86,14 +86,14 @@ class Counts:
         self._unpublished.tallies.add(key)
 
     def reject(self, key: RejectedKey) -> None:
-        """Count a pack that is turned away."""
+        """Count a rejected pack."""
         self.rejected[key] = self.rejected.get(key, 0) + 1
         self._reasons.setdefault(key[:2], set()).add(key.reason)
         self._unstored.rejected.add(key)
         self._unpublished.rejected.add(key)
 
     def forget(self, window: Window) -> list[row_keys.Key]:
-        """Drop a window; the keys of its rows."""
+        """Drop a window; return the keys of its rows."""
         keys: list[row_keys.Key] = []
         for cohort in self._cohorts.pop(window, ()):
             tally_key = (*window, cohort)
@@ -109,19 +109,19 @@ class Counts:
         return keys
 
     def drain(self) -> Changes:
-        """Counts that changed for `state` since the last call."""
+        """Counts changed since the last call, for `state`."""
         changed, self._unstored = self._unstored, _Changed()
         return self._copied(changed)
 
     def drain_unpublished(self) -> Changes:
-        """Counts that changed for `counts` since the last call."""
+        """Counts changed since the last call, for `counts`."""
         changed, self._unpublished = self._unpublished, _Changed()
         return self._copied(changed)
 
     def restore(
         self, counters: Mapping[row_keys.CountKey, bytes], rejected: Mapping[RejectedKey, bytes]
     ) -> None:
-        """Take in stored rows, all as not yet published; RowError when one cannot be read."""
+        """Load stored rows, all considered unpublished; RowError if one cannot be read."""
         self.tallies = tallies_of(counters)
         self.rejected = {key: row_values.decode_rejected(value) for key, value in rejected.items()}
         for fingerprint, window_start, cohort in self.tallies:
@@ -131,7 +131,7 @@ class Counts:
         self._unpublished = _Changed(set(self.tallies), set(self.rejected))
 
     def windows(self) -> set[Window]:
-        """Windows with tallies or rejections; (0, 0) of packs that could vouch for none among them."""
+        """Windows with tallies or rejections; (0, 0) holds rejected packs without a valid window."""
         return self._cohorts.keys() | self._reasons.keys()
 
     def rows(self) -> Iterator[Stored]:

@@ -1,6 +1,6 @@
-"""What leaves in one transaction of a ledger: state rows, counts, rejections, estimates, final windows. Pure.
+"""The records of one ledger transaction: state rows, counts, rejections, estimates, final windows. Pure.
 
-Rule: everything that leaves because of records leaves in the transaction that moves the position past them.
+Rule: everything derived from records is written in the transaction that moves the position past them.
 """
 
 from collections.abc import Sequence
@@ -20,18 +20,18 @@ from aggregator.topics.names import Topics
 
 
 class Checkpoint(NamedTuple):
-    """What a ledger and its estimator give to one transaction, as it is when taken.
+    """Changes of a ledger and its estimator for one transaction.
 
     Parameters
     ----------
     partition : of the ledger.
     progress : of the ledger.
     changes : of `state`.
-    published : changes of `counts`; None when they wait for a later transaction.
-    refusals : what was rejected.
-    estimates : new ones, by window, each part by itself.
-    finals : counts of windows that are final now.
-    forgotten : windows whose notes go.
+    published : changes of `counts`; None if they wait for a later transaction.
+    refusals : rejected records.
+    estimates : new estimates by window, one entry per part.
+    finals : counts of windows that became final.
+    forgotten : windows whose publication rows to delete.
     """
 
     partition: int
@@ -47,13 +47,13 @@ class Checkpoint(NamedTuple):
 def take(
     ledger: Ledger, estimator: Estimator | None = None, closed_until_ms: int | None = None
 ) -> Checkpoint:
-    """Take what has changed; it is not given again. No long step: nothing is encoded.
+    """Drain all changes. Quick: nothing is encoded yet.
 
     Parameters
     ----------
     ledger, estimator : of the same partition.
-    closed_until_ms : given when counts are to be published, as they must be when some have died: no report
-        with an earlier append time, unix milliseconds, is still to come in this partition.
+    closed_until_ms : no report with an earlier append time, unix milliseconds, will follow in this partition.
+        None to leave `counts` for later; must be given if `ledger.has_dead()`.
     """
     watermark_ms = ledger.watermark_ms
     return Checkpoint(
@@ -65,7 +65,7 @@ def take(
         published=None if closed_until_ms is None else ledger.drain_unpublished(),
         refusals=ledger.drain_refusals(),
         estimates=estimator.drain() if estimator else [],
-        finals=estimator.leaving_counts() if estimator else [],
+        finals=estimator.drained_counts() if estimator else [],
         forgotten=list(estimator.forgotten()) if estimator else [],
     )
 
@@ -75,7 +75,7 @@ def compose(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
 
     Returns
     -------
-    The records, the ledger's progress row last; empty when there is nothing to tell.
+    The records, the ledger's progress row last; empty if nothing changed.
     """
     progress = row_values.encode_progress(checkpoint.progress)
     records = _state(checkpoint, topics) + _rejections(checkpoint, topics) + _estimates(checkpoint, topics)
@@ -86,7 +86,7 @@ def compose(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
 
 
 def moved(ledger: Ledger, topics: Topics) -> list[Outgoing]:
-    """Records of `state` of a ledger that a command has moved; its progress is always among them."""
+    """Records of `state` of a ledger that a command has changed, always including its progress."""
     checkpoint = take(ledger)
     progress = row_values.encode_progress(checkpoint.progress)
     return [*_state(checkpoint, topics), _progress_row(checkpoint, topics, progress)]
@@ -103,9 +103,9 @@ def _progress_row(checkpoint: Checkpoint, topics: Topics, progress: bytes) -> Ou
 
 
 def _counts(checkpoint: Checkpoint, published: Changes, topics: Topics, progress: bytes) -> list[Outgoing]:
-    """Changed counts first, then progress to every partition: who reads the one has read the other.
+    """Changed counts, then progress to every partition: a reader of progress has read the counts.
 
-    Deletions come after progress: who misses a row knows already that its window is over.
+    Deletions follow progress: a reader that misses a row knows already that its window is over.
     """
     source = checkpoint.partition
     key = row_keys.with_source(row_keys.encode_key(row_keys.SingleKey.PROGRESS), source)
@@ -126,7 +126,7 @@ def _counts_row(source: int, topics: Topics, key: row_keys.Key, value: bytes | N
 
 
 def _rejections(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
-    """Reason and source offset of every rejected pack; nothing of the pack itself."""
+    """Reason and source offset of every rejected pack; none of its contents."""
     partition = checkpoint.partition
     return [
         Outgoing(
@@ -142,7 +142,7 @@ def _rejections(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
 
 
 def _estimates(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
-    """New estimates with a note of each in the ledger; notes of windows that are gone are deleted."""
+    """New estimates, and their publication rows in the ledger; rows of forgotten windows are deleted."""
     partition = checkpoint.partition
     records = []
     for window, record in checkpoint.estimates:
@@ -159,7 +159,7 @@ def _estimates(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
 
 
 def _finals(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
-    """Counts of final windows, and the note of those that leave without an estimate."""
+    """Counts of final windows, and publication rows of those without an estimate."""
     estimated = {window for window, _ in checkpoint.estimates}
     records = []
     for final in checkpoint.finals:

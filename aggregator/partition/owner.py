@@ -1,8 +1,8 @@
-"""The life of one owned partition: open its ledger, count, checkpoint, estimate; all thrown away on failure.
+"""The life of one owned partition: open its ledger, count, checkpoint, estimate; discard all on failure.
 
-Rule 1: one gate. `offer` counts a record iff it is the one that follows the ledger's position. Whatever
-Faust delivers twice, late or out of order is ignored here, and what it loses is fetched again.
-Rule 2: nothing is repaired. After any failure the ledger is read anew from what was committed.
+Rule 1: one gate. `offer` counts a record iff it follows the ledger's position. Records that Faust delivers
+twice, late or out of order are ignored here; records that it loses are fetched again.
+Rule 2: nothing is repaired. After any failure the ledger is read again from committed rows.
 """
 
 import asyncio
@@ -25,24 +25,24 @@ from aggregator.partition.readiness import Readiness
 from aggregator.partition.timing import DEFAULT, Timing
 from aggregator.topics.partition_reader import RowReader
 
-CLOCK_SKEW_MILLISECONDS = 5000  # how far brokers' clocks may differ before an idle partition counts as closed
+CLOCK_SKEW_MILLISECONDS = 5000  # brokers' clocks may differ by this; an idle partition closes so much later
 
 
 class RecordSource(Protocol):
-    """What an owner needs of the consumer that feeds it."""
+    """The consumer, as its owners use it."""
 
     async def rewind(self, partition: int, position: int) -> None:
-        """Fetch again from this offset, in a new chain; RecordsLostError when the log begins beyond it."""
+        """Fetch again from this offset, in a new chain; RecordsLostError if the log starts after it."""
 
     async def end_offset(self, partition: int) -> int:
-        """End of the log, uncommitted records included."""
+        """End of the log, including uncommitted records."""
 
     def chain(self, partition: int) -> OffsetChain | None:
-        """What was fetched since the last rewind; None when another rewind is needed."""
+        """Offsets fetched since the last rewind; None if another rewind is needed."""
 
 
 class PartitionOwner:
-    """Counts one partition for as long as this worker is assigned to it."""
+    """Counts one partition while it is assigned to this worker."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class PartitionOwner:
         self.readiness = Readiness(partition, metrics, timing)
         self.lost_windows = LostWindows(metrics)
         self._ledger: Ledger | None = None
-        self._failure = ""  # by which the last ledger was lost while it counted
-        self._outcomes = PackOutcomes()  # of what the ledger counted since its last transaction
-        self._broker_ms = 0  # append time of the last row that this owner wrote, unix milliseconds
+        self._failure = ""  # why the last ledger was discarded while it counted
+        self._outcomes = PackOutcomes()  # since the ledger's last transaction
+        self._broker_ms = 0  # append time of the last row this owner wrote, unix milliseconds
         self._closed_until_ms = 0
         self._publish_at = 0.0
         self._counted_at = 0.0
@@ -74,15 +74,15 @@ class PartitionOwner:
             return
         try:
             self._outcomes.count_outcome(ledger.apply(offset, append_ms, record))
-        except Exception as error:  # noqa: BLE001 - rule 2: who knows what of it was counted
+        except Exception as error:  # noqa: BLE001 - rule 2: the record may be half counted
             self._ledger, self._failure = None, uncounted(self.partition, offset, error)
             return
         self._counted_at = time.monotonic()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Serve until cancelled or stopping, opening the ledger again after every failure.
+        """Serve until cancelled or stopping; reopen the ledger after every failure.
 
-        When stopping, a last checkpoint is written, so that the next owner has nothing to count again.
+        On stopping, write a last checkpoint, so that the next owner has nothing to count again.
         """
         while not stopping.is_set():
             store = LedgerStore(self.deployment.cluster, self.deployment.topics, self.partition)
@@ -104,7 +104,7 @@ class PartitionOwner:
         self._counted_at = time.monotonic()
         self._publish_at = 0.0
         self._ledger = ledger
-        async with asyncio.timeout(self.timing.stall):  # a client without a broker may wait for ever
+        async with asyncio.timeout(self.timing.stall):  # a client without a broker may wait forever
             await self.source.rewind(self.partition, ledger.position)
         self.readiness.opened(ledger.position)
         reader = RowReader(
@@ -117,7 +117,7 @@ class PartitionOwner:
             while not last:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stopping.wait(), pause)
-                last = stopping.is_set()  # one that was on its way then holds less than was counted
+                last = stopping.is_set()  # a checkpoint already on its way lacks the latest counts
                 started = time.monotonic()
                 await self._checkpoint(ledger, estimator, store)
                 async with asyncio.timeout(self.timing.stall):
@@ -127,11 +127,11 @@ class PartitionOwner:
             estimating.cancel()
 
     async def _opened(self, store: LedgerStore) -> tuple[Ledger, Estimator]:
-        """The stored ledger and its estimator. Of what was read for them nothing stays in memory."""
+        """The stored ledger and its estimator. The rows read to build them are released."""
         deployment, partition = self.deployment, self.partition
         check_partition(deployment, partition)
         committed = await store.committed()
-        # In threads: of a million ids or rows it takes longer than heartbeats should wait.
+        # In threads: a million ids or rows take longer than heartbeats may wait.
         stored = await asyncio.to_thread(decoded, deployment, partition, await store.open())
         ledger = await asyncio.to_thread(restored, deployment, partition, stored, committed)
         ledger.agree(deployment.collections, deployment.revision)
@@ -158,7 +158,7 @@ class PartitionOwner:
             raise RecordNotCountedError(self._failure)
         checkpoint = take(ledger, estimator, closed_until_ms)
         outcomes, self._outcomes = self._outcomes, PackOutcomes()
-        # In a thread: of many rows it takes longer than heartbeats should wait.
+        # In a thread: many rows take longer than heartbeats may wait.
         records = await asyncio.to_thread(compose, checkpoint, self.deployment.topics)
         if records:
             position, watermark_ms = checkpoint.progress.position, checkpoint.progress.watermark_ms
@@ -170,14 +170,14 @@ class PartitionOwner:
         self.readiness.stored(checkpoint.progress.position)
 
     async def _close(self, ledger: Ledger) -> int:
-        """Until when this partition is closed: the watermark, or nearly the broker's time when it is idle.
+        """Until when this partition is closed: the watermark, or shortly before the broker's time if idle.
 
-        Everything in the log at `end` is counted, and was appended no later than what comes; the row whose
-        append time is `_broker_ms` was written before `end` was asked for.
+        Proof for an idle one: every record before `end` is counted, and later ones are appended after the row
+        whose append time is `_broker_ms`, since that row was written before `end` was requested.
         """
         closed_until_ms = ledger.watermark_ms
         broker_ms = self._broker_ms
-        position = ledger.position  # what is appended and counted while `end` is on its way may lie beyond it
+        position = ledger.position  # records appended and counted while `end` is requested may lie beyond it
         end = await self.source.end_offset(self.partition)
         if end < position:
             raise log_was_cut(self.deployment.topics, self.partition, position, end)
@@ -191,13 +191,13 @@ class PartitionOwner:
         return self._closed_until_ms
 
     async def _rewind_if_stuck(self, ledger: Ledger) -> None:
-        """Fetch again what was fetched but never delivered, or not at all, or when the chain broke."""
+        """Fetch again if records were fetched but not delivered, or never fetched, or the chain broke."""
         chain = self.source.chain(self.partition)
         silent_seconds = time.monotonic() - self._counted_at
         if (
             chain is None
             or (chain.cursor > chain.follows(ledger.position) and silent_seconds > self.timing.stuck)
-            or (self.readiness.stands_still and silent_seconds > self.timing.standstill)
+            or (self.readiness.is_stalled and silent_seconds > self.timing.standstill)
         ):
             self._counted_at = time.monotonic()
             await self.source.rewind(self.partition, ledger.position)
@@ -206,10 +206,10 @@ class PartitionOwner:
 
 
 def _raise_if_cancelled() -> None:
-    """Raise CancelledError where a cancellation was asked for and lost.
+    """Raise CancelledError if this task's cancellation was swallowed.
 
-    A task group that unwinds from a failure swallows one that comes meanwhile (CPython before 3.13): the
-    owner of a revoked partition would open its ledger again, and fence the rightful one.
+    A task group that unwinds from a failure swallows a cancellation (CPython before 3.13). The owner of a
+    revoked partition would then reopen its ledger and fence the rightful owner.
     """
     task = asyncio.current_task()
     if task is not None and task.cancelling():

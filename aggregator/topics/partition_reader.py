@@ -12,7 +12,7 @@ from aggregator.topics.consumer import assigned_consumer
 from producers.transport.cluster import Cluster
 
 POLL_MILLISECONDS = 500
-RECORDS_PER_TURN = 500
+RECORDS_PER_POLL = 500
 REQUEST_MILLISECONDS = 10_000
 SILENCE_SECONDS = 60.0
 # The broker answers a request for what does not come only after this, and a TLS connection closes after that.
@@ -91,7 +91,7 @@ class RowReader:
         """Records that came, oldest first; empty when none came in this time."""
         await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
         batches = await self._consumer.getmany(
-            self.topic_partition, timeout_ms=milliseconds, max_records=RECORDS_PER_TURN
+            self.topic_partition, timeout_ms=milliseconds, max_records=RECORDS_PER_POLL
         )
         return list(batches.get(self.topic_partition, ()))
 

@@ -8,7 +8,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aggregator.topics.consumer import assigned_consumer
 from aggregator.topics.partition_reader import (
     POLL_MILLISECONDS,
-    RECORDS_PER_TURN,
+    RECORDS_PER_POLL,
     REQUEST_MILLISECONDS,
     SILENCE_SECONDS,
     KafkaRecord,
@@ -60,7 +60,7 @@ async def _next(
     """The next records; none when one of the partitions has passed its end without any."""
     while True:
         batches: Mapping[TopicPartition, Sequence[KafkaRecord]] = await consumer.getmany(
-            *unread, timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_TURN
+            *unread, timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_POLL
         )
         if batches or any([await consumer.position(source) >= ends[source] for source in unread]):
             return batches

@@ -15,7 +15,7 @@ from producers.transport.cluster import Cluster
 
 TAIL_RECORDS = 500  # how far back, in each partition, following begins
 POLL_MILLISECONDS = 1000
-RECORDS_PER_TURN = 100
+RECORDS_PER_POLL = 100
 
 
 class LatestEstimates:
@@ -82,10 +82,10 @@ class LatestEstimates:
                 consumer.seek(source, max(0, end - TAIL_RECORDS))
             while True:
                 await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
-                batches = await consumer.getmany(timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_TURN)
+                batches = await consumer.getmany(timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_POLL)
                 for source, records in batches.items():
                     await self.take_all(source, records, show)
-                self._foreign.tell(asyncio.get_running_loop().time())
+                self._foreign.log_new(asyncio.get_running_loop().time())
 
     async def take_all(
         self, source: TopicPartition, records: Iterable[KafkaRecord], show: Callable[[EstimateRecord], None]

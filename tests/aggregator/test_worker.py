@@ -92,13 +92,13 @@ def test_estimates_are_told_by_the_owner_of_their_partition_alone() -> None:
         for mine in ([(home + 1) % PARTITIONS], [home], [], [home]):
             await owners.assign(mine, cast(RecordSource, None))
             assert told() is None
-            await owners.tell_estimates({})
-            await owners.tell_estimates(newest)
+            await owners.show_estimates({})
+            await owners.show_estimates(newest)
             assert told() == (40 if home in mine else None)
-        await owners.tell_estimates({"fruit": changed(estimate_of(), revision=2, reports=41)})
+        await owners.show_estimates({"fruit": changed(estimate_of(), revision=2, reports=41)})
         assert told() == 41
         await owners.release()
-        await owners.tell_estimates(newest)
+        await owners.show_estimates(newest)
         assert told() is None
 
     asyncio.run(run())
@@ -114,7 +114,7 @@ def test_an_estimate_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
         owners = Assignment(DEPLOYMENT, metrics)
         await owners.assign([TOPICS.counts_partition(FRUIT.fingerprint)], cast(RecordSource, None))
         for _ in range(3):
-            await owners.tell_estimates(newest)
+            await owners.show_estimates(newest)
         await owners.release()
 
     asyncio.run(run())
@@ -135,7 +135,7 @@ def test_what_goes_to_another_worker_meanwhile_is_not_told(monkeypatch: pytest.M
         releases: list[asyncio.Task[None]] = []
         monkeypatch.setattr(metrics, "show_estimate", show)
         await owners.assign(range(PARTITIONS), cast(RecordSource, None))
-        await owners.tell_estimates(newest)
+        await owners.show_estimates(newest)
         await asyncio.gather(*releases)
 
     asyncio.run(run())

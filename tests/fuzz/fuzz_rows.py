@@ -157,7 +157,7 @@ def _merged(found: list[Row]) -> None:
                 estimator.take(row.key, row.value)
     estimator.caught_up = True
     for window, final in estimator.due():
-        made = estimator.make(window, final=final)
+        made = estimator.estimate_window(window, final=final)
         if made is not None:
             assert all(decode_estimate(encode_estimate(each)) for each in made.records)
             assert made.counts is None or list(final_window.encode_pages(made.counts))

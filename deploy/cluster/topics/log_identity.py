@@ -13,7 +13,7 @@ from kafka.errors import KafkaTimeoutError, for_code
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.row_values import Genesis
 from aggregator.partition.failures import RecordsLostError
-from aggregator.partition.ledger_checks import log_was_made_again, partitions_were_added, place_told
+from aggregator.partition.ledger_checks import log_was_recreated, naming_partition, partitions_were_added
 from aggregator.topics.names import Topics
 from deploy.cluster.connection.coordinator import patiently
 from producers.transport.cluster import Cluster
@@ -81,7 +81,7 @@ def log_findings(topics: Topics, log: Genesis, noted: Mapping[int, Genesis]) -> 
     """Whether `reports` is another log now than the one that `state` notes, or has other partitions."""
     for note in noted.values():
         if note.topic_id != log.topic_id:
-            return [str(log_was_made_again(topics))]
+            return [str(log_was_recreated(topics))]
         if note.partitions != log.partitions:
             return [str(partitions_were_added(topics, log.partitions, note.partitions))]
     return []
@@ -118,7 +118,7 @@ def notes(cluster: Cluster, topics: Topics, partitions: int, log: Genesis | None
                 deadline = time.monotonic() + READ_SECONDS
                 values = [record.value for record in records if record.key == KEY and record.value]
                 if values:
-                    with place_told(topics, source.partition):
+                    with naming_partition(topics, source.partition):
                         found[source.partition] = row_values.decode_genesis(values[-1])
             read = {each for each in unread if consumer.position(each) >= ends[each]}
             read |= {each for each in unread if _is_of(log, found.get(each.partition))}

@@ -12,7 +12,7 @@ from aggregator.topics.partition_reader import SILENCE_SECONDS, KafkaRecord
 from producers.transport.cluster import Cluster
 
 POLL_MILLISECONDS = 500
-RECORDS_PER_TURN = 500
+RECORDS_PER_POLL = 500
 
 Show = Callable[[int, KafkaRecord], None]
 
@@ -117,6 +117,6 @@ async def _poll(consumer: AIOKafkaConsumer) -> dict[TopicPartition, list[KafkaRe
     if task is not None and task.cancelling():  # while a consumer stopped, which swallows it
         raise asyncio.CancelledError
     found: dict[TopicPartition, list[KafkaRecord]] = await consumer.getmany(
-        timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_TURN
+        timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_POLL
     )
     return found

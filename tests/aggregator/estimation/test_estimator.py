@@ -282,13 +282,13 @@ def test_a_final_estimate_that_never_left_is_not_revised() -> None:
 
 def test_estimates_are_made_in_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the event loop, checkpoints and openings wait for is never a slow estimate."""
-    threads, make = [], Estimator.make
+    threads, make = [], Estimator.estimate_window
 
     def told(self: Estimator, window: Window, *, final: bool) -> WindowResult | None:
         threads.append(threading.current_thread().name)
         return make(self, window, final=final)
 
-    monkeypatch.setattr(Estimator, "make", told)
+    monkeypatch.setattr(Estimator, "estimate_window", told)
     estimator = new_estimator()
     count(estimator)
     estimate_due(estimator)
@@ -370,7 +370,7 @@ def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch
             made.append(estimator.merged.packs(window))
             loop.call_soon_threadsafe(estimated.set)
 
-        monkeypatch.setattr(estimator, "make", make)
+        monkeypatch.setattr(estimator, "estimate_window", make)
         running = asyncio.create_task(estimator.run(reader))
         async with asyncio.timeout(60):
             await estimated.wait()

@@ -153,7 +153,7 @@ def final_difference(reports: int = 0, packs: int = 0, watermark_ms: int = 0, st
             estimator.take(key, value)
             merged.apply(key, value)
     merged.progress[2] = row_values.LedgerProgress(1, watermark_ms)
-    made = estimator.make(WINDOW, final=True)
+    made = estimator.estimate_window(WINDOW, final=True)
     assert made is not None
     [record] = made.records
     claimed = msgspec.structs.replace(

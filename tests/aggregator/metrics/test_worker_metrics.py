@@ -63,7 +63,7 @@ def test_packs_and_reports_are_counted() -> None:
 
 
 def test_packs_that_lie_in_no_window_are_kept_apart() -> None:
-    assert used().strays.packs == {"too_late": 1, "malformed": 1}
+    assert used().unattributed.packs == {"too_late": 1, "malformed": 1}
 
 
 def test_what_has_not_happened_yet_is_told_as_0() -> None:

@@ -116,7 +116,7 @@ def test_a_checkpoint_that_does_not_come_back_is_told(broker: Broker) -> None:
 
 
 def stalled(running: Running) -> float | None:
-    running.owner.readiness.tell()
+    running.owner.readiness.show_standstill()
     return running.metrics.registry.get_sample_value("deniable_stalled", {"partition": "0"})
 
 

@@ -45,7 +45,7 @@ async def publish(
 
 @pytest.mark.contract
 def test_the_newest_committed_estimate_is_found(broker: str, topic_prefix: str) -> None:
-    topic, board = f"{topic_prefix}estimates", EstimateHistory([FRUIT, PLACE])
+    topic, latest = f"{topic_prefix}estimates", EstimateHistory([FRUIT, PLACE])
     newest, lost = changed(estimate_of(), window_start=T0 + 10), changed(estimate_of(), window_start=T0 + 20)
     stranger = changed(estimate_of(), collection="stranger", fingerprint="0" * 16)
 
@@ -58,8 +58,8 @@ def test_the_newest_committed_estimate_is_found(broker: str, topic_prefix: str) 
             for age in range(30, 0, -1):
                 await publish(producer, topic, 100 * age, changed(stranger, window_start=T0 + 10 * age))
         async with asyncio.timeout(SECONDS):
-            await Backfill(board, ["fruit", "place"], lambda _: None).run(Cluster(broker), topic, 2)
+            await Backfill(latest, ["fruit", "place"], lambda _: None).run(Cluster(broker), topic, 2)
 
     asyncio.run(run())
-    assert board.newest == {"fruit": newest}
-    assert board.sought == set()
+    assert latest.newest == {"fruit": newest}
+    assert latest.sought == set()

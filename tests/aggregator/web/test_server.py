@@ -139,7 +139,7 @@ def test_the_status_tells_what_the_head_of_the_page_shows(monkeypatch: pytest.Mo
     served.reasons = ["partition 1: opening the ledger"]
     served.take(estimate_of())
     served.history.sought.remove("fruit")
-    served.metrics.strays.add(Counter(malformed=3, unknown_collection=7))
+    served.metrics.unattributed.add(Counter(malformed=3, unknown_collection=7))
     due = successor_due(estimate_of(), FRUIT)
     told = []
     for now in (due, due + 1):
