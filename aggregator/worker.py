@@ -61,27 +61,27 @@ async def run_worker(
     stop, begin_to_stop = _on_signals(stopping)
     without_created: Callable[[], None] = disable_created_metrics
     without_created()  # else each counter has a second series, whose name is in no catalogue
-    owners = Assignment(deployment, metrics)
+    assignment = Assignment(deployment, metrics)
     history = EstimateHistory(deployment.collections.values())
     routes = RollUps(deployment).routes()
     web = WebServer(
-        deployment.collections, history, metrics, owners.reasons_not_ready, deployment.limits, routes
+        deployment.collections, history, metrics, assignment.reasons_not_ready, deployment.limits, routes
     )
     port = await web.start(web_port)
     if metrics_listen is not None:
         await web.open_probes(*metrics_listen)
     listening(port)
-    beside = [asyncio.create_task(each) for each in (_follow(history, web, deployment), _watch_loop(metrics))]
+    tasks = [asyncio.create_task(each) for each in (_follow(history, web, deployment), _watch_loop(metrics))]
     app = None
     try:
-        app = await _started(deployment, owners, stop)
+        app = await _started(deployment, assignment, stop)
         if app is not None:
-            await _serve(app, owners, history, check, stop)
+            await _serve(app, assignment, history, check, stop)
     finally:
         begin_to_stop()
-        for task in beside:
+        for task in tasks:
             task.cancel()
-        await _stop(app, owners)
+        await _stop(app, assignment)
         await web.stop()
 
 
@@ -99,16 +99,16 @@ def _on_signals(stopping: Callable[[], None]) -> tuple[asyncio.Event, Callable[[
     return stop, begin
 
 
-async def _started(deployment: Deployment, owners: Assignment, stop: asyncio.Event) -> ExactApp | None:
+async def _started(deployment: Deployment, assignment: Assignment, stop: asyncio.Event) -> ExactApp | None:
     """An engine that runs; None when stopping. Faust does not wait for a broker that goes away meanwhile."""
     while not stop.is_set():
-        app = build_app(deployment, owners)
+        app = build_app(deployment, assignment)
         try:
             await app.maybe_start()
             return app
         except KafkaError as error:
             log.warning("the engine cannot start, trying again", error=str(error))
-            await _stop(app, owners=None)
+            await _stop(app, assignment=None)
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), RETRY_SECONDS)
     return None
@@ -116,7 +116,7 @@ async def _started(deployment: Deployment, owners: Assignment, stop: asyncio.Eve
 
 async def _serve(
     app: ExactApp,
-    owners: Assignment,
+    assignment: Assignment,
     history: EstimateHistory,
     check: Callable[[], None],
     stop: asyncio.Event,
@@ -124,21 +124,21 @@ async def _serve(
     while not stop.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), WATCH_SECONDS)
-        owners.metrics.strays.tell(asyncio.get_running_loop().time())
-        owners.tell_standstills()
-        await owners.tell_estimates(history.newest)
+        assignment.metrics.unattributed.log_new(asyncio.get_running_loop().time())
+        assignment.show_standstills()
+        await assignment.show_estimates(history.newest)
         check()
-        if owners.failed.done():
-            owners.failed.result()
+        if assignment.failed.done():
+            assignment.failed.result()
         if app.should_stop:
             raise WorkerError(f"the engine stopped by itself: {app.crash_reason!r}") from app.crash_reason
 
 
-async def _stop(app: ExactApp | None, owners: Assignment | None) -> None:
+async def _stop(app: ExactApp | None, assignment: Assignment | None) -> None:
     try:
         async with asyncio.timeout(STOP_SECONDS):
-            if owners is not None:
-                await owners.finish()
+            if assignment is not None:
+                await assignment.finish()
             if app is not None:
                 await app.stop()
     except TimeoutError:
@@ -158,11 +158,11 @@ async def _follow(history: EstimateHistory, web: WebServer, deployment: Deployme
     topic, partitions = deployment.topics.estimates, deployment.topics.partitions
     names = [collection.name for collection in deployment.collections.values()]
     while True:
-        look_back = Backfill(history, names, web.page.show)
+        backfill = Backfill(history, names, web.page.show)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(history.follow(deployment.cluster, topic, partitions, web.page.show))
-                tasks.create_task(look_back.run(deployment.cluster, topic, partitions))
+                tasks.create_task(backfill.run(deployment.cluster, topic, partitions))
         except* (KafkaError, OSError) as failure:
             log.warning("estimates cannot be followed, trying again", error=repr(failure.exceptions[0]))
         await asyncio.sleep(RETRY_SECONDS)

@@ -35,6 +35,7 @@ PACK_ID_BYTES = 16
 MAX_BUCKETS = 2**31
 MAX_BITS = 4096
 MAX_WINDOW_START = 253_402_300_799  # the last second of the year 9999
+EARLY_SECONDS = 300  # how far a window may start after the append time: room for producers' clocks
 
 MALFORMED = "malformed"
 UNSUPPORTED_VERSION = "unsupported_version"

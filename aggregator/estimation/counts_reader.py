@@ -41,7 +41,7 @@ class CountsReader:
                 self._foreign.add(self.reader.topic_partition, record.offset)
             else:
                 self._take(record)
-        self._foreign.tell(asyncio.get_running_loop().time())
+        self._foreign.log_new(asyncio.get_running_loop().time())
 
     def _take(self, record: KafkaRecord) -> None:
         try:

@@ -32,7 +32,6 @@ from aggregator.records.final_window import FinalWindow
 from aggregator.topics.partition_reader import RowReader
 from estimators.collection import Collection
 
-ESTIMATE_SECONDS = 2.0
 MOST_WAITING_BYTES = 1 << 26  # of final counts; after an outage the rest leaves in further transactions
 
 # Its own threads: no checkpoint or opening waits for slow estimates, those of a former owner included.
@@ -65,7 +64,8 @@ class Estimator:
     partitions : number of partitions that count.
     published : what former owners have published, from the ledger.
     lost : which windows died without a final estimate, as far as it was told before.
-    metrics : where to tell of it.
+    metrics : of the worker.
+    pause_seconds : between two looks for windows to estimate.
     """
 
     def __init__(
@@ -75,17 +75,19 @@ class Estimator:
         published: Mapping[Window, row_values.Published],
         lost: LostWindows,
         metrics: WorkerMetrics,
+        pause_seconds: float = 2.0,
     ) -> None:
         self.collections = collections
         self.partitions = partitions
         self.published = dict(published)
         self.lost = lost
         self.metrics = metrics
+        self.pause_seconds = pause_seconds
         self.merged = MergedCounts()
         self.caught_up = False
         self._unsettled: set[Window] = set()
-        self._made: dict[Window, WindowResult] = {}
-        self._leaving: list[WindowResult] = []
+        self._results: dict[Window, WindowResult] = {}
+        self._drained: list[WindowResult] = []
 
     async def run(self, reader: RowReader) -> None:
         """Follow the counts and estimate what changed, until cancelled."""
@@ -97,7 +99,7 @@ class Estimator:
                 self.caught_up = True
                 self.show_windows(time.time())
                 await self._estimate_due()
-                await asyncio.sleep(ESTIMATE_SECONDS)
+                await asyncio.sleep(self.pause_seconds)
 
     def take(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of `counts`; RowError when it cannot be read."""
@@ -127,7 +129,7 @@ class Estimator:
                 self._unsettled.discard(window)
         return wanted
 
-    def make(self, window: Window, *, final: bool) -> WindowResult | None:
+    def estimate_window(self, window: Window, *, final: bool) -> WindowResult | None:
         """Estimate one window, if it holds enough reports; None when no estimate fits its counts."""
         collection = self.collections[window[0]]
         try:
@@ -148,23 +150,23 @@ class Estimator:
 
     def drain(self) -> list[tuple[Window, EstimateRecord]]:
         """Estimates made since the last call, each part by itself; they now count as published."""
-        made, self._made = self._made, {}
-        self._leaving = list(made.values())
+        made, self._results = self._results, {}
+        self._drained = list(made.values())
         return [(window, record) for window, each in made.items() for record in each.records]
 
-    def leaving_counts(self) -> list[FinalWindow]:
+    def drained_counts(self) -> list[FinalWindow]:
         """Counts of the final windows that were drained last."""
-        return [each.counts for each in self._leaving if each.counts is not None]
+        return [each.counts for each in self._drained if each.counts is not None]
 
     def show_published(self) -> None:
         """Tell of what was drained and forgotten last: it is committed now."""
-        for records, counts, is_revision in self._leaving:
+        for records, counts, is_revision in self._drained:
             for first in records[:1]:
                 self.metrics.finals_revised.labels(first.collection).inc(is_revision)
             if counts is not None:
                 self.metrics.show_canary(counts)
         self.lost.committed()
-        self._leaving = []
+        self._drained = []
 
     def show_windows(self, now: float) -> None:
         """Tell how many windows are in which state, at this moment in unix seconds."""
@@ -188,24 +190,24 @@ class Estimator:
             if self._waiting_bytes() > MOST_WAITING_BYTES:
                 break
             made = await asyncio.get_running_loop().run_in_executor(
-                _THREADS, partial(self.make, window, final=final)
+                _THREADS, partial(self.estimate_window, window, final=final)
             )
             if made is None:
                 self._unsettled.discard(window)  # until its counts change
             else:
-                self._made[window] = made._replace(is_revision=final and self._has_left_final(window))
+                self._results[window] = made._replace(is_revision=final and self._has_left_final(window))
                 self.published[window] = row_values.Published(self.merged.packs(window), final)
-        self.lost.tell()
+        self.lost.log_new()
         self.lost.keep(lambda each: each in self.published or not self.merged.is_dead(each, self.partitions))
 
     def _waiting_bytes(self) -> int:
         return sum(
-            each.counts.counts.counts.nbytes for each in self._made.values() if each.counts is not None
+            each.counts.counts.counts.nbytes for each in self._results.values() if each.counts is not None
         )
 
     def _has_left_final(self, window: Window) -> bool:
         """Whether a final estimate has left, or is on its way; one that is still here is only replaced."""
-        waiting, newest = self._made.get(window), self.published.get(window)
+        waiting, newest = self._results.get(window), self.published.get(window)
         return waiting.is_revision if waiting else newest is not None and newest.final
 
     def _note_death(self, key: bytes) -> None:

@@ -22,14 +22,14 @@ class LostWindows:
     def __init__(self, metrics: WorkerMetrics) -> None:
         self.metrics = metrics
         self.known: set[Window] = set()
-        self._untold: Counter[str] = Counter()
+        self._unlogged: Counter[str] = Counter()
         self._leaving: list[tuple[Window, str]] = []
 
     def add(self, window: Window, collection: str) -> None:
         """Count a window of this collection, unless it is counted already."""
         if window not in self.known:
             self.known.add(window)
-            self._untold[collection] += 1
+            self._unlogged[collection] += 1
             self.metrics.windows_lost.labels(collection).inc()
 
     def add_when_committed(self, window: Window, collection: str) -> None:
@@ -42,11 +42,11 @@ class LostWindows:
             self.add(window, collection)
         self._leaving.clear()
 
-    def tell(self) -> None:
+    def log_new(self) -> None:
         """Warn of those since the last call."""
-        for name, windows in self._untold.items():
+        for name, windows in self._unlogged.items():
             log.warning("windows died before their final estimate", collection=name, windows=windows)
-        self._untold.clear()
+        self._unlogged.clear()
 
     def keep(self, wanted: Callable[[Window], bool]) -> None:
         """Forget windows that nobody will add again."""

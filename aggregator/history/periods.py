@@ -34,13 +34,13 @@ class Period(NamedTuple):
 
 def period_of(start: str, end: str) -> Period:
     """The span between two moments; ValueError when one is none, or they are in the wrong order."""
-    period = Period(moment("from", start), moment("to", end))
+    period = Period(parse_time("from", start), parse_time("to", end))
     if period.start >= period.end:
         raise ValueError(f"from must be before to ({end}), got {start}")
     return period
 
 
-def moment(name: str, text: str) -> int:
+def parse_time(name: str, text: str) -> int:
     """Unix seconds of a text: ISO 8601 with its zone, or unix seconds of 9 to 11 digits, or 0.
 
     Parameters

@@ -1,16 +1,16 @@
 """Which packs count: a function of the log's prefix and the ledger's terms, never of a clock or a file.
 
-Rule 1: a pack is taken or rejected whole, for one reason.
-Rule 2: what is decided here depends on the record, on the highest append time so far in its partition (its
-own included) and on the ids counted before it; so a replay decides the same.
-Rule 3: cheap checks come first; nothing of a rejected pack is remembered but the reason.
+Rule 1: a pack is accepted or rejected whole, for one reason.
+Rule 2: the decision depends on the record, on the highest append time so far in its partition (its own
+included) and on the ids counted before it; so a replay decides the same.
+Rule 3: cheap checks come first; of a rejected pack only the reason is kept.
 """
 
 from collections.abc import Mapping
 
 from aggregator.ledger.bit_counting import is_countable
 from aggregator.ledger.pack_ids import PackIds
-from aggregator.ledger.terms import EARLY_SECONDS, Terms
+from aggregator.ledger.terms import Terms
 from producers import wire
 
 NONE_SEEN = PackIds()  # never added to
@@ -32,9 +32,8 @@ REASONS = (
 class Rejection(Exception):
     """A pack that does not count.
 
-    `fingerprint` and `window_start` are 0 where the pack is not in time for a window of a known collection,
-    so that no sender can make the ledger grow by inventing them. `reports` are those of a pack whose
-    `fingerprint` is told.
+    `fingerprint` and `window_start` are 0 unless the pack is in time for a window of a known collection, so
+    that no sender can grow the ledger by inventing them. `reports` is 0 where `fingerprint` is.
     """
 
     def __init__(self, reason: str, fingerprint: int = 0, window_start: int = 0, reports: int = 0) -> None:
@@ -68,7 +67,7 @@ class Acceptance:
         watermark_ms: int,
         seen: Mapping[tuple[int, int], PackIds],
     ) -> wire.Pack:
-        """Check one record; the pack that it holds.
+        """Check one record and return its pack.
 
         Parameters
         ----------
@@ -112,7 +111,7 @@ class Acceptance:
 
 
 def _check_time(pack: wire.Pack, terms: Terms, append_ms: int, watermark_ms: int) -> None:
-    if pack.window_start * 1000 > append_ms + EARLY_SECONDS * 1000:
+    if pack.window_start * 1000 > append_ms + wire.EARLY_SECONDS * 1000:
         raise _rejection("too_early", pack)
     if watermark_ms > terms.closes_at(pack.window_start) * 1000:
         raise _rejection("too_late", pack)

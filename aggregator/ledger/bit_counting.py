@@ -7,15 +7,15 @@ from producers import wire
 
 Words = npt.NDArray[np.unsignedinteger]
 
-#: From how many bytes of rows on it pays to add them as binary numbers before their bits are spread.
+#: From this many bytes on, adding rows as binary numbers before spreading their bits is faster.
 _MIN_ADDED_BYTES = 2**16
 _GROUP = 7 * 8  # 7 rows to an adder; a multiple of 8 keeps each of its inputs whole 64-bit words
 _BYTE_MAX = 255
-_SPARSE = 16  # from so many buckets to a report on, touching only those that were reported is faster
+_SPARSE = 16  # from this many buckets per report on, touching only the reported ones is faster
 
 
 def is_countable(pack: wire.Pack) -> bool:
-    """Whether there is a counter for every report: k-RR reports must be below k, rows of bits always fit."""
+    """Whether every report has a counter: k-RR reports must be below k; rows of bits always fit."""
     return pack.mechanism == wire.RAPPOR_NUMBER or int(wire.buckets(pack).max()) < pack.width
 
 
@@ -25,7 +25,7 @@ def add_pack(counts: npt.NDArray[np.int64], pack: wire.Pack) -> None:
     Parameters
     ----------
     counts : int64 (width,), added to.
-    pack : one that is countable.
+    pack : countable.
     """
     if pack.mechanism == wire.RAPPOR_NUMBER:
         counts += count_bits(wire.bit_rows(pack))
@@ -73,7 +73,7 @@ def _full_adder(a: Words, b: Words, c: Words) -> tuple[Words, Words]:
 
 
 def _spread(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Count with a byte for each bit: 8 are added at once, of 255 rows at most, so that none overflows."""
+    """Count with one byte per bit: adds 8 at once, and at most 255 rows, so that none overflows."""
     spread = np.unpackbits(rows.reshape(-1), bitorder="little").view(np.uint64).reshape(-1, rows.shape[1])
     sums = np.add.reduceat(spread, np.arange(0, len(rows), _BYTE_MAX), axis=0)
     counts: npt.NDArray[np.int64] = sums.view(np.uint8).sum(axis=0, dtype=np.int64)

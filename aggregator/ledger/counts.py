@@ -1,4 +1,4 @@
-"""The counts of a ledger: tallies and rejections of its live windows, and which of them changed."""
+"""The counts of a ledger: tallies and rejections of its live windows, and which changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.row_keys import RejectedKey, Stored, Window
 from aggregator.ledger.tally import Tally, TallyKey, tallies_of
+from aggregator.ledger.terms import Terms
 from producers import wire
 
 StateRecord = tuple[bytes, bytes | None]  # key and value of a topic's record; None deletes the key
@@ -13,27 +14,37 @@ StateRecord = tuple[bytes, bytes | None]  # key and value of a topic's record; N
 
 @dataclass(frozen=True)
 class Changes:
-    """Rows that one transaction stores or deletes.
+    """What one transaction stores and deletes. Rows are encoded nowhere else.
 
     Parameters
     ----------
+    tallies, rejected : changed counts; snapshots of the tallies.
     dead : keys of rows to delete.
-    stored : rows that are encoded already.
-    tallies, rejected : what is to be encoded; of tallies, snapshots.
+    ids : new pack ids, joined.
+    terms : new or changed terms, by fingerprint.
+    revision : of the collection file; None if it has not changed.
     """
 
-    dead: Sequence[row_keys.Key]
-    stored: Sequence[Stored]
     tallies: Mapping[TallyKey, Tally]
     rejected: Mapping[row_keys.RejectedKey, int]
+    dead: Sequence[row_keys.Key] = ()
+    ids: Mapping[row_keys.IdsKey, bytes] = field(default_factory=dict)
+    terms: Mapping[int, Terms] = field(default_factory=dict)
+    revision: int | None = None
 
     def rows(self) -> Iterator[Stored]:
-        """Rows to store."""
-        yield from self.stored
-        for key, tally in self.tallies.items():
-            yield from tally.pages(key)
-        for refused, packs in self.rejected.items():
-            yield refused, row_values.encode_rejected(packs)
+        """Rows to store, encoded."""
+        for ids_key, ids in self.ids.items():
+            yield ids_key, row_values.encode_ids(ids)
+        for fingerprint, terms in self.terms.items():
+            yield row_keys.TermsKey(fingerprint), row_values.encode_terms(terms)
+        if self.revision is not None:
+            yield row_keys.SingleKey.REVISION, row_values.encode_revision(self.revision)
+        for tally_key, tally in self.tallies.items():
+            for page_key, page in tally.pages(tally_key):
+                yield page_key, row_values.encode_counters(page)
+        for rejected_key, packs in self.rejected.items():
+            yield rejected_key, row_values.encode_rejected(packs)
 
     def records(self) -> list[StateRecord]:
         """Records of `state`, deletions first."""
@@ -50,9 +61,9 @@ class _Changed:
 
 
 class Counts:
-    """What was counted and what was turned away, by window.
+    """Counted and rejected packs, by window.
 
-    `tallies` and `rejected` are to be read only; all changes go through the methods.
+    Treat `tallies` and `rejected` as read-only; change them through the methods.
     """
 
     def __init__(self) -> None:
@@ -75,14 +86,14 @@ class Counts:
         self._unpublished.tallies.add(key)
 
     def reject(self, key: RejectedKey) -> None:
-        """Count a pack that is turned away."""
+        """Count a rejected pack."""
         self.rejected[key] = self.rejected.get(key, 0) + 1
         self._reasons.setdefault(key[:2], set()).add(key.reason)
         self._unstored.rejected.add(key)
         self._unpublished.rejected.add(key)
 
     def forget(self, window: Window) -> list[row_keys.Key]:
-        """Drop a window; the keys of its rows."""
+        """Drop a window; return the keys of its rows."""
         keys: list[row_keys.Key] = []
         for cohort in self._cohorts.pop(window, ()):
             tally_key = (*window, cohort)
@@ -97,20 +108,20 @@ class Counts:
             self._unpublished.rejected.discard(key)
         return keys
 
-    def drain(self, dead: Sequence[row_keys.Key], stored: Sequence[Stored]) -> Changes:
-        """What changed for `state` since the last call, beside these deletions and rows."""
+    def drain(self) -> Changes:
+        """Counts changed since the last call, for `state`."""
         changed, self._unstored = self._unstored, _Changed()
-        return self._copied(changed, dead, stored)
+        return self._copied(changed)
 
-    def drain_unpublished(self, stored: Sequence[Stored]) -> Changes:
-        """What changed for `counts` since the last call, beside these rows."""
+    def drain_unpublished(self) -> Changes:
+        """Counts changed since the last call, for `counts`."""
         changed, self._unpublished = self._unpublished, _Changed()
-        return self._copied(changed, [], stored)
+        return self._copied(changed)
 
     def restore(
         self, counters: Mapping[row_keys.CountKey, bytes], rejected: Mapping[RejectedKey, bytes]
     ) -> None:
-        """Take in stored rows, all as not yet published; RowError when one cannot be read."""
+        """Load stored rows, all considered unpublished; RowError if one cannot be read."""
         self.tallies = tallies_of(counters)
         self.rejected = {key: row_values.decode_rejected(value) for key, value in rejected.items()}
         for fingerprint, window_start, cohort in self.tallies:
@@ -120,17 +131,14 @@ class Counts:
         self._unpublished = _Changed(set(self.tallies), set(self.rejected))
 
     def windows(self) -> set[Window]:
-        """Windows with tallies or rejections; (0, 0) of packs that could vouch for none among them."""
+        """Windows with tallies or rejections; (0, 0) holds rejected packs without a valid window."""
         return self._cohorts.keys() | self._reasons.keys()
 
     def rows(self) -> Iterator[Stored]:
         """All rows, for comparison with another ledger's."""
-        for tally_key, tally in self.tallies.items():
-            yield from tally.pages(tally_key)
-        for key, packs in self.rejected.items():
-            yield key, row_values.encode_rejected(packs)
+        return Changes(self.tallies, self.rejected).rows()
 
-    def _copied(self, changed: _Changed, dead: Sequence[row_keys.Key], stored: Sequence[Stored]) -> Changes:
+    def _copied(self, changed: _Changed) -> Changes:
         tallies = {key: self.tallies[key].snapshot() for key in changed.tallies}
         rejected = {key: self.rejected[key] for key in changed.rejected}
-        return Changes(dead, stored, tallies, rejected)
+        return Changes(tallies, rejected)

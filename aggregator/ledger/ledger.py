@@ -1,13 +1,13 @@
-"""The ledger of one partition of `reports`: a pure fold over the log, with what changed since last asked.
+"""The ledger of one partition of `reports`: a pure fold over the log that tracks its changes.
 
 Rule 1: apply is called once for each record, in offset order; nothing else changes counts.
 Rule 2: apply reads no clock and no file, so folding the same log under the same terms gives the same ledger,
 integer for integer. `deniable replay` is that fold.
-Rule 3: a drained change is never offered again. Who fails to store it throws the ledger away.
+Rule 3: each change is drained once. A caller that fails to store it must discard the ledger.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -25,33 +25,34 @@ from producers import wire
 
 @dataclass(frozen=True)
 class Refusal:
-    """A rejected record, as the topic `rejected` tells of it."""
+    """A rejected record, as published in the topic `rejected`."""
 
     offset: int
     reason: str
 
 
 class Ledger:
-    """Exact counts of one partition, and what is needed to go on with them.
+    """Exact counts of one partition, and the state needed to continue counting.
 
     Parameters
     ----------
     partition : of `reports`, 0..partitions-1.
     partitions : number of partitions of `reports`.
-    terms : by fingerprint, under which packs are taken.
+    terms : by fingerprint, under which packs are accepted.
     """
 
     def __init__(self, partition: int, partitions: int, terms: Mapping[int, Terms] | None = None) -> None:
         self.partition = partition
         self.terms: dict[int, Terms] = dict(terms or {})
-        self.revision = 0  # of the collection file that it was last opened with
+        self.revision = 0  # of the collection file it was last opened with
         self.position = 0
         self.watermark_ms = 0
         self.whole_from = 0  # windows that start earlier may lack records, unix seconds
         self.counts = Counts()
         self.ids = WindowIds()
         self._acceptance = Acceptance(self.terms, partition, partitions)
-        self._unstored_terms: dict[row_keys.Key, bytes] = {}
+        self._unstored_terms: dict[int, Terms] = {}
+        self._unstored_revision: int | None = None
         self._unpublished_terms: set[int] = set()
         self._tombstones: list[row_keys.Key] = []
         self._refusals: list[Refusal] = []
@@ -62,13 +63,13 @@ class Ledger:
 
         Parameters
         ----------
-        offset : its offset; the caller has made sure that no record lies between position and it.
+        offset : of the record; the caller guarantees that no record lies between `position` and it.
         append_ms : its log append time, unix milliseconds.
         record : its value.
 
         Returns
         -------
-        What became of it.
+        The counted pack, or why the record was rejected.
         """
         self.watermark_ms = max(self.watermark_ms, append_ms)
         self._expire()
@@ -86,7 +87,7 @@ class Ledger:
         return pack
 
     def agree(self, collections: Mapping[int, Collection], revision: int) -> None:
-        """Take over what a collection file adds to the terms, from here on.
+        """Adopt a collection file's additions to the terms, from this position on.
 
         Parameters
         ----------
@@ -95,7 +96,7 @@ class Ledger:
 
         Raises
         ------
-        TermsError if the file does not go with the ledger.
+        TermsError if the file is incompatible with the ledger.
         """
         check_revision(self.revision, revision)
         check_not_retired(self.revision, revision, self.terms, collections)
@@ -104,56 +105,61 @@ class Ledger:
         for fingerprint, terms in changed.items():
             self._set_terms(fingerprint, terms)
         if revision != self.revision:
-            self.revision = revision
-            self._unstored_terms[row_keys.SingleKey.REVISION] = row_values.encode_revision(revision)
+            self.revision = self._unstored_revision = revision
 
     def retire(self, fingerprint: int) -> None:
-        """Turn away packs of this fingerprint from here on."""
+        """Reject packs of this fingerprint from this position on."""
         self._set_terms(fingerprint, msgspec.structs.replace(self.terms[fingerprint], until=self.position))
 
+    def skip_markers(self, position: int) -> None:
+        """Continue at this position if it is later: only transaction markers lie in between."""
+        self.position = max(self.position, position)
+
     def pass_over(self, position: int, append_ms: int) -> None:
-        """Go on at a later position: the records before it are lost.
+        """Continue at a later position: the records before it are lost.
 
         Parameters
         ----------
         position : next offset to count.
-        append_ms : that none of the lost records was appended after, unix milliseconds.
+        append_ms : upper bound on the append times of the lost records, unix milliseconds.
         """
         self.position = position
         self.whole_from = untouched_window(max(append_ms, self.watermark_ms), 1)
 
     def drain(self) -> Changes:
-        """What changed in `state` since the last call, the progress row left out."""
+        """Changes to `state` since the last call, without the progress row."""
         replaced, ids = self.ids.drain(self.position)
-        stored = [*ids, *self._unstored_terms.items()]
-        changes = self.counts.drain([*self._tombstones, *replaced], stored)
-        self._unstored_terms, self._tombstones = {}, []
+        changes = replace(
+            self.counts.drain(),
+            dead=[*self._tombstones, *replaced],
+            ids=ids,
+            terms=self._unstored_terms,
+            revision=self._unstored_revision,
+        )
+        self._unstored_terms, self._unstored_revision, self._tombstones = {}, None, []
         return changes
 
     def has_dead(self) -> bool:
-        """Whether the next `drain` deletes counts or rejections: they must leave `counts` with it."""
+        """Whether the next `drain` deletes counts or rejections; `counts` must delete them too."""
         return any(not isinstance(key, row_keys.IdsKey) for key in self._tombstones)
 
     def drain_unpublished(self) -> Changes:
-        """What changed for `counts` since the last call, deletions left out: they are those of `drain`."""
-        terms: list[Stored] = [
-            (row_keys.TermsKey(fingerprint), row_values.encode_terms(self.terms[fingerprint]))
-            for fingerprint in self._unpublished_terms
-        ]
+        """Changes to `counts` since the last call; `drain` returns the deletions."""
+        terms = {fingerprint: self.terms[fingerprint] for fingerprint in self._unpublished_terms}
         self._unpublished_terms = set()
-        return self.counts.drain_unpublished(terms)
+        return replace(self.counts.drain_unpublished(), terms=terms)
 
     def drain_refusals(self) -> list[Refusal]:
-        """What was rejected since the last call."""
+        """Records rejected since the last call."""
         refusals, self._refusals = self._refusals, []
         return refusals
 
     def restore(self, stored: Iterable[Stored]) -> None:
-        """Take in stored rows; all of them count as not yet published.
+        """Load stored rows; all are considered unpublished.
 
         Raises
         ------
-        RowError when one cannot be read, or belongs to no terms.
+        RowError if a row cannot be read, or has no terms.
         """
         counters: dict[row_keys.CountKey, bytes] = {}
         rejected: dict[row_keys.RejectedKey, bytes] = {}
@@ -185,7 +191,7 @@ class Ledger:
     def _set_terms(self, fingerprint: int, terms: Terms) -> None:
         self.terms[fingerprint] = terms
         self._unpublished_terms.add(fingerprint)
-        self._unstored_terms[row_keys.TermsKey(fingerprint)] = row_values.encode_terms(terms)
+        self._unstored_terms[fingerprint] = terms
 
     def _check_widths(self) -> None:
         for (fingerprint, _, _), tally in self.counts.tallies.items():

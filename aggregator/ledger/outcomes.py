@@ -1,7 +1,7 @@
-"""What became of the packs that one transaction takes in, added up until it is committed.
+"""Outcomes of the packs of one transaction, summed until it is committed.
 
-Rule: a worker tells of a pack when the transaction that holds it is committed, never before. What is counted
-again, because a ledger was thrown away, is then told once.
+Rule: metrics count a pack when its transaction is committed, never before. So counters are not incremented
+twice when a ledger is discarded and its packs are counted again.
 """
 
 from collections import Counter
@@ -11,9 +11,9 @@ from producers.wire import Pack
 
 
 class PackOutcomes:
-    """Packs counted, and turned away, by reason; reports of both, by fingerprint where it is known.
+    """Packs counted, and packs rejected by reason; reports of both by fingerprint, where it is known.
 
-    `stray` are those turned away that lie in no open window of a known collection: no estimate tells of them.
+    `unattributed` counts rejected packs without a valid window: they appear in no estimate.
     """
 
     def __init__(self) -> None:
@@ -21,10 +21,10 @@ class PackOutcomes:
         self.reports: Counter[int] = Counter()
         self.rejected: Counter[str] = Counter()
         self.rejected_reports: Counter[int] = Counter()
-        self.stray: Counter[str] = Counter()
+        self.unattributed: Counter[str] = Counter()
 
-    def add(self, outcome: Pack | Rejection) -> None:
-        """Take note of one pack."""
+    def count_outcome(self, outcome: Pack | Rejection) -> None:
+        """Add one pack's outcome."""
         if isinstance(outcome, Pack):
             self.packs += 1
             self.reports[outcome.fingerprint] += outcome.reports
@@ -33,4 +33,4 @@ class PackOutcomes:
         if outcome.fingerprint:
             self.rejected_reports[outcome.fingerprint] += outcome.reports
         if not outcome.window_start:
-            self.stray[outcome.reason] += 1
+            self.unattributed[outcome.reason] += 1

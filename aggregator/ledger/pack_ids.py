@@ -1,11 +1,11 @@
 """The pack ids of all open windows of a ledger, in memory and as stored rows.
 
-In memory an id takes 16 bytes. A Python set takes 100 bytes for an id, and one sorted array of millions takes
-long to extend, so ids are kept in sorted runs and the newest in a small set.
+In memory an id takes 16 bytes. A Python set takes 100 bytes per id, and one sorted array of millions is slow
+to extend, so ids are kept in sorted runs, the newest in a small set.
 
 Each checkpoint stores a row of new ids, and small rows are merged once: a window of a day would otherwise
-have 170,000 rows, to be read when its ledger opens and deleted in one transaction when it closes. Until then
-their ids are kept as they were stored, at most MERGED_IDS of a window.
+have 170,000 rows, to be read when its ledger opens and deleted in one transaction when it closes. Until they
+are merged, their ids stay in memory as stored, at most MERGED_IDS per window.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ MERGED_IDS = 1024
 class PackIds:
     """A set of ids that only grows.
 
-    Costs 16 bytes for each, and a Python object for an eighth of them, FRESH_IDS at most.
+    Costs 16 bytes per id, and a Python object for an eighth of them, at most FRESH_IDS.
     """
 
     __slots__ = ("_fresh", "_most_fresh", "_runs")
@@ -51,15 +51,15 @@ class PackIds:
         return len(self._fresh) + sum(map(len, self._runs))
 
     def add(self, pack_id: bytes) -> None:
-        """Add an id of 16 bytes that is not in it yet."""
+        """Add a new id of 16 bytes."""
         self._fresh.add(pack_id)
         if len(self._fresh) >= self._most_fresh:
             self._settle()
 
     @classmethod
     def of(cls, stored: Sequence[memoryview]) -> Self:
-        """The set of many ids, given in parts: it takes no more memory meanwhile than in the end."""
-        made, left = cls(), sum(map(len, stored)) // ID.itemsize
+        """Build a set from ids given in parts, without more memory than the result takes."""
+        ids, left = cls(), sum(map(len, stored)) // ID.itemsize
         parts = (np.frombuffer(part, ID) for part in stored)
         rest = np.empty(0, ID)
         while left:
@@ -70,12 +70,12 @@ class PackIds:
                 run[filled : filled + taken], rest = rest[:taken], rest[taken:]
                 filled += taken
             run.sort()
-            made._runs.append(run)
+            ids._runs.append(run)
             left -= len(run)
-        return made
+        return ids
 
     def _settle(self) -> None:
-        """Sort what came last into the last run, or into a new one when that is full."""
+        """Sort the fresh ids into the last run, or into a new one when that is full."""
         fresh = np.sort(np.frombuffer(b"".join(self._fresh), ID))
         if self._runs and len(self._runs[-1]) + len(fresh) <= RUN_IDS:
             # Two sorted runs in a row are what a stable sort merges in one pass.
@@ -93,7 +93,7 @@ def _holds(run: npt.NDArray[np.bytes_], pack_id: bytes) -> bool:
 
 
 class WindowIds:
-    """Ids by window. `by_window` is what a pack's id is looked up in."""
+    """Ids by window; look a pack's id up in `by_window`."""
 
     def __init__(self) -> None:
         self.by_window: dict[Window, PackIds] = {}
@@ -102,26 +102,26 @@ class WindowIds:
         self._small: dict[Window, list[bytes]] = {}  # ids of the last of these rows, which are not merged yet
 
     def add(self, window: Window, pack_id: bytes) -> None:
-        """Add an id that the window does not hold yet."""
+        """Add a new id to a window."""
         self.by_window.setdefault(window, PackIds()).add(pack_id)
         self._unstored.setdefault(window, []).append(pack_id)
 
     def forget(self, window: Window) -> list[row_keys.IdsKey]:
-        """Drop a window; the keys of its stored rows."""
+        """Drop a window; return the keys of its stored rows."""
         self.by_window.pop(window, None)
         self._unstored.pop(window, None)
         self._small.pop(window, None)
         return [row_keys.IdsKey(*window, number) for number in self._rows.pop(window, [])]
 
-    def drain(self, position: int) -> tuple[list[row_keys.IdsKey], list[tuple[row_keys.IdsKey, bytes]]]:
-        """Rows of the ids that were added since the last call; before them, keys of rows that they replace.
+    def drain(self, position: int) -> tuple[list[row_keys.IdsKey], dict[row_keys.IdsKey, bytes]]:
+        """Keys of rows to delete, then the ids to store, joined, by key: those added since the last call.
 
         Parameters
         ----------
         position : of the ledger. It grows by at least one for each id, so no two rows get the same key.
         """
         replaced: list[row_keys.IdsKey] = []
-        drained: list[tuple[row_keys.IdsKey, bytes]] = []
+        drained: dict[row_keys.IdsKey, bytes] = {}
         for window, fresh in self._unstored.items():
             ids = b"".join(fresh)
             gone, ids = self._merged(window, ids)
@@ -130,17 +130,16 @@ class WindowIds:
             for number, first in enumerate(range(0, len(ids), row_bytes)):
                 unique = position - 1 - number
                 self._rows.setdefault(window, []).append(unique)
-                value = row_values.encode_ids(ids[first : first + row_bytes])
-                drained.append((row_keys.IdsKey(*window, unique), value))
+                drained[row_keys.IdsKey(*window, unique)] = ids[first : first + row_bytes]
         self._unstored = {}
         return replaced, drained
 
     def _merged(self, window: Window, ids: bytes) -> tuple[list[row_keys.IdsKey], bytes]:
-        """Ids to be stored, those of the small rows before them included if that is enough to merge them.
+        """Ids to store, merged with those of the small rows before them once there are enough.
 
         Returns
         -------
-        Keys of the rows that go, and the ids.
+        Keys of the rows to delete, and the ids.
         """
         small = [*self._small.pop(window, ()), ids]
         merged = b"".join(small)
@@ -157,7 +156,7 @@ class WindowIds:
         return gone, merged
 
     def restore(self, stored: Mapping[row_keys.IdsKey, bytes]) -> None:
-        """Take in stored rows; RowError when one cannot be read."""
+        """Load stored rows; RowError if one cannot be read."""
         found: dict[Window, list[memoryview]] = {}
         for key, value in stored.items():
             window = (key.fingerprint, key.window_start)

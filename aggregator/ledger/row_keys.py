@@ -37,7 +37,7 @@ class IdsKey(NamedTuple):
 
 
 class RejectedKey(NamedTuple):
-    """Packs turned away for one reason; fingerprint and window are 0 where the pack cannot vouch for them."""
+    """Packs rejected for one reason; fingerprint and window are 0 for packs without a valid window."""
 
     fingerprint: int
     window_start: int
@@ -45,7 +45,7 @@ class RejectedKey(NamedTuple):
 
 
 class PublishedKey(NamedTuple):
-    """What left of a window last: an estimate, or final counts."""
+    """What was last published of a window: an estimate, or final counts."""
 
     fingerprint: int
     window_start: int
@@ -58,11 +58,11 @@ class TermsKey(NamedTuple):
 
 
 class SingleKey(Enum):
-    """Rows that a ledger has one of.
+    """Rows that occur once in a ledger.
 
-    GENESIS holds which log it counts. OWNER holds a nonce of who opened the ledger last, so that reading
-    knows the end of the partition. PROGRESS holds how far the ledger has counted; REVISION, the revision of
-    the collection file that it was last opened with.
+    GENESIS identifies the log it counts. OWNER holds a nonce of the last owner, by which a reader finds the
+    end of the partition. PROGRESS holds how far the ledger has counted; REVISION, the revision of the
+    collection file it was last opened with.
     """
 
     GENESIS = b"G"
@@ -93,7 +93,7 @@ def encode_key(key: Key) -> bytes:
 
 
 def decode_key(data: bytes) -> Key:
-    """Inverse of `encode_key`; RowError when the bytes are no key of this version."""
+    """Inverse of `encode_key`; RowError if the bytes are not a key of this version."""
     try:
         match data[:1]:
             case b"C":
@@ -115,12 +115,12 @@ def decode_key(data: bytes) -> Key:
 
 
 def with_source(key: bytes, source: int) -> bytes:
-    """Key of a row in `counts`: the state key and the source partition that counted it."""
+    """Key of a row in `counts`: the state key, then the source partition."""
     return key + _SOURCE.pack(source)
 
 
 def is_foreign(data: bytes, sources: int) -> bool:
-    """Whether a key of `counts` is of none of so many sources: somebody else has written there."""
+    """Whether another program wrote this key of `counts`: it belongs to none of so many sources."""
     try:
         _, source = split_source(data)
     except RowError:

@@ -1,6 +1,6 @@
 """Values of the rows of the topics `state` and `counts`: a version, then little-endian fields.
 
-Rule: what was stored stays readable. Another version adds its readers to DECODERS and leaves the former ones.
+Rule: stored rows stay readable. A new version adds its decoders to DECODERS and keeps the former ones.
 """
 
 import struct
@@ -35,7 +35,7 @@ class RowError(DeniableError, ValueError):
 
 
 class CounterPage(NamedTuple):
-    """Counts of one page. `counts`: int64 (n,); `reports` and `packs` of the whole row, on each page."""
+    """Counts of one page: int64 (n,). Each page repeats the `reports` and `packs` of the whole tally."""
 
     reports: int
     packs: int
@@ -43,9 +43,9 @@ class CounterPage(NamedTuple):
 
 
 class Published(NamedTuple):
-    """Revision (packs merged) and finality of what left of a window last.
+    """Revision (packs merged) and finality of what was last published of a window.
 
-    That is its estimate; or, of a final window with too few reports for one, its counts.
+    That is its estimate, or, for a final window with too few reports, its counts.
     """
 
     revision: int
@@ -61,14 +61,14 @@ class Genesis(NamedTuple):
 
 @dataclass(frozen=True)
 class LedgerProgress:
-    """How far a ledger has come.
+    """How far a ledger has counted.
 
     Parameters
     ----------
     position : next offset of `reports` to count.
     watermark_ms : W, the highest append time counted so far, unix milliseconds.
-    closed_until_ms : no report with an earlier append time is still to come, unix milliseconds.
-    whole_from : windows that start earlier may lack records that were deleted uncounted, unix seconds.
+    closed_until_ms : no report with an earlier append time will follow, unix milliseconds.
+    whole_from : windows that start earlier may lack records deleted uncounted, unix seconds.
     """
 
     position: int = 0
@@ -113,7 +113,7 @@ def _progress_1(data: bytes) -> LedgerProgress:
 
 
 def encode_rejected(packs: int) -> bytes:
-    """Bytes of the number of packs that were turned away."""
+    """Bytes of a number of rejected packs."""
     return _REJECTED.pack(ROW_VERSION, packs)
 
 
@@ -134,7 +134,7 @@ def _ids_1(data: bytes) -> memoryview:
 
 
 def encode_published(published: Published) -> bytes:
-    """Bytes of what was published of a window."""
+    """Bytes of a window's publication."""
     return _PUBLISHED.pack(ROW_VERSION, *published)
 
 
@@ -178,7 +178,7 @@ def _terms_1(data: bytes) -> Terms:
 
 
 def _unpack(layout: struct.Struct, data: bytes) -> tuple[Any, ...]:
-    """Fields of a row, its version left out."""
+    """Fields of a row, without its version."""
     try:
         return layout.unpack(data)[1:]
     except struct.error as error:
@@ -186,7 +186,7 @@ def _unpack(layout: struct.Struct, data: bytes) -> tuple[Any, ...]:
 
 
 class Decoders(NamedTuple):
-    """Readers of the rows of one version, by kind. Each takes the whole row; RowError when it is damaged."""
+    """Decoders of one version's rows, by kind. Each takes the whole row; RowError if it is damaged."""
 
     counters: Callable[[bytes], CounterPage]
     progress: Callable[[bytes], LedgerProgress]
@@ -198,7 +198,7 @@ class Decoders(NamedTuple):
     terms: Callable[[bytes], Terms]
 
 
-#: By version: all that this deniable reads.
+#: All versions that this deniable reads.
 DECODERS = {
     1: Decoders(
         counters=_counters_1,
@@ -214,12 +214,12 @@ DECODERS = {
 
 
 def decode_counters(data: bytes) -> CounterPage:
-    """Inverse of `encode_counters`, and of those of former versions, as of all that follow."""
+    """Inverse of `encode_counters`; reads former versions too, as do all that follow."""
     return _decoders(data).counters(data)
 
 
 def decode_progress(data: bytes) -> LedgerProgress:
-    """Inverse of `encode_progress`; RowError too when an offset or a time is negative."""
+    """Inverse of `encode_progress`; RowError also if an offset or a time is negative."""
     return _decoders(data).progress(data)
 
 

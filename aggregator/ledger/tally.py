@@ -20,15 +20,15 @@ class Tally:
     counts: npt.NDArray[np.int64]
     reports: int = 0
     packs: int = 0
-    _is_shared: bool = False  # with a snapshot: who counts on copies the counters first
+    _is_shared: bool = False  # with a snapshot: `add` copies the counters first
 
     @classmethod
     def empty(cls, width: int) -> "Tally":
-        """Nothing counted yet."""
+        """All counters zero."""
         return cls(np.zeros(width, dtype=np.int64))
 
     def add(self, pack: wire.Pack) -> None:
-        """Count one pack, a countable one."""
+        """Count one countable pack."""
         if self._is_shared:
             self.counts, self._is_shared = self.counts.copy(), False
         add_pack(self.counts, pack)
@@ -36,16 +36,15 @@ class Tally:
         self.packs += 1
 
     def snapshot(self) -> "Tally":
-        """As it is now, to be read only. Nothing is copied unless this one counts on: one copy in a step."""
+        """A read-only snapshot. The counters are copied only when this tally next counts."""
         self._is_shared = True
         return Tally(self.counts, self.reports, self.packs)
 
-    def pages(self, key: TallyKey) -> Iterator[tuple[row_keys.CountKey, bytes]]:
-        """Its rows."""
+    def pages(self, key: TallyKey) -> Iterator[tuple[row_keys.CountKey, row_values.CounterPage]]:
+        """Pages with their keys; each becomes a row."""
         for page, first in enumerate(range(0, len(self.counts), row_values.PAGE_COUNTERS)):
             part = self.counts[first : first + row_values.PAGE_COUNTERS]
-            counters = row_values.CounterPage(self.reports, self.packs, part)
-            yield row_keys.CountKey(*key, page), row_values.encode_counters(counters)
+            yield row_keys.CountKey(*key, page), row_values.CounterPage(self.reports, self.packs, part)
 
     def page_keys(self, key: TallyKey) -> Iterator[row_keys.CountKey]:
         """Keys of its rows."""
@@ -54,7 +53,7 @@ class Tally:
 
 
 def tallies_of(stored: Mapping[row_keys.CountKey, bytes]) -> dict[TallyKey, Tally]:
-    """Tallies from their rows; RowError when one cannot be read."""
+    """Tallies from their rows; RowError if one cannot be read."""
     pages: dict[TallyKey, dict[int, row_values.CounterPage]] = {}
     for key, value in stored.items():
         pages.setdefault(key[:3], {})[key.page] = row_values.decode_counters(value)

@@ -1,9 +1,9 @@
-"""Terms: under which a ledger takes the packs of a fingerprint, and between which offsets. Pure.
+"""Terms: the rules under which a ledger accepts packs of a fingerprint, and their offset range. Pure.
 
-Rule 1: what counts is decided by the log and by the terms that the ledger holds, never by a worker's file.
+Rule 1: the log and the ledger's terms decide what counts, never a worker's file.
 A file only adds terms, at the position where a worker opens the ledger with it; so a replay decides the same.
-Rule 2: a window has the same terms all its life. Terms that change hold from the first window on that no pack
-can have reached yet. So no change of grace lets a forgotten pack id count again.
+Rule 2: a window keeps its terms for life. Changed terms apply from the first window that no pack can have
+reached yet. So no change of grace lets a forgotten pack id count again.
 """
 
 from bisect import bisect_right
@@ -14,16 +14,14 @@ import msgspec
 from estimators.collection import Collection
 from producers import wire
 
-EARLY_SECONDS = 300  # how far a window may start after the append time: room for producers' clocks
-
 
 class WindowTerms(msgspec.Struct, frozen=True, array_like=True):
     """Terms of the windows from one start on.
 
     Parameters
     ----------
-    from_window : the first start that they hold for, unix seconds.
-    grace_seconds, retention_seconds, window_packs : as of Collection.
+    from_window : first window start they apply to, unix seconds.
+    grace_seconds, retention_seconds, window_packs : see Collection.
     """
 
     from_window: int
@@ -33,15 +31,16 @@ class WindowTerms(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """Under which a ledger takes the packs of one fingerprint.
+    """Rules under which a ledger accepts packs of one fingerprint.
 
     Parameters
     ----------
     name : of the collection.
-    mechanism, width, cohorts, window_seconds : what its packs must say, or lie within.
+    mechanism, width, window_seconds : its packs must match them.
+    cohorts : its packs' cohorts must be below.
     since : offset of the first record that may be such a pack.
-    spans : by window, `from_window` rising, the first one for all windows before it too.
-    until : offset from which on they are turned away; None while the collection is not retired.
+    spans : terms by window, `from_window` ascending; the first also covers all earlier windows.
+    until : offset from which packs are rejected; None unless the collection is retired.
     """
 
     name: str
@@ -91,14 +90,14 @@ def terms_of(collection: Collection, since: int = 0) -> Terms:
 
 
 def untouched_window(watermark_ms: int, window_seconds: int) -> int:
-    """Start of the first window that no pack appended up to now may lie in, unix seconds.
+    """Start of the first window that no pack appended so far can belong to, unix seconds.
 
     Parameters
     ----------
     watermark_ms : the highest append time so far, unix milliseconds.
     window_seconds : length of a window.
     """
-    return ((watermark_ms // 1000 + EARLY_SECONDS) // window_seconds + 1) * window_seconds
+    return ((watermark_ms // 1000 + wire.EARLY_SECONDS) // window_seconds + 1) * window_seconds
 
 
 def span_of(collection: Collection, from_window: int) -> WindowTerms:

@@ -1,4 +1,4 @@
-"""Whether a worker's collection file goes with the terms of a ledger, and what it adds to them. Pure."""
+"""Whether a collection file is compatible with a ledger's terms, and what it adds to them. Pure."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from estimators.errors import DeniableError
 
 
 class TermsError(DeniableError, ValueError):
-    """A worker's collection file does not go with the terms of a ledger; the message says what to do."""
+    """A collection file is incompatible with a ledger's terms; the message gives the remedy."""
 
     exit_status = 3
 
@@ -18,7 +18,7 @@ class TermsError(DeniableError, ValueError):
 def changed_terms(
     terms: Mapping[int, Terms], collections: Mapping[int, Collection], position: int, watermark_ms: int
 ) -> dict[int, Terms]:
-    """What a ledger must add to its terms to go with a file.
+    """Terms that a ledger must add or change to adopt a file.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def changed_terms(
 
     Returns
     -------
-    By fingerprint, new terms and those that change; empty if file and ledger agree. What is retired stays so.
+    New and changed terms by fingerprint; empty if file and ledger agree. Retired terms never change.
 
     Raises
     ------
@@ -53,11 +53,11 @@ def changed_terms(
 
 
 def check_revision(ledger: int, file: int) -> None:
-    """Check that a file is not older than the one that a ledger was last opened with.
+    """Check that a file is not older than the one a ledger was last opened with.
 
     Parameters
     ----------
-    ledger : revision of that file; 0 if there was none.
+    ledger : revision of that file, 0 for a new ledger.
     file : revision of this one.
 
     Raises
@@ -72,7 +72,7 @@ def check_revision(ledger: int, file: int) -> None:
 
 
 def check_raised(ledger: int, file: int, changed: Mapping[int, Terms]) -> None:
-    """Check that a file that changes something is newer; parameters as of `check_revision`.
+    """Check that a file that changes terms has a higher revision; `ledger`, `file` : see `check_revision`.
 
     Raises
     ------
@@ -89,12 +89,12 @@ def check_raised(ledger: int, file: int, changed: Mapping[int, Terms]) -> None:
 def check_not_retired(
     ledger: int, file: int, terms: Mapping[int, Terms], collections: Mapping[int, Collection]
 ) -> None:
-    """Check that a newer file brings no retired collection back: its reports would be turned away.
+    """Check that a newer file holds no retired collection: its reports would be rejected.
 
     Parameters
     ----------
-    ledger, file : as of `check_revision`. Workers with the former file go on when a collection is retired.
-    terms, collections : as of `changed_terms`.
+    ledger, file : see `check_revision`. Workers with the former file continue when a collection is retired.
+    terms, collections : see `changed_terms`.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def check_not_retired(
 
 def _extended(held: Terms, collection: Collection, watermark_ms: int) -> Terms:
     start = untouched_window(watermark_ms, held.window_seconds)
-    # Two changes within a few minutes: the second takes the place of what no window has met.
+    # Of two changes within a few minutes, the second replaces the first, which no window has used.
     kept = tuple(span for span in held.spans if span.from_window < start)
     wanted = span_of(collection, start)
     latest = held.spans[-1]

@@ -1,4 +1,4 @@
-"""When the windows of a ledger close, and when they die."""
+"""When windows of a ledger close, and when their counts are deleted."""
 
 import heapq
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _Heap = list[tuple[int, Window]]  # of (unix seconds, window)
 
 
 class WindowEnds:
-    """Tells of each tracked window once that it is closed, and once that it is dead."""
+    """Reports each tracked window once when it closes, and once when it dies."""
 
     def __init__(self) -> None:
         self._closing: _Heap = []
@@ -18,18 +18,18 @@ class WindowEnds:
         self._known: set[Window] = set()
 
     def track(self, window: Window, terms: Terms) -> None:
-        """Note when this window ends, if that is not known yet."""
+        """Track a window, unless it is tracked already."""
         if window not in self._known:
             self._known.add(window)
             heapq.heappush(self._closing, (terms.closes_at(window[1]), window))
             heapq.heappush(self._dying, (terms.dies_at(window[1]), window))
 
     def closed(self, watermark_ms: int) -> Iterator[Window]:
-        """Windows that nothing can be counted in any more, since the last call."""
+        """Windows closed since the last call: they accept no more packs."""
         return _ended(self._closing, watermark_ms)
 
     def dead(self, watermark_ms: int) -> Iterator[Window]:
-        """Windows whose counts are to be deleted, since the last call."""
+        """Windows that died since the last call: delete their counts."""
         for window in _ended(self._dying, watermark_ms):
             self._known.discard(window)
             yield window

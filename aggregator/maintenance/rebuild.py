@@ -82,7 +82,7 @@ async def _count(deployment: Deployment, ledger: Ledger, store: LedgerStore) -> 
             records += 1
             if records % COMMIT_RECORDS == 0:
                 await store.commit(moved(ledger, deployment.topics), ledger.position)
-        ledger.position = max(ledger.position, await reader.position())
+        ledger.skip_markers(await reader.position())
     await store.commit(moved(ledger, deployment.topics), ledger.position)
     return records
 

@@ -17,8 +17,7 @@ from aggregator.maintenance.ledger_reader import ledger_rows, log_start, progres
 from aggregator.maintenance.recount import Counted, StoredCounts, difference, recount
 from aggregator.maintenance.replay_windows import counts_difference, final_counts
 from aggregator.partition.failures import RecordsLostError
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, decode_estimate
 from aggregator.topics.partition_reader import KafkaRecord, RowReader, read_rows
 from estimators.errors import DeniableError
 
@@ -180,7 +179,7 @@ async def _final_estimates(deployment: Deployment) -> tuple[Sequence[EstimateRec
 
 def _estimate_of(record: KafkaRecord) -> EstimateRecord | None:
     try:
-        return estimate_record.decode(record.value or b"")
+        return decode_estimate(record.value or b"")
     except msgspec.DecodeError:
         return None
 

@@ -14,22 +14,22 @@ class UnattributedRejections:
 
     def __init__(self) -> None:
         self.packs: Counter[str] = Counter()
-        self._untold: Counter[str] = Counter()
+        self._unlogged: Counter[str] = Counter()
         self._quiet_until = 0.0
 
     def add(self, packs: Counter[str]) -> None:
         """Take in further ones, by reason."""
         self.packs.update(packs)
-        self._untold.update(packs)
+        self._unlogged.update(packs)
 
-    def tell(self, now: float) -> None:
+    def log_new(self, now: float) -> None:
         """Log what came since the last line, unless that is too recent.
 
         Parameters
         ----------
         now : seconds of a monotonic clock.
         """
-        if self._untold and now >= self._quiet_until:
-            log.warning("packs turned away that lie in no window", **dict(sorted(self._untold.items())))
-            self._untold.clear()
+        if self._unlogged and now >= self._quiet_until:
+            log.warning("packs turned away that lie in no window", **dict(sorted(self._unlogged.items())))
+            self._unlogged.clear()
             self._quiet_until = now + QUIET_SECONDS

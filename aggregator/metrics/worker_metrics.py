@@ -25,7 +25,7 @@ class WorkerMetrics:
     def __init__(self, collections: Mapping[int, Collection]) -> None:
         self.collections = collections
         self.registry = CollectorRegistry()
-        self.strays = UnattributedRejections()
+        self.unattributed = UnattributedRejections()
         self.packs = catalogue.PACKS.register(self.registry)
         self.rejected = catalogue.PACKS_REJECTED.register(self.registry)
         self.reports = catalogue.REPORTS.register(self.registry)
@@ -62,7 +62,7 @@ class WorkerMetrics:
         self._count_reports(outcomes.rejected_reports, "rejected")
         for reason, packs in outcomes.rejected.items():
             self.rejected.labels(reason).inc(packs)
-        self.strays.add(outcomes.stray)
+        self.unattributed.add(outcomes.unattributed)
 
     def show_progress(self, partition: int, position: int, watermark_ms: int) -> None:
         """Show how far a partition's ledger is stored."""

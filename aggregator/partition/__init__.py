@@ -2,5 +2,5 @@
 
 The only sub-package that knows Faust (`consumer` and `faust_app`). May import `ledger`, `topics`, `records`,
 `metrics` and `estimation`. Begin with `owner`, the life of one partition; `ledger_store` holds the
-transactions.
+transactions, `timing` the waiting times.
 """

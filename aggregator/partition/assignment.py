@@ -1,4 +1,4 @@
-"""The partitions that this worker owns, and the tasks that serve them."""
+"""The partitions assigned to this worker, and the tasks that serve them."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -8,44 +8,45 @@ import structlog
 from aggregator.deployment import Deployment
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.owner import PartitionOwner, RecordSource
+from aggregator.partition.timing import DEFAULT, Timing
 from aggregator.records.estimate import EstimateRecord
-
-CANCEL_SECONDS = 5.0  # after which a task that goes on is cancelled again
-DRAIN_SECONDS = 5.0  # of the worker's STOP_SECONDS; the rest is for leaving the group
 
 log = structlog.get_logger()
 
 
 class Assignment:
-    """Owners by partition; every rebalance throws them away and opens the ledgers anew.
+    """Owners by partition; every rebalance discards them and reopens the ledgers.
 
     Parameters
     ----------
     deployment : what to work on.
-    metrics : where to tell of it.
+    metrics : of the worker.
+    timing : of the owners.
     """
 
-    def __init__(self, deployment: Deployment, metrics: WorkerMetrics) -> None:
+    def __init__(self, deployment: Deployment, metrics: WorkerMetrics, timing: Timing = DEFAULT) -> None:
         self.deployment = deployment
         self.metrics = metrics
+        self.timing = timing
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stopping = asyncio.Event()
         self._owners: dict[int, PartitionOwner] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._told: dict[str, EstimateRecord] = {}
+        self._shown: dict[str, EstimateRecord] = {}
         self._assigned = False
 
     def offer(self, partition: int, offset: int, append_ms: int, record: bytes) -> None:
-        """Hand a delivered record to its partition's owner, if there is one."""
+        """Pass a delivered record to its partition's owner, if any."""
         owner = self._owners.get(partition)
         if owner is not None:
             owner.offer(offset, append_ms, record)
 
-    async def assign(self, partitions: Iterable[int], flow: RecordSource) -> None:
-        """Own exactly these partitions; what was owned before is thrown away first."""
+    async def assign(self, partitions: Iterable[int], source: RecordSource) -> None:
+        """Own exactly these partitions; discard all former ledgers first."""
         await self.release()
         for partition in partitions:
-            owner = self._owners[partition] = PartitionOwner(partition, self.deployment, flow, self.metrics)
+            owner = PartitionOwner(partition, self.deployment, source, self.metrics, self.timing)
+            self._owners[partition] = owner
             task = self._tasks[partition] = asyncio.create_task(owner.run(self._stopping))
             task.add_done_callback(self._note_end)
         self._assigned = True
@@ -53,60 +54,60 @@ class Assignment:
             log.info("no partition is left for this worker; it takes over when another one ends")
 
     async def release(self) -> None:
-        """Throw all ledgers away; what they had not stored is counted again by the next owner."""
+        """Discard all ledgers; the next owner counts again what they had not stored."""
         tasks, partitions = list(self._tasks.values()), list(self._owners)
         self._owners, self._tasks, self._assigned = {}, {}, False
         while running := [task for task in tasks if not task.done()]:
             for task in running:
                 task.cancel()
-            await asyncio.wait(running, timeout=CANCEL_SECONDS)
+            await asyncio.wait(running, timeout=self.timing.cancel)
         for partition in partitions:
             self.metrics.forget_partition(partition)
             for collection in self.deployment.home(partition).values():
                 self.metrics.forget_estimate(collection.name)
-                self._told.pop(collection.name, None)
+                self._shown.pop(collection.name, None)
 
     async def finish(self) -> None:
-        """Write last checkpoints, for a stop in good order; what takes too long is counted again.
+        """Write last checkpoints for an orderly stop; give up after `timing.drain` seconds.
 
-        Else the group would not be left, and the next owner would wait until it takes this worker for dead.
+        The worker must still leave its group: otherwise the next owner waits for its session to expire.
         """
         self._stopping.set()
         if not self._tasks:
             return
-        _, late = await asyncio.wait(self._tasks.values(), timeout=DRAIN_SECONDS)
+        _, late = await asyncio.wait(self._tasks.values(), timeout=self.timing.drain)
         for task in late:
             log.warning("a last checkpoint took too long; the next owner counts again what it held")
             task.cancel()
 
-    def tell_standstills(self) -> None:
-        """Show which partitions stand still."""
+    def show_standstills(self) -> None:
+        """Show which partitions are stalled."""
         for owner in self._owners.values():
-            owner.readiness.tell()
+            owner.readiness.show_standstill()
 
-    async def tell_estimates(self, newest: Mapping[str, EstimateRecord]) -> None:
+    async def show_estimates(self, newest: Mapping[str, EstimateRecord]) -> None:
         """Show the newest estimates, by name, of the collections that this worker estimates.
 
-        They are what the topic holds, so a new owner shows them before it has made any.
+        They come from the topic, so a new owner shows them before its first estimate.
         """
         for partition in list(self._owners):
             for collection in self.deployment.home(partition).values():
                 record = newest.get(collection.name)
-                is_news = record is not None and record is not self._told.get(collection.name)
-                if record is not None and is_news and partition in self._owners:
-                    self._told[collection.name] = record
+                is_new = record is not None and record is not self._shown.get(collection.name)
+                if record is not None and is_new and partition in self._owners:
+                    self._shown[collection.name] = record
                     self.metrics.show_estimate(record)
-                    await asyncio.sleep(0)  # meanwhile the partition may go to another worker
+                    await asyncio.sleep(0)  # the partition may be revoked meanwhile
 
     def reasons_not_ready(self) -> list[str]:
-        """Why this worker is not ready; empty when it is."""
+        """Why this worker is not ready; empty if it is."""
         if not self._assigned:
             return ["waiting for partitions"]
         reasons = [owner.readiness.reason_not_ready for owner in self._owners.values()]
         return [reason for reason in reasons if reason]
 
     def _note_end(self, task: "asyncio.Task[None]") -> None:
-        """An owner ends only by cancellation, by a stop, or by an error that no retry can mend."""
+        """An owner ends only by cancellation, by a stop, or by an error that no retry can fix."""
         error = None if task.cancelled() else task.exception()
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]

@@ -1,6 +1,6 @@
-"""What leaves in one transaction of a ledger: state rows, counts, rejections, estimates, final windows. Pure.
+"""The records of one ledger transaction: state rows, counts, rejections, estimates, final windows. Pure.
 
-Rule: everything that leaves because of records leaves in the transaction that moves the position past them.
+Rule: everything derived from records is written in the transaction that moves the position past them.
 """
 
 from collections.abc import Sequence
@@ -14,25 +14,24 @@ from aggregator.ledger.counts import Changes
 from aggregator.ledger.ledger import Ledger, Refusal
 from aggregator.ledger.row_keys import Window
 from aggregator.partition.ledger_store import Outgoing
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.topics.names import Topics
 
 
 class Checkpoint(NamedTuple):
-    """What a ledger and its estimator give to one transaction, as it is when taken.
+    """Changes of a ledger and its estimator for one transaction.
 
     Parameters
     ----------
     partition : of the ledger.
     progress : of the ledger.
     changes : of `state`.
-    published : changes of `counts`; None when they wait for a later transaction.
-    refusals : what was rejected.
-    estimates : new ones, by window, each part by itself.
-    finals : counts of windows that are final now.
-    forgotten : windows whose notes go.
+    published : changes of `counts`; None if they wait for a later transaction.
+    refusals : rejected records.
+    estimates : new estimates by window, one entry per part.
+    finals : counts of windows that became final.
+    forgotten : windows whose publication rows to delete.
     """
 
     partition: int
@@ -48,13 +47,13 @@ class Checkpoint(NamedTuple):
 def take(
     ledger: Ledger, estimator: Estimator | None = None, closed_until_ms: int | None = None
 ) -> Checkpoint:
-    """Take what has changed; it is not given again. No long step: nothing is encoded.
+    """Drain all changes. Quick: nothing is encoded yet.
 
     Parameters
     ----------
     ledger, estimator : of the same partition.
-    closed_until_ms : given when counts are to be published, as they must be when some have died: no report
-        with an earlier append time, unix milliseconds, is still to come in this partition.
+    closed_until_ms : no report with an earlier append time, unix milliseconds, will follow in this partition.
+        None to leave `counts` for later; must be given if `ledger.has_dead()`.
     """
     watermark_ms = ledger.watermark_ms
     return Checkpoint(
@@ -66,7 +65,7 @@ def take(
         published=None if closed_until_ms is None else ledger.drain_unpublished(),
         refusals=ledger.drain_refusals(),
         estimates=estimator.drain() if estimator else [],
-        finals=estimator.leaving_counts() if estimator else [],
+        finals=estimator.drained_counts() if estimator else [],
         forgotten=list(estimator.forgotten()) if estimator else [],
     )
 
@@ -76,7 +75,7 @@ def compose(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
 
     Returns
     -------
-    The records, the ledger's progress row last; empty when there is nothing to tell.
+    The records, the ledger's progress row last; empty if nothing changed.
     """
     progress = row_values.encode_progress(checkpoint.progress)
     records = _state(checkpoint, topics) + _rejections(checkpoint, topics) + _estimates(checkpoint, topics)
@@ -87,7 +86,7 @@ def compose(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
 
 
 def moved(ledger: Ledger, topics: Topics) -> list[Outgoing]:
-    """Records of `state` of a ledger that a command has moved; its progress is always among them."""
+    """Records of `state` of a ledger that a command has changed, always including its progress."""
     checkpoint = take(ledger)
     progress = row_values.encode_progress(checkpoint.progress)
     return [*_state(checkpoint, topics), _progress_row(checkpoint, topics, progress)]
@@ -104,9 +103,9 @@ def _progress_row(checkpoint: Checkpoint, topics: Topics, progress: bytes) -> Ou
 
 
 def _counts(checkpoint: Checkpoint, published: Changes, topics: Topics, progress: bytes) -> list[Outgoing]:
-    """Changed counts first, then progress to every partition: who reads the one has read the other.
+    """Changed counts, then progress to every partition: a reader of progress has read the counts.
 
-    Deletions come after progress: who misses a row knows already that its window is over.
+    Deletions follow progress: a reader that misses a row knows already that its window is over.
     """
     source = checkpoint.partition
     key = row_keys.with_source(row_keys.encode_key(row_keys.SingleKey.PROGRESS), source)
@@ -127,7 +126,7 @@ def _counts_row(source: int, topics: Topics, key: row_keys.Key, value: bytes | N
 
 
 def _rejections(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
-    """Reason and source offset of every rejected pack; nothing of the pack itself."""
+    """Reason and source offset of every rejected pack; none of its contents."""
     partition = checkpoint.partition
     return [
         Outgoing(
@@ -143,14 +142,14 @@ def _rejections(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
 
 
 def _estimates(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
-    """New estimates with a note of each in the ledger; notes of windows that are gone are deleted."""
+    """New estimates, and their publication rows in the ledger; rows of forgotten windows are deleted."""
     partition = checkpoint.partition
     records = []
     for window, record in checkpoint.estimates:
         note = row_values.encode_published(row_values.Published(record.revision, record.final))
         key = row_keys.encode_key(row_keys.PublishedKey(*window))
         home = topics.estimates_partition(record.first_key)
-        records.append(Outgoing(topics.estimates, home, record.key, estimate_record.encode(record)))
+        records.append(Outgoing(topics.estimates, home, record.key, encode_estimate(record)))
         if record.part == 1:
             records.append(Outgoing(topics.state, partition, key, note))
     for window in checkpoint.forgotten:
@@ -160,7 +159,7 @@ def _estimates(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
 
 
 def _finals(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
-    """Counts of final windows, and the note of those that leave without an estimate."""
+    """Counts of final windows, and publication rows of those without an estimate."""
     estimated = {window for window, _ in checkpoint.estimates}
     records = []
     for final in checkpoint.finals:

@@ -1,8 +1,8 @@
-"""Faust's consumer with the ledgers' positions in place of committed offsets.
+"""Faust's consumer, positioned by the ledgers instead of committed offsets.
 
-Faust 0.15.3 by itself loses and doubles records in rebalances, pauses and restarts; each override says which
-of its habits it stands against. What the counts rest on is in `owner`; here records are only fetched, in an
-unbroken chain for each partition, and fetched again from wherever an owner says.
+Faust 0.15.3 loses and duplicates records in rebalances, pauses and restarts; each override says which of its
+habits it prevents. `owner` guarantees exact counts. This file only fetches records, in an unbroken chain per
+partition, and fetches again from wherever an owner asks.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -10,6 +10,7 @@ from typing import Any
 
 import aiokafka.conn
 import faust
+from aiokafka.errors import KafkaError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
@@ -32,17 +33,17 @@ class ExactApp(faust.App):
     topics_of_deployment: Topics
 
     async def on_first_start(self) -> None:
-        """Make no folders for tables, as Faust would, and time no record for metrics that nobody reads."""
+        """Skip Faust's folders for tables, and its timing of records for metrics that nobody reads."""
         self.sensors.remove(self.monitor)
-        self.sensors.add(faust.Sensor())  # which does nothing: Faust warns where there is none
+        self.sensors.add(faust.Sensor())  # a no-op: Faust warns without a sensor
 
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):
-    """Waits for new records so briefly that it holds up those that are there.
+    """Waits only briefly for new records, so that a partition at its end does not delay the others.
 
-    A broker is asked for one thing at a time: where one partition is at its end, what was asked of it stands
-    in the way of the others, whose records are used up meanwhile, for as long as it may wait: 1.5 s in Faust.
-    It listens on until an answer is there: aiokafka stops listening at each 128 KiB, and begins anew.
+    A connection serves one fetch at a time. A fetch from a partition at its end blocks fetches from the
+    others for as long as it may wait: 1.5 s in Faust. The larger read limit lets an answer arrive in one go:
+    aiokafka pauses reading at each 128 KiB.
     """
 
     def _create_worker_consumer(self, transport: driver.Transport) -> Any:
@@ -53,27 +54,27 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
 
 class Consumer(driver.Consumer):
-    """Feeds owners: it is the `RecordSource` that they know."""
+    """Feeds owners, as their `RecordSource`."""
 
     app: ExactApp
 
     def on_init(self) -> None:
-        """Begin without any chain: nothing is fetched before an owner asks for it."""
+        """Start without chains: nothing is fetched before an owner rewinds."""
         super().on_init()
         self._chains: dict[int, OffsetChain] = {}
-        self._turns: FairFetching[TP] = FairFetching()
+        self._fair_fetching: FairFetching[TP] = FairFetching()
 
     def _new_consumer_thread(self) -> ConsumerThread:
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     def chain(self, partition: int) -> OffsetChain | None:
-        """What was fetched since the last rewind; None when another rewind is needed."""
+        """Offsets fetched since the last rewind; None if another rewind is needed."""
         return self._chains.get(partition)
 
     async def rewind(self, partition: int, position: int) -> None:
-        """Seek in the consumer's own thread, between two of its fetches, then begin a new chain.
+        """Seek in the consumer's own thread, between two fetches, then begin a new chain.
 
-        Raises RecordsLostError when the log begins beyond the position: retention deleted uncounted records.
+        Raises RecordsLostError if the log starts after the position: retention deleted uncounted records.
         """
         self._chains.pop(partition, None)
         source = self._source(partition)
@@ -84,48 +85,48 @@ class Consumer(driver.Consumer):
         self._chains[partition] = OffsetChain(position)
 
     async def end_offset(self, partition: int) -> int:
-        """End of the log, uncommitted records included."""
+        """End of the log, including uncommitted records."""
         source = self._source(partition)
         return int((await self.highwaters(source))[source])
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Let all ledgers go before the group does anything else."""
+        """Discard all ledgers before the rebalance continues."""
         self._chains.clear()
         await self.app.owners.release()
         await super().on_partitions_revoked(revoked)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Open the ledgers of what is assigned now."""
+        """Open the ledgers of the assigned partitions."""
         self._chains.clear()
         await super().on_partitions_assigned(assigned, generation_id)
         topic = self.app.topics_of_deployment.reports
         await self.app.owners.assign(sorted(tp.partition for tp in assigned if tp.topic == topic), self)
 
     async def perform_seek(self) -> None:
-        """Faust calls this where it drops what it had fetched: owners begin new chains."""
+        """Drop all chains: Faust calls this when it drops fetched records."""
         self._chains.clear()
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
-        """Offsets leave in the ledgers' transactions only."""
+        """Commit nothing: only the ledgers' transactions commit offsets."""
         return True
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, Any]]:  # noqa: ASYNC109 (Faust's)
-        """Hand all over: Faust drops what lies below the highest offset it ever read, after a rewind too."""
+        """Deliver all: Faust drops records below the highest offset it ever read, even after a rewind."""
         async for tp, message in super().getmany(timeout):
             self._read_offset[tp] = message.offset
             yield tp, message
 
     def on_buffer_full(self, tp: TP) -> None:
-        """Fetch on: a full stream makes its feeder wait; Faust waits 1 s once all partitions are full."""
+        """Keep fetching: a full stream blocks its feeder anyway; Faust sleeps 1 s if all are full."""
 
     def _to_message(self, tp: TP, record: Any) -> ConsumerMessage:
-        """What a fetch brought of a partition, as the value of one message: each costs Faust 0.1 ms."""
+        """Wrap all records fetched from a partition in one message: each message costs Faust 0.1 ms."""
         message = super()._to_message(tp, record[-1])
         message.value = record
         return message
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:  # noqa: ASYNC109
-        """Fetch where the chain is known; drop what a rewind has overtaken while the fetch ran."""
+        """Fetch partitions that have a chain; drop records of chains that a rewind replaced meanwhile."""
         active = self.assignment() if active_partitions is None else active_partitions
         chains = {tp: self._chains[tp.partition] for tp in active if tp.partition in self._chains}
         if not chains:
@@ -133,9 +134,9 @@ class Consumer(driver.Consumer):
             await self.sleep(IDLE_SECONDS)
             return {}
         try:
-            fetched = await self._turns.hand_over(set(chains), super()._getmany, timeout)
+            fetched = await self._fair_fetching.hand_over(set(chains), super()._getmany, timeout)
         except BaseException:
-            # The fetch may go on in its thread, and what it brings would be lost without a trace.
+            # The fetch may continue in its thread; its records would be lost unnoticed.
             for tp in chains:
                 self._chains.pop(tp.partition, None)
             raise
@@ -144,17 +145,17 @@ class Consumer(driver.Consumer):
         }
 
     async def _admit(self, tp: TP, chain: OffsetChain, fetched: Mapping[TP, list[Any]]) -> list[Any]:
-        """What continues the chain; if it does not, nothing, the chain ends here and its owner rewinds."""
+        """Records that continue the chain; otherwise drop them and the chain, so that its owner rewinds."""
         batch = fetched.get(tp, [])
         offsets, beyond = [record.offset for record in batch], self._fetcher_position(tp)
-        # The fetcher goes on at the log's start by itself when retention has deleted where it stood.
+        # After retention deletes its position, the fetcher silently continues at the log's start.
         hole = chain.first_hole(offsets, beyond)
-        eaten = hole is not None and await self._begins_beyond(tp, hole)
+        was_deleted = hole is not None and await self._begins_beyond(tp, hole)
         if self._chains.get(tp.partition) is not chain:
             self._chains.pop(tp.partition, None)
             return []
         try:
-            if eaten:
+            if was_deleted:
                 raise BrokenChainError(f"the log may start beyond offset {hole}")
             chain.admit(offsets, beyond)
         except BrokenChainError as broken:
@@ -170,17 +171,20 @@ class Consumer(driver.Consumer):
         return int((await self.earliest_offsets(source))[source])
 
     async def _begins_beyond(self, source: TP, offset: int) -> bool:
-        """Whether the log starts beyond an offset, or cannot be asked: a rewind then asks again."""
+        """Whether the log starts beyond an offset; True if unknown, since a rewind then checks again."""
         try:
             return await self._log_start(source) > offset
         except STORE_ERRORS:
             return True
 
     async def _seek_in_thread(self, source: TP, position: int) -> None:
-        self._thread.seek(source, position)
+        try:
+            self._thread.seek(source, position)
+        except AssertionError as error:  # by which aiokafka says that a rebalance has taken the assignment
+            raise KafkaError(f"partition {source.partition} cannot be sought: it is not assigned") from error
 
     def _fetcher_position(self, tp: TP) -> int:
-        """Where the fetcher stands, beyond holes that have no record after them yet; 0 when not known."""
+        """The fetcher's position, beyond holes at the end of the log; 0 if unknown."""
         assignment = self._thread._ensure_consumer()._subscription.subscription.assignment
         state = assignment.state_value(tp) if assignment else None
         return state.position if state is not None and state.has_valid_position else 0

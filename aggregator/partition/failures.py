@@ -1,4 +1,4 @@
-"""What a ledger is lost by, while its worker goes on."""
+"""Failures by which a ledger is lost while its worker continues."""
 
 import traceback
 from pathlib import Path
@@ -14,7 +14,7 @@ from estimators.errors import DeniableError
 
 
 class RecordsLostError(DeniableError):
-    """Retention has deleted records that were never counted; no final estimate may be made any more."""
+    """Retention deleted uncounted records; windows that lack them get no final estimate."""
 
     def __init__(self, partition: int, position: int, start: int) -> None:
         self.what = (
@@ -26,23 +26,23 @@ class RecordsLostError(DeniableError):
 
 
 class RecordNotCountedError(Exception):
-    """A record was not counted, or not all of it: for want of memory, or by a defect."""
+    """A record was not counted, or only in part: memory ran out, or there is a defect."""
 
 
 def uncounted(partition: int, offset: int, error: Exception) -> str:
-    """Which record was not counted, and why. The error itself would keep ledger and record in memory."""
+    """Message for an uncounted record. Keeping the error itself would keep ledger and record in memory."""
     if isinstance(error, MemoryError):
         return f"partition {partition}: not enough memory to count the record at offset {offset}"
     frames = traceback.extract_tb(error.__traceback__)[-1:]
     places = [f" in {Path(frame.filename).name}:{frame.lineno}" for frame in frames]
-    defect = "".join([type(error).__name__, *places])  # its message might tell of the record
+    defect = "".join([type(error).__name__, *places])  # its message might hold payload
     return f"partition {partition}: counting the record at offset {offset} failed by a defect, {defect}"
 
 
 def why(error: BaseException) -> str:
-    """What lost the ledger, in words."""
-    if isinstance(error, (KafkaTimeoutError, TimeoutError, KafkaConnectionError, AssertionError)):
-        # One sentence: a broker that is away looks now like the one, now like the other.
+    """Why the ledger was lost, for people."""
+    if isinstance(error, (KafkaTimeoutError, TimeoutError, KafkaConnectionError)):
+        # One message for all: an unreachable broker raises any of these.
         return "Kafka does not answer or let us in, or a topic is missing; deniable doctor says which"
     if isinstance(error, ProducerFenced):
         return "another worker or command has opened it"

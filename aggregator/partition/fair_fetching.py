@@ -1,7 +1,7 @@
-"""Whose records are handed over next: a partition with a long backlog must not keep the others waiting. Pure.
+"""Fair fetching: a partition with a long backlog must not starve the others. Pure.
 
-aiokafka gives what it fetched first, whole; of small records a fetch holds so many that counting them takes
-longer than the others should stand still.
+aiokafka returns its oldest fetch whole. A fetch of small records holds so many that counting them delays the
+other partitions for too long.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sized
@@ -10,11 +10,11 @@ from typing import Generic, TypeVar
 Source = TypeVar("Source")
 Batch = TypeVar("Batch", bound=Sized)
 
-HANDED_RECORDS = 2000  # at a time, all partitions together: well below a second of work
+HANDED_RECORDS = 2000  # per fetch, over all partitions: well below a second of work
 
 
 class FairFetching(Generic[Source]):
-    """Who was served while there was more than could be handed over at once waits until the others were."""
+    """After a full fetch, the partitions it served wait until the others have been served."""
 
     def __init__(self) -> None:
         self._served: set[Source] = set()
@@ -25,13 +25,13 @@ class FairFetching(Generic[Source]):
         fetch: Callable[[set[Source], float], Awaitable[Mapping[Source, Batch]]],
         seconds: float,
     ) -> Mapping[Source, Batch]:
-        """Fetch from those whose turn it is; if they have nothing, from all of them.
+        """Fetch from the sources not served yet; if they have no records, from all.
 
         Parameters
         ----------
-        sources : from which to fetch.
-        fetch : gives HANDED_RECORDS at most of the sources it is called with, within so many seconds.
-        seconds : to wait where nothing is there.
+        sources : partitions to fetch.
+        fetch : returns at most HANDED_RECORDS of the given sources, within the given seconds.
+        seconds : how long to wait for records, >= 0.
         """
         handed: Mapping[Source, Batch] = {}
         if self._served and (waiting := sources - self._served):

@@ -1,4 +1,4 @@
-"""Faust at the edge: its group, assignment, agents and life cycle; none of its commits, tables or order."""
+"""Builds the Faust app. We use its group, assignment, agents and life cycle; not its commits or tables."""
 
 import asyncio
 import time
@@ -16,10 +16,10 @@ from aggregator.partition.consumer import Consumer, ExactApp
 from aggregator.partition.fair_fetching import HANDED_RECORDS
 from producers.transport.cluster import Cluster
 
-SESSION_SECONDS = 10  # after so long without a heartbeat a worker's partitions move on
-BUFFERED_EVENTS = 2  # each is what a fetch brought of a partition: FETCH_BYTES of packs at most, or one
-COUNTING_SECONDS = 0.005  # at a time, before whatever else waits for the loop has its turn
-FETCH_BYTES = 2 * 2**20  # of a partition; half as much makes packs of 160 kB a third slower
+SESSION_SECONDS = 10  # without a heartbeat, after which a worker's partitions move on
+BUFFERED_EVENTS = 2  # one event is a partition's share of a fetch: at most FETCH_BYTES, or one pack
+COUNTING_SECONDS = 0.005  # of counting, before other tasks of the event loop run
+FETCH_BYTES = 2 * 2**20  # per partition; half of it slows packs of 160 kB by a third
 
 
 class Transport(driver.Transport):
@@ -29,7 +29,7 @@ class Transport(driver.Transport):
 
 
 def _credentials(cluster: Cluster) -> CredentialsT | None:
-    """What Faust makes of our settings into the same ones of aiokafka."""
+    """Our security settings as Faust's, which it turns back into aiokafka's."""
     settings = cluster.client_settings()
     match settings.get("security_protocol"):
         case "SASL_SSL":
@@ -45,11 +45,11 @@ def _credentials(cluster: Cluster) -> CredentialsT | None:
 
 
 def build_app(deployment: Deployment, owners: Assignment) -> ExactApp:
-    """Put the app together.
+    """Build the app.
 
     Why these settings: no tables and `memory://`, since Faust's changelogs are not exact; no declared topics,
-    since `topics create` makes them; a short session, so that a dead worker's partitions move on in seconds;
-    acks off, since nothing is committed by Faust and it would keep a list of every offset.
+    since `topics create` does that; a short session, so that a dead worker's partitions move on in seconds;
+    acks off, since Faust commits nothing and would keep a list of every offset.
     """
     topics = deployment.topics
     app = ExactApp(
@@ -91,7 +91,7 @@ def build_app(deployment: Deployment, owners: Assignment) -> ExactApp:
 
 
 async def _count(owners: Assignment, records: Sequence[Any]) -> None:
-    """Offer what a fetch brought, record by record."""
+    """Offer fetched records one by one."""
     pause_at = time.monotonic() + COUNTING_SECONDS
     for record in records:
         owners.offer(record.partition, record.offset, record.timestamp, record.value or b"")

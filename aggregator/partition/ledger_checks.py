@@ -1,7 +1,6 @@
-"""Opening a ledger: whether its rows belong to this log, and are all there.
+"""Checks on opening a ledger: its rows belong to this log, and none is missing.
 
-Rule: what is wrong here cannot be mended by trying again. The worker ends and says what to do, before it has
-counted anything.
+Rule: no retry fixes a failed check. The worker ends with the remedy before it counts anything.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,7 @@ _ANEW = (
 
 
 class LedgerRefusedError(DeniableError, RuntimeError):
-    """A ledger must not be used any more; the message says why and what to do.
+    """A ledger must not be continued; the message gives the reason and the remedy.
 
     Parameters
     ----------
@@ -38,16 +37,16 @@ class LedgerRefusedError(DeniableError, RuntimeError):
 
 
 def decoded(deployment: Deployment, partition: int, stored: Mapping[bytes, bytes]) -> dict[Key, bytes]:
-    """Rows of a partition of `state`, by key; RowError when a record there is none of ours."""
-    with place_told(deployment.topics, partition):
+    """Rows of a partition of `state` by key; RowError if it holds foreign records."""
+    with naming_partition(deployment.topics, partition):
         return {row_keys.decode_key(key): value for key, value in stored.items()}
 
 
 def published(
     deployment: Deployment, partition: int, found: Mapping[Key, bytes]
 ) -> dict[Window, row_values.Published]:
-    """What was published of each window, from the rows of a partition; RowError when one cannot be read."""
-    with place_told(deployment.topics, partition):
+    """Publications by window, from a partition's rows; RowError if one cannot be read."""
+    with naming_partition(deployment.topics, partition):
         return {
             key[:2]: row_values.decode_published(value)
             for key, value in found.items()
@@ -58,21 +57,21 @@ def published(
 def restored(
     deployment: Deployment, partition: int, found: Mapping[Key, bytes], committed: int | None
 ) -> Ledger:
-    """The ledger of a partition, from its rows, if they are of this log and all there.
+    """Restore a partition's ledger from its rows, after checking them.
 
     Parameters
     ----------
-    deployment : what the worker works on.
-    partition : whose ledger.
+    deployment : of the worker.
+    partition : of the ledger.
     found : all rows of its partition of `state`.
-    committed : offset that the group committed, None if it has none.
+    committed : offset committed by the group, None if it has none.
 
     Raises
     ------
     LedgerRefusedError or RowError.
     """
     ledger = Ledger(partition, deployment.topics.partitions)
-    with place_told(deployment.topics, partition):
+    with naming_partition(deployment.topics, partition):
         check_genesis(deployment, partition, found, committed)
         ledger.restore(found.items())
     if committed is not None and ledger.position < committed:
@@ -87,7 +86,7 @@ def restored(
 def check_genesis(
     deployment: Deployment, partition: int, found: Mapping[row_keys.Key, bytes], committed: int | None
 ) -> None:
-    """Check that rows of `state` belong to the log that is there now.
+    """Check that rows of `state` belong to the current log.
 
     Raises
     ------
@@ -112,11 +111,11 @@ def check_genesis(
             f"Use {genesis.partitions} (kafka.partitions), or another kafka.topic_prefix",
         )
     if genesis.topic_id != deployment.log.topic_id:
-        raise log_was_made_again(deployment.topics)
+        raise log_was_recreated(deployment.topics)
 
 
 def check_partition(deployment: Deployment, partition: int) -> None:
-    """Check that a partition that was assigned is one of the deployment's.
+    """Check that an assigned partition belongs to the deployment.
 
     Raises
     ------
@@ -127,7 +126,7 @@ def check_partition(deployment: Deployment, partition: int) -> None:
 
 
 def partitions_were_added(topics: Topics, partitions: int, begun: int) -> LedgerRefusedError:
-    """What to say when `reports` has another number of partitions than the ledgers were begun with."""
+    """Error for a `reports` topic whose number of partitions has changed."""
     return LedgerRefusedError(
         f"{topics.reports} has {partitions} partitions now, and {topics.state} was begun with {begun}: "
         f"partitions were added, and a pack must stay in the partition of its id",
@@ -136,8 +135,8 @@ def partitions_were_added(topics: Topics, partitions: int, begun: int) -> Ledger
     )
 
 
-def log_was_made_again(topics: Topics) -> LedgerRefusedError:
-    """What to say when `reports` is another topic of the same name."""
+def log_was_recreated(topics: Topics) -> LedgerRefusedError:
+    """Error for a `reports` topic that was deleted and created again."""
     return LedgerRefusedError(
         f"{topics.reports} was deleted and made again since {topics.state} was begun, which counts another "
         f"log",
@@ -146,7 +145,7 @@ def log_was_made_again(topics: Topics) -> LedgerRefusedError:
 
 
 def log_was_cut(topics: Topics, partition: int, position: int, end: int) -> LedgerRefusedError:
-    """What to say when the log ends before what was counted already."""
+    """Error for a log that ends before the counted position."""
     return LedgerRefusedError(
         f"partition {partition} of {topics.reports} ends at offset {end}, and was counted up to "
         f"{position} already: the topic was made again, or has lost records",
@@ -155,8 +154,8 @@ def log_was_cut(topics: Topics, partition: int, position: int, end: int) -> Ledg
 
 
 @contextmanager
-def place_told(topics: Topics, partition: int) -> Iterator[None]:
-    """Say of a row that cannot be read where it lies, and what to do."""
+def naming_partition(topics: Topics, partition: int) -> Iterator[None]:
+    """Add the partition and the remedy to a RowError."""
     try:
         yield
     except row_values.RowError as error:

@@ -1,18 +1,24 @@
-"""Where a ledger lives: Kafka transactions on one partition of `state`, by one fenced producer.
+"""Stores a ledger: Kafka transactions on one partition of `state`, by one fenced producer.
 
-Rule 1: starting the producer fences every former owner of the partition: from then on their commits fail,
-and what they left open is aborted.
-Rule 2: after any failure this object is of no use any more; nothing is repaired, another one is opened.
+Rule 1: starting the producer fences every former owner of the partition: their later commits fail, and their
+open transactions are aborted.
+Rule 2: after any failure, discard this object and open another; nothing is repaired.
 """
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import GroupCoordinatorNotAvailableError, IllegalOperation, KafkaError
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    IllegalOperation,
+    KafkaConnectionError,
+    KafkaError,
+)
 from aiokafka.structs import OffsetAndMetadata
 
 from aggregator.ledger import row_keys
@@ -20,23 +26,22 @@ from aggregator.topics.names import Topics
 from aggregator.topics.partition_reader import RowReader, fold
 from producers.transport.cluster import Cluster
 
-OPEN_SECONDS = 60.0  # of silence; a large ledger may take longer
+OPEN_SECONDS = 60.0  # without a new row; a large ledger may take longer in all
 COMMIT_SECONDS = 15.0
-LEAST_RECORDS_PER_SECOND = 2000  # a transaction with more of them may take longer
-TRANSACTION_MILLISECONDS = 300_000  # a successor does not wait for it: its first step aborts what is open
+LEAST_RECORDS_PER_SECOND = 2000  # extends COMMIT_SECONDS for large transactions
+TRANSACTION_MILLISECONDS = 300_000  # successors do not wait for it: they abort an open transaction first
 COORDINATOR_SECONDS = 0.2
 STOP_SECONDS = 3.0
-SENDS_PER_TURN = 100
+SENDS_PER_STEP = 100
 BATCH_BYTES = 512 * 1024  # a batch with one page over this size still fits into Kafka's 1 MiB
 
-#: What a store, its producer or its reader can raise when the broker, the network or the fence says no.
-#: IllegalOperation, which is no KafkaError, comes from the next send when a transaction fails between two.
-#: AssertionError is aiokafka's where a broker that comes back names no brokers yet, itself included.
-STORE_ERRORS = (KafkaError, IllegalOperation, TimeoutError, OSError, AssertionError)
+#: Raised by a store, its producer or its reader when the broker, the network or fencing refuses.
+#: IllegalOperation is no KafkaError; `send` raises it after a transaction failed between two sends.
+STORE_ERRORS = (KafkaError, IllegalOperation, TimeoutError, OSError)
 
 
 class Outgoing(NamedTuple):
-    """A record that leaves because of what was counted. None as the partition lets the key decide."""
+    """A record to send. With `partition` None, the key decides."""
 
     topic: str
     partition: int | None
@@ -50,8 +55,8 @@ class LedgerStore:
     Parameters
     ----------
     cluster : which Kafka.
-    topics : names of this deployment.
-    partition : whose ledger.
+    topics : names of the topics.
+    partition : of the ledger.
     """
 
     def __init__(self, cluster: Cluster, topics: Topics, partition: int) -> None:
@@ -59,22 +64,22 @@ class LedgerStore:
         self.topics = topics
         self.partition = partition
         self.opened_ms = 0  # append time of the row that `open` wrote, unix milliseconds
-        self._end = 0  # of the partition, as far as this store wrote it
+        self._end = 0  # offset of this store's last row
         self._producer: AIOKafkaProducer[bytes, bytes] | None = None
 
     async def open(self) -> dict[bytes, bytes]:
         """Fence the former owner, prove that writing works, and read the whole ledger.
 
-        The nonce is the proof that reading reached the end: it was committed after everything that any
-        former owner could commit.
+        The nonce proves that reading reached the end: it was committed after everything that any former owner
+        could commit.
 
         Returns
         -------
-        Rows by key, as they lie in `state`.
+        Rows by key, encoded as in `state`.
 
         Raises
         ------
-        STORE_ERRORS, TimeoutError when nothing more came for 60 s.
+        STORE_ERRORS; among them TimeoutError if no row arrives for 60 s.
         """
         async with asyncio.timeout(OPEN_SECONDS) as patience:
             return await self._open(patience)
@@ -87,17 +92,18 @@ class LedgerStore:
             request_timeout_ms=10_000,
             max_batch_size=BATCH_BYTES,
         )
-        await producer.start()
+        with _assertions_as_kafka_errors():
+            await producer.start()
         nonce = os.urandom(16)
         owner = row_keys.encode_key(row_keys.SingleKey.OWNER)
         self.opened_ms = await self.commit([Outgoing(self.topics.state, self.partition, owner, nonce)])
         return await self._read_until(owner, nonce, patience)
 
     async def committed(self) -> int | None:
-        """Offset that the group has committed for the partition; None if it never did.
+        """Offset committed by the group for the partition; None if there is none.
 
-        To be asked before `open`, whose rows then tell of it or of more. A successor may commit while they
-        are read: asked afterwards, its offset would look like rows that were lost.
+        Call it before `open`, whose rows then cover at least this offset. A successor may commit while they
+        are read; its offset, fetched afterwards, would look as if rows were lost.
 
         Raises
         ------
@@ -119,11 +125,11 @@ class LedgerStore:
                 found: dict[TopicPartition, OffsetAndMetadata] = await admin.list_consumer_group_offsets(
                     self.topics.group, partitions=[source]
                 )
-            except GroupCoordinatorNotAvailableError:  # a new broker makes its topic of offsets
+            except GroupCoordinatorNotAvailableError:  # a new broker still creates its offsets topic
                 found = {}
             if source in found:
                 return int(found[source].offset)
-            # aiokafka takes the error of a coordinator that still loads, or has moved, for an empty answer.
+            # aiokafka reports the error of a coordinator that is loading, or has moved, as an empty answer.
             await asyncio.sleep(COORDINATOR_SECONDS)
 
     async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
@@ -131,24 +137,25 @@ class LedgerStore:
 
         Returns
         -------
-        The append time that the broker gave to the last record, unix milliseconds.
+        Append time of the last record, unix milliseconds.
 
         Raises
         ------
-        STORE_ERRORS; the transaction is then not known to be committed or aborted, and the store is done.
+        STORE_ERRORS; whether the transaction was committed is then unknown, and the store is unusable.
         """
         outgoing = list(records)
         async with asyncio.timeout(COMMIT_SECONDS + len(outgoing) / LEAST_RECORDS_PER_SECOND):
             return await self._commit(outgoing, position)
 
     async def close(self) -> None:
-        """Let the producer go; an open transaction is left to the next owner, who aborts it."""
+        """Stop the producer; the next owner aborts an open transaction."""
         producer, self._producer = self._producer, None
         if producer is None:
             return
         try:
             async with asyncio.timeout(STOP_SECONDS):
-                await producer.stop()
+                with _assertions_as_kafka_errors():
+                    await producer.stop()
         except STORE_ERRORS:
             await producer.client.close()
 
@@ -160,20 +167,21 @@ class LedgerStore:
         sent: list[asyncio.Future[Any]] = []
         try:
             for number, record in enumerate(records):
-                sent.append(
-                    await producer.send(
-                        record.topic, record.value, key=record.key, partition=record.partition
+                with _assertions_as_kafka_errors():
+                    sent.append(
+                        await producer.send(
+                            record.topic, record.value, key=record.key, partition=record.partition
+                        )
                     )
-                )
-                if number % SENDS_PER_TURN == 0:
-                    await asyncio.sleep(0)  # a send that finds room returns without letting anybody else run
+                if number % SENDS_PER_STEP == 0:
+                    await asyncio.sleep(0)  # a send that finds room never yields to the event loop
             if position is not None:
                 source = TopicPartition(self.topics.reports, self.partition)
                 await producer.send_offsets_to_transaction({source: position}, self.topics.group)
-            for each in sent:  # gather would call back for each: of ten thousand, a step of 100 ms
+            for each in sent:  # gather would block for 100 ms with ten thousand callbacks
                 written = await each
         except BaseException:
-            # Of a failed transaction one error is told; asyncio would log the others as never retrieved.
+            # One error of a failed transaction is raised; asyncio would log the others as never retrieved.
             for each in sent:
                 _retrieve(each) if each.done() else each.add_done_callback(_retrieve)
             raise
@@ -190,9 +198,23 @@ class LedgerStore:
             async for record in reader.until(lambda r: r.offset >= self._end):
                 fold(found, record)
                 patience.reschedule(clock() + OPEN_SECONDS)
-        if found.get(owner) != nonce:  # a newer one stands there, and compaction may have removed ours
+        if found.get(owner) != nonce:  # a successor wrote another; compaction may have removed ours
             raise KafkaError(f"another worker has taken partition {self.partition} over")
         return found
+
+
+@contextmanager
+def _assertions_as_kafka_errors() -> Iterator[None]:
+    """Raise KafkaConnectionError for an AssertionError of aiokafka; use around its producer's calls only.
+
+    It asserts what a broker can falsify: that the cluster names a broker while a producer looks for its
+    coordinator (a broker that has just come back names none, itself included), and that the transaction and
+    the partition still exist when a send that waited for room goes on.
+    """
+    try:
+        yield
+    except AssertionError as error:
+        raise KafkaConnectionError(f"aiokafka could not go on: {error}") from error
 
 
 def _retrieve(answer: "asyncio.Future[Any]") -> None:

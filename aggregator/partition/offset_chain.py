@@ -1,9 +1,9 @@
-"""The unbroken chain of what was fetched of one partition since the last rewind. Pure.
+"""The unbroken chain of offsets fetched from one partition since the last rewind. Pure.
 
-Rule 1: the gate counts exactly the record that follows the ledger's position. Which one follows is known
-here, because every record that was fetched since the rewind passed through `admit`, in order.
-Rule 2: offsets that are missing between two fetched records are holes of the log itself: the markers that
-transactions leave, or what compaction removed.
+Rule 1: the gate counts exactly the record that follows the ledger's position. The chain knows which one
+follows, because every record fetched since the rewind passed through `admit`, in order.
+Rule 2: offsets missing between two fetched records are holes of the log itself: transaction markers, or
+records removed by compaction.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from itertools import pairwise
 
 
 class BrokenChainError(Exception):
-    """Fetched records do not continue the chain; only a rewind can begin a new one."""
+    """Fetched records do not continue the chain; rewind to begin a new one."""
 
 
 class OffsetChain:
     """Offsets fetched since a rewind to `start`.
 
-    `cursor` is the offset after the last fetched record; `fetched_until` is where the fetcher itself stands,
+    `cursor` is the offset after the last fetched record; `fetched_until` is the fetcher's own position,
     beyond holes at the end.
     """
 
@@ -27,9 +27,9 @@ class OffsetChain:
         self._follower: dict[int, int] = {}  # offset before a hole -> offset of the record after it
 
     def first_hole(self, offsets: Sequence[int], fetched_until: int) -> int | None:
-        """Lowest offset that a fetch has passed over, None when there is none; parameters as of `admit`.
+        """Lowest offset that a fetch skipped, None if it skipped none; parameters: see `admit`.
 
-        It may be a hole of the log, or what retention deleted before it was fetched: the log's start tells.
+        It is a hole of the log, or a record that retention deleted first: compare the log's start.
         """
         if not offsets:
             return self.cursor if fetched_until > self.cursor else None
@@ -40,16 +40,16 @@ class OffsetChain:
         return offsets[-1] + 1 if fetched_until > offsets[-1] + 1 else None
 
     def admit(self, offsets: Sequence[int], fetched_until: int) -> None:
-        """Take note of what one fetch brought.
+        """Append the records of one fetch.
 
         Parameters
         ----------
-        offsets : of its records, oldest first; may be empty.
-        fetched_until : where the fetcher stands after it.
+        offsets : of its records, ascending; may be empty.
+        fetched_until : the fetcher's position after it.
 
         Raises
         ------
-        BrokenChainError when a record lies before the cursor.
+        BrokenChainError if a record lies before the cursor.
         """
         if offsets:
             contiguous = offsets[0] == self.cursor and offsets[-1] - offsets[0] == len(offsets) - 1
@@ -59,14 +59,14 @@ class OffsetChain:
         self.fetched_until = max(self.cursor, fetched_until)
 
     def follows(self, position: int) -> int:
-        """Offset of the record that follows a position; the position itself where there is no hole."""
+        """Offset of the next record at or after a position, beyond a hole there."""
         return self._follower.get(position, position)
 
     def pass_hole(self, position: int) -> int:
-        """Position beyond a hole at the end of the log, when all that was fetched is counted.
+        """Position beyond a hole at the end of the log, once all fetched records are counted.
 
-        Such a hole, of a transaction's markers, must not stay ahead of a stored position: once retention has
-        deleted it, the log would seem to have lost records.
+        A stored position must not stay before such a hole of transaction markers: once retention deletes the
+        hole, records would seem lost.
         """
         if position == self.cursor:
             self.cursor = self.fetched_until

@@ -1,8 +1,8 @@
-"""The life of one owned partition: open its ledger, count, checkpoint, estimate; all thrown away on failure.
+"""The life of one owned partition: open its ledger, count, checkpoint, estimate; discard all on failure.
 
-Rule 1: one gate. `offer` counts a record iff it is the one that follows the ledger's position. Whatever
-Faust delivers twice, late or out of order is ignored here, and what it loses is fetched again.
-Rule 2: nothing is repaired. After any failure the ledger is read anew from what was committed.
+Rule 1: one gate. `offer` counts a record iff it follows the ledger's position. Records that Faust delivers
+twice, late or out of order are ignored here; records that it loses are fetched again.
+Rule 2: nothing is repaired. After any failure the ledger is read again from committed rows.
 """
 
 import asyncio
@@ -16,72 +16,73 @@ from aggregator.estimation.lost_windows import LostWindows
 from aggregator.ledger.ledger import Ledger
 from aggregator.ledger.outcomes import PackOutcomes
 from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition import readiness
 from aggregator.partition.checkpoint import compose, take
 from aggregator.partition.failures import RecordNotCountedError, RecordsLostError, uncounted
 from aggregator.partition.ledger_checks import check_partition, decoded, log_was_cut, published, restored
 from aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore
 from aggregator.partition.offset_chain import OffsetChain
+from aggregator.partition.readiness import Readiness
+from aggregator.partition.timing import DEFAULT, Timing
 from aggregator.topics.partition_reader import RowReader
 
-CHECKPOINT_SECONDS = 0.5  # between two checkpoints; more when one takes longer than that
-PUBLISH_SECONDS = 2.0
-LONGEST_PAUSE_SECONDS = 2.0  # after a checkpoint that took long
-STUCK_SECONDS = 2.0
-STALL_SECONDS = 20.0
-RETRY_SECONDS = 1.0
-CLOCK_SKEW_MILLISECONDS = 5000  # how far brokers' clocks may differ before an idle partition counts as closed
+CLOCK_SKEW_MILLISECONDS = 5000  # brokers' clocks may differ by this; an idle partition closes so much later
 
 
 class RecordSource(Protocol):
-    """What an owner needs of the consumer that feeds it."""
+    """The consumer, as its owners use it."""
 
     async def rewind(self, partition: int, position: int) -> None:
-        """Fetch again from this offset, in a new chain; RecordsLostError when the log begins beyond it."""
+        """Fetch again from this offset, in a new chain; RecordsLostError if the log starts after it."""
 
     async def end_offset(self, partition: int) -> int:
-        """End of the log, uncommitted records included."""
+        """End of the log, including uncommitted records."""
 
     def chain(self, partition: int) -> OffsetChain | None:
-        """What was fetched since the last rewind; None when another rewind is needed."""
+        """Offsets fetched since the last rewind; None if another rewind is needed."""
 
 
 class PartitionOwner:
-    """Counts one partition for as long as this worker is assigned to it."""
+    """Counts one partition while it is assigned to this worker."""
 
     def __init__(
-        self, partition: int, deployment: Deployment, flow: RecordSource, metrics: WorkerMetrics
+        self,
+        partition: int,
+        deployment: Deployment,
+        source: RecordSource,
+        metrics: WorkerMetrics,
+        timing: Timing = DEFAULT,
     ) -> None:
         self.partition = partition
         self.deployment = deployment
-        self.flow = flow
+        self.source = source
         self.metrics = metrics
-        self.readiness = readiness.Readiness(partition, metrics)
+        self.timing = timing
+        self.readiness = Readiness(partition, metrics, timing)
         self.lost_windows = LostWindows(metrics)
         self._ledger: Ledger | None = None
-        self._failure = ""  # by which the last ledger was lost while it counted
-        self._outcomes = PackOutcomes()  # of what the ledger counted since its last transaction
-        self._broker_ms = 0  # append time of the last row that this owner wrote, unix milliseconds
+        self._failure = ""  # why the last ledger was discarded while it counted
+        self._outcomes = PackOutcomes()  # since the ledger's last transaction
+        self._broker_ms = 0  # append time of the last row this owner wrote, unix milliseconds
         self._closed_until_ms = 0
         self._publish_at = 0.0
         self._counted_at = 0.0
 
     def offer(self, offset: int, append_ms: int, record: bytes) -> None:
         """Count a delivered record if it is the next one; ignore it otherwise."""
-        ledger, chain = self._ledger, self.flow.chain(self.partition)
+        ledger, chain = self._ledger, self.source.chain(self.partition)
         if ledger is None or chain is None or offset != chain.follows(ledger.position):
             return
         try:
-            self._outcomes.add(ledger.apply(offset, append_ms, record))
-        except Exception as error:  # noqa: BLE001 - rule 2: who knows what of it was counted
+            self._outcomes.count_outcome(ledger.apply(offset, append_ms, record))
+        except Exception as error:  # noqa: BLE001 - rule 2: the record may be half counted
             self._ledger, self._failure = None, uncounted(self.partition, offset, error)
             return
         self._counted_at = time.monotonic()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Serve until cancelled or stopping, opening the ledger again after every failure.
+        """Serve until cancelled or stopping; reopen the ledger after every failure.
 
-        When stopping, a last checkpoint is written, so that the next owner has nothing to count again.
+        On stopping, write a last checkpoint, so that the next owner has nothing to count again.
         """
         while not stopping.is_set():
             store = LedgerStore(self.deployment.cluster, self.deployment.topics, self.partition)
@@ -94,7 +95,7 @@ class PartitionOwner:
                 await store.close()
             _raise_if_cancelled()
             if not stopping.is_set():
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(self.timing.retry)
 
     async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
         ledger, estimator = await self._opened(store)
@@ -103,8 +104,8 @@ class PartitionOwner:
         self._counted_at = time.monotonic()
         self._publish_at = 0.0
         self._ledger = ledger
-        async with asyncio.timeout(STALL_SECONDS):  # a client without a broker may wait for ever
-            await self.flow.rewind(self.partition, ledger.position)
+        async with asyncio.timeout(self.timing.stall):  # a client without a broker may wait forever
+            await self.source.rewind(self.partition, ledger.position)
         self.readiness.opened(ledger.position)
         reader = RowReader(
             self.deployment.cluster, self.deployment.topics.counts, self.partition, follows=True
@@ -116,40 +117,48 @@ class PartitionOwner:
             while not last:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stopping.wait(), pause)
-                last = stopping.is_set()  # one that was on its way then holds less than was counted
+                last = stopping.is_set()  # a checkpoint already on its way lacks the latest counts
                 started = time.monotonic()
                 await self._checkpoint(ledger, estimator, store)
-                async with asyncio.timeout(STALL_SECONDS):
+                async with asyncio.timeout(self.timing.stall):
                     await self._rewind_if_stuck(ledger)
                 took = time.monotonic() - started
-                pause = min(LONGEST_PAUSE_SECONDS, max(CHECKPOINT_SECONDS, took))
+                pause = min(self.timing.longest_pause, max(self.timing.checkpoint, took))
             estimating.cancel()
 
     async def _opened(self, store: LedgerStore) -> tuple[Ledger, Estimator]:
-        """The stored ledger and its estimator. Of what was read for them nothing stays in memory."""
+        """The stored ledger and its estimator. The rows read to build them are released."""
         deployment, partition = self.deployment, self.partition
         check_partition(deployment, partition)
         committed = await store.committed()
-        # In threads: of a million ids or rows it takes longer than heartbeats should wait.
+        # In threads: a million ids or rows take longer than heartbeats may wait.
         stored = await asyncio.to_thread(decoded, deployment, partition, await store.open())
         ledger = await asyncio.to_thread(restored, deployment, partition, stored, committed)
         ledger.agree(deployment.collections, deployment.revision)
         known = published(deployment, partition, stored)
         collections, partitions = deployment.home(partition), deployment.topics.partitions
-        return ledger, Estimator(collections, partitions, known, self.lost_windows, self.metrics)
+        estimator = Estimator(
+            collections,
+            partitions,
+            known,
+            self.lost_windows,
+            self.metrics,
+            pause_seconds=self.timing.estimate,
+        )
+        return ledger, estimator
 
     async def _checkpoint(self, ledger: Ledger, estimator: Estimator, store: LedgerStore) -> None:
         started = time.monotonic()
         closed_until_ms = None
         if started >= self._publish_at or ledger.has_dead():
-            self._publish_at = started + PUBLISH_SECONDS
-            async with asyncio.timeout(STALL_SECONDS):
+            self._publish_at = started + self.timing.publish
+            async with asyncio.timeout(self.timing.stall):
                 closed_until_ms = await self._close(ledger)
         if self._ledger is not ledger:
             raise RecordNotCountedError(self._failure)
         checkpoint = take(ledger, estimator, closed_until_ms)
         outcomes, self._outcomes = self._outcomes, PackOutcomes()
-        # In a thread: of many rows it takes longer than heartbeats should wait.
+        # In a thread: many rows take longer than heartbeats may wait.
         records = await asyncio.to_thread(compose, checkpoint, self.deployment.topics)
         if records:
             position, watermark_ms = checkpoint.progress.position, checkpoint.progress.watermark_ms
@@ -161,20 +170,20 @@ class PartitionOwner:
         self.readiness.stored(checkpoint.progress.position)
 
     async def _close(self, ledger: Ledger) -> int:
-        """Until when this partition is closed: the watermark, or nearly the broker's time when it is idle.
+        """Until when this partition is closed: the watermark, or shortly before the broker's time if idle.
 
-        Everything in the log at `end` is counted, and was appended no later than what comes; the row whose
-        append time is `_broker_ms` was written before `end` was asked for.
+        Proof for an idle one: every record before `end` is counted, and later ones are appended after the row
+        whose append time is `_broker_ms`, since that row was written before `end` was requested.
         """
         closed_until_ms = ledger.watermark_ms
         broker_ms = self._broker_ms
-        position = ledger.position  # what is appended and counted while `end` is on its way may lie beyond it
-        end = await self.flow.end_offset(self.partition)
+        position = ledger.position  # records appended and counted while `end` is requested may lie beyond it
+        end = await self.source.end_offset(self.partition)
         if end < position:
             raise log_was_cut(self.deployment.topics, self.partition, position, end)
-        chain = self.flow.chain(self.partition)
+        chain = self.source.chain(self.partition)
         if chain is not None:
-            ledger.position = chain.pass_hole(ledger.position)
+            ledger.skip_markers(chain.pass_hole(ledger.position))
         self.readiness.watch(end)
         if broker_ms and ledger.position >= end:
             closed_until_ms = max(closed_until_ms, broker_ms - CLOCK_SKEW_MILLISECONDS)
@@ -182,25 +191,25 @@ class PartitionOwner:
         return self._closed_until_ms
 
     async def _rewind_if_stuck(self, ledger: Ledger) -> None:
-        """Fetch again what was fetched but never delivered, or not at all, or when the chain broke."""
-        chain = self.flow.chain(self.partition)
+        """Fetch again if records were fetched but not delivered, or never fetched, or the chain broke."""
+        chain = self.source.chain(self.partition)
         silent_seconds = time.monotonic() - self._counted_at
         if (
             chain is None
-            or (chain.cursor > chain.follows(ledger.position) and silent_seconds > STUCK_SECONDS)
-            or (self.readiness.stands_still and silent_seconds > readiness.STANDSTILL_SECONDS)
+            or (chain.cursor > chain.follows(ledger.position) and silent_seconds > self.timing.stuck)
+            or (self.readiness.is_stalled and silent_seconds > self.timing.standstill)
         ):
             self._counted_at = time.monotonic()
-            await self.flow.rewind(self.partition, ledger.position)
+            await self.source.rewind(self.partition, ledger.position)
         else:
             chain.passed(ledger.position)
 
 
 def _raise_if_cancelled() -> None:
-    """Raise CancelledError where a cancellation was asked for and lost.
+    """Raise CancelledError if this task's cancellation was swallowed.
 
-    A task group that unwinds from a failure swallows one that comes meanwhile (CPython before 3.13): the
-    owner of a revoked partition would open its ledger again, and fence the rightful one.
+    A task group that unwinds from a failure swallows a cancellation (CPython before 3.13). The owner of a
+    revoked partition would then reopen its ledger and fence the rightful owner.
     """
     task = asyncio.current_task()
     if task is not None and task.cancelling():

@@ -1,6 +1,6 @@
-"""Whether an owned partition is served: its ledger is stored, and gets on while there are records to count.
+"""Whether an owned partition is served: its ledger is stored, and advances while there are records to count.
 
-Rule: what is counted proves nothing. It is thrown away, and counted again, as often as it cannot be stored.
+Rule: only stored counts prove progress. Counts that cannot be stored are discarded and counted again.
 """
 
 import time
@@ -9,82 +9,82 @@ import structlog
 
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.failures import why
-
-STANDSTILL_SECONDS = 10.0  # without progress while there are records to count: not ready
-UNSTORED_SECONDS = 10.0  # without a checkpoint: not ready either
+from aggregator.partition.timing import DEFAULT, Timing
 
 log = structlog.get_logger()
 
 
 class Readiness:
-    """Of one partition, over all openings of its ledger.
+    """Readiness of one partition, across reopenings of its ledger.
 
     Parameters
     ----------
     partition : of `reports`.
-    metrics : where to tell of it.
+    metrics : of the worker.
+    timing : when a standstill makes the partition not ready.
     """
 
-    def __init__(self, partition: int, metrics: WorkerMetrics) -> None:
+    def __init__(self, partition: int, metrics: WorkerMetrics, timing: Timing = DEFAULT) -> None:
         self.partition = partition
         self.metrics = metrics
-        self.stands_still = False
+        self.timing = timing
+        self.is_stalled = False
         self._trouble: str | None = f"partition {partition}: opening the ledger"
         self._stored_position = 0
         self._watched_position = -1
         self._advanced_at = time.monotonic()
-        self._stored_at = time.monotonic()  # when a checkpoint was last stored, or was not needed
-        self._told = ""  # why the ledger was lost, until it is open again: minutes without Kafka are one line
+        self._stored_at = time.monotonic()  # when a checkpoint was last stored or not needed
+        self._logged_reason = ""  # until the ledger is open again: an outage is one line
 
     @property
     def reason_not_ready(self) -> str | None:
-        """Why this partition is not served; None when it is.
+        """Why this partition is not served; None if it is.
 
-        A ledger that is open proves nothing yet: it may be refused every transaction.
+        An open ledger is not enough: the broker may refuse its transactions.
         """
         if self._trouble is None and self._is_silent:
-            return f"partition {self.partition}: nothing could be stored for {UNSTORED_SECONDS:g} s"
+            return f"partition {self.partition}: nothing could be stored for {self.timing.unstored:g} s"
         return self._trouble
 
-    def tell(self) -> None:
-        """Show whether counting or storing stands still, be the ledger open or not."""
-        self.metrics.stalled.labels(str(self.partition)).set(self.stands_still or self._is_silent)
+    def show_standstill(self) -> None:
+        """Show whether counting or storing is stalled, whether or not the ledger is open."""
+        self.metrics.stalled.labels(str(self.partition)).set(self.is_stalled or self._is_silent)
 
     def opened(self, position: int) -> None:
-        """The ledger is open at this position, which is stored."""
+        """Note that the ledger is open at this stored position."""
         log.info("ledger open", partition=self.partition, position=position)
         self._stored_position = position
-        self._told = ""
+        self._logged_reason = ""
 
     def lost(self, error: BaseException) -> None:
-        """The ledger is thrown away, and will be opened again."""
+        """Note that the ledger was discarded and will be reopened."""
         reason = why(error)
         self._trouble = f"partition {self.partition}: {reason}; opening the ledger again"
         self.metrics.lag.remove_by_labels({"partition": str(self.partition)})
-        if reason != self._told:
+        if reason != self._logged_reason:
             log.warning("ledger lost", partition=self.partition, reason=reason, error=repr(error))
-            self._told = reason
+            self._logged_reason = reason
         self.metrics.resyncs.inc()
 
     def stored(self, position: int) -> None:
-        """All that was counted before this position is stored."""
+        """Note that all counts before this position are stored."""
         self._stored_position = position
         self._stored_at = time.monotonic()
-        if not self.stands_still:
+        if not self.is_stalled:
             self._trouble = None
 
     def watch(self, end: int) -> None:
-        """Tell how far what is stored is from the log's end, and whether it stands still there."""
+        """Show the lag of the stored position behind the log's end, and whether it is stalled."""
         position = self._stored_position
         self.metrics.lag.labels(str(self.partition)).set(max(0, end - position))
         now = time.monotonic()
         if position >= end or position != self._watched_position:
             self._watched_position, self._advanced_at = position, now
-        self.stands_still = now - self._advanced_at > STANDSTILL_SECONDS
-        if self.stands_still:
+        self.is_stalled = now - self._advanced_at > self.timing.standstill
+        if self.is_stalled:
             stuck = f"counting stands still at offset {position}, the log ends at {end}"
             self._trouble = f"partition {self.partition}: {stuck}"
 
     @property
     def _is_silent(self) -> bool:
-        return time.monotonic() - self._stored_at > UNSTORED_SECONDS
+        return time.monotonic() - self._stored_at > self.timing.unstored

@@ -77,13 +77,13 @@ class EstimateRecord(msgspec.Struct, frozen=True):
         return (self.revision, self.final) >= (older.revision, older.final)
 
 
-def encode(record: EstimateRecord) -> bytes:
+def encode_estimate(record: EstimateRecord) -> bytes:
     """JSON bytes."""
     return msgspec.json.encode(record)
 
 
-def decode(data: bytes) -> EstimateRecord:
-    """Inverse of `encode`; msgspec.DecodeError when the bytes are no estimate of this version."""
+def decode_estimate(data: bytes) -> EstimateRecord:
+    """Inverse of `encode_estimate`; msgspec.DecodeError when the bytes are no estimate of this version."""
     try:
         record = msgspec.json.decode(data, type=EstimateRecord)
     except (UnicodeDecodeError, RecursionError) as error:  # which msgspec lets through

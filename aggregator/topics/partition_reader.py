@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 from typing import Protocol, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from aggregator.topics.consumer import assigned_consumer
 from producers.transport.cluster import Cluster
 
 POLL_MILLISECONDS = 500
-RECORDS_PER_TURN = 500
+RECORDS_PER_POLL = 500
+REQUEST_MILLISECONDS = 10_000
 SILENCE_SECONDS = 60.0
 # The broker answers a request for what does not come only after this, and a TLS connection closes after that.
 BRIEF_MILLISECONDS = 20
@@ -44,26 +47,25 @@ class RowReader:
         self.committed = committed
         self._wait_milliseconds = POLL_MILLISECONDS if follows else BRIEF_MILLISECONDS
         self._started: AIOKafkaConsumer | None = None
+        self._cleanup = AsyncExitStack()
 
     async def start(self) -> None:
         """Connect and go to the partition's start."""
-        self._started = AIOKafkaConsumer(
-            **self.cluster.client_settings(),
-            isolation_level="read_committed" if self.committed else "read_uncommitted",
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            request_timeout_ms=10_000,
-            fetch_max_wait_ms=self._wait_milliseconds,
+        self._started = await self._cleanup.enter_async_context(
+            assigned_consumer(
+                self.cluster,
+                [self.topic_partition],
+                committed=self.committed,
+                request_milliseconds=REQUEST_MILLISECONDS,
+                fetch_wait_milliseconds=self._wait_milliseconds,
+            )
         )
-        await self._consumer.start()
-        self._consumer.assign([self.topic_partition])
         await self._consumer.seek_to_beginning(self.topic_partition)
 
     async def stop(self) -> None:
         """Disconnect; right also when `start` was never called, or failed."""
-        if self._started is not None:
-            await self._started.stop()
-            self._started = None
+        self._started = None
+        await self._cleanup.aclose()
 
     @property
     def _consumer(self) -> AIOKafkaConsumer:
@@ -89,7 +91,7 @@ class RowReader:
         """Records that came, oldest first; empty when none came in this time."""
         await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
         batches = await self._consumer.getmany(
-            self.topic_partition, timeout_ms=milliseconds, max_records=RECORDS_PER_TURN
+            self.topic_partition, timeout_ms=milliseconds, max_records=RECORDS_PER_POLL
         )
         return list(batches.get(self.topic_partition, ()))
 

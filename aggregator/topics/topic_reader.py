@@ -5,9 +5,11 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from aggregator.topics.consumer import assigned_consumer
 from aggregator.topics.partition_reader import (
     POLL_MILLISECONDS,
-    RECORDS_PER_TURN,
+    RECORDS_PER_POLL,
+    REQUEST_MILLISECONDS,
     SILENCE_SECONDS,
     KafkaRecord,
 )
@@ -32,16 +34,7 @@ async def records_since(
     KafkaError; TimeoutError when nothing came for 60 s.
     """
     sources = [TopicPartition(topic, partition) for partition in range(partitions)]
-    consumer = AIOKafkaConsumer(
-        **cluster.client_settings(),
-        isolation_level="read_committed",
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        request_timeout_ms=10_000,
-    )
-    try:
-        await consumer.start()
-        consumer.assign(sources)
+    async with assigned_consumer(cluster, sources, request_milliseconds=REQUEST_MILLISECONDS) as consumer:
         consumer.pause(*sources)  # else the next requests wait behind a fetch that waits for records
         firsts = await consumer.offsets_for_times(dict.fromkeys(sources, max(0, unix_ms)))
         ends = await consumer.end_offsets(sources)
@@ -59,8 +52,6 @@ async def records_since(
             done = [source for source in unread if await consumer.position(source) >= ends[source]]
             consumer.pause(*done)
             unread = [source for source in unread if source not in done]
-    finally:
-        await consumer.stop()
 
 
 async def _next(
@@ -69,7 +60,7 @@ async def _next(
     """The next records; none when one of the partitions has passed its end without any."""
     while True:
         batches: Mapping[TopicPartition, Sequence[KafkaRecord]] = await consumer.getmany(
-            *unread, timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_TURN
+            *unread, timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_POLL
         )
         if batches or any([await consumer.position(source) >= ends[source] for source in unread]):
             return batches

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from aggregator.ledger.terms import EARLY_SECONDS
 from aggregator.records.estimate import EstimateRecord
-from aggregator.topics.partition_reader import POLL_MILLISECONDS, RECORDS_PER_TURN, KafkaRecord
+from aggregator.topics.consumer import assigned_consumer
+from aggregator.topics.partition_reader import POLL_MILLISECONDS, RECORDS_PER_POLL, KafkaRecord
 from aggregator.views.latest_estimates import LatestEstimates
 from producers.transport.cluster import Cluster
+from producers.wire import EARLY_SECONDS
 
 FIRST_SECONDS = 60.0
 
@@ -28,34 +29,24 @@ class Backfill:
 
     Parameters
     ----------
-    board : what is found is taken in there; its `sought` shrinks as collections are found, or are nowhere.
+    latest : what is found is taken in there; its `sought` shrinks as collections are found, or are nowhere.
     names : of the known collections.
     show : told each estimate that the board takes in.
     """
 
     def __init__(
-        self, board: LatestEstimates, names: Iterable[str], show: Callable[[EstimateRecord], None]
+        self, latest: LatestEstimates, names: Iterable[str], show: Callable[[EstimateRecord], None]
     ) -> None:
-        self.board = board
+        self.latest = latest
         self.missing = set(names)
         self.show = show
 
     async def run(self, cluster: Cluster, topic: str, partitions: int) -> None:
         """Search until each collection is found, or to the topic's start; KafkaError when it cannot."""
-        consumer = AIOKafkaConsumer(
-            **cluster.client_settings(),
-            isolation_level="read_committed",
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-        )
-        try:
-            await consumer.start()
-            sources = [TopicPartition(topic, partition) for partition in range(partitions)]
-            consumer.assign(sources)
+        sources = [TopicPartition(topic, partition) for partition in range(partitions)]
+        async with assigned_consumer(cluster, sources) as consumer:
             consumer.pause(*sources)  # else requests wait behind a fetch that waits for records
             await self._search(consumer, sources, time.time())
-        finally:
-            await consumer.stop()
 
     async def _search(
         self, consumer: AIOKafkaConsumer, sources: Sequence[TopicPartition], now: float
@@ -81,10 +72,10 @@ class Backfill:
         while await consumer.position(source) < stop:
             await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
             batches = await consumer.getmany(
-                source, timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_TURN
+                source, timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_POLL
             )
             records = [each for each in batches.get(source, ()) if each.offset < stop and self._wants(each)]
-            await self.board.take_all(source, records, self.show)
+            await self.latest.take_all(source, records, self.show)
         consumer.pause(source)
 
     def _wants(self, record: KafkaRecord) -> bool:
@@ -93,11 +84,11 @@ class Backfill:
     def _settle(self, since_ms: int) -> None:
         """All that was appended since then, unix milliseconds, is taken in; 0: all that there is."""
         self.missing = {name for name in self.missing if since_ms and self._needed_ms(name) < since_ms}
-        self.board.sought &= self.missing
+        self.latest.sought &= self.missing
 
     def _needed_ms(self, name: str) -> int:
         """Back to when all must be read for the newest window known to be the newest that there is."""
-        newest = self.board.newest.get(name)
+        newest = self.latest.newest.get(name)
         if newest is None:
             return -1
-        return min(self.board.appended_ms.get(name, -1), (newest.window_end - EARLY_SECONDS) * 1000)
+        return min(self.latest.appended_ms.get(name, -1), (newest.window_end - EARLY_SECONDS) * 1000)

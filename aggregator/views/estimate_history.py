@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.views.latest_estimates import LatestEstimates
 from estimators.collection import Collection
 
@@ -44,7 +43,7 @@ class EstimateHistory(LatestEstimates):
         self._names = names
         self._windows: dict[str, dict[int, _Known]] = {fingerprint: {} for fingerprint in names}
 
-    def add(self, record: EstimateRecord) -> EstimateRecord | None:
+    def take_estimate(self, record: EstimateRecord) -> EstimateRecord | None:
         """Take in one estimate; itself if it is its window's newest one, and the window is kept."""
         if self._names.get(record.fingerprint) != record.collection:
             return None
@@ -52,10 +51,10 @@ class EstimateHistory(LatestEstimates):
         known = windows.get(record.window_start)
         if known is not None and (known.revision, known.final) > (record.revision, record.final):
             return None
-        data = estimate_record.encode(record)
+        data = encode_estimate(record)
         windows[record.window_start] = _Known(record.revision, record.final, data)
         _forget_oldest(windows)
-        super().add(record)
+        super().take_estimate(record)
         return record if record.window_start in windows else None
 
     def starts(self, collection: Collection) -> list[int]:

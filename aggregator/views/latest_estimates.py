@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 import msgspec
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord
+from aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord, decode_estimate
+from aggregator.topics.consumer import assigned_consumer
 from aggregator.topics.foreign_records import ForeignRecords
 from aggregator.topics.partition_reader import KafkaRecord
 from estimators.collection import Collection
@@ -15,7 +15,7 @@ from producers.transport.cluster import Cluster
 
 TAIL_RECORDS = 500  # how far back, in each partition, following begins
 POLL_MILLISECONDS = 1000
-RECORDS_PER_TURN = 100
+RECORDS_PER_POLL = 100
 
 
 class LatestEstimates:
@@ -39,10 +39,10 @@ class LatestEstimates:
 
         Of one in parts the first holds the largest estimates, and is all that is shown.
         """
-        record = estimate_record.decode(data)
-        return self.add(record) if record.part == 1 else None
+        record = decode_estimate(data)
+        return self.take_estimate(record) if record.part == 1 else None
 
-    def add(self, record: EstimateRecord) -> EstimateRecord | None:
+    def take_estimate(self, record: EstimateRecord) -> EstimateRecord | None:
         """Take in one estimate; itself if it is to be shown now."""
         shown = self.newest.get(record.collection)
         if shown is not None and shown.window_start > record.window_start:
@@ -76,26 +76,16 @@ class LatestEstimates:
         show: Callable[[EstimateRecord], None] = lambda _: None,
     ) -> None:
         """Read the topic, `read_committed`, from near its end until cancelled; `show` each new estimate."""
-        consumer = AIOKafkaConsumer(
-            **cluster.client_settings(),
-            isolation_level="read_committed",
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-        )
-        try:
-            await consumer.start()
-            sources = [TopicPartition(topic, partition) for partition in range(partitions)]
-            consumer.assign(sources)
+        sources = [TopicPartition(topic, partition) for partition in range(partitions)]
+        async with assigned_consumer(cluster, sources) as consumer:
             for source, end in (await consumer.end_offsets(sources)).items():
                 consumer.seek(source, max(0, end - TAIL_RECORDS))
             while True:
                 await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
-                batches = await consumer.getmany(timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_TURN)
+                batches = await consumer.getmany(timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_POLL)
                 for source, records in batches.items():
                     await self.take_all(source, records, show)
-                self._foreign.tell(asyncio.get_running_loop().time())
-        finally:
-            await consumer.stop()
+                self._foreign.log_new(asyncio.get_running_loop().time())
 
     async def take_all(
         self, source: TopicPartition, records: Iterable[KafkaRecord], show: Callable[[EstimateRecord], None]

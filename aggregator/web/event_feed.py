@@ -1,4 +1,4 @@
-"""What open pages are told: the newest frame of each matter, and a wait for the next.
+"""What open pages are told: the newest frame of each key, and a wait for the next.
 
 Rule: nothing is kept for a reader. Each asks for what is newer than the last frame that it has, so one that
 is slow misses what was replaced meanwhile, and costs no more memory than one that is fast.
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-Matter = tuple[str | int, ...]
+Key = tuple[str | int, ...]
 
 
 class Frame(NamedTuple):
@@ -32,19 +32,19 @@ class EventFeed:
     def __init__(self) -> None:
         self.number = 0
         self.closed = False
-        self._frames: dict[Matter, Frame] = {}
+        self._frames: dict[Key, Frame] = {}
         self._news = asyncio.Event()
 
-    def put(self, matter: Matter, content: object) -> None:
+    def put(self, key: Key, content: object) -> None:
         """Tell of a matter, in place of what was told of it; its first part names the event."""
         self.number += 1
-        self._frames.pop(matter, None)  # so that it is put last
-        self._frames[matter] = Frame(self.number, frame(str(matter[0]), content))
+        self._frames.pop(key, None)  # so that it is put last
+        self._frames[key] = Frame(self.number, frame(str(key[0]), content))
         self._wake()
 
-    def forget(self, matter: Matter) -> None:
+    def forget(self, key: Key) -> None:
         """Tell newcomers no more of a matter."""
-        del self._frames[matter]
+        del self._frames[key]
 
     def close(self) -> None:
         """Let every reader end."""
@@ -56,9 +56,9 @@ class EventFeed:
 
         Those that were replaced meanwhile are left out: they come under their new number.
         """
-        newer = [(matter, each.number) for matter, each in self._newer(number)]
-        for matter, told in reversed(newer):
-            each = self._frames.get(matter)
+        newer = [(key, each.number) for key, each in self._newer(number)]
+        for key, told in reversed(newer):
+            each = self._frames.get(key)
             if each is not None and each.number == told:
                 yield each
 
@@ -67,11 +67,11 @@ class EventFeed:
         while self.number <= number and not self.closed:
             await self._news.wait()
 
-    def _newer(self, number: int) -> Iterator[tuple[Matter, Frame]]:
-        for matter, each in reversed(self._frames.items()):
+    def _newer(self, number: int) -> Iterator[tuple[Key, Frame]]:
+        for key, each in reversed(self._frames.items()):
             if each.number <= number:
                 return
-            yield matter, each
+            yield key, each
 
     def _wake(self) -> None:
         self._news.set()

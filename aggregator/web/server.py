@@ -152,7 +152,7 @@ class WebServer:
             "stale": self.history.stale(collections, time.time()),
             "waiting": [each.name for each in collections if not self.history.starts(each)],
             "sought": sorted(self.history.sought),
-            "strays": dict(self.metrics.strays.packs),
+            "strays": dict(self.metrics.unattributed.packs),
         }
 
     async def _close_streams(self, _: web.Application) -> None:

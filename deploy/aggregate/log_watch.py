@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from aggregator.deployment import Deployment
 from aggregator.ledger.row_values import Genesis
-from aggregator.partition.ledger_checks import log_was_made_again, partitions_were_added
+from aggregator.partition.ledger_checks import log_was_recreated, partitions_were_added
 from deploy.cluster.connection.probe import UnreachableError
 from deploy.cluster.finding import Finding
 from deploy.cluster.topics import setup as topic_setup
@@ -45,7 +45,7 @@ class LogWatch(threading.Thread):
             return
         log, findings = self._found
         if log.topic_id != self.deployment.log.topic_id:
-            raise log_was_made_again(self.deployment.topics)
+            raise log_was_recreated(self.deployment.topics)
         if log.partitions != self.deployment.log.partitions:
             raise partitions_were_added(
                 self.deployment.topics, log.partitions, self.deployment.log.partitions

@@ -14,8 +14,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
 from aggregator.records.estimate_parts import Parts
 from aggregator.views.latest_estimates import LatestEstimates
 from deploy.cli.event_loop import run_until_told
@@ -54,7 +53,7 @@ class EveryEstimate(LatestEstimates):
 
     def take(self, data: bytes) -> EstimateRecord | None:
         """The estimate of a record, when all its parts are there; DecodeError when it holds none."""
-        return self._parts.add(estimate_record.decode(data))
+        return self._parts.add(decode_estimate(data))
 
 
 async def watch_collection(configuration: Configuration, collection: Collection) -> None:
@@ -98,7 +97,7 @@ async def _follow(
 
 
 def _print_line(record: EstimateRecord) -> None:
-    write_line(estimate_record.encode(record))
+    write_line(encode_estimate(record))
 
 
 def table_of(record: EstimateRecord, rows: int, old_since: int | None = None) -> Table:

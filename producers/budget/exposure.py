@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from producers.budget.allowance import Allowance, Budget
-from producers.budget.lateness import CLOCK_SECONDS, EARLY_SECONDS
+from producers.budget.lateness import CLOCK_SECONDS
+from producers.wire import EARLY_SECONDS
 
 STEPS = 32  # numbers that reports are rounded up to, between a power of two and the next
 

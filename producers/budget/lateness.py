@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.collection import Collection
+from producers.wire import EARLY_SECONDS
 
-# How far a window may start after the time at which the log appended the report. The aggregator's rule.
-EARLY_SECONDS = 300
 # The log's clock decides. Only what its clock and this machine's can both not mean is refused here.
 CLOCK_SECONDS = 300
 

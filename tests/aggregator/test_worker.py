@@ -14,11 +14,11 @@ from structlog.testing import capture_logs
 from aggregator import worker
 from aggregator.ledger import row_values
 from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition import assignment as owners_module
 from aggregator.partition import owner as owner_module
 from aggregator.partition.assignment import Assignment
 from aggregator.partition.consumer import ExactApp
 from aggregator.partition.owner import RecordSource
+from aggregator.partition.timing import Timing
 from aggregator.records.estimate import EstimateRecord
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.worker import WorkerError
@@ -34,6 +34,8 @@ from tests.support.aggregator.builders import (
     changed,
     estimate_of,
 )
+
+DEADLINE_SECONDS = 60
 
 
 @dataclass
@@ -90,13 +92,13 @@ def test_estimates_are_told_by_the_owner_of_their_partition_alone() -> None:
         for mine in ([(home + 1) % PARTITIONS], [home], [], [home]):
             await owners.assign(mine, cast(RecordSource, None))
             assert told() is None
-            await owners.tell_estimates({})
-            await owners.tell_estimates(newest)
+            await owners.show_estimates({})
+            await owners.show_estimates(newest)
             assert told() == (40 if home in mine else None)
-        await owners.tell_estimates({"fruit": changed(estimate_of(), revision=2, reports=41)})
+        await owners.show_estimates({"fruit": changed(estimate_of(), revision=2, reports=41)})
         assert told() == 41
         await owners.release()
-        await owners.tell_estimates(newest)
+        await owners.show_estimates(newest)
         assert told() is None
 
     asyncio.run(run())
@@ -112,7 +114,7 @@ def test_an_estimate_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
         owners = Assignment(DEPLOYMENT, metrics)
         await owners.assign([TOPICS.counts_partition(FRUIT.fingerprint)], cast(RecordSource, None))
         for _ in range(3):
-            await owners.tell_estimates(newest)
+            await owners.show_estimates(newest)
         await owners.release()
 
     asyncio.run(run())
@@ -133,7 +135,7 @@ def test_what_goes_to_another_worker_meanwhile_is_not_told(monkeypatch: pytest.M
         releases: list[asyncio.Task[None]] = []
         monkeypatch.setattr(metrics, "show_estimate", show)
         await owners.assign(range(PARTITIONS), cast(RecordSource, None))
-        await owners.tell_estimates(newest)
+        await owners.show_estimates(newest)
         await asyncio.gather(*releases)
 
     asyncio.run(run())
@@ -185,15 +187,14 @@ def test_a_last_checkpoint_that_takes_too_long_does_not_keep_the_worker_in_its_g
             return await asyncio.get_running_loop().create_future()
 
     async def run() -> None:
-        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS), Timing(drain=0.01))
         await owners.assign([0], cast(RecordSource, None))
         await asyncio.sleep(0)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE_SECONDS):
             await owners.finish()
             await owners.release()
 
     monkeypatch.setattr(owner_module, "LedgerStore", Hanging)
-    monkeypatch.setattr(owners_module, "DRAIN_SECONDS", 0.01)
     with capture_logs() as logged:
         asyncio.run(run())
     assert [each["event"] for each in logged] == [
@@ -257,7 +258,7 @@ def test_a_stop_begins_while_the_engine_still_starts(monkeypatch: pytest.MonkeyP
 
         monkeypatch.setattr(worker, "_started", start)
         monkeypatch.setattr(worker, "_follow", follow)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE_SECONDS):
             metrics = WorkerMetrics(COLLECTIONS)
             await worker.run_worker(DEPLOYMENT, metrics, 0, lambda _: None, stopping=heard.set)
 

@@ -50,11 +50,11 @@ def no_gate() -> None:
             return Agreeable(self.offset)
 
     def offer_anything(self: PartitionOwner, offset: int, append_ms: int, record: bytes) -> None:
-        flow, self.flow = self.flow, AnyChain(offset)
+        source, self.source = self.source, AnyChain(offset)
         try:
             offer(self, offset, append_ms, record)
         finally:
-            self.flow = flow
+            self.source = source
 
     PartitionOwner.offer = offer_anything
 

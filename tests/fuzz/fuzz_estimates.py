@@ -8,7 +8,7 @@ from prometheus_client import generate_latest
 from rich.console import Console
 
 from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
 from aggregator.views.backfill import Backfill
 from aggregator.views.estimate_history import EstimateHistory, point_of
 from aggregator.views.latest_estimates import LatestEstimates
@@ -22,8 +22,8 @@ INSPECTIONS = [Inspection(COLLECTIONS, payload=payload) for payload in (False, T
 CONSOLE = Console(width=80, file=open("/dev/null", "w"))  # noqa: SIM115 - for the whole run
 METRICS = WorkerMetrics(COLLECTIONS)
 SEEDS = [
-    *(estimate_record.encode(estimate_of(collection)) for collection in (FRUIT, PLACE)),
-    estimate_record.encode(changed(estimate_of(), final=True, part=2, parts=2, revision=7)),
+    *(encode_estimate(estimate_of(collection)) for collection in (FRUIT, PLACE)),
+    encode_estimate(changed(estimate_of(), final=True, part=2, parts=2, revision=7)),
     b'{"version":1}',
     b"null",
 ]
@@ -53,8 +53,8 @@ def check(data: bytes) -> None:
     Backfill(LatestEstimates(), ("fruit",), lambda _: None)._wants(SimpleNamespace(key=data))
 
 
-def _show(record: estimate_record.EstimateRecord) -> None:
-    again = estimate_record.decode(estimate_record.encode(record))
+def _show(record: EstimateRecord) -> None:
+    again = decode_estimate(encode_estimate(record))
     assert again == record
     point_of(record)
     for since in (None, T0):

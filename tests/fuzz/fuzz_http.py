@@ -80,7 +80,7 @@ class Served:
         history = EstimateHistory(COLLECTIONS.values())
         history.sought.clear()
         for collection in COLLECTIONS.values():
-            history.add(estimate_of(collection))
+            history.take_estimate(estimate_of(collection))
         routes = RollUps(DEPLOYMENT).routes()
         self.server = WebServer(COLLECTIONS, history, WorkerMetrics(COLLECTIONS), list, routes=routes)
         return await self.server.start(0)

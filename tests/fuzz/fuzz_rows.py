@@ -20,8 +20,8 @@ from aggregator.ledger.ledger import Ledger
 from aggregator.ledger.row_values import RowError
 from aggregator.ledger.terms import terms_of
 from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records import estimate as estimate_record
 from aggregator.records import final_window
+from aggregator.records.estimate import decode_estimate, encode_estimate
 from aggregator.records.window_counts import WindowCounts
 from deploy.query.inspection.records import fields_of, line_of
 from deploy.query.inspection.rows import Inspection
@@ -157,9 +157,9 @@ def _merged(found: list[Row]) -> None:
                 estimator.take(row.key, row.value)
     estimator.caught_up = True
     for window, final in estimator.due():
-        made = estimator.make(window, final=final)
+        made = estimator.estimate_window(window, final=final)
         if made is not None:
-            assert all(estimate_record.decode(estimate_record.encode(each)) for each in made.records)
+            assert all(decode_estimate(encode_estimate(each)) for each in made.records)
             assert made.counts is None or list(final_window.encode_pages(made.counts))
     estimator.show_windows(float(T0))
     estimator.forgotten()

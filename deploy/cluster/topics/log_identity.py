@@ -15,9 +15,9 @@ from aggregator.ledger.row_values import Genesis
 from aggregator.partition.failures import RecordsLostError
 from aggregator.partition.ledger_checks import (
     LedgerRefusedError,
-    log_was_made_again,
+    log_was_recreated,
+    naming_partition,
     partitions_were_added,
-    place_told,
 )
 from aggregator.topics.names import Topics
 from deploy.cluster.connection.coordinator import patiently
@@ -90,7 +90,7 @@ def log_findings(topics: Topics, log: Genesis, noted: Mapping[int, Genesis]) -> 
     """Whether `reports` is another log now than the one that `state` notes, or has other partitions."""
     for note in noted.values():
         if note.topic_id != log.topic_id:
-            return [_of(log_was_made_again(topics))]
+            return [_of(log_was_recreated(topics))]
         if note.partitions != log.partitions:
             return [_of(partitions_were_added(topics, log.partitions, note.partitions))]
     return []
@@ -131,7 +131,7 @@ def notes(cluster: Cluster, topics: Topics, partitions: int, log: Genesis | None
                 deadline = time.monotonic() + READ_SECONDS
                 values = [record.value for record in records if record.key == KEY and record.value]
                 if values:
-                    with place_told(topics, source.partition):
+                    with naming_partition(topics, source.partition):
                         found[source.partition] = row_values.decode_genesis(values[-1])
             read = {each for each in unread if consumer.position(each) >= ends[each]}
             read |= {each for each in unread if _is_of(log, found.get(each.partition))}

@@ -12,7 +12,7 @@ import msgspec
 
 from aggregator.ledger.acceptance import REASONS
 from aggregator.ledger.row_values import RowError
-from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import decode_estimate
 from aggregator.records.final_window import decode_page
 from aggregator.topics.partition_reader import KafkaRecord
 from deploy.query.inspection.rows import Fields, Inspection, counts_row, instant, state_row
@@ -86,7 +86,7 @@ def _rejected(_: Inspection, record: KafkaRecord) -> Fields:
 
 
 def _estimate(inspection: Inspection, record: KafkaRecord) -> Fields:
-    estimate = estimate_record.decode(record.value or b"")
+    estimate = decode_estimate(record.value or b"")
     said: Fields = {"kind": "estimate", **msgspec.to_builtins(estimate)}
     if not inspection.payload:
         for column in COLUMNS:

@@ -2,17 +2,17 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from aggregator.topics.consumer import assigned_consumer
 from aggregator.topics.partition_reader import SILENCE_SECONDS, KafkaRecord
 from producers.transport.cluster import Cluster
 
 POLL_MILLISECONDS = 500
-RECORDS_PER_TURN = 500
+RECORDS_PER_POLL = 500
 
 Show = Callable[[int, KafkaRecord], None]
 
@@ -55,39 +55,20 @@ async def read_topic(
     """
     reached, found = {}, 0
     for source in [TopicPartition(topic, partition) for partition in partitions]:
-        async with _consumer(cluster, [source], committed=committed) as consumer:
+        async with assigned_consumer(cluster, [source], committed=committed) as consumer:
             async for record in _present(consumer, source, span):
                 show(source.partition, record)
                 found += 1
             reached[source] = await consumer.position(source)
     if not span.follow:
         return found
-    async with _consumer(cluster, list(reached), committed=committed) as consumer:
+    async with assigned_consumer(cluster, list(reached), committed=committed) as consumer:
         for source, offset in reached.items():
             consumer.seek(source, offset)
         while True:
             for source, batch in (await _poll(consumer)).items():
                 for record in batch:
                     show(source.partition, record)
-
-
-@asynccontextmanager
-async def _consumer(
-    cluster: Cluster, sources: Sequence[TopicPartition], *, committed: bool
-) -> AsyncIterator[AIOKafkaConsumer]:
-    """A consumer of these partitions alone: assigned others, aiokafka may wait for ever to stop."""
-    consumer = AIOKafkaConsumer(
-        **cluster.client_settings(),
-        isolation_level="read_committed" if committed else "read_uncommitted",
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-    )
-    try:
-        await consumer.start()
-        consumer.assign(sources)
-        yield consumer
-    finally:
-        await consumer.stop()
 
 
 async def _present(
@@ -136,6 +117,6 @@ async def _poll(consumer: AIOKafkaConsumer) -> dict[TopicPartition, list[KafkaRe
     if task is not None and task.cancelling():  # while a consumer stopped, which swallows it
         raise asyncio.CancelledError
     found: dict[TopicPartition, list[KafkaRecord]] = await consumer.getmany(
-        timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_TURN
+        timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_POLL
     )
     return found

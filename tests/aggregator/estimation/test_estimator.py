@@ -2,14 +2,12 @@
 
 import asyncio
 import threading
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from aggregator.estimation import estimator as estimator_module
 from aggregator.estimation import window_estimate
 from aggregator.estimation.estimator import Estimator, WindowResult
 from aggregator.ledger import row_keys, row_values
@@ -284,13 +282,13 @@ def test_a_final_estimate_that_never_left_is_not_revised() -> None:
 
 def test_estimates_are_made_in_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the event loop, checkpoints and openings wait for is never a slow estimate."""
-    threads, make = [], Estimator.make
+    threads, make = [], Estimator.estimate_window
 
     def told(self: Estimator, window: Window, *, final: bool) -> WindowResult | None:
         threads.append(threading.current_thread().name)
         return make(self, window, final=final)
 
-    monkeypatch.setattr(Estimator, "make", told)
+    monkeypatch.setattr(Estimator, "estimate_window", told)
     estimator = new_estimator()
     count(estimator)
     estimate_due(estimator)
@@ -345,7 +343,6 @@ def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch
 
     One row comes while the others are read: compaction may have moved it there.
     """
-    monkeypatch.setattr(estimator_module, "ESTIMATE_SECONDS", 0.0)
     log = MemoryLog()
     key = row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0))
     row = row_values.encode_counters(row_values.CounterPage(9, 1, np.array([4, 3, 2, 0])))
@@ -353,6 +350,7 @@ def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch
         log.append("counts", 0, row, row_keys.with_source(key, source))
     moved = [PARTITIONS - 1]
     estimator = new_estimator()
+    estimator.pause_seconds = 0.0
     reader = log.reader("", "counts", 0)
     everything = reader.poll
     made: list[int] = []
@@ -365,16 +363,21 @@ def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch
         reader._next = batch[0].offset + 1 if batch else reader._next
         return batch[:1]
 
-    def make(window: Window, *, final: bool) -> None:
-        made.append(estimator.merged.packs(window))
-
     async def run() -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(0.3):
-                await estimator.run(reader)
+        loop, estimated = asyncio.get_running_loop(), asyncio.Event()
+
+        def make(window: Window, *, final: bool) -> None:
+            made.append(estimator.merged.packs(window))
+            loop.call_soon_threadsafe(estimated.set)
+
+        monkeypatch.setattr(estimator, "estimate_window", make)
+        running = asyncio.create_task(estimator.run(reader))
+        async with asyncio.timeout(60):
+            await estimated.wait()
+        running.cancel()
+        await asyncio.wait([running])
 
     monkeypatch.setattr(reader, "poll", one_by_one)
-    monkeypatch.setattr(estimator, "make", make)
     asyncio.run(run())
     assert made[:1] == [PARTITIONS]
     assert estimator.caught_up

@@ -9,8 +9,7 @@ import pytest
 
 from aggregator.estimation import window_estimate
 from aggregator.estimation.window_estimate import VALUES_PER_RECORD, record_of, records_of
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import Other
+from aggregator.records.estimate import Other, decode_estimate, encode_estimate
 from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection
 from estimators.frequency.estimate import Estimate
@@ -106,10 +105,10 @@ def result_of(frequency: list[float], std_error: float, other: tuple[float, floa
 def test_an_error_that_is_infinite_is_null() -> None:
     window = window_of([[40] * 16] * 3, [100] * 3)
     record = record_of(PLACE, T0, window, result_of([0.1, 0.2, 0.3], np.inf, (0.4, np.inf)), final=False)
-    said = json.loads(estimate_record.encode(record))
+    said = json.loads(encode_estimate(record))
     assert said["std_error"] == [None, None, None]
     assert said["other"] == {"frequency": 0.4, "std_error": None}
-    assert estimate_record.decode(estimate_record.encode(record)) == record
+    assert decode_estimate(encode_estimate(record)) == record
 
 
 def wide(k: int, counts: list[int] | None = None, **changed: object) -> tuple[Collection, WindowCounts]:
@@ -135,7 +134,7 @@ def test_of_a_large_domain_the_largest_values_are_kept_in_order() -> None:
     assert min(counts[value] for value in shown) == 5000 - VALUES_PER_RECORD + 1
     assert shown == sorted(shown)
     assert record.frequency == [result.frequency[value] for value in shown]
-    assert len(estimate_record.encode(record)) < 2**20
+    assert len(encode_estimate(record)) < 2**20
 
 
 def test_other_tells_of_what_is_left_out_of_a_large_domain() -> None:
@@ -195,7 +194,7 @@ def test_parts_hold_every_value_once_and_the_first_is_the_usual_record() -> None
     assert min(parts[0].frequency) >= max(parts[1].frequency)
     assert min(parts[1].frequency) >= max(parts[2].frequency)
     assert (parts[1].other is None, parts[2].other) == (False, None)
-    assert max(len(estimate_record.encode(part)) for part in parts) < 2**20
+    assert max(len(encode_estimate(part)) for part in parts) < 2**20
     assert len({part.key for part in parts}) == 3
     assert {part.first_key for part in parts} == {usual.key}
 
@@ -229,7 +228,7 @@ def test_a_record_of_long_values_stays_below_kafkas_limit() -> None:
     long, window = wide(len(values), list(range(1, len(values) + 1)))
     long = replace(long, values=values)
     record = record_of(long, T0, window, window_estimate.estimate(long, window), final=True)
-    assert 800_000 < len(estimate_record.encode(record)) < 1_000_000
+    assert 800_000 < len(encode_estimate(record)) < 1_000_000
     shown = len(record.values)
     assert record.omitted == len(values) - shown > 0
     assert record.values == list(values[-shown:])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.history.periods import LATEST, Period, gaps, iso, merged, moment, period_of
+from aggregator.history.periods import LATEST, Period, gaps, iso, merged, parse_time, period_of
 
 JANUARY = 1_769_817_600  # 2026-01-31T00:00:00Z
 
@@ -24,12 +24,12 @@ JANUARY = 1_769_817_600  # 2026-01-31T00:00:00Z
     ],
 )
 def test_a_moment_is_iso_with_a_zone_or_unix_seconds(text: str) -> None:
-    assert moment("from", text) == JANUARY
+    assert parse_time("from", text) == JANUARY
 
 
 @pytest.mark.parametrize("seconds", [0, 100_000_000, 99_999_999_999])
 def test_unix_seconds_that_cannot_be_a_date_are_taken(seconds: int) -> None:
-    assert moment("from", str(seconds)) == seconds
+    assert parse_time("from", str(seconds)) == seconds
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_unix_seconds_that_cannot_be_a_date_are_taken(seconds: int) -> None:
 )
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"^to must be whole seconds from 1970 to 9999: ISO 8601") as caught:
-        moment("to", text)
+        parse_time("to", text)
     assert len(str(caught.value)) < 300
 
 

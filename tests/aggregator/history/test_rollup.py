@@ -10,7 +10,7 @@ from aggregator.estimation import window_estimate
 from aggregator.history.periods import Period
 from aggregator.history.rollup import coverage_of, record_of, roll_up
 from aggregator.history.window_reader import Joined
-from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import decode_estimate
 from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
@@ -54,7 +54,7 @@ def test_the_record_holds_both_estimates_over_the_whole_period(collection: Colle
     assert (record["reports"], record["packs"], record["rejected"]) == (joined.counts.reports, 3, 3)
     assert record["overlap"] == 3
     for name in ("independent", "shared"):
-        estimate = estimate_record.decode(msgspec.json.encode(record[name]))
+        estimate = decode_estimate(msgspec.json.encode(record[name]))
         assert (estimate.window_start, estimate.window_end, estimate.final) == (T0 + 10, T0 + 50, True)
         assert estimate.frequency == pytest.approx(getattr(result, name).frequency[: collection.entries])
     independent = record["independent"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from aggregator.ledger.acceptance import REASONS, Acceptance, Rejection
-from aggregator.ledger.terms import EARLY_SECONDS, terms_of
+from aggregator.ledger.terms import terms_of
 from producers import wire
 from tests.support.aggregator.builders import (
     COLLECTIONS,
@@ -115,7 +115,7 @@ def test_lateness_is_that_of_the_highest_append_time() -> None:
 
 
 def test_too_early_is_more_than_300_seconds_before_the_window() -> None:
-    assert EARLY_SECONDS == 300
+    assert wire.EARLY_SECONDS == 300
     assert accept(record_of(), NOW_MS - 300_000)
     assert reject(record_of(), NOW_MS - 300_001)[0] == "too_early"
 

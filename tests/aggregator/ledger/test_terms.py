@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.acceptance import Rejection
 from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.terms import EARLY_SECONDS, Terms, WindowTerms, terms_of, untouched_window
+from aggregator.ledger.terms import Terms, WindowTerms, terms_of, untouched_window
 from aggregator.ledger.terms_update import TermsError, changed_terms, check_revision
 from estimators.collection import Collection
-from producers.wire import Pack
+from producers.wire import EARLY_SECONDS, Pack
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PARTITIONS, PLACE, T0, new_ledger, record_of
 
 FRUITS = FRUIT.fingerprint

@@ -15,7 +15,7 @@ from aggregator.maintenance import replay as replay_module
 from aggregator.maintenance.recount import Counted, Recount, StoredCounts
 from aggregator.maintenance.replay import Comparison, ReplayError, replay
 from aggregator.partition.checkpoint import compose, take
-from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import decode_estimate, encode_estimate
 from aggregator.topics import partition_reader
 from producers import wire
 from tests.support.aggregator.builders import (
@@ -153,7 +153,7 @@ def final_difference(reports: int = 0, packs: int = 0, watermark_ms: int = 0, st
             estimator.take(key, value)
             merged.apply(key, value)
     merged.progress[2] = row_values.LedgerProgress(1, watermark_ms)
-    made = estimator.make(WINDOW, final=True)
+    made = estimator.estimate_window(WINDOW, final=True)
     assert made is not None
     [record] = made.records
     claimed = msgspec.structs.replace(
@@ -345,10 +345,10 @@ def test_an_estimate_in_parts_is_compared_once(monkeypatch: pytest.MonkeyPatch) 
     run.count(closed_until_ms=FRUIT.closes_at(T0) * 1000 + 1)
     compared = run.replay(monkeypatch).finals
     [first, *_] = (r for p in range(PARTITIONS) for r in run.log.partition(TOPICS.estimates, p))
-    estimate = estimate_record.decode(first.value or b"")
+    estimate = decode_estimate(first.value or b"")
     for part in (1, 2):
         wrong = msgspec.structs.replace(estimate, final=True, revision=10**6, part=part, parts=2, packs=10**6)
-        run.log.append(TOPICS.estimates, 0, estimate_record.encode(wrong), wrong.key)
+        run.log.append(TOPICS.estimates, 0, encode_estimate(wrong), wrong.key)
         found = run.replay(monkeypatch)
         assert (found.difference > 0, found.finals) == (True, compared)
         if part == 1:

@@ -9,17 +9,17 @@ from aggregator.topics.foreign_records import QUIET_SECONDS
 
 
 def test_a_flood_is_one_line_a_minute() -> None:
-    strays = UnattributedRejections()
+    unattributed = UnattributedRejections()
     with capture_logs() as lines:
-        strays.tell(99.0)
+        unattributed.log_new(99.0)
         for second in range(100, 100 + 3 * round(QUIET_SECONDS)):
-            strays.add(Counter(unknown_collection=2, malformed=1))
-            strays.tell(second)
-        strays.tell(100 + 3 * QUIET_SECONDS)
-        strays.tell(100 + 9 * QUIET_SECONDS)
+            unattributed.add(Counter(unknown_collection=2, malformed=1))
+            unattributed.log_new(second)
+        unattributed.log_new(100 + 3 * QUIET_SECONDS)
+        unattributed.log_new(100 + 9 * QUIET_SECONDS)
     told = [(line["malformed"], line["unknown_collection"]) for line in lines]
     assert told == [(1, 2), (60, 120), (60, 120), (59, 118)]
     assert {(line["log_level"], line["event"]) for line in lines} == {
         ("warning", "packs turned away that lie in no window")
     }
-    assert strays.packs == {"malformed": 180, "unknown_collection": 360}
+    assert unattributed.packs == {"malformed": 180, "unknown_collection": 360}

@@ -20,12 +20,12 @@ def used() -> WorkerMetrics:
     metrics = WorkerMetrics(COLLECTIONS)
     outcomes = PackOutcomes()
     for collection in (FRUIT, PLACE):
-        outcomes.add(pack_of(collection, reports=[0, 1, 2]))
+        outcomes.count_outcome(pack_of(collection, reports=[0, 1, 2]))
         metrics.show_estimate(estimate_of(collection))
     for reason in REASONS:
-        outcomes.add(Rejection(reason, FRUIT.fingerprint, T0, reports=5))
-    outcomes.add(Rejection("too_late", FRUIT.fingerprint, reports=2))
-    outcomes.add(Rejection("malformed"))
+        outcomes.count_outcome(Rejection(reason, FRUIT.fingerprint, T0, reports=5))
+    outcomes.count_outcome(Rejection("too_late", FRUIT.fingerprint, reports=2))
+    outcomes.count_outcome(Rejection("malformed"))
     metrics.count(outcomes)
     metrics.show_progress(2, 10, T0 * 1000 + 500)
     metrics.lag.labels("2").set(3)
@@ -63,7 +63,7 @@ def test_packs_and_reports_are_counted() -> None:
 
 
 def test_packs_that_lie_in_no_window_are_kept_apart() -> None:
-    assert used().strays.packs == {"too_late": 1, "malformed": 1}
+    assert used().unattributed.packs == {"too_late": 1, "malformed": 1}
 
 
 def test_what_has_not_happened_yet_is_told_as_0() -> None:

@@ -14,7 +14,7 @@ from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.ledger import Ledger
 from aggregator.partition.checkpoint import compose, moved, take
 from aggregator.partition.ledger_store import Outgoing
-from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import decode_estimate
 from aggregator.records.window_counts import WindowCounts
 from estimators.mechanisms.krr import KRR
 from tests.support.aggregator.builders import (
@@ -157,7 +157,7 @@ def test_an_estimate_leaves_with_its_note_and_the_note_with_the_window() -> None
     estimate_due(estimator)
     records = compose(take(ledger, estimator, None), TOPICS)
     record = next(record for record in records if record.topic == TOPICS.estimates)
-    estimate = estimate_record.decode(record.value or b"")
+    estimate = decode_estimate(record.value or b"")
     assert (record.partition, record.key) == (partition_of(b"fruit/%d" % T0), b"fruit/%d" % T0)
     assert (estimate.reports, estimate.revision, estimate.final) == (15, 1, False)
     note = row_keys.encode_key(row_keys.PublishedKey(*window))

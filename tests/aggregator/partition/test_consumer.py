@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from aiokafka.conn import AIOKafkaConnection
+from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from aggregator.partition import faust_app
@@ -144,3 +145,18 @@ def test_others_have_their_turn_while_a_fetch_is_counted(seconds, turns, monkeyp
     had = asyncio.run(counted())
     assert offers.taken == [(3, offset, 1000 * offset, b"pack") for offset in range(20)]
     assert had == max(turns - 1, 0)
+
+
+def test_seek_without_assignment_is_kafka_error():
+    """A rebalance may take the assignment between the owner's call and the consumer's thread."""
+
+    def refuse(source, position):
+        raise AssertionError
+
+    async def seek():
+        with made() as consumer:
+            consumer._thread.seek = refuse
+            await consumer._seek_in_thread(SOURCE, 7)
+
+    with pytest.raises(KafkaError, match="partition 3 cannot be sought: it is not assigned"):
+        asyncio.run(seek())

@@ -5,7 +5,12 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.errors import GroupCoordinatorNotAvailableError, IllegalOperation, KafkaError
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    IllegalOperation,
+    KafkaConnectionError,
+    KafkaError,
+)
 from aiokafka.structs import OffsetAndMetadata
 
 from aggregator.ledger import row_values
@@ -109,6 +114,43 @@ def test_a_transaction_that_fails_between_two_sends_is_the_stores_own_failure(
     monkeypatch.setattr(store_module, "AIOKafkaProducer", Refused(MemoryLog()))
     with pytest.raises(STORE_ERRORS, match="not in transaction"):
         asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
+
+
+@pytest.mark.parametrize("call", ["start", "send"])
+def test_assertion_error_of_aiokafka_is_kafka_error(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    async def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("Did we not perform bootstrap?")
+
+    producer = Producer(MemoryLog())
+    monkeypatch.setattr(producer, call, refuse)
+    monkeypatch.setattr(store_module, "AIOKafkaProducer", producer)
+    with pytest.raises(KafkaConnectionError, match="aiokafka could not go on: Did we not perform bootstrap"):
+        asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
+
+
+def test_assertion_error_while_producer_stops_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[bool] = []
+
+    class Client:
+        async def close(self) -> None:
+            closed.append(True)
+
+    class Stopped(Producer):
+        client = Client()
+
+        async def stop(self) -> None:
+            raise AssertionError("Did we not perform bootstrap?")
+
+    async def run() -> None:
+        store = LedgerStore(NOWHERE, TOPICS, 0)
+        await store.open()
+        await store.close()
+
+    log = MemoryLog()
+    monkeypatch.setattr(store_module, "AIOKafkaProducer", Stopped(log))
+    monkeypatch.setattr(store_module, "RowReader", log.reader)
+    asyncio.run(run())
+    assert closed == [True]
 
 
 class SlowProducer(Producer):

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.support.aggregator.builders import FRUIT, T0, TOPICS, record_of
 from tests.support.aggregator.owner_runs import (
     DEADLINE_SECONDS,
     NOW_MS,
+    QUICK,
     Broker,
     Running,
     last,
@@ -48,7 +50,6 @@ def test_what_was_read_to_open_a_ledger_does_not_stay_in_memory(broker: Broker) 
 def test_a_slow_checkpoint_is_not_followed_by_a_pause_as_long(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(owner_module, "LONGEST_PAUSE_SECONDS", 0.05)
     pauses, wait_for = [], asyncio.wait_for
 
     async def told(event: Coroutine[Any, Any, bool], pause: float) -> bool:
@@ -59,7 +60,7 @@ def test_a_slow_checkpoint_is_not_followed_by_a_pause_as_long(
     broker.while_committing = lambda: time.sleep(0.1)
 
     async def run() -> None:
-        async with Running(broker) as running:
+        async with Running(broker, replace(QUICK, longest_pause=0.05)) as running:
             broker.fetch(0)
             running.offer(0)
             await running.stored()
@@ -129,13 +130,11 @@ def test_without_a_chain_nothing_is_counted(broker: Broker) -> None:
     asyncio.run(run())
 
 
-def test_a_stop_does_not_wait_for_the_next_checkpoint(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(owner_module, "CHECKPOINT_SECONDS", 1000)
+def test_a_stop_does_not_wait_for_the_next_checkpoint(broker: Broker) -> None:
+    timing = replace(QUICK, checkpoint=1000, longest_pause=1000)
 
     async def run() -> None:
-        async with asyncio.timeout(DEADLINE_SECONDS), Running(broker) as running:
+        async with asyncio.timeout(DEADLINE_SECONDS), Running(broker, timing) as running:
             broker.fetch(0)
             running.offer(0)
 
@@ -153,13 +152,9 @@ def test_a_stop_stores_what_was_counted(broker: Broker) -> None:
     assert (packs(broker), position(broker)) == (2, 2)
 
 
-def test_what_was_fetched_but_not_delivered_is_fetched_again(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(owner_module, "STUCK_SECONDS", 0.05)
-
+def test_what_was_fetched_but_not_delivered_is_fetched_again(broker: Broker) -> None:
     async def run() -> None:
-        async with Running(broker) as running:
+        async with Running(broker, replace(QUICK, stuck=0.05)) as running:
             broker.fetch(0, 1, 2)
             running.offer(0)
             await running.until(lambda: broker.rewinds == [0, 1])
@@ -196,7 +191,7 @@ def test_an_idle_partition_is_closed_until_shortly_before_the_brokers_time(
     assert closed_until(broker) == (NOW_MS if waiting else broker.now_ms - CLOCK_SKEW_MILLISECONDS)
 
 
-def test_deaths_are_published_with_progress_at_once(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deaths_are_published_with_progress_at_once(broker: Broker) -> None:
     """An estimator that misses rows must know from progress that their window is over."""
 
     async def run() -> None:
@@ -204,7 +199,7 @@ def test_deaths_are_published_with_progress_at_once(broker: Broker, monkeypatch:
             broker.fetch(0, 1)
             running.offer(0)
             await running.stored()
-            monkeypatch.setattr(owner_module, "PUBLISH_SECONDS", 1000)
+            running.owner.timing = replace(QUICK, publish=1000)
             await running.until(lambda: running.owner._publish_at > time.monotonic() + 100)
             running.owner.offer(1, FRUIT.dies_at(T0) * 1000 + 1, b"no pack")
             await running.until(

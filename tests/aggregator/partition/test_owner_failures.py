@@ -12,17 +12,18 @@ from structlog.testing import capture_logs
 
 from aggregator.ledger.tally import Tally
 from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition import assignment as owners_module
 from aggregator.partition import owner as owner_module
 from aggregator.partition.assignment import Assignment
 from aggregator.partition.failures import RecordsLostError
 from aggregator.partition.ledger_store import LedgerStore
 from aggregator.partition.offset_chain import OffsetChain
+from aggregator.partition.timing import Timing
 from producers import wire
 from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, NOWHERE, TOPICS, progress_row
 from tests.support.aggregator.owner_runs import (
     DEADLINE_SECONDS,
     NOW_MS,
+    QUICK,
     Broker,
     Running,
     packs,
@@ -58,7 +59,7 @@ def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pyte
     monkeypatch.setattr(owner_module, "RowReader", SlowReader)
 
     async def run() -> None:
-        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS), QUICK)
         await owners.assign([0], broker)
         async with asyncio.timeout(DEADLINE_SECONDS):
             while owners.reasons_not_ready():  # noqa: ASYNC110 (an owner tells nobody)
@@ -117,9 +118,7 @@ def test_a_record_that_fails_half_counted_is_counted_again(
     assert re.fullmatch(f"partition 0: {reason}", told)
 
 
-@pytest.mark.parametrize(
-    "failure", [KafkaError("fenced"), TimeoutError(), OSError("gone"), AssertionError()], ids=repr
-)
+@pytest.mark.parametrize("failure", [KafkaError("fenced"), TimeoutError(), OSError("gone")], ids=repr)
 def test_after_a_failed_checkpoint_all_is_read_and_fetched_again(broker: Broker, failure: Exception) -> None:
     async def run() -> None:
         async with Running(broker) as running:
@@ -137,6 +136,20 @@ def test_after_a_failed_checkpoint_all_is_read_and_fetched_again(broker: Broker,
 
     asyncio.run(run())
     assert (packs(broker), position(broker)) == (3, 3)
+
+
+def test_assertion_error_of_ours_ends_worker(broker: Broker) -> None:
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.failures.append(AssertionError("a defect"))
+            broker.fetch(0)
+            running.offer(0)
+            await running.until(running.task.done)
+            assert broker.rewinds == [0]
+
+    with pytest.raises(ExceptionGroup) as caught:
+        asyncio.run(run())
+    assert [repr(each) for each in caught.value.exceptions] == ["AssertionError('a defect')"]
 
 
 def test_what_a_successor_commits_while_rows_are_read_is_no_loss(broker: Broker) -> None:
@@ -189,9 +202,8 @@ def test_what_is_counted_while_the_end_is_asked_for_may_lie_beyond_it(broker: Br
     asyncio.run(run())
 
 
-def test_a_task_that_outlives_its_cancellation_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_outlives_its_cancellation_is_cancelled_again() -> None:
     """Otherwise its partition could never be given to another worker."""
-    monkeypatch.setattr(owners_module, "CANCEL_SECONDS", 0.01)
 
     async def stubborn() -> None:
         with suppress(asyncio.CancelledError):
@@ -199,7 +211,7 @@ def test_a_task_that_outlives_its_cancellation_is_cancelled_again(monkeypatch: p
         await asyncio.sleep(DEADLINE_SECONDS)
 
     async def run() -> None:
-        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS), Timing(cancel=0.01))
         task = owners._tasks[0] = asyncio.create_task(stubborn())
         await asyncio.sleep(0)
         await owners.release()

@@ -2,16 +2,21 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from aiokafka.errors import KafkaError
 
-from aggregator.estimation import estimator as estimator_module
-from aggregator.partition import owner as owner_module
-from aggregator.partition import readiness as readiness_module
 from aggregator.topics.names import Topics
 from tests.support.aggregator.builders import TOPICS, record_of
-from tests.support.aggregator.owner_runs import DEADLINE_SECONDS, NOW_MS, Broker, Running, served_from_memory
+from tests.support.aggregator.owner_runs import (
+    DEADLINE_SECONDS,
+    NOW_MS,
+    QUICK,
+    Broker,
+    Running,
+    served_from_memory,
+)
 
 COUNTED = {"collection": "fruit", "result": "counted"}
 
@@ -21,12 +26,11 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     return served_from_memory(monkeypatch)
 
 
-def test_counting_that_stands_still_is_not_ready(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_that_stands_still_is_not_ready(broker: Broker) -> None:
     """The log goes on and nothing is fetched: such a worker looks alive and does nothing; it is rewound."""
-    monkeypatch.setattr(readiness_module, "STANDSTILL_SECONDS", 0.05)
 
     async def run() -> None:
-        async with Running(broker) as running:
+        async with Running(broker, replace(QUICK, standstill=0.05)) as running:
             broker.log.append(TOPICS.reports, 0, b"no pack")
             await running.until(lambda: running.owner.readiness.reason_not_ready is not None)
             assert running.owner.readiness.reason_not_ready == (
@@ -42,16 +46,13 @@ def test_counting_that_stands_still_is_not_ready(broker: Broker, monkeypatch: py
     asyncio.run(run())
 
 
-def test_a_record_that_can_never_be_stored_is_a_standstill(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_that_can_never_be_stored_is_a_standstill(broker: Broker) -> None:
     """The first transaction of each opening, before that record comes, is stored; the next one is not."""
-    monkeypatch.setattr(readiness_module, "STANDSTILL_SECONDS", 0.1)
     broker.refused_topic = TOPICS.rejected
     broker.log.append(TOPICS.reports, 0, b"no pack")
 
     async def run() -> None:
-        running, stopping = Running(broker), asyncio.Event()
+        running, stopping = Running(broker, replace(QUICK, standstill=0.1)), asyncio.Event()
         task = asyncio.create_task(running.owner.run(stopping))
 
         async def deliver_until(condition: Callable[[], bool]) -> set[bool]:
@@ -77,15 +78,12 @@ def test_a_record_that_can_never_be_stored_is_a_standstill(
     asyncio.run(run())
 
 
-def test_a_ledger_that_cannot_be_stored_is_never_ready(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_that_cannot_be_stored_is_never_ready(broker: Broker) -> None:
     """It opens, and opens again: each time it looks well until its first transaction."""
-    monkeypatch.setattr(readiness_module, "UNSTORED_SECONDS", 0.1)
     broker.refused_topic = TOPICS.counts
 
     async def run() -> None:
-        running = Running(broker)
+        running = Running(broker, replace(QUICK, unstored=0.1))
         task = asyncio.create_task(running.owner.run(asyncio.Event()))
         seen = set()
         async with asyncio.timeout(DEADLINE_SECONDS):
@@ -101,13 +99,9 @@ def test_a_ledger_that_cannot_be_stored_is_never_ready(
     asyncio.run(run())
 
 
-def test_a_checkpoint_that_does_not_come_back_is_told(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(readiness_module, "UNSTORED_SECONDS", 0.5)
-
+def test_a_checkpoint_that_does_not_come_back_is_told(broker: Broker) -> None:
     async def run() -> None:
-        async with Running(broker) as running:
+        async with Running(broker, replace(QUICK, unstored=0.5)) as running:
             broker.answers.clear()
             await running.until(lambda: running.owner.readiness.reason_not_ready is not None)
             assert (
@@ -122,7 +116,7 @@ def test_a_checkpoint_that_does_not_come_back_is_told(
 
 
 def stalled(running: Running) -> float | None:
-    running.owner.readiness.tell()
+    running.owner.readiness.show_standstill()
     return running.metrics.registry.get_sample_value("deniable_stalled", {"partition": "0"})
 
 
@@ -152,7 +146,6 @@ def test_a_pack_is_told_when_it_is_committed_and_once(broker: Broker) -> None:
 
 def test_an_estimate_leaves_when_it_is_committed(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a deposed owner estimates does not reach the topic, which page and Prometheus are told from."""
-    monkeypatch.setattr(estimator_module, "ESTIMATE_SECONDS", 0.0)
     monkeypatch.setattr(Topics, "counts_partition", lambda *_: 0)
     broker.refused_topic = TOPICS.estimates
 
@@ -160,7 +153,7 @@ def test_an_estimate_leaves_when_it_is_committed(broker: Broker, monkeypatch: py
         return sum(len(broker.log.partition(TOPICS.estimates, each)) for each in range(TOPICS.partitions))
 
     async def run() -> None:
-        async with Running(broker) as running:
+        async with Running(broker, replace(QUICK, estimate=0.0)) as running:
             broker.fetch(0)
             running.owner.offer(0, NOW_MS, record_of(reports=[0] * 9))
             await running.until(lambda: len(broker.rewinds) == 2)
@@ -172,13 +165,9 @@ def test_an_estimate_leaves_when_it_is_committed(broker: Broker, monkeypatch: py
     assert published() == 1
 
 
-def test_a_lost_ledger_is_told_until_it_is_open_again(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(owner_module, "RETRY_SECONDS", 0.05)
-
+def test_a_lost_ledger_is_told_until_it_is_open_again(broker: Broker) -> None:
     async def run() -> None:
-        async with Running(broker) as running:
+        async with Running(broker, replace(QUICK, retry=0.05)) as running:
             broker.failures.append(KafkaError("fenced"))
             broker.fetch(0)
             running.offer(0)

@@ -10,8 +10,8 @@ from aiokafka.errors import (
 from structlog.testing import capture_logs
 
 from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition import readiness as readiness_module
 from aggregator.partition.readiness import Readiness
+from aggregator.partition.timing import Timing
 from tests.support.aggregator.builders import COLLECTIONS
 
 AWAY = "Kafka does not answer or let us in, or a topic is missing; deniable doctor says which"
@@ -22,7 +22,6 @@ AWAY = "Kafka does not answer or let us in, or a topic is missing; deniable doct
     [
         (TimeoutError(), AWAY),
         (KafkaConnectionError("10.0.0.1"), AWAY),
-        (AssertionError("Did we not perform bootstrap?"), AWAY),
         (KafkaTimeoutError("Failed to get offsets by times in 10000 ms"), AWAY),
         (ProducerFenced("a newer producer"), "another worker or command has opened it"),
         (OSError(), "OSError"),
@@ -59,13 +58,11 @@ def test_a_ledger_that_opens_and_opens_is_served_only_when_it_is_stored() -> Non
     assert readiness.reason_not_ready is None
 
 
-def test_a_position_that_stands_still_across_openings_is_told_until_it_moves(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_position_that_stands_still_across_openings_is_told_until_it_moves() -> None:
     readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
     readiness.opened(7)
     readiness.watch(9)
-    monkeypatch.setattr(readiness_module, "STANDSTILL_SECONDS", 0.0)
+    readiness.timing = Timing(standstill=0.0)
     readiness.lost(TimeoutError())
     readiness.opened(7)
     readiness.watch(12)
@@ -73,7 +70,7 @@ def test_a_position_that_stands_still_across_openings_is_told_until_it_moves(
     assert readiness.reason_not_ready == "partition 3: counting stands still at offset 7, the log ends at 12"
     readiness.stored(8)
     readiness.watch(12)
-    monkeypatch.setattr(readiness_module, "STANDSTILL_SECONDS", 10.0)
+    readiness.timing = Timing(standstill=10.0)
     readiness.watch(12)
     readiness.stored(8)
     assert readiness.reason_not_ready is None

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
 from tests.support.aggregator.builders import FRUIT, T0, estimate_of
 
 FIELDS = {
@@ -26,7 +25,7 @@ def fruit_record(*, final: bool = False, packs: int = 3) -> EstimateRecord:
 
 
 def test_the_record_has_the_fields_of_the_design() -> None:
-    said = json.loads(estimate_record.encode(fruit_record(final=True)))
+    said = json.loads(encode_estimate(fruit_record(final=True)))
     assert said.keys() == FIELDS
     expected = {
         "version": 1, "collection": "fruit", "fingerprint": f"{FRUIT.fingerprint:016x}", "window_start": T0,
@@ -58,7 +57,7 @@ def test_the_higher_revision_wins_and_at_equal_revision_the_final_one(
 
 def test_decode_after_encode_is_the_identity() -> None:
     record = fruit_record(final=True)
-    assert estimate_record.decode(estimate_record.encode(record)) == record
+    assert decode_estimate(encode_estimate(record)) == record
 
 
 GARBAGE = [
@@ -76,18 +75,18 @@ GARBAGE = [
 @pytest.mark.parametrize("data", GARBAGE, ids=range(len(GARBAGE)))
 def test_what_is_no_estimate_raises_decode_error_only(data: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):
-        estimate_record.decode(data)
+        decode_estimate(data)
 
 
 def test_a_record_of_another_version_is_refused() -> None:
-    data = estimate_record.encode(fruit_record()).replace(b'"version":1', b'"version":2')
+    data = encode_estimate(fruit_record()).replace(b'"version":1', b'"version":2')
     with pytest.raises(msgspec.DecodeError, match=r"^version must be 1, got 2$"):
-        estimate_record.decode(data)
+        decode_estimate(data)
 
 
 def test_text_that_is_not_utf_8_is_told_without_it() -> None:
     with pytest.raises(msgspec.DecodeError, match=r"^text that is not UTF-8, or nested too deep$"):
-        estimate_record.decode(b'{"collection":"\xff"}')
+        decode_estimate(b'{"collection":"\xff"}')
 
 
 @pytest.mark.parametrize(
@@ -102,22 +101,22 @@ def test_text_that_is_not_utf_8_is_told_without_it() -> None:
     ],
 )
 def test_what_does_not_go_together_is_refused(changed: dict[str, object], said: str) -> None:
-    damaged = json.loads(estimate_record.encode(fruit_record())) | changed
+    damaged = json.loads(encode_estimate(fruit_record())) | changed
     with pytest.raises(msgspec.DecodeError, match=f"^{re.escape(said)}"):
-        estimate_record.decode(json.dumps(damaged).encode())
+        decode_estimate(json.dumps(damaged).encode())
 
 
 def test_a_record_from_before_there_were_parts_is_one_part() -> None:
-    old = json.loads(estimate_record.encode(fruit_record()))
+    old = json.loads(encode_estimate(fruit_record()))
     del old["part"], old["parts"]
-    assert estimate_record.decode(json.dumps(old).encode()) == fruit_record()
+    assert decode_estimate(json.dumps(old).encode()) == fruit_record()
 
 
 @given(st.data())
 def test_a_damaged_record_raises_decode_error_only(data: st.DataObject) -> None:
-    good = bytearray(estimate_record.encode(fruit_record()))
+    good = bytearray(encode_estimate(fruit_record()))
     good[data.draw(st.integers(0, len(good) - 1))] = data.draw(st.integers(0, 255))
     try:
-        estimate_record.decode(bytes(good))
+        decode_estimate(bytes(good))
     except msgspec.DecodeError:
         return

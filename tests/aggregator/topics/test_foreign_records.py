@@ -14,8 +14,8 @@ def test_a_flood_is_one_line_a_minute_for_each_partition() -> None:
             foreign.add(TopicPartition("t", 0), 2 * second + 1)
             if second == 30:
                 foreign.add(TopicPartition("t", 1), 7)
-            foreign.tell(second)
-        foreign.tell(3 * QUIET_SECONDS)
-        foreign.tell(9 * QUIET_SECONDS)
+            foreign.log_new(second)
+        foreign.log_new(3 * QUIET_SECONDS)
+        foreign.log_new(9 * QUIET_SECONDS)
     told = [(line["partition"], line["first_offset"], line["records"]) for line in lines]
     assert told == [(0, 0, 2), (1, 7, 1), (0, 2, 120), (0, 122, 120), (0, 242, 118)]

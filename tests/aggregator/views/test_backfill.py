@@ -10,8 +10,8 @@ import pytest
 from aiokafka import TopicPartition
 from structlog.testing import capture_logs
 
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, encode_estimate
+from aggregator.topics import consumer
 from aggregator.views import backfill
 from aggregator.views.backfill import Backfill
 from aggregator.views.estimate_history import EstimateHistory
@@ -35,19 +35,19 @@ class Topic:
         """An estimate, by default one of no collection that is known, appended so long before NOW."""
         estimate = record or changed(estimate_of(), collection="stranger", fingerprint="0" * 16)
         log = self.partitions[partition]
-        value = estimate_record.encode(estimate)
+        value = encode_estimate(estimate)
         log.append(MemoryRecord(2 * len(log), int((NOW - age_seconds) * 1000), estimate.key, value))
 
     def consumer(self, **_: object) -> "Consumer":
         return Consumer(self)
 
-    def search(self, board: EstimateHistory) -> list[EstimateRecord]:
+    def search(self, latest: EstimateHistory) -> list[EstimateRecord]:
         """Look back for fruit and place; what was shown."""
         shown: list[EstimateRecord] = []
 
         async def run() -> None:
             async with asyncio.timeout(20):
-                await Backfill(board, ["fruit", "place"], shown.append).run(NOWHERE, "estimates", 2)
+                await Backfill(latest, ["fruit", "place"], shown.append).run(NOWHERE, "estimates", 2)
 
         asyncio.run(run())
         return shown
@@ -98,9 +98,9 @@ def ended(age_seconds: int, collection: Collection = FRUIT) -> EstimateRecord:
 @pytest.fixture
 def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
     topic = Topic()
-    monkeypatch.setattr(backfill, "AIOKafkaConsumer", topic.consumer)
+    monkeypatch.setattr(consumer, "AIOKafkaConsumer", topic.consumer)
     monkeypatch.setattr(backfill, "time", SimpleNamespace(time=lambda: NOW))
-    monkeypatch.setattr(backfill, "RECORDS_PER_TURN", 7)
+    monkeypatch.setattr(backfill, "RECORDS_PER_POLL", 7)
     return topic
 
 
@@ -112,11 +112,11 @@ def test_a_slow_collection_is_found_behind_any_number_of_others(topic: Topic) ->
     for age in range(600, 0, -1):
         topic.append(age % 2, age)
     topic.append(1, 1, ended(10, PLACE))
-    board = EstimateHistory([FRUIT, PLACE])
-    shown = topic.search(board)
-    assert board.newest == {"fruit": newest, "place": ended(10, PLACE)}
+    latest = EstimateHistory([FRUIT, PLACE])
+    shown = topic.search(latest)
+    assert latest.newest == {"fruit": newest, "place": ended(10, PLACE)}
     assert shown == [ended(10, PLACE), newest]
-    assert board.sought == set()
+    assert latest.sought == set()
     assert (0, 0) not in topic.given
 
 
@@ -128,9 +128,9 @@ def test_the_newest_one_wins_over_one_that_fewer_records_follow(topic: Topic) ->
     for age in range(900, 0, -1):
         topic.append(1, age)
     topic.append(1, 1, estimate_of(PLACE))
-    board = EstimateHistory([FRUIT, PLACE])
-    topic.search(board)
-    assert board.newest["fruit"] == newest
+    latest = EstimateHistory([FRUIT, PLACE])
+    topic.search(latest)
+    assert latest.newest["fruit"] == newest
 
 
 def test_a_final_that_comes_after_a_later_window_ends_no_search(topic: Topic) -> None:
@@ -139,23 +139,23 @@ def test_a_final_that_comes_after_a_later_window_ends_no_search(topic: Topic) ->
     for age in range(900, 0, -1):
         topic.append(1, age)
     topic.append(0, 100, changed(ended(1020), final=True))
-    board = EstimateHistory([FRUIT, PLACE])
-    topic.search(board)
-    assert board.newest["fruit"] == ended(1010)
+    latest = EstimateHistory([FRUIT, PLACE])
+    topic.search(latest)
+    assert latest.newest["fruit"] == ended(1010)
 
 
 def test_an_older_one_that_was_followed_ends_no_search(topic: Topic) -> None:
     """Following begins so many records back, which in a quiet partition is far."""
     older, newest = changed(estimate_of(), window_start=T0 - 10), estimate_of()
-    board = EstimateHistory([FRUIT, PLACE])
+    latest = EstimateHistory([FRUIT, PLACE])
     topic.append(0, 2000, older)
-    asyncio.run(board.take_all(TopicPartition("estimates", 0), topic.partitions[0], lambda _: None))
+    asyncio.run(latest.take_all(TopicPartition("estimates", 0), topic.partitions[0], lambda _: None))
     topic.append(1, 1000, newest)
     for age in range(900, 0, -1):
         topic.append(1, age)
     topic.append(1, 1, estimate_of(PLACE))
-    topic.search(board)
-    assert board.newest["fruit"] == newest
+    topic.search(latest)
+    assert latest.newest["fruit"] == newest
 
 
 def test_of_one_that_is_nowhere_it_is_known_in_the_end(topic: Topic) -> None:
@@ -164,18 +164,18 @@ def test_of_one_that_is_nowhere_it_is_known_in_the_end(topic: Topic) -> None:
         topic.append(0, age)
     topic.append(0, 1, estimate_of(PLACE))
     topic.append(1, 5, estimate_of(FORMER))
-    board = EstimateHistory([FRUIT, PLACE])
-    assert board.sought == {"fruit", "place"}
-    assert topic.search(board) == [estimate_of(PLACE)]
-    assert board.sought == set()
+    latest = EstimateHistory([FRUIT, PLACE])
+    assert latest.sought == {"fruit", "place"}
+    assert topic.search(latest) == [estimate_of(PLACE)]
+    assert latest.sought == set()
     assert len(set(topic.given)) == 102
     assert len(topic.given) < 200  # each once, and what a batch holds beyond its stretch
 
 
 def test_an_empty_topic_is_no_endless_search(topic: Topic) -> None:
-    board = EstimateHistory([FRUIT, PLACE])
-    assert topic.search(board) == []
-    assert board.sought == set()
+    latest = EstimateHistory([FRUIT, PLACE])
+    assert topic.search(latest) == []
+    assert latest.sought == set()
 
 
 def test_what_is_no_longer_missing_is_not_decoded(topic: Topic) -> None:
@@ -183,8 +183,8 @@ def test_what_is_no_longer_missing_is_not_decoded(topic: Topic) -> None:
     topic.append(0, DAY, estimate_of())
     for age in range(5000, 0, -50):
         topic.append(1, age, ended(age + 30 - age % 10, PLACE))
-    board = EstimateHistory([FRUIT, PLACE])
-    shown = topic.search(board)
+    latest = EstimateHistory([FRUIT, PLACE])
+    shown = topic.search(latest)
     names = [each.collection for each in shown]
     assert names[-1] == "fruit"
     assert names.count("place") == len(names) - 1 < 12  # of 100
@@ -193,7 +193,7 @@ def test_what_is_no_longer_missing_is_not_decoded(topic: Topic) -> None:
 def test_ours_that_cannot_be_read_is_passed_over(topic: Topic) -> None:
     topic.append(0, 10, estimate_of())
     topic.partitions[0].append(MemoryRecord(2, int(NOW * 1000), b"fruit/7", b"no estimate"))
-    board = EstimateHistory([FRUIT, PLACE])
+    latest = EstimateHistory([FRUIT, PLACE])
     with capture_logs() as lines:
-        assert topic.search(board) == [estimate_of()]
+        assert topic.search(latest) == [estimate_of()]
     assert lines == []  # who follows the topic tells of it

@@ -7,8 +7,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.views.backfill import Backfill
 from aggregator.views.estimate_history import EstimateHistory
 from producers.transport.cluster import Cluster
@@ -36,7 +35,7 @@ async def publish(
     await producer.begin_transaction()
     await producer.send_and_wait(
         topic,
-        estimate_record.encode(record),
+        encode_estimate(record),
         key=record.key,
         partition=record.window_start // 10 % 2,
         timestamp_ms=int((time.time() - age_seconds) * 1000),
@@ -46,7 +45,7 @@ async def publish(
 
 @pytest.mark.contract
 def test_the_newest_committed_estimate_is_found(broker: str, topic_prefix: str) -> None:
-    topic, board = f"{topic_prefix}estimates", EstimateHistory([FRUIT, PLACE])
+    topic, latest = f"{topic_prefix}estimates", EstimateHistory([FRUIT, PLACE])
     newest, lost = changed(estimate_of(), window_start=T0 + 10), changed(estimate_of(), window_start=T0 + 20)
     stranger = changed(estimate_of(), collection="stranger", fingerprint="0" * 16)
 
@@ -59,8 +58,8 @@ def test_the_newest_committed_estimate_is_found(broker: str, topic_prefix: str) 
             for age in range(30, 0, -1):
                 await publish(producer, topic, 100 * age, changed(stranger, window_start=T0 + 10 * age))
         async with asyncio.timeout(SECONDS):
-            await Backfill(board, ["fruit", "place"], lambda _: None).run(Cluster(broker), topic, 2)
+            await Backfill(latest, ["fruit", "place"], lambda _: None).run(Cluster(broker), topic, 2)
 
     asyncio.run(run())
-    assert board.newest == {"fruit": newest}
-    assert board.sought == set()
+    assert latest.newest == {"fruit": newest}
+    assert latest.sought == set()

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
 from aggregator.views import estimate_history
 from aggregator.views.estimate_history import VALUES, EstimateHistory, point_of
 from estimators.mechanisms.krr import KRR
@@ -13,12 +12,12 @@ from tests.support.aggregator.builders import FRUIT, PLACE, T0, changed, estimat
 
 
 def taken(board: EstimateHistory, record: EstimateRecord) -> bool:
-    return board.take(estimate_record.encode(record)) is not None
+    return board.take(encode_estimate(record)) is not None
 
 
 def kept(board: EstimateHistory, window_start: int | None = None) -> EstimateRecord | None:
     data = board.record(FRUIT, window_start)
-    return None if data is None else estimate_record.decode(data)
+    return None if data is None else decode_estimate(data)
 
 
 def window(step: int, **fields: object) -> EstimateRecord:
@@ -48,7 +47,7 @@ def test_the_oldest_windows_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bytes_are_bounded_but_the_newest_window_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    size = len(estimate_record.encode(window(0)))
+    size = len(encode_estimate(window(0)))
     monkeypatch.setattr(estimate_history, "BYTES", 2 * size + 10)
     board = EstimateHistory([FRUIT])
     for step in range(4):

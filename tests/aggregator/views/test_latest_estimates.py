@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord
-from aggregator.views import latest_estimates as board_module
+from aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord, encode_estimate
+from aggregator.topics import consumer
 from aggregator.views.latest_estimates import LatestEstimates
 from tests.support.aggregator.builders import FRUIT, NOWHERE, PLACE, T0, MemoryRecord
 
@@ -48,43 +47,43 @@ def estimate(
     )
 
 
-def taken(board: LatestEstimates, record: EstimateRecord) -> bool:
+def taken(latest: LatestEstimates, record: EstimateRecord) -> bool:
     """Whether the board shows this record from now on."""
-    shown = board.take(estimate_record.encode(record))
+    shown = latest.take(encode_estimate(record))
     assert shown in (None, record)
-    assert (board.newest[record.collection] == record) == (shown is not None)
+    assert (latest.newest[record.collection] == record) == (shown is not None)
     return shown is not None
 
 
 def test_the_newest_window_wins_whatever_its_revision() -> None:
-    board = LatestEstimates()
-    assert taken(board, estimate(window=T0, revision=9, final=True))
-    assert taken(board, estimate(window=T0 + 10))
-    assert not taken(board, estimate(window=T0, revision=99, final=True))
+    latest = LatestEstimates()
+    assert taken(latest, estimate(window=T0, revision=9, final=True))
+    assert taken(latest, estimate(window=T0 + 10))
+    assert not taken(latest, estimate(window=T0, revision=99, final=True))
 
 
 def test_within_a_window_the_winning_estimate_is_shown() -> None:
-    board = LatestEstimates()
-    assert taken(board, estimate(revision=2))
-    assert not taken(board, estimate(revision=1, final=True))
-    assert taken(board, estimate(revision=2, final=True))
-    assert not taken(board, estimate(revision=2))
-    assert taken(board, estimate(revision=3))
+    latest = LatestEstimates()
+    assert taken(latest, estimate(revision=2))
+    assert not taken(latest, estimate(revision=1, final=True))
+    assert taken(latest, estimate(revision=2, final=True))
+    assert not taken(latest, estimate(revision=2))
+    assert taken(latest, estimate(revision=3))
 
 
 def test_of_an_estimate_in_parts_the_first_is_shown() -> None:
-    board, first = LatestEstimates(), replace(estimate(final=True), parts=3)
-    assert taken(board, first)
+    latest, first = LatestEstimates(), replace(estimate(final=True), parts=3)
+    assert taken(latest, first)
     for part in (2, 3):
-        assert board.take(estimate_record.encode(replace(first, part=part))) is None
-    assert board.newest == {"fruit": first}
+        assert latest.take(encode_estimate(replace(first, part=part))) is None
+    assert latest.newest == {"fruit": first}
 
 
 def test_collections_do_not_disturb_each_other() -> None:
-    board = LatestEstimates()
-    assert taken(board, estimate(FRUIT.name, T0 + 10))
-    assert taken(board, estimate(PLACE.name, T0))
-    assert board.newest.keys() == {"fruit", "place"}
+    latest = LatestEstimates()
+    assert taken(latest, estimate(FRUIT.name, T0 + 10))
+    assert taken(latest, estimate(PLACE.name, T0))
+    assert latest.newest.keys() == {"fruit", "place"}
 
 
 @pytest.mark.parametrize("data", [b"", b'{"collection":"\xff"}', b'{"x":' + b"[" * 10**5, b'{"version":1}'])
@@ -92,10 +91,10 @@ def test_what_is_no_estimate_is_passed_over(monkeypatch: pytest.MonkeyPatch, dat
     """It is told in one line, and what follows it is shown."""
     shown: list[EstimateRecord] = []
     first, second = estimate(), estimate(revision=2)
-    partition = [estimate_record.encode(first), *[data] * 30, estimate_record.encode(second), None]
+    partition = [encode_estimate(first), *[data] * 30, encode_estimate(second), None]
     with capture_logs() as lines:
-        board = followed(monkeypatch, LatestEstimates(), [partition], shown)
-    assert (board.newest, shown) == ({"fruit": second}, [first, second])
+        latest = followed(monkeypatch, LatestEstimates(), [partition], shown)
+    assert (latest.newest, shown) == ({"fruit": second}, [first, second])
     assert lines == [
         {
             "event": "records that are none of ours are passed over",
@@ -116,7 +115,7 @@ def test_a_flood_is_one_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def followed(
     monkeypatch: pytest.MonkeyPatch,
-    board: LatestEstimates,
+    latest: LatestEstimates,
     batches: list[list[bytes | None]],
     shown: list[EstimateRecord],
 ) -> LatestEstimates:
@@ -138,45 +137,45 @@ def followed(
                 raise asyncio.CancelledError
             return {source: [MemoryRecord(next(offsets), 0, None, value) for value in waiting.pop(0)]}
 
-    monkeypatch.setattr(board_module, "AIOKafkaConsumer", Consumer)
+    monkeypatch.setattr(consumer, "AIOKafkaConsumer", Consumer)
     with suppress(asyncio.CancelledError):
-        asyncio.run(board.follow(NOWHERE, "estimates", 2, shown.append))
-    return board
+        asyncio.run(latest.follow(NOWHERE, "estimates", 2, shown.append))
+    return latest
 
 
 @given(st.permutations([(window, revision) for window in (T0, T0 + 10) for revision in (1, 2, 3)]))
 def test_the_order_of_arrival_does_not_matter(order: list[tuple[int, int]]) -> None:
-    board = LatestEstimates()
+    latest = LatestEstimates()
     for window, revision in order:
-        board.take(estimate_record.encode(estimate(window=window, revision=revision)))
-    assert board.newest == {"fruit": estimate(window=T0 + 10, revision=3)}
+        latest.take(encode_estimate(estimate(window=window, revision=revision)))
+    assert latest.newest == {"fruit": estimate(window=T0 + 10, revision=3)}
 
 
 @pytest.mark.parametrize(("final", "windows"), [(False, 1), (True, 2)])
 def test_an_estimate_is_stale_when_its_successor_should_be_here(final: bool, windows: int) -> None:
     """After a provisional one that is the final one of its window; after a final one, the next window's."""
     due = T0 + windows * FRUIT.window_seconds + FRUIT.grace_seconds + SETTLE_SECONDS
-    board = LatestEstimates()
-    board.take(estimate_record.encode(estimate(final=final)))
-    assert board.stale([FRUIT, PLACE], due) == {}
-    assert board.stale([FRUIT, PLACE], due + 0.1) == {"fruit": due}
-    board.take(estimate_record.encode(estimate(window=T0 + windows * FRUIT.window_seconds)))
-    assert board.stale([FRUIT, PLACE], due + 0.1) == {}
+    latest = LatestEstimates()
+    latest.take(encode_estimate(estimate(final=final)))
+    assert latest.stale([FRUIT, PLACE], due) == {}
+    assert latest.stale([FRUIT, PLACE], due + 0.1) == {"fruit": due}
+    latest.take(encode_estimate(estimate(window=T0 + windows * FRUIT.window_seconds)))
+    assert latest.stale([FRUIT, PLACE], due + 0.1) == {}
 
 
 def test_a_step_of_the_event_loop_takes_in_one_record() -> None:
     """Of 2,000 values one takes milliseconds, and heartbeats and counting wait meanwhile."""
 
     async def run() -> list[int]:
-        board, steps = LatestEstimates(), [0]
+        latest, steps = LatestEstimates(), [0]
         estimates = [estimate(revision=revision) for revision in range(1, 21)]
-        partition = [MemoryRecord(i, 0, None, estimate_record.encode(r)) for i, r in enumerate(estimates)]
+        partition = [MemoryRecord(i, 0, None, encode_estimate(r)) for i, r in enumerate(estimates)]
 
         def show(_: EstimateRecord) -> None:
             steps[-1] += 1
 
         source = TopicPartition("estimates", 0)
-        taking = asyncio.create_task(board.take_all(source, partition, show))
+        taking = asyncio.create_task(latest.take_all(source, partition, show))
         while not taking.done():
             steps.append(0)
             await asyncio.sleep(0)

@@ -9,8 +9,7 @@ import pytest
 from aiohttp import ClientSession
 
 from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.web.server import WebServer
 from estimators.planning import expected_std_error
@@ -27,7 +26,7 @@ def get(path: str, *records: EstimateRecord, sought: Iterable[str] = ()) -> tupl
         history = EstimateHistory(COLLECTIONS.values())
         history.sought = set(sought)
         for record in records:
-            history.take(estimate_record.encode(record))
+            history.take(encode_estimate(record))
         server = WebServer(COLLECTIONS, history, WorkerMetrics(COLLECTIONS), list)
         port = await server.start(0)
         try:

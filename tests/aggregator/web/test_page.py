@@ -139,9 +139,10 @@ def _fill(shown: Watched, name: str) -> str:
     return found
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_not_ready_is_not_live(browser: "Browser", served: Served) -> None:
     served.reasons = [f"partition 1: opening {HOSTILE}"]
-    served.metrics.strays.add(Counter(unknown_collection=7, malformed=3))
+    served.metrics.unattributed.add(Counter(unknown_collection=7, malformed=3))
     served.take(estimate_of())
     with watched(browser, served.address) as shown:
         shown.status("Not ready")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 OTHER_FRUIT = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
 
 
+@pytest.mark.slow
 def test_a_worker_restart_is_survived(browser: "Browser", monkeypatch: pytest.MonkeyPatch) -> None:
     """On the same port, with another collection file: no reload, and nothing of the former one remains."""
     set_clock(monkeypatch)
@@ -41,6 +42,7 @@ def test_a_worker_restart_is_survived(browser: "Browser", monkeypatch: pytest.Mo
         assert shown.page.evaluate("window.kept")
 
 
+@pytest.mark.slow
 def test_the_same_file_after_a_restart_says_that_its_figures_are_old(
     browser: "Browser", monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,8 +11,7 @@ import pytest
 from aiohttp import ClientSession
 
 from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.views.latest_estimates import successor_due
 from aggregator.web import server as web
@@ -32,7 +31,7 @@ class Fixture:
         self.server = WebServer(COLLECTIONS, self.history, self.metrics, lambda: self.reasons)
 
     def take(self, record: EstimateRecord) -> None:
-        assert self.history.take(estimate_record.encode(record)) == record
+        assert self.history.take(encode_estimate(record)) == record
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[Get]:
@@ -140,7 +139,7 @@ def test_the_status_tells_what_the_head_of_the_page_shows(monkeypatch: pytest.Mo
     served.reasons = ["partition 1: opening the ledger"]
     served.take(estimate_of())
     served.history.sought.remove("fruit")
-    served.metrics.strays.add(Counter(malformed=3, unknown_collection=7))
+    served.metrics.unattributed.add(Counter(malformed=3, unknown_collection=7))
     due = successor_due(estimate_of(), FRUIT)
     told = []
     for now in (due, due + 1):

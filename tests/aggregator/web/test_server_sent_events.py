@@ -13,7 +13,7 @@ from aiohttp import ClientResponse, ClientSession, web
 
 from aggregator.deployment import ClientLimits
 from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records.estimate import EstimateRecord, encode
+from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.web import page_events, server_sent_events
 from aggregator.web.event_feed import EventFeed
@@ -39,7 +39,7 @@ class Worker:
         return f"http://127.0.0.1:{self.port}/api/events"
 
     def take(self, record: EstimateRecord) -> None:
-        taken = self.history.take(encode(record))
+        taken = self.history.take(encode_estimate(record))
         assert taken is not None
         self.server.page.show(taken)
 

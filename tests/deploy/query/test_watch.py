@@ -8,8 +8,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord, Other
+from aggregator.records.estimate import EstimateRecord, Other, encode_estimate
 from deploy.query.watch import TABLE_FRAME, EveryEstimate, _print_line, table_of
 from tests.support.deploy.estimates import record
 
@@ -66,8 +65,8 @@ def test_old_figures_say_since_when() -> None:
 def test_programs_get_the_final_estimate_of_an_older_window_too() -> None:
     every = EveryEstimate()
     newer, older = record(["AA"], [1.0], window_start=120), record(["AA"], [1.0], final=True)
-    assert every.take(estimate_record.encode(newer)) == newer
-    assert every.take(estimate_record.encode(older)) == older
+    assert every.take(encode_estimate(newer)) == newer
+    assert every.take(encode_estimate(older)) == older
     with pytest.raises(msgspec.DecodeError):
         every.take(b"{}")
 
@@ -76,8 +75,8 @@ def test_programs_get_an_estimate_in_parts_as_one() -> None:
     every = EveryEstimate()
     first = record(["AA"], [0.7], final=True, part=1, parts=2, omitted=1, other=Other(0.3, 0.1))
     second = record(["9E"], [0.2], final=True, part=2, parts=2, other=Other(0.1, 0.1))
-    assert every.take(estimate_record.encode(first)) is None
-    whole = every.take(estimate_record.encode(second))
+    assert every.take(encode_estimate(first)) is None
+    whole = every.take(encode_estimate(second))
     assert whole == record(["AA", "9E"], [0.7, 0.2], final=True, other=Other(0.1, 0.1))
 
 

@@ -13,9 +13,10 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import UNLIMITED, Allowance, Budget
 from producers.budget.exposure import STEPS, exposure, rounded_up
-from producers.budget.lateness import CLOCK_SECONDS, EARLY_SECONDS, untimely
+from producers.budget.lateness import CLOCK_SECONDS, untimely
 from producers.budget.spending import Spending
 from producers.storage.store import Store
+from producers.wire import EARLY_SECONDS
 
 DAY = 86_400
 NOON = 20_000 * DAY + DAY // 2

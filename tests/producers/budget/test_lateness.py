@@ -4,11 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.ledger.acceptance import EARLY_SECONDS
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from producers.budget import lateness
 from producers.budget.lateness import CLOCK_SECONDS, untimely
+from producers.wire import EARLY_SECONDS
 
 LATENCY = Collection("latency", KRR.from_epsilon(1000, 1.0), window_seconds=60, grace_seconds=30)
 NOW = 1_800_000_000

@@ -9,7 +9,7 @@ from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.row_values import Published
 from aggregator.partition.checkpoint import compose, take
 from aggregator.partition.ledger_store import Outgoing
-from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import decode_estimate
 from aggregator.records.final_window import FinalWindow, decode_page, join_pages
 from estimators.collection import Collection
 from tests.support.aggregator.builders import (
@@ -80,7 +80,7 @@ def test_a_final_estimate_and_its_counts_leave_together() -> None:
     records = leaving(estimator)
     assert topics(records) == ["estimates", "state", "windows"]
     [(_, final)] = finals(records)
-    [estimate] = [estimate_record.decode(r.value or b"") for r in records if r.topic == TOPICS.estimates]
+    [estimate] = [decode_estimate(r.value or b"") for r in records if r.topic == TOPICS.estimates]
     assert final.counts.counts.tolist() == [[5, 4, 3, 10]]
     assert final.counts.cohort_sizes.tolist() == [22]
     assert (final.counts.packs, final.counts.rejected) == (5, 7)

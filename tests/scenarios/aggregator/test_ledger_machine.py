@@ -198,7 +198,7 @@ class Machine(RuleBasedStateMachine):
 
 
 Machine.TestCase.settings = settings(max_examples=120, stateful_step_count=80, deadline=None)
-TestMachine = Machine.TestCase
+TestMachine = pytest.mark.slow(Machine.TestCase)
 
 
 def test_a_zombie_that_may_still_write_would_be_seen() -> None:

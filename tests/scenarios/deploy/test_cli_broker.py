@@ -18,7 +18,7 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from aggregator.ledger import row_values
-from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import encode_estimate
 from deploy.produce.input.batches import BATCH_LINES
 from tests.support.deploy.deployments import Deployment
 from tests.support.deploy.estimates import record
@@ -150,7 +150,7 @@ def test_watch_tells_programs_of_every_window_and_ends_quietly_with_them(
     deployment.create_topics()
     for window, final in ((120, False), (60, True)):
         estimate = record(["AA"], [1.0], window_start=window, final=final)
-        write(deployment, "estimates", 0, estimate.key, estimate_record.encode(estimate))
+        write(deployment, "estimates", 0, estimate.key, encode_estimate(estimate))
     with deployment.piped("watch", "carrier") as watching:
         assert watching.stdout is not None
         assert watching.stderr is not None
@@ -250,7 +250,7 @@ def test_what_stays_ends_quickly_and_quietly(broker: str, topic_prefix: str, tmp
 
         brokers, workers = start("broker", "--port", "0"), start("aggregate", "--web-port", "0")
         wait_for_line(workers, b"page: ")
-        estimate = estimate_record.encode(record(["AA"], [1.0]))
+        estimate = encode_estimate(record(["AA"], [1.0]))
         write(deployment, "estimates", 0, b"carrier/60", estimate)
         watchers = start("watch", "carrier")
         producers = start("produce", "carrier", "--field", "carrier", "--no-clients")

@@ -9,8 +9,7 @@ from uuid import uuid4
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, decode_estimate
 from deploy.broker.child_processes import signal_group
 from tests.support.aggregator.browser import Watched, chromium, watched
 from tests.support.deploy.deployments import Deployment
@@ -53,7 +52,7 @@ def published(deployment: Deployment) -> list[EstimateRecord]:
         for source, end in consumer.end_offsets(sources).items():
             while consumer.position(source) < end:
                 for records in consumer.poll(timeout_ms=500).values():
-                    found += [estimate_record.decode(record.value) for record in records]
+                    found += [decode_estimate(record.value) for record in records]
     return found
 
 

@@ -12,6 +12,7 @@ from aggregator.partition import owner as owner_module
 from aggregator.partition.ledger_store import Outgoing
 from aggregator.partition.offset_chain import OffsetChain
 from aggregator.partition.owner import PartitionOwner
+from aggregator.partition.timing import Timing
 from aggregator.topics.partition_reader import fold
 from tests.support.aggregator.builders import (
     COLLECTIONS,
@@ -25,7 +26,8 @@ from tests.support.aggregator.builders import (
 )
 
 NOW_MS = T0 * 1000
-DEADLINE_SECONDS = 5
+DEADLINE_SECONDS = 60
+QUICK = Timing(checkpoint=0.005, publish=0.005, retry=0.005)
 
 
 class Broker:
@@ -102,22 +104,20 @@ class Broker:
 
 
 def served_from_memory(monkeypatch: pytest.MonkeyPatch) -> Broker:
-    """What owners see of Kafka from here on, without its pauses."""
+    """What owners see of Kafka from here on."""
     made = Broker()
     monkeypatch.setattr(owner_module, "LedgerStore", made.store)
     monkeypatch.setattr(owner_module, "RowReader", made.log.reader)
-    for name in ("CHECKPOINT_SECONDS", "RETRY_SECONDS", "PUBLISH_SECONDS"):
-        monkeypatch.setattr(owner_module, name, 0.005)
     return made
 
 
 class Running:
     """An owner that serves partition 0 while a test talks to it."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, timing: Timing = QUICK) -> None:
         self.broker = broker
         self.metrics = WorkerMetrics(COLLECTIONS)
-        self.owner = PartitionOwner(0, DEPLOYMENT, broker, self.metrics)
+        self.owner = PartitionOwner(0, DEPLOYMENT, broker, self.metrics, timing)
         self._stopping = asyncio.Event()
 
     async def __aenter__(self) -> "Running":

@@ -11,8 +11,7 @@ import pytest
 
 from aggregator.deployment import ClientLimits
 from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.views.latest_estimates import successor_due
 from aggregator.web import server as web
@@ -54,7 +53,7 @@ class Served:
 
         async def take_all() -> None:
             for record in records:
-                taken = self.history.take(estimate_record.encode(record))
+                taken = self.history.take(encode_estimate(record))
                 if taken is not None:
                     self.server.page.show(taken)
 

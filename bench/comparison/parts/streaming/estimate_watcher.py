@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kafka import KafkaConsumer
 
-from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import decode_estimate
 from bench.comparison.parts.streaming.visibility import Visibility
 from bench.comparison.parts.streaming.workers import MeasurementError
 from deploy.config.file import Configuration
@@ -45,7 +45,7 @@ class Watcher(threading.Thread):
             for records in self._consumer.poll(timeout_ms=100).values():
                 moment = time.time()
                 for record in records:
-                    found = estimate_record.decode(record.value)
+                    found = decode_estimate(record.value)
                     if found.collection[0] in self._events:
                         self._events[found.collection[0]].take(found, moment, self._grace_seconds)
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 from kafka import KafkaProducer
 
-from aggregator.records import estimate as estimate_record
+from aggregator.records.estimate import encode_estimate
 from tests.support.deploy.deployments import Deployment
 from tests.support.deploy.estimates import record
 from tests.support.deploy.processes import wait_until
@@ -97,7 +97,7 @@ def write_estimate(deployment: Deployment, window_start: int) -> None:
     made = record(["AA", "B6"], [0.7, 0.2], window_start=window_start)
     with closing(KafkaProducer(bootstrap_servers=deployment.servers)) as producer:
         topic = deployment.prefix + "estimates"
-        producer.send(topic, estimate_record.encode(made), key=made.key, partition=0).get(timeout=10)
+        producer.send(topic, encode_estimate(made), key=made.key, partition=0).get(timeout=10)
 
 
 Watching = subprocess.Popen[bytes]

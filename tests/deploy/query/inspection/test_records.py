@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.terms import terms_of
-from aggregator.records import estimate as estimate_record
-from aggregator.records.estimate import Other
+from aggregator.records.estimate import Other, encode_estimate
 from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.records.window_counts import WindowCounts
 from deploy.query.inspection.records import READERS, fields_of, line_of
@@ -147,7 +146,7 @@ def test_a_rejection_is_told_with_the_place_of_its_pack() -> None:
 
 def test_an_estimate_is_told_without_its_columns_unless_asked_for() -> None:
     made = record(["AA", "B6"], [0.9, 0.01], omitted=7, other=Other(0.09, None))
-    stored = Stored(estimate_record.encode(made), made.key)
+    stored = Stored(encode_estimate(made), made.key)
     short, whole = said("estimates", stored), said("estimates", stored, payload=True)
     assert whole == {"kind": "estimate"} | json.loads(stored.value or b"")
     assert (short["values"], short["significant"], short["other"]) == (

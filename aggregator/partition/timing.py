@@ -1,0 +1,38 @@
+"""How long owners of partitions wait, and for what."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Timing:
+    """All in seconds, > 0.
+
+    Parameters
+    ----------
+    checkpoint : between two checkpoints; longer when one takes longer.
+    longest_pause : between two checkpoints, however long one takes.
+    publish : between two publications of counts.
+    estimate : between two looks for windows to estimate.
+    stuck : without progress, with fetched records left to count: fetch again.
+    stall : for one request to the consumer, which waits forever without a broker.
+    retry : before the ledger is opened again after a failure.
+    standstill : without progress, with records left in the log: not ready.
+    unstored : without a checkpoint: not ready.
+    cancel : before a task that survives its cancellation is cancelled again.
+    drain : for last checkpoints; the rest of the worker's stop is for leaving the group.
+    """
+
+    checkpoint: float = 0.5
+    longest_pause: float = 2.0
+    publish: float = 2.0
+    estimate: float = 2.0
+    stuck: float = 2.0
+    stall: float = 20.0
+    retry: float = 1.0
+    standstill: float = 10.0
+    unstored: float = 10.0
+    cancel: float = 5.0
+    drain: float = 5.0
+
+
+DEFAULT = Timing()
