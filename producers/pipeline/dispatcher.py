@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from estimators.collection import Collection
@@ -10,7 +9,7 @@ from producers.errors import HopelessError
 from producers.metrics.counters import ReportTotals
 from producers.storage.outbox import Outbox, StoredPack
 from producers.storage.store import StoreError
-from producers.transport.sender import Delivery, Parcel
+from producers.transport.sender import Delivery, OutgoingPack
 from producers.wire import (
     MAX_RECORD_BYTES,
     UNSUPPORTED_VERSION,
@@ -23,16 +22,6 @@ from producers.wire import (
 MOST_BATCH_BYTES = 1_048_588  # Kafka's default; the largest pack fits
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class _Sent:
-    """A pack in flight."""
-
-    fingerprint: int
-    window_start: int
-    reports: int
-    size: int
 
 
 class Dispatch:
@@ -56,7 +45,7 @@ class Dispatch:
         self._collections = collections
         self._tally = tally
         self._cursor = 0
-        self._in_flight: dict[int, _Sent] = {}
+        self._in_flight: dict[int, OutgoingPack] = {}
         self._arrived: set[int] = set()
         self._unsendable: dict[int, str] = {}
         self._too_large: set[int] = set()
@@ -130,7 +119,7 @@ class Dispatch:
         return self._cursor
 
     def _hand_over(self, waiting: Iterable[StoredPack], path: Path) -> None:
-        parcels, sent = [], {}
+        outgoing: dict[int, OutgoingPack] = {}
         for each in waiting:
             try:
                 pack = unpacked(each.record)
@@ -138,16 +127,21 @@ class Dispatch:
                 self._pass_over(each.number, f"pack {each.number} in {path} cannot be sent: {error}")
                 continue
             self._unsendable.pop(each.number, None)  # it was put in order
-            partition = partition_of(pack.pack_id, self._partitions)
-            parcels.append(Parcel(each.number, partition, pack.window_start * 1000, each.record))
-            sent[each.number] = _Sent(pack.fingerprint, pack.window_start, pack.reports, len(each.record))
-        self._delivery.send(parcels)
-        self._in_flight.update(sent)
+            outgoing[each.number] = OutgoingPack(
+                each.number,
+                partition_of(pack.pack_id, self._partitions),
+                pack.fingerprint,
+                pack.window_start,
+                pack.reports,
+                each.record,
+            )
+        self._delivery.send(outgoing.values())
+        self._in_flight.update(outgoing)
         self._tally.unsendable(len(self._unsendable))
 
     def _set_aside(self, number: int) -> None:
         """Send it no more: each refusal costs all others their connection. The next producer tries again."""
-        size = self._in_flight.pop(number).size
+        size = len(self._in_flight.pop(number).record)
         self._too_large.add(number)
         self._pass_over(
             number,
@@ -161,13 +155,13 @@ class Dispatch:
             _log.error("%s", trouble)
         self._unsendable[number] = trouble
 
-    def _count(self, sent: _Sent, append_ms: int) -> None:
+    def _count(self, sent: OutgoingPack, append_ms: int) -> None:
         collection = self._collections.get(sent.fingerprint)
         if collection is None:
-            self._tally.acknowledged(None, sent.reports, sent.size, expired=False)
+            self._tally.acknowledged(None, sent.reports, len(sent.record), expired=False)
         else:
             expired = append_ms > 1000 * collection.closes_at(sent.window_start)
-            self._tally.acknowledged(collection.name, sent.reports, sent.size, expired=expired)
+            self._tally.acknowledged(collection.name, sent.reports, len(sent.record), expired=expired)
 
 
 def unpacked(record: bytes) -> Pack:

@@ -22,20 +22,24 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Parcel:
-    """A pack on its way.
+class OutgoingPack:
+    """A pack between the outbox and the broker.
 
     Parameters
     ----------
-    number : by which the outbox knows it.
+    number : its number in the outbox.
     partition : of the topic, in [0, partitions).
-    timestamp_ms : window start, unix milliseconds. Without one the record would hold this machine's clock.
+    fingerprint : of the collection.
+    window_start : unix seconds. The record's timestamp: without one it would hold this machine's clock.
+    reports : number of them.
     record : its bytes.
     """
 
     number: int
     partition: int
-    timestamp_ms: int
+    fingerprint: int
+    window_start: int
+    reports: int
     record: bytes = field(repr=False)
 
 
@@ -81,7 +85,7 @@ class Delivery:
         self._wake = wake
         self._waiting = waiting
         self._changed = threading.Condition()
-        self._queue: list[Parcel] = []
+        self._queue: list[OutgoingPack] = []
         self._sizes: dict[int, int] = {}
         self._room = 0
         self._acknowledged: dict[int, int] = {}
@@ -114,15 +118,15 @@ class Delivery:
         """Bytes that may be handed over; none without a connection."""
         return self._room
 
-    def send(self, parcels: Iterable[Parcel]) -> None:
+    def send(self, packs: Iterable[OutgoingPack]) -> None:
         """Hand packs over, none of which is in flight."""
         with self._changed:
             if not self._sizes:
                 self._moved_at = time.monotonic()
-            for parcel in parcels:
-                self._queue.append(parcel)
-                self._sizes[parcel.number] = len(parcel.record)
-                self._room -= len(parcel.record)
+            for pack in packs:
+                self._queue.append(pack)
+                self._sizes[pack.number] = len(pack.record)
+                self._room -= len(pack.record)
             self._changed.notify_all()
 
     def outcome(self) -> Outcome:
@@ -172,23 +176,23 @@ class Delivery:
                 if self._sizes and time.monotonic() - self._moved_at > STALL_SECONDS:
                     self._note(DeliveryError(f"nothing was acknowledged for {STALL_SECONDS:.0f} s"))
                     return
-                parcels, self._queue = self._queue, []
-            for parcel in parcels:
-                self._send_one(kafka, parcel)
+                packs, self._queue = self._queue, []
+            for pack in packs:
+                self._send_one(kafka, pack)
 
-    def _send_one(self, kafka: Connection, parcel: Parcel) -> None:
+    def _send_one(self, kafka: Connection, pack: OutgoingPack) -> None:
         try:
             future = kafka.send(
                 self._topic,
-                value=parcel.record,
-                partition=parcel.partition,
-                timestamp_ms=parcel.timestamp_ms,
+                value=pack.record,
+                partition=pack.partition,
+                timestamp_ms=pack.window_start * 1000,
             )
         except (KafkaError, ValueError) as error:
             self._fail(kafka, error)
         else:
-            future.add_callback(lambda metadata: self._acknowledge(parcel.number, metadata.timestamp))
-            future.add_errback(lambda error: self._refuse(kafka, parcel.number, error))
+            future.add_callback(lambda metadata: self._acknowledge(pack.number, metadata.timestamp))
+            future.add_errback(lambda error: self._refuse(kafka, pack.number, error))
 
     def _acknowledge(self, number: int, append_ms: int) -> None:
         with self._changed:

@@ -33,8 +33,8 @@ class Hand:
     def room(self):
         return self.space
 
-    def send(self, parcels):
-        self.sent += [parcel.number for parcel in parcels]
+    def send(self, packs):
+        self.sent += [pack.number for pack in packs]
 
     def outcome(self):
         outcome, self.next = self.next, Outcome({}, frozenset())

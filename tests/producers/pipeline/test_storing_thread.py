@@ -145,4 +145,4 @@ def test_what_is_queued_when_the_storing_thread_dies_is_dropped(keeper, monkeypa
     assert queued.ticket.receipt == Receipt(dropped=1)
     assert queued.ticket.receipt.why_dropped == death
     assert seal.error == death
-    assert keeper._rounds._tally.dropped() == 1
+    assert keeper._rounds._totals.dropped() == 1

@@ -41,7 +41,7 @@ class Hand:
     """A delivery whose broker answers when the test wants it to."""
 
     def __init__(self, clock, answers=True):
-        self.parcels = []
+        self.packs = []
         self.times = []
         self.trouble = None
         self.answers = answers
@@ -53,12 +53,12 @@ class Hand:
     def room(self):
         return self.space
 
-    def send(self, parcels):
-        for parcel in parcels:
-            assert parcel.number not in self._open
-            self.parcels.append(parcel)
+    def send(self, packs):
+        for pack in packs:
+            assert pack.number not in self._open
+            self.packs.append(pack)
             self.times.append(self._clock.now)
-            self._open[parcel.number] = NOW * 1000
+            self._open[pack.number] = NOW * 1000
 
     def lose(self):
         self._lost, self._open = frozenset(self._open), {}
@@ -126,7 +126,7 @@ def reports(numbers, clients=None, window=NOW // 60 * 60):
 
 
 def sent(hand):
-    return [sorted(buckets(decode(parcel.record)).tolist()) for parcel in hand.parcels]
+    return [sorted(buckets(decode(pack.record)).tolist()) for pack in hand.packs]
 
 
 def steps(made, values, destinations, meals, clients):
@@ -167,16 +167,16 @@ def test_two_streams_that_differ_in_values_only_differ_in_payload_only(make, tmp
     meals = [{"a", "b", "c"}, {"?"}, set(), {"d"}] * 50
     assert told == (steps(mixed, ["ZZ", "9E", "", "AA"] * 50, strange, meals, clients), caplog.messages)
     assert plain.hand.times == mixed.hand.times
-    assert len(plain.hand.parcels) > 40
-    for left, right in zip(plain.hand.parcels, mixed.hand.parcels, strict=True):
-        assert (left.number, left.partition, left.timestamp_ms) == (
+    assert len(plain.hand.packs) > 40
+    for left, right in zip(plain.hand.packs, mixed.hand.packs, strict=True):
+        assert (left.number, left.partition, left.window_start) == (
             right.number,
             right.partition,
-            right.timestamp_ms,
+            right.window_start,
         )
         assert left.record[:48] == right.record[:48]
         assert len(left.record) == len(right.record)
-    assert [each.record for each in plain.hand.parcels] != [each.record for each in mixed.hand.parcels]
+    assert [each.record for each in plain.hand.packs] != [each.record for each in mixed.hand.packs]
     assert sum(plain.tally.counters().refused.values()) > 100
 
 
@@ -196,7 +196,7 @@ def test_nothing_leaves_before_it_is_kept_and_paid(make, monkeypatch):
     made.rounds.run([lost], [seal], ticking=True)
     assert lost.ticket.receipt == Receipt(dropped=5)
     assert seal.error == "the disk is full"
-    assert made.hand.parcels == []
+    assert made.hand.packs == []
     monkeypatch.setattr(Outbox, "put", put)
     again = reports([4, 5, 6, 7, 8], ["a", "b", "c", "d", "ann"])
     made.rounds.run([again], [], ticking=False)
@@ -214,14 +214,14 @@ def test_a_crash_loses_nothing_that_was_kept(make):
     second = make(Allowance(CARRIER, None))
     second.rounds.run([], [], ticking=True)
     assert sent(second.hand) == [list(range(7)), [7, 8, 9]]
-    assert second.hand.parcels[0] == first.hand.parcels[0]
+    assert second.hand.packs[0] == first.hand.packs[0]
     second.rounds.run([], [], ticking=True)
     assert second.tally.counters().packs == 2
     assert second.tally.counters().acknowledged == {}
     second.shelf.close()
     third = make()
     third.rounds.run([], [], ticking=True)
-    assert third.hand.parcels == []
+    assert third.hand.packs == []
 
 
 def test_what_others_leave_later_is_taken_over_later(make):
@@ -241,15 +241,15 @@ def test_what_others_leave_later_is_taken_over_later(make):
 def test_what_is_lost_is_sent_again_as_it_was(make):
     made = make(answers=False)
     made.rounds.run([reports(list(range(14)))], [], ticking=False)
-    first = made.hand.parcels[:]
+    first = made.hand.packs[:]
     assert len(first) == 2
     made.hand.lose()
     made.rounds.run([], [], ticking=False)
-    assert made.hand.parcels == first * 2
+    assert made.hand.packs == first * 2
     made.hand.answers = True
     for _ in range(3):
         made.rounds.run([], [], ticking=True)
-    assert made.hand.parcels == first * 2
+    assert made.hand.packs == first * 2
     assert made.tally.counters().acknowledged == {"latency": 14}
     assert made.tally.counters().backlog.packs == 0
 
@@ -263,7 +263,7 @@ def test_a_store_that_was_begun_with_another_secret_keeps_nothing(make, caplog):
     assert lost.ticket.receipt == Receipt(dropped=2)
     assert lost.ticket.receipt.why_dropped == seal.error
     assert seal.error.startswith("the secret is another one than ")
-    assert caplog.text.count("what was handed over is not kept: the secret is another one") == 1
+    assert caplog.text.count("submitted reports are dropped: the secret is another one") == 1
 
 
 def test_a_store_that_another_process_holds_leaves_all_as_it_was(make, tmp_path):
@@ -273,7 +273,7 @@ def test_a_store_that_another_process_holds_leaves_all_as_it_was(make, tmp_path)
     with other.transaction():
         with pytest.raises(BusyError, match="another process holds it"):
             made.rounds.run([given], [seal], ticking=True)
-        assert (given.done.is_open, seal.done.is_open, made.hand.parcels) == (False, False, [])
+        assert (given.done.is_open, seal.done.is_open, made.hand.packs) == (False, False, [])
         # Nothing is to be kept: what waits is that of the next round.
         made.rounds.run([], [], ticking=False)
     other.close()
@@ -294,7 +294,7 @@ def test_a_store_that_is_busy_at_the_last_question_leaves_all_as_it_was(make, mo
     monkeypatch.setattr(Outbox, "depth", busy)
     with pytest.raises(BusyError):
         made.rounds.run([given], [seal], ticking=True)
-    assert (given.done.is_open, seal.done.is_open, made.hand.parcels) == (False, False, [])
+    assert (given.done.is_open, seal.done.is_open, made.hand.packs) == (False, False, [])
     monkeypatch.setattr(Outbox, "depth", depth)
     made.rounds.run([given], [seal], ticking=True)
     assert given.ticket.receipt == Receipt(stored=7)
@@ -310,7 +310,7 @@ def test_a_limit_that_must_be_found_leaves_all_as_it_was(make, tmp_path):
     made, given, seal = make(Allowance(LATENCY, budget)), reports([1, 2], ["ann", "ben"]), FlushRequest()
     with pytest.raises(UnknownLimitError) as unknown:
         made.rounds.run([given], [seal], ticking=True)
-    assert (given.done.is_open, seal.done.is_open, made.hand.parcels) == (False, False, [])
+    assert (given.done.is_open, seal.done.is_open, made.hand.packs) == (False, False, [])
     with closing(Store(tmp_path, busy_seconds=0)) as other, other.transaction():
         unknown.value.find()
     made.rounds.run([given], [seal], ticking=True)
@@ -339,14 +339,14 @@ def test_without_room_in_flight_packs_wait_in_the_outbox(make):
     made = make(answers=False)
     made.hand.space = 999_999
     made.rounds.run([reports(list(range(7)))], [], ticking=True)
-    assert made.hand.parcels == []
+    assert made.hand.packs == []
     assert made.tally.counters().backlog.packs == 1
     made.clock.advance(100.0)
     made.rounds.run([], [], ticking=True)
     assert made.tally.counters().backlog.seconds == pytest.approx(100, abs=1)
     made.hand.space = 10**8
     made.rounds.run([], [], ticking=False)
-    assert len(made.hand.parcels) == 1
+    assert len(made.hand.packs) == 1
 
 
 def test_a_seal_waits_for_its_packs_and_for_what_was_left_before(make):
@@ -376,5 +376,5 @@ def test_a_damaged_store_is_told_and_nothing_of_it_is_sent(make, tmp_path, caplo
     store.close()
     made.hand.space = 10**8
     made.rounds.run([], [], ticking=False)
-    assert made.hand.parcels == []
+    assert made.hand.packs == []
     assert "a record of the store is damaged: malformed; put back a copy" in caplog.text

@@ -15,7 +15,7 @@ from producers.transport import sender as delivery_module
 from producers.transport.cluster import Cluster
 from producers.transport.connection import connect
 from producers.transport.security import Security
-from producers.transport.sender import Delivery, Parcel
+from producers.transport.sender import Delivery, OutgoingPack
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.secured.certificates import Authority
 
@@ -89,9 +89,9 @@ def test_a_connection_that_acknowledges_nothing_is_dropped(
     woken = threading.Event()
     delivery = Delivery(lambda: left.pop(0), "reports", woken.set)  # type: ignore[arg-type, return-value] # fakes
     delivery.start()
-    parcels = [Parcel(number, 0, 0, b"record") for number in range(3)]
+    packs = [OutgoingPack(number, 0, 5, 60, 3, b"record") for number in range(3)]
     began = time.monotonic()
-    delivery.send(parcels)
+    delivery.send(packs)
     lost: set[int] = set()
     while lost != {0, 1, 2}:
         assert woken.wait(30), "nothing is given up"
@@ -100,7 +100,7 @@ def test_a_connection_that_acknowledges_nothing_is_dropped(
     assert 0.4 <= time.monotonic() - began < 5
     assert (first.closed, len(first.sent)) == (1, 3)
     assert "packs wait in the outbox: nothing was acknowledged for 0 s" in caplog.text
-    delivery.send(parcels)
+    delivery.send(packs)
     acknowledged: set[int] = set()
     while acknowledged != {0, 1, 2}:
         assert woken.wait(30), "the second connection is not used"

@@ -10,10 +10,10 @@ from kafka.future import Future
 
 from producers.errors import DeliveryError, PartitionsError
 from producers.transport import sender as module
-from producers.transport.sender import BYTES_IN_FLIGHT, Delivery, Outcome, Parcel
+from producers.transport.sender import BYTES_IN_FLIGHT, Delivery, Outcome, OutgoingPack
 from tests.support.producers.fake_kafka import FakeKafka
 
-PARCEL = Parcel(number=7, partition=3, timestamp_ms=60_000, record=b"record")
+PACK = OutgoingPack(7, 3, 5, 60, 3, b"record")
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ def outcome(delivery, woken):
 def test_nothing_but_the_record_leaves(deliver):
     kafka = FakeKafka()
     delivery, _ = deliver(kafka)
-    delivery.send([PARCEL])
+    delivery.send([PACK])
     wait_until(lambda: kafka.sent)
     assert kafka.sent == [{"topic": "reports", "value": b"record", "partition": 3, "timestamp_ms": 60_000}]
 
@@ -89,7 +89,7 @@ def test_what_is_acknowledged_is_told_once_with_its_append_time(deliver):
     kafka = FakeKafka(acknowledges=True, append_ms=61_234)
     delivery, woken = deliver(kafka)
     wait_until(delivery.room)
-    delivery.send([PARCEL])
+    delivery.send([PACK])
     assert outcome(delivery, woken) == Outcome({7: 61_234}, frozenset())
     assert delivery.outcome() == Outcome({}, frozenset())
     assert delivery.room() == BYTES_IN_FLIGHT
@@ -99,22 +99,22 @@ def test_what_is_in_flight_takes_room(deliver):
     kafka = FakeKafka()
     delivery, _ = deliver(kafka)
     wait_until(delivery.room)
-    delivery.send([PARCEL])
+    delivery.send([PACK])
     assert delivery.room() == BYTES_IN_FLIGHT - len(b"record")
 
 
 def test_a_failure_loses_all_in_flight_and_begins_a_new_connection(deliver):
     broken, sound = FakeKafka(), FakeKafka(acknowledges=True)
     delivery, woken = deliver(broken, sound)
-    other = Parcel(8, 0, 0, b"other")
-    delivery.send([PARCEL, other])
+    other = OutgoingPack(8, 0, 5, 60, 3, b"other")
+    delivery.send([PACK, other])
     wait_until(lambda: len(broken.sent) == 2)
     broken.fail(KafkaTimeoutError("too late"))
     assert outcome(delivery, woken) == Outcome({}, frozenset({7, 8}))
     assert broken.closed == 1
     assert str(delivery.trouble) == "the broker did not take a pack: KafkaTimeoutError"
     wait_until(lambda: delivery.room() == BYTES_IN_FLIGHT)
-    delivery.send([PARCEL])
+    delivery.send([PACK])
     assert outcome(delivery, woken) == Outcome({7: 0}, frozenset())
     assert delivery.trouble is None
 
@@ -122,7 +122,7 @@ def test_a_failure_loses_all_in_flight_and_begins_a_new_connection(deliver):
 @pytest.mark.parametrize("error", [KafkaTimeoutError("no metadata"), ValueError("Unrecognized partition")])
 def test_a_pack_that_kafka_does_not_take_is_lost(deliver, error):
     delivery, woken = deliver(FakeKafka(refuses=error), FakeKafka())
-    delivery.send([PARCEL])
+    delivery.send([PACK])
     assert outcome(delivery, woken).lost == {7}
     assert str(delivery.trouble) == f"the broker did not take a pack: {type(error).__name__}"
 
@@ -132,7 +132,7 @@ def test_an_answer_that_comes_after_the_loss_is_told_too(deliver):
     late.send = lambda topic, **record: futures.pop()
     first, second = futures[1], futures[0]
     delivery, woken = deliver(late, FakeKafka())
-    delivery.send([PARCEL, Parcel(8, 0, 0, b"other")])
+    delivery.send([PACK, OutgoingPack(8, 0, 5, 60, 3, b"other")])
     wait_until(lambda: not futures)
     second.failure(KafkaTimeoutError("too late"))
     assert outcome(delivery, woken).lost == {7, 8}
@@ -152,7 +152,7 @@ def test_there_is_no_room_until_a_broker_answers(deliver, caplog):
     assert str(delivery.trouble) == str(absent)
     come.set()
     wait_until(delivery.room)
-    delivery.send([PARCEL])
+    delivery.send([PACK])
     wait_until(lambda: delivery.trouble is None)
     delivery.close()
     assert caplog.text.count("packs wait in the outbox") == 1
@@ -168,7 +168,7 @@ def test_a_wrong_topic_is_told(deliver):
 def test_closing_closes_kafka(deliver):
     kafka = FakeKafka()
     delivery, _ = deliver(kafka)
-    delivery.send([PARCEL])
+    delivery.send([PACK])
     wait_until(lambda: kafka.sent)
     delivery.close()
     assert kafka.closed == 1

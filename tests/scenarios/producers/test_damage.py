@@ -29,7 +29,7 @@ def test_a_damaged_buffer_holds_up_no_producer(make, kafka, tmp_path, caplog):
     leave_damaged_buffer(tmp_path / "producer.sqlite")
     second = make()
     assert second.report(NAME, VALUE, None) == Receipt(stored=1)
-    assert "a buffer that was left is kept as a pack" in caplog.text
+    assert "a damaged buffer of a former producer is kept as a pack" in caplog.text
     with pytest.raises(DeliveryError, match=r"a record of the store is damaged"):
         second.flush()
     assert second.counters().acknowledged == {NAME: 1}
