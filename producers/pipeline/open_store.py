@@ -1,4 +1,4 @@
-"""What a producer has open of its folder: the store, what is kept in it, and a lane."""
+"""The open store of a producer: spending, outbox, and a lane of the outbox."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ _UNSPENT = np.zeros(1, np.int64)
 
 @dataclass(frozen=True)
 class OpenStore:
-    """The open store, and what is kept in it."""
+    """An open store, with its outbox and spending."""
 
     store: Store
     outbox: Outbox
@@ -26,13 +26,13 @@ class OpenStore:
 
 
 class StoreHandle:
-    """Opens the books when they are asked for. Used by one thread at a time.
+    """Opens the store on demand. Used by one thread at a time.
 
     Parameters
     ----------
-    config : ProducerConfig.
-    secret : that the store must have been begun with.
-    clock : Clock.
+    config : of the producer.
+    secret : with which the store was created.
+    clock : unix and steady seconds.
     """
 
     def __init__(self, config: ProducerConfig, secret: Secret, clock: Clock) -> None:
@@ -40,18 +40,18 @@ class StoreHandle:
         self._secret = secret
         self._clock = clock
         self._lane: OutboxLane | None = None
-        self._books: OpenStore | None = None
+        self._open: OpenStore | None = None
         self._spending: Spending | None = None
 
     def opened(self) -> OpenStore:
-        """The books, opened if they are not.
+        """The open store; opened first if need be.
 
         Raises
         ------
-        BusyError if another process has held the store for BUSY_SECONDS, also in what is done with the books;
-        other StoreError if it cannot be opened; SecretError if it was begun with another secret.
+        BusyError if another process has held the store for BUSY_SECONDS, also in later calls on it;
+        other StoreError if it cannot be opened; SecretError if it was created with another secret.
         """
-        if self._books is None:
+        if self._open is None:
             for allowance in self._config.allowances:
                 allowance.limits(_UNSPENT)  # Seconds, for some mechanisms: not while the store is open.
             store = Store(self._config.data_dir, busy_seconds=BUSY_SECONDS)
@@ -63,8 +63,8 @@ class StoreHandle:
             except BaseException:
                 store.close()
                 raise
-            self._books = OpenStore(store, outbox, spending)
-        return self._books
+            self._open = OpenStore(store, outbox, spending)
+        return self._open
 
     def _spent_in(self, store: Store) -> Spending:
         """Spending in a store that was opened just now; what was scanned of it before is kept."""
@@ -77,9 +77,9 @@ class StoreHandle:
 
     def suspend(self) -> None:
         """Close the store until it is asked for: an open one must not be there when the process forks."""
-        if self._books is not None:
-            self._books.store.close()
-            self._books = None
+        if self._open is not None:
+            self._open.store.close()
+            self._open = None
 
     def close(self) -> None:
         """Close the store, and leave what is in it to the next producer."""

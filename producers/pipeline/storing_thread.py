@@ -1,4 +1,4 @@
-"""The one thread that stores and sends: it takes what the callers' threads hand over, a round at a time."""
+"""The one thread that stores and sends what callers submit."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ END_SECONDS = 15.0
 
 
 class StoringThread:
-    """Runs rounds from `start` to `close`; for all threads. It belongs to the process that made it.
+    """Runs store transactions from `start` to `close`. Thread-safe; belongs to the process that created it.
 
     Parameters
     ----------
-    config : ProducerConfig.
-    secret : that the store must have been begun with.
-    words : source of the pack ids, the shuffling and the ticks.
-    clock : Clock.
+    config : of the producer.
+    secret : with which the store was created.
+    words : source of pack ids, shuffling and ticks.
+    clock : unix and steady seconds.
     tally : counts what becomes of reports.
     """
 
@@ -43,42 +43,42 @@ class StoringThread:
         self._pack_seconds = config.pack_seconds
         self._words = words
         self._clock = clock
-        self._intake = SubmissionQueue()
+        self._queue = SubmissionQueue()
         where = (config.cluster, config.topic, config.partitions, config.connect_seconds)
-        self._delivery = Delivery(partial(connect, *where), config.topic, self._intake.wake, tally.sendable)
+        self._delivery = Delivery(partial(connect, *where), config.topic, self._queue.wake, tally.sendable)
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
         dispatch = Dispatch(self._delivery, config.partitions, collections, tally)
-        self._shelf = StoreHandle(config, secret, clock)
-        self._rounds = StoreTransactions(config, self._shelf, words, clock, tally, dispatch)
+        self._handle = StoreHandle(config, secret, clock)
+        self._transactions = StoreTransactions(config, self._handle, words, clock, tally, dispatch)
         self._items: Sequence[Submission | FlushRequest] = ()
         self._pauses: deque[Pause] = deque()
-        self._is_reckoning = False
+        self._is_computing = False
         self._is_ending = False
         self._is_over = False
         self._thread = Background("storing", self._run, self._end)
 
     def open(self) -> None:
-        """Open the store, before `start`: else the thread does, and drops what comes as long as it cannot.
+        """Open the store before `start`. Otherwise the thread opens it, and drops reports while it cannot.
 
         Raises
         ------
-        StoreError if it cannot be opened; SecretError if it was begun with another secret.
+        StoreError if it cannot be opened; SecretError if it was created with another secret.
         """
         until = self._clock.steady() + BUSY_SECONDS
         try:
             while True:
                 try:
-                    self._shelf.opened()
+                    self._handle.opened()
                     return
                 except BusyError:
                     if self._clock.steady() >= until:
                         raise
         except BaseException:
-            self._shelf.close()
+            self._handle.close()
             raise
 
     def start(self) -> None:
-        """Begin, unless it has. Waits for nobody.
+        """Start both threads unless they run. Does not wait.
 
         Raises
         ------
@@ -88,11 +88,11 @@ class StoringThread:
         self._delivery.start()
 
     def abandon(self) -> None:
-        """Let store and lane go after `start` failed."""
+        """Release store and lane after `start` failed."""
         if self.is_begun:
             self.close()
         else:
-            self._shelf.close()
+            self._handle.close()
 
     @property
     def is_begun(self) -> bool:
@@ -101,7 +101,7 @@ class StoringThread:
 
     @property
     def trouble(self) -> str | None:
-        """Why nothing is stored, or nothing was acknowledged of late, as far as it is known."""
+        """Why reports are not stored, or packs not acknowledged; None while all is well."""
         return self._thread.death or (str(self._delivery.trouble) if self._delivery.trouble else None)
 
     def put(self, item: Submission | FlushRequest, seconds: float) -> bool:
@@ -112,7 +112,7 @@ class StoringThread:
         DeliveryError as `check`.
         """
         try:
-            return self._intake.put(item, seconds)
+            return self._queue.put(item, seconds)
         except ClosedError:
             self.check()
             raise
@@ -123,103 +123,102 @@ class StoringThread:
             raise DeliveryError(self._thread.death)
 
     def pause(self) -> Pause:
-        """Ask it to stand still between two rounds, with the store closed."""
+        """Ask the thread to pause between two transactions, with the store closed."""
         pause = Pause()
         self._pauses.append(pause)
-        if self._is_over or self._is_reckoning or not self.is_begun:
+        if self._is_over or self._is_computing or not self.is_begun:
             pause.reached.open()
         else:
-            self._intake.wake()
+            self._queue.wake()
         return pause
 
     def close(self) -> None:
-        """Store what was queued, take nothing more, disconnect.
+        """Store what is queued, refuse everything else, disconnect.
 
         Raises
         ------
         DeliveryError if that takes longer than END_SECONDS.
         """
-        self._intake.close()
+        self._queue.close()
         self._is_ending = True
-        self._intake.wake()
+        self._queue.wake()
         if not self._thread.join(END_SECONDS):
             raise DeliveryError(f"the storing thread did not end within {END_SECONDS:g} s")
 
     def _run(self) -> None:
-        tick = self._clock.steady() + self._jittered()
+        tick = self._clock.steady() + self._tick_seconds()
         while not self._is_ending:
-            items = self._intake.take(tick - self._clock.steady())
+            items = self._queue.take(tick - self._clock.steady())
             is_ticking = self._clock.steady() >= tick
-            self._round(items, ticking=is_ticking)
+            self._run_transaction(items, ticking=is_ticking)
             if is_ticking:
-                tick = self._clock.steady() + self._jittered()
+                tick = self._clock.steady() + self._tick_seconds()
         self._delivery.close()
-        self._round(self._intake.end(), ticking=True)
+        self._run_transaction(self._queue.end(), ticking=True)
 
-    def _round(self, items: Sequence[Submission | FlushRequest], *, ticking: bool) -> None:
-        """Run a round, and again as long as it cannot be run.
+    def _run_transaction(self, items: Sequence[Submission | FlushRequest], *, ticking: bool) -> None:
+        """Run one transaction; repeat it until its limits are known and the store is free.
 
-        That is until the limits that it needs are found, and while another process holds the store, but when
-        ending for BUSY_SECONDS only.
+        On closing, another process may hold the store for BUSY_SECONDS at most.
         """
         self._items = items
         submissions = [item for item in items if isinstance(item, Submission)]
-        seals = [item for item in items if isinstance(item, FlushRequest)]
+        flushes = [item for item in items if isinstance(item, FlushRequest)]
         until = float("inf")
         while True:
-            self._stand_still()
+            self._serve_pauses()
             try:
-                return self._rounds.run(submissions, seals, ticking=ticking)
+                return self._transactions.run(submissions, flushes, ticking=ticking)
             except UnknownLimitError as unknown:
-                self._reckon(unknown)
+                self._compute_limit(unknown)
             except BusyError as error:
                 if self._is_ending:
                     until = min(until, self._clock.steady() + BUSY_SECONDS)
                 if self._clock.steady() >= until:
-                    return self._rounds.lose(submissions, seals, error)
+                    return self._transactions.lose(submissions, flushes, error)
 
-    def _stand_still(self) -> None:
-        """Do so as long as somebody wants it."""
+    def _serve_pauses(self) -> None:
+        """Pause while anybody asks for it."""
         while self._pauses:
-            self._shelf.suspend()
+            self._handle.suspend()
             self._pauses[0].reached.open()
             self._pauses[0].over.wait(float("inf"))
             self._pauses.popleft()
 
-    def _reckon(self, unknown: UnknownLimitError) -> None:
-        """Find a limit, with the store closed: no other process waits for it, and no fork for this thread."""
-        self._shelf.suspend()
-        self._is_reckoning = True
-        self._let_go()
+    def _compute_limit(self, unknown: UnknownLimitError) -> None:
+        """Compute a limit with the store closed, so that neither other processes nor forks wait."""
+        self._handle.suspend()
+        self._is_computing = True
+        self._release_forks()
         unknown.find()
-        self._is_reckoning = False  # Who asked for a pause before this is waited for next, by `_stand_still`.
+        self._is_computing = False  # pauses requested before this are served by `_serve_pauses`
 
-    def _let_go(self) -> None:
-        """Let everybody fork who waits for it."""
+    def _release_forks(self) -> None:
+        """Let waiting forks proceed."""
         for pause in tuple(self._pauses):
             pause.reached.open()
 
     def _end(self) -> None:
-        """Close all, and let everybody go who waits for this thread, however it ended."""
+        """Close everything and release all who wait for this thread, however it ended."""
         try:
             self._delivery.close()
-            self._shelf.close()
+            self._handle.close()
         finally:
             error = self._thread.death or str(ClosedError())
-            self._rounds.end(error)
-            for item in (*self._items, *self._intake.end()):
+            self._transactions.end(error)
+            for item in (*self._items, *self._queue.end()):
                 self._abandon(item, error)
             self._is_over = True
-            self._let_go()
+            self._release_forks()
 
     def _abandon(self, item: Submission | FlushRequest, error: str) -> None:
-        """Drop what was never taken; whether what the last round was at is kept, nobody knows."""
+        """Drop an item that was never taken. Whether items of the last transaction were stored is unknown."""
         if isinstance(item, FlushRequest) and not item.done.is_open:
             item.settle(error)
         elif isinstance(item, Submission) and item not in self._items:
-            self._rounds.drop(item, error)
+            self._transactions.drop(item, error)
         item.done.open()
 
-    def _jittered(self) -> float:
-        """Seconds to the next tick, uniform in [0.25, 0.75) of pack_seconds: no fixed beat shows."""
+    def _tick_seconds(self) -> float:
+        """Seconds to the next tick: uniform in [0.25, 0.75) of pack_seconds, so no fixed rhythm shows."""
         return self._pack_seconds * (0.25 + 0.5 * float(self._words.words64((1,))[0]) / 2**64)

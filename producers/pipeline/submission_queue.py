@@ -18,7 +18,7 @@ QUEUE_BYTES = 16 * 2**20
 
 @dataclass
 class PendingReceipt:
-    """What a caller waits with, after the reports themselves are gone.
+    """What a caller waits for while its reports are in the queue.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class PendingReceipt:
         self.receipt = Receipt(pending=self.reports)
 
     def settle(self, receipt: Receipt) -> None:
-        """Say what became of them."""
+        """Set the receipt and wake the caller."""
         self.receipt = receipt
         self.done.open()
 
@@ -88,7 +88,7 @@ class Submission:
 
 @dataclass(eq=False)
 class FlushRequest:
-    """Asks for all that was queued before it to be packed and sent.
+    """A request to pack and send everything queued before it.
 
     Parameters
     ----------
@@ -103,21 +103,21 @@ class FlushRequest:
     size = 0
 
     def settle(self, error: str | None = None) -> None:
-        """Say that all is acknowledged, or why not."""
+        """Settle: everything is acknowledged, or why not."""
         self.error = error
         self.done.open()
 
 
 class SubmissionQueue:
-    """Submissions and seals in the order of their coming, for one thread that takes them; no lock is held.
+    """Submissions and flush requests in order, for one consuming thread. Lock-free.
 
-    QUEUE_BYTES at most, and what threads put at the same moment, each of which found room.
+    Holds QUEUE_BYTES, and what several threads put at the same moment when each found room.
     """
 
     def __init__(self) -> None:
         self._items: deque[Submission | FlushRequest] = deque()
         self._bytes = AtomicSum()
-        self._bell = WakeUp()
+        self._wake_up = WakeUp()
         self._waiting: deque[Latch] = deque()
         self._is_closed = False
         self._is_over = False
@@ -140,27 +140,27 @@ class SubmissionQueue:
             raise ClosedError
         self._bytes.add(item.size)
         self._items.append(item)
-        self._bell.ring()
+        self._wake_up.ring()
         if self._is_over:
             self._take_back(item)
         return True
 
     def take(self, seconds: float) -> list[Submission | FlushRequest]:
-        """All that is queued; waits for something, for `wake` or for so many seconds."""
-        self._bell.wait(seconds)
+        """Everything queued; waits for an item, for `wake`, or `seconds`."""
+        self._wake_up.wait(seconds)
         return self._taken()
 
     def wake(self) -> None:
-        """Let `take` return."""
-        self._bell.ring()
+        """Make `take` return."""
+        self._wake_up.ring()
 
     def close(self) -> None:
-        """Take nothing more."""
+        """Refuse further items."""
         self._is_closed = True
-        self._let_go()
+        self._release_waiting()
 
     def end(self) -> list[Submission | FlushRequest]:
-        """Take nothing more; all that is still queued. Nobody will `take` again."""
+        """Close; return what is still queued. Nobody calls `take` again."""
         self._is_over = True
         self.close()
         return self._taken()
@@ -171,16 +171,16 @@ class SubmissionQueue:
             for _ in range(len(self._items)):
                 items.append(self._items.popleft())
         self._bytes.add(-sum(item.size for item in items))
-        self._let_go()
+        self._release_waiting()
         return items
 
     def _take_back(self, item: Submission | FlushRequest) -> None:
-        """Refuse what came too late for `end`, unless that has it."""
+        """Refuse an item that came too late for `end`, unless `end` returned it."""
         with suppress(ValueError):  # it has
             self._items.remove(item)
             raise ClosedError
 
-    def _let_go(self) -> None:
+    def _release_waiting(self) -> None:
         with suppress(IndexError):
             while True:
                 self._waiting.popleft().open()

@@ -56,7 +56,7 @@ def open_files():
 
 
 def test_ticks_are_jittered(keeper):
-    waits = [keeper._jittered() for _ in range(1000)]
+    waits = [keeper._tick_seconds() for _ in range(1000)]
     assert 2.0 <= min(waits) < 2.1
     assert 5.9 < max(waits) < 6.0
 
@@ -66,7 +66,7 @@ def test_what_is_queued_at_the_end_is_stored(keeper):
     first, last = one(), one()
     keeper.put(first, 0)
     deadline = time.monotonic() + 1  # the thread takes it now, or was woken before and waits already
-    while keeper._intake._items and time.monotonic() < deadline:
+    while keeper._queue._items and time.monotonic() < deadline:
         time.sleep(0.001)
     keeper.put(last, 0)
     closing = threading.Thread(target=keeper.close)
@@ -132,7 +132,7 @@ def test_what_is_queued_when_the_storing_thread_dies_is_dropped(keeper, monkeypa
     monkeypatch.setattr(StoreTransactions, "run", die)
     first = one()
     keeper.put(first, 0)
-    while keeper._intake._items:
+    while keeper._queue._items:
         time.sleep(0.001)
     queued, seal = one(), FlushRequest()
     keeper.put(queued, 0)
@@ -145,4 +145,4 @@ def test_what_is_queued_when_the_storing_thread_dies_is_dropped(keeper, monkeypa
     assert queued.ticket.receipt == Receipt(dropped=1)
     assert queued.ticket.receipt.why_dropped == death
     assert seal.error == death
-    assert keeper._rounds._totals.dropped() == 1
+    assert keeper._transactions._totals.dropped() == 1

@@ -49,7 +49,7 @@ def test_who_waits_for_a_flush_is_told_of_a_death(make, kafka, monkeypatch):
         settle(self)
 
     monkeypatch.setattr(Dispatch, "settle", die_later)
-    threading.Timer(0.1, target._keeper._intake.wake).start()
+    threading.Timer(0.1, target._keeper._queue.wake).start()
     began = time.monotonic()
     with pytest.raises(
         DeliveryError,
