@@ -1,4 +1,4 @@
-"""A peer that cannot be loaded is told in the results, and ends nothing."""
+"""Failures of peers appear in the results and do not stop the benchmark."""
 
 import importlib
 import logging
@@ -100,8 +100,8 @@ def test_single_part_is_printed_and_not_written(command, monkeypatch):
     monkeypatch.setitem(command.PARTS, "counting", counting)
     monkeypatch.setattr(command, "install", lambda: {"a-peer==1": "no such version"})
     monkeypatch.setattr(results, "write", None)
-    told = CliRunner().invoke(command.main, ["--only", "counting"], standalone_mode=False)
-    assert told.exception is None
-    assert "a-peer==1 could not be installed, and is left out: no such version\ncounting " in told.stderr
+    result = CliRunner().invoke(command.main, ["--only", "counting"], standalone_mode=False)
+    assert result.exception is None
+    assert "a-peer==1 could not be installed, and is left out: no such version\ncounting " in result.stderr
     text = "\n## Counting\n\nWhat was done.\n\n- **Not judged**: k-RR: a-peer: it is gone\n"
-    assert told.stdout == f"{text}\n"
+    assert result.stdout == f"{text}\n"

@@ -1,4 +1,4 @@
-"""What `make bench` counts as found and as false is that."""
+"""Scores of decoders in `make bench`: found and false candidates, total variation."""
 
 import numpy as np
 import pytest

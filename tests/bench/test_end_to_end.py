@@ -1,4 +1,4 @@
-"""What is timed end to end: which stretch of a log, which delay of an event, whose counts are believed."""
+"""End-to-end measurements: the timed stretch of a log, the delay of an event, the check of peers' counts."""
 
 import json
 import os
@@ -131,10 +131,10 @@ def test_reader_is_timed_up_to_nine_tenths(capsys: pytest.CaptureFixture[str]) -
     for packs in (10, 0, 75, 10, 5):
         read.add(packs)
     read.tell()
-    told = json.loads(capsys.readouterr().out)
-    assert (read.packs, told["packs"]) == (100, 85)
-    assert told["seconds"] > 0
-    assert told["cpu_seconds"] >= 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (read.packs, answer["packs"]) == (100, 85)
+    assert answer["seconds"] > 0
+    assert answer["cpu_seconds"] >= 0
 
 
 def test_peers_decode_a_pack_correctly(log: FullLog) -> None:
@@ -145,19 +145,19 @@ def test_peers_decode_a_pack_correctly(log: FullLog) -> None:
 
 
 def test_correct_counts_are_accepted(log: FullLog) -> None:
-    told = {"packs": 60, "seconds": 2.0, "cpu_seconds": 1.0, "counts": log.counts()}
+    answer = {"packs": 60, "seconds": 2.0, "cpu_seconds": 1.0, "counts": log.counts()}
     assert log.counts()[1][:3] == [2, 0, 4]
     assert log.counts()[2][:3] == [1, 0, 2]
-    assert answer_in(f"a warning\n{json.dumps(told)}\n", log) == (60, 2.0, 1.0)
+    assert answer_in(f"a warning\n{json.dumps(answer)}\n", log) == (60, 2.0, 1.0)
 
 
 def test_wrong_counts_are_rejected(log: FullLog) -> None:
     counts = log.counts()
     counts[3][0] += 1
     del counts[5]
-    told = {"packs": 60, "seconds": 2.0, "cpu_seconds": 1.0, "counts": counts}
+    answer = {"packs": 60, "seconds": 2.0, "cpu_seconds": 1.0, "counts": counts}
     with pytest.raises(ReaderError, match="its counts are wrong in 2 of 64 cohorts"):
-        answer_in(json.dumps(told), log)
+        answer_in(json.dumps(answer), log)
 
 
 def test_reader_without_an_answer_fails(log: FullLog) -> None:
@@ -180,20 +180,20 @@ def test_failed_reader_has_a_row_and_no_figure() -> None:
 def test_cost_per_report_is_stated_with_that_of_reading() -> None:
     mine, alone = Speed(name_of(1), 1000, [5e6], 6e6, 0.5), Speed(READING, 1000, [2e7], 3e7)
     two, rival = Speed(name_of(2), 1000, [9e6], 8e6, 0.5), Speed("bytewax", 1000, [9e6], 8e6)
-    told = "Packs of 1,000: nanoseconds of processor time that a report takes: "
+    answer = "Packs of 1,000: nanoseconds of processor time that a report takes: "
     assert spent(SIZE, [mine, two, alone, rival]) == (
-        f"{told}ours, 1 worker 167, ours, 2 workers 125, aiokafka, reading alone 33.3."
+        f"{answer}ours, 1 worker 167, ours, 2 workers 125, aiokafka, reading alone 33.3."
     )
-    assert spent(SIZE, [mine]) == f"{told}ours, 1 worker 167."
+    assert spent(SIZE, [mine]) == f"{answer}ours, 1 worker 167."
     assert spent(SIZE, [replace(mine, runs=[]), alone]) == ""
 
 
 def test_missed_goal_states_the_cores_used() -> None:
     mine, held = Speed(name_of(1), 1000, [5e6], 6e6, 0.5), Speed(HELD, 1000, [5.5e6], 6.5e6, 0.5)
-    told = limit(SIZE, [mine, held])
-    assert "They leave 167 ns of a core for a report" in told
-    assert "it took 0.83 cores, the broker 0.50" in told
-    assert "when it is held on one" in told
+    answer = limit(SIZE, [mine, held])
+    assert "They leave 167 ns of a core for a report" in answer
+    assert "it took 0.83 cores, the broker 0.50" in answer
+    assert "when it is held on one" in answer
     waiting = limit(SIZE, [replace(mine, a_cpu_second=2e7), held])
     assert waiting.endswith(
         "The worker waited, for the broker or for a core: it took 0.25 cores, the broker 0.50 of "

@@ -1,4 +1,4 @@
-"""No decoder raises but what it declares: inputs found once, and CI's cut of the fuzzing (`make fuzz`)."""
+"""Decoders raise only their declared error: past findings, and a fixed number of fuzzed inputs."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def fuzz(name: str, folder: Path, inputs: int) -> "subprocess.CompletedProcess[str]":
     if find_spec("atheris") is None:
-        missing("atheris is not installed: there is none for this Python or system")
+        missing("atheris is not installed: it does not support this Python or system")
     return run("tests.fuzz.engine", name, str(folder), f"-atheris_runs={inputs}", "-seed=1")
 
 
