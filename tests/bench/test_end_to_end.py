@@ -180,20 +180,20 @@ def test_failed_reader_has_a_row_and_no_figure() -> None:
 def test_cost_per_report_is_stated_with_that_of_reading() -> None:
     mine, alone = Speed(name_of(1), 1000, [5e6], 6e6, 0.5), Speed(READING, 1000, [2e7], 3e7)
     two, rival = Speed(name_of(2), 1000, [9e6], 8e6, 0.5), Speed("bytewax", 1000, [9e6], 8e6)
-    answer = "Packs of 1,000: nanoseconds of processor time that a report takes: "
+    prefix = "Packs of 1,000: nanoseconds of processor time that a report takes: "
     assert spent(SIZE, [mine, two, alone, rival]) == (
-        f"{answer}ours, 1 worker 167, ours, 2 workers 125, aiokafka, reading alone 33.3."
+        f"{prefix}ours, 1 worker 167, ours, 2 workers 125, aiokafka, reading alone 33.3."
     )
-    assert spent(SIZE, [mine]) == f"{answer}ours, 1 worker 167."
+    assert spent(SIZE, [mine]) == f"{prefix}ours, 1 worker 167."
     assert spent(SIZE, [replace(mine, runs=[]), alone]) == ""
 
 
 def test_missed_goal_states_the_cores_used() -> None:
     mine, held = Speed(name_of(1), 1000, [5e6], 6e6, 0.5), Speed(HELD, 1000, [5.5e6], 6.5e6, 0.5)
-    answer = limit(SIZE, [mine, held])
-    assert "They leave 167 ns of a core for a report" in answer
-    assert "it took 0.83 cores, the broker 0.50" in answer
-    assert "when it is held on one" in answer
+    reason = limit(SIZE, [mine, held])
+    assert "They leave 167 ns of a core for a report" in reason
+    assert "it took 0.83 cores, the broker 0.50" in reason
+    assert "when it is held on one" in reason
     waiting = limit(SIZE, [replace(mine, a_cpu_second=2e7), held])
     assert waiting.endswith(
         "The worker waited, for the broker or for a core: it took 0.25 cores, the broker 0.50 of "
