@@ -36,8 +36,8 @@ PARTS = {
 )
 def main(quick: bool, only: tuple[str, ...]) -> None:
     """Measure this project and its peers, and write bench/results.md, .json and .png."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(SIGTERM_STATUS))  # folders and children are let go
-    logging.getLogger("producers").setLevel(logging.ERROR)  # secrets made here are not to be kept
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(SIGTERM_STATUS))  # cleans up folders and children
+    logging.getLogger("producers").setLevel(logging.ERROR)  # hides advice to keep the throwaway secrets
     if not only:
         results.check_writable()
     failed = install()

@@ -1,4 +1,4 @@
-"""A part that fails is told in the results; the others are measured all the same."""
+"""Run one part of the benchmark; a failure becomes a line of the results and stops no other part."""
 
 import traceback
 from types import ModuleType
@@ -9,10 +9,10 @@ from bench.comparison.timing.rounds import Scale
 
 
 def attempt(module: ModuleType, scale: Scale) -> ResultsPart:
-    """What the module's `measure` finds, or a part whose goals are not judged, and why."""
+    """Return what the module's `measure` finds, or on failure a part with the reason and no figures."""
     try:
         part: ResultsPart = module.measure(scale)
-    except Exception as error:  # noqa: BLE001 - what the others have measured in minutes is not lost by it
+    except Exception as error:  # noqa: BLE001 - the other parts measure for minutes, and must not be lost
         name = module.__name__.rpartition(".")[2]
         where = traceback.extract_tb(error.__traceback__)[-1]
         known = isinstance(error, ContestantError)

@@ -1,4 +1,4 @@
-"""The peers' environment, `.peers`, made from `bench/peers.lock`; what cannot be installed is named."""
+"""The virtual environment of the peers, `.peers`, built from `bench/peers.lock`."""
 
 import fcntl
 import hashlib
@@ -24,15 +24,15 @@ LOCK = ROOT / "bench" / "peers.lock"
 WANTED = ROOT / "bench" / "peers.in"
 STATE = FOLDER / "installed.json"
 PINNED = re.compile(r"([\w.-]+)==")
-MOST_LETTERS = 200  # of a reason: pip lists all versions there are
+MOST_LETTERS = 200  # of a reason; pip may list all versions of a package
 
 
 def install() -> dict[str, str]:
-    """Make the environment unless it is there and whole; why each peer that is missing is not installed.
+    """Build the environment unless it is complete; return the reason for each peer that failed to install.
 
-    Peers are installed one by one where all together fail, each with the versions of the lock, but without
-    its hashes: pip would ask for those of what a single peer does not need. What failed is tried again in
-    each run. Two runs at a time wait for each other.
+    If installing all peers at once fails, they are installed one by one, with the versions of the lock but
+    without its hashes, because pip would require hashes of packages that a single peer does not need. Failed
+    peers are tried again in each run. A file lock serializes concurrent runs.
     """
     with LOCK.open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -42,7 +42,7 @@ def install() -> dict[str, str]:
             failed = _one_by_one(list(found["failed"]))
         else:
             click.echo("installing the peers into .peers", err=True)
-            # Without pip: what makes it part of an environment is a child of a child, which outlives a kill.
+            # Without pip: ensurepip runs in a grandchild, which would survive a kill.
             why = _run(sys.executable, "-m", "venv", "--clear", "--without-pip", str(FOLDER))
             if why:
                 raise click.ClickException(f"{FOLDER} could not be made: {why}; remove it, and try again")
@@ -54,7 +54,7 @@ def install() -> dict[str, str]:
 
 
 def _state() -> dict[str, Any]:
-    """What the last run left there; nothing where that is of no use."""
+    """Return the state that the last run saved, or an empty one if it is unusable."""
     try:
         found = json.loads(STATE.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -72,13 +72,13 @@ def _installed() -> list[str]:
 
 
 def peers() -> list[str]:
-    """What is asked for, a requirement each."""
+    """Return the required peers, one requirement each."""
     lines = (line.partition("#")[0].strip() for line in WANTED.read_text(encoding="utf-8").splitlines())
     return [line for line in lines if line]
 
 
 def version_of(name: str) -> str:
-    """Version of a distribution in the environment; nothing where it is not there."""
+    """Return the version of a distribution in the environment, or "" if it is not installed."""
     return next((each.version for each in distributions(name=name, path=_folders())), "")
 
 
@@ -97,7 +97,7 @@ def _one_by_one(wanted: list[str]) -> dict[str, str]:
 
 
 def _pip(*arguments: str) -> str:
-    """What went wrong, a line, or nothing."""
+    """Run our pip for the peers' Python; return the error in one line, or ""."""
     ours = find_spec("pip")
     if ours is None or ours.origin is None:
         raise click.ClickException("there is no pip to install peers with; python -m ensurepip adds it")
@@ -108,7 +108,7 @@ def _pip(*arguments: str) -> str:
 
 
 def _run(*command: str) -> str:
-    """Run a command that ends with this process, however that ends; what went wrong, a line, or nothing."""
+    """Run a command that is killed with this process; return its error in one line, or ""."""
     with TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         child = spawn(command, log)
@@ -119,7 +119,7 @@ def _run(*command: str) -> str:
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     if status == 0:
         return ""
-    told = next(
+    reason = next(
         (line for line in lines if line.startswith("ERROR")), lines[-1] if lines else f"status {status}"
     )
-    return shorten(told, MOST_LETTERS)
+    return shorten(reason, MOST_LETTERS)

@@ -1,4 +1,4 @@
-"""A peer that cannot be loaded is told in the results, and ends nothing."""
+"""Failures of peers appear in the results and do not stop the benchmark."""
 
 import importlib
 import logging
@@ -21,7 +21,7 @@ from bench.comparison.timing.rounds import QUICK, Job
 ASKED = {"k": 10, "epsilon": 1.0}
 
 
-def test_a_library_that_is_not_there_is_a_row_that_says_so():
+def test_missing_library_has_a_row_with_the_reason():
     with Contestant("ours.deniable_runner") as ours, Contestant("absent_runner") as absent:
         job = Job(absent, "count k-RR", ASKED)
         found = compare_with_peers("k-RR", Job(ours, "count k-RR", ASKED), [job], QUICK, 10.0)
@@ -35,7 +35,7 @@ def test_a_library_that_is_not_there_is_a_row_that_says_so():
             compare_with_peers("k-RR", job, [], QUICK, 10.0)
 
 
-def test_a_goal_is_not_judged_where_a_peer_is_missing():
+def test_goal_is_not_judged_without_every_peer():
     """The missing one might be the fastest: the ratio would be too good."""
     with Contestant("ours.deniable_runner") as ours, Contestant("absent_runner") as absent:
         job = Job(ours, "count k-RR", ASKED)
@@ -51,7 +51,7 @@ def test_a_goal_is_not_judged_where_a_peer_is_missing():
         assert complete.unjudged == []
 
 
-def test_a_job_that_a_library_fails_at_does_not_end_it():
+def test_library_survives_a_failed_job():
     with Contestant("ours.deniable_runner") as ours:
         with pytest.raises(ContestantError, match=r"^ours.deniable_runner: ValueError: "):
             ours.prepare("k-RR", 1, k=1, epsilon=1.0)
@@ -59,7 +59,7 @@ def test_a_job_that_a_library_fails_at_does_not_end_it():
         assert ours.run().seconds > 0
 
 
-def test_a_library_that_hangs_is_ended(monkeypatch):
+def test_hanging_library_is_killed(monkeypatch):
     with Contestant("ours.growth_runner") as ours:
         ours.prepare("estimate values", 1_000_000, size=100)
         monkeypatch.setattr(contestant, "ANSWER_SECONDS", 0.3)
@@ -67,7 +67,7 @@ def test_a_library_that_hangs_is_ended(monkeypatch):
             ours.run()
 
 
-def test_a_part_that_fails_says_why():
+def test_failing_part_reports_the_reason():
     def measure(_):
         raise ContestantError("some_runner: it fell over")
 
@@ -94,14 +94,14 @@ def command(monkeypatch):
     logging.getLogger("producers").setLevel(level)
 
 
-def test_a_part_alone_is_told_and_nothing_is_written(command, monkeypatch):
+def test_single_part_is_printed_and_not_written(command, monkeypatch):
     part = ResultsPart("Counting", "What was done.", unjudged=["k-RR: a-peer: it is gone"])
     counting = SimpleNamespace(measure=lambda _: part, __name__="counting")
     monkeypatch.setitem(command.PARTS, "counting", counting)
     monkeypatch.setattr(command, "install", lambda: {"a-peer==1": "no such version"})
     monkeypatch.setattr(results, "write", None)
-    told = CliRunner().invoke(command.main, ["--only", "counting"], standalone_mode=False)
-    assert told.exception is None
-    assert "a-peer==1 could not be installed, and is left out: no such version\ncounting " in told.stderr
+    result = CliRunner().invoke(command.main, ["--only", "counting"], standalone_mode=False)
+    assert result.exception is None
+    assert "a-peer==1 could not be installed, and is left out: no such version\ncounting " in result.stderr
     text = "\n## Counting\n\nWhat was done.\n\n- **Not judged**: k-RR: a-peer: it is gone\n"
-    assert told.stdout == f"{text}\n"
+    assert result.stdout == f"{text}\n"

@@ -14,14 +14,14 @@ def test_probabilities_of_a_binomial():
     np.testing.assert_allclose(probability, np.array([81, 108, 54, 12, 1]) / 256, rtol=1e-12)
 
 
-def test_what_is_left_out_of_a_wide_binomial_is_nothing():
+def test_truncated_binomial_mass_is_negligible():
     first, probability = binomial(1_000_000, 0.3, log_factorials(1_000_000))
     assert first > 290_000
     assert probability.sum() == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize("holders", [0, 20, 700])
-def test_exact_coverage_is_that_of_a_simulation(holders):
+def test_exact_coverage_matches_simulation(holders):
     """100,000 rounds: within 5 standard deviations, false alarm 6e-7. Defect caught: half a point."""
     rng, mechanism = np.random.default_rng(holders), KRR.from_epsilon(50, 1.0)
     inversion = Inversion.of_symmetric(mechanism)

@@ -1,4 +1,4 @@
-"""What `make bench` counts as found and as false is that."""
+"""Scores of decoders in `make bench`: found and false candidates, total variation."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from bench.comparison.timing.rounds import QUICK
 TRUTH = np.array([0.6, 0.4, 0.0, 0.0, 0.0])
 
 
-def test_held_candidates_and_decoys_are_counted_apart():
+def test_held_candidates_and_decoys_are_counted_separately():
     found = scores(
         Decoding(np.array([0.5, 0.0, 0.2, 0.1, 0.0]), np.array([True, True, True, False, False])), TRUTH
     )
@@ -32,7 +32,7 @@ def test_held_candidates_and_decoys_are_counted_apart():
         (np.array([0, 0, 1.0, 0, 0]), 1),
     ],
 )
-def test_total_variation_takes_what_is_missing_for_another_value(shares, variation):
+def test_total_variation_counts_missing_mass_as_another_value(shares, variation):
     assert total_variation(shares, TRUTH) == pytest.approx(variation, abs=1e-15)
 
 
@@ -42,7 +42,7 @@ def test_held_candidates_beside_as_many_decoys():
     assert held_above(np.zeros(5), TRUTH, 2) == 0
 
 
-def test_a_window_is_what_a_decoder_expects(tmp_path):
+def test_window_has_the_format_of_the_decoder(tmp_path):
     """Exact: files hold one row for each bit of each cohort, and the truth is that of all reports."""
     windows = build(tmp_path, 120, 2, ASKED)
     with np.load(windows.window(0)) as kept, np.load(windows.design) as design:
@@ -55,7 +55,7 @@ def test_a_window_is_what_a_decoder_expects(tmp_path):
     assert (windows.truth > 0).sum() == 100
 
 
-def test_our_goal_is_judged_where_no_peer_is_there(tmp_path):
+def test_absolute_goal_is_judged_without_peers(tmp_path):
     """It is absolute: nobody else is needed for it."""
     windows = build(tmp_path, 300, 8, ASKED)
     with Contestant("ours.estimation_runner") as mine, Contestant("absent_runner") as absent:
@@ -68,7 +68,7 @@ def test_our_goal_is_judged_where_no_peer_is_there(tmp_path):
     ]
 
 
-def test_peers_that_fail_later_leave_ours(tmp_path, monkeypatch):
+def test_peers_failing_later_leave_our_figure(tmp_path, monkeypatch):
     """Lasso is given what LassoCV chose, and fails at it."""
     windows = build(tmp_path, 300, 8, ASKED)
     answers = {"LassoCV": {"alpha": 0.1}}

@@ -1,4 +1,4 @@
-"""What is timed end to end: which stretch of a log, which delay of an event, whose counts are believed."""
+"""End-to-end measurements: the timed stretch of a log, the delay of an event, the check of peers' counts."""
 
 import json
 import os
@@ -69,7 +69,7 @@ def record(collection: str, window_start: int, *, reports: int, final: bool) -> 
     )
 
 
-def test_an_event_is_visible_with_the_first_estimate_that_has_it() -> None:
+def test_event_is_visible_in_the_first_estimate_with_it() -> None:
     seen = Visibility()
     seen.note(Window("e1", 100), 101.0)
     seen.take(record("e1", 98, reports=1, final=False), 102.0, 3)  # of another window
@@ -95,7 +95,7 @@ def test_a_quantile_is_one_of_the_values(share: float, expected: float) -> None:
     assert quantile([float(value) for value in range(100, 0, -1)], share) == expected
 
 
-def test_nothing_has_no_quantile() -> None:
+def test_quantile_of_no_values_is_rejected() -> None:
     with pytest.raises(ValueError, match="there are no values"):
         quantile([], 0.5)
 
@@ -113,12 +113,12 @@ def test_workers_are_timed_while_all_of_them_count() -> None:
     assert stretch(moments) == (260.0, 2.0, 3.0, 0.5)
 
 
-def test_a_worker_without_a_share_is_no_second_worker() -> None:
+def test_every_worker_needs_a_share_of_the_log() -> None:
     with pytest.raises(MeasurementError, match="not every worker had a share of the log"):
         stretch([Moment(1.0, (50, 0), 0.0, 1.0, 0.5), Moment(2.0, (60, 0), 0.0, 2.0, 1.0)])
 
 
-def test_what_is_counted_at_once_is_not_timed() -> None:
+def test_log_counted_too_fast_is_not_timed() -> None:
     at_once = [Moment(1.0, (0,), 0.0, 1.0, 0.5), Moment(2.0, (60,), 0.0, 2.0, 1.0)]
     soon = [Moment(2.0 + 0.3 * step, (60 * step,), 0.0, 2.0, 1.0) for step in range(1, 4)]
     for moments, seconds in ((at_once, 0.0), (soon, 0.3)):
@@ -126,48 +126,48 @@ def test_what_is_counted_at_once_is_not_timed() -> None:
             stretch(moments)
 
 
-def test_a_reader_is_timed_to_nine_tenths(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reader_is_timed_up_to_nine_tenths(capsys: pytest.CaptureFixture[str]) -> None:
     read = Stretch(100)
     for packs in (10, 0, 75, 10, 5):
         read.add(packs)
     read.tell()
-    told = json.loads(capsys.readouterr().out)
-    assert (read.packs, told["packs"]) == (100, 85)
-    assert told["seconds"] > 0
-    assert told["cpu_seconds"] >= 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (read.packs, answer["packs"]) == (100, 85)
+    assert answer["seconds"] > 0
+    assert answer["cpu_seconds"] >= 0
 
 
-def test_a_pack_is_decoded_as_peers_do_it(log: FullLog) -> None:
+def test_peers_decode_a_pack_correctly(log: FullLog) -> None:
     pack = wire.Pack(wire.RAPPOR_NUMBER, 7, 1, 86_400, 2, 128, bytes(16), log.payload)
     key, counts = decode(wire.encode(pack))
     assert cohort_of(key) == "7"
     assert {bit: int(counts[bit]) for bit in counts.nonzero()[0]} == {0: 1, 2: 2, 127: 1}
 
 
-def test_right_counts_are_believed(log: FullLog) -> None:
-    told = {"packs": 60, "seconds": 2.0, "cpu_seconds": 1.0, "counts": log.counts()}
+def test_correct_counts_are_accepted(log: FullLog) -> None:
+    answer = {"packs": 60, "seconds": 2.0, "cpu_seconds": 1.0, "counts": log.counts()}
     assert log.counts()[1][:3] == [2, 0, 4]
     assert log.counts()[2][:3] == [1, 0, 2]
-    assert answer_in(f"a warning\n{json.dumps(told)}\n", log) == (60, 2.0, 1.0)
+    assert answer_in(f"a warning\n{json.dumps(answer)}\n", log) == (60, 2.0, 1.0)
 
 
-def test_wrong_counts_are_not(log: FullLog) -> None:
+def test_wrong_counts_are_rejected(log: FullLog) -> None:
     counts = log.counts()
     counts[3][0] += 1
     del counts[5]
-    told = {"packs": 60, "seconds": 2.0, "cpu_seconds": 1.0, "counts": counts}
+    answer = {"packs": 60, "seconds": 2.0, "cpu_seconds": 1.0, "counts": counts}
     with pytest.raises(ReaderError, match="its counts are wrong in 2 of 64 cohorts"):
-        answer_in(json.dumps(told), log)
+        answer_in(json.dumps(answer), log)
 
 
-def test_a_reader_that_tells_nothing_has_failed(log: FullLog) -> None:
-    with pytest.raises(ReaderError, match="it told nothing"):
+def test_reader_without_an_answer_fails(log: FullLog) -> None:
+    with pytest.raises(ReaderError, match="it printed no result"):
         answer_in("a warning", log)
     with pytest.raises(ReaderError, match="it read all at once: nothing could be timed"):
         answer_in('{"packs": 0, "seconds": 0, "cpu_seconds": 0}', log)
 
 
-def test_whoever_failed_has_a_row_and_no_figure() -> None:
+def test_failed_reader_has_a_row_and_no_figure() -> None:
     mine = Speed(name_of(1), 1000, [5e6], 6e6, 0.5)
     alone = Speed(READING, 1000, [2e7], 3e7)
     failed = Speed("bytewax", 1000, [], says="failed: not done in 60 s")
@@ -177,23 +177,23 @@ def test_whoever_failed_has_a_row_and_no_figure() -> None:
     assert figures(SIZE, [failed, alone]) == []
 
 
-def test_what_a_report_costs_is_told_beside_reading_it() -> None:
+def test_cost_per_report_is_stated_with_that_of_reading() -> None:
     mine, alone = Speed(name_of(1), 1000, [5e6], 6e6, 0.5), Speed(READING, 1000, [2e7], 3e7)
     two, rival = Speed(name_of(2), 1000, [9e6], 8e6, 0.5), Speed("bytewax", 1000, [9e6], 8e6)
-    told = "Packs of 1,000: nanoseconds of processor time that a report takes: "
+    prefix = "Packs of 1,000: nanoseconds of processor time that a report takes: "
     assert spent(SIZE, [mine, two, alone, rival]) == (
-        f"{told}ours, 1 worker 167, ours, 2 workers 125, aiokafka, reading alone 33.3."
+        f"{prefix}ours, 1 worker 167, ours, 2 workers 125, aiokafka, reading alone 33.3."
     )
-    assert spent(SIZE, [mine]) == f"{told}ours, 1 worker 167."
+    assert spent(SIZE, [mine]) == f"{prefix}ours, 1 worker 167."
     assert spent(SIZE, [replace(mine, runs=[]), alone]) == ""
 
 
-def test_a_missed_goal_says_what_was_used_up() -> None:
+def test_missed_goal_states_the_cores_used() -> None:
     mine, held = Speed(name_of(1), 1000, [5e6], 6e6, 0.5), Speed(HELD, 1000, [5.5e6], 6.5e6, 0.5)
-    told = limit(SIZE, [mine, held])
-    assert "They leave 167 ns of a core for a report" in told
-    assert "it took 0.83 cores, the broker 0.50" in told
-    assert "when it is held on one" in told
+    reason = limit(SIZE, [mine, held])
+    assert "They leave 167 ns of a core for a report" in reason
+    assert "it took 0.83 cores, the broker 0.50" in reason
+    assert "when it is held on one" in reason
     waiting = limit(SIZE, [replace(mine, a_cpu_second=2e7), held])
     assert waiting.endswith(
         "The worker waited, for the broker or for a core: it took 0.25 cores, the broker 0.50 of "
@@ -207,7 +207,7 @@ def run(speed: float) -> ReaderRun:
     return ReaderRun(speed, 2 * speed, seconds=4 - speed)
 
 
-def test_readers_take_turns_and_one_that_fails_keeps_what_it_did() -> None:
+def test_readers_take_turns_and_failed_ones_keep_earlier_runs() -> None:
     order: list[str] = []
 
     def reader(name: str, fails_at: int) -> Reader:
@@ -230,12 +230,12 @@ def test_quick_has_both_goals() -> None:
     assert [size.goal for size in QUICK] == [6e6, 12e6]
 
 
-def test_who_only_reads_fetches_as_our_worker_does() -> None:
+def test_plain_reader_fetches_like_our_worker() -> None:
     ours = (FETCH_BYTES, FETCH_WAIT_MILLISECONDS)
     assert ours == (aiokafka_read.FETCH_BYTES, aiokafka_read.FETCH_WAIT_MILLISECONDS)
 
 
-def test_a_broker_that_goes_leaves_what_was_read() -> None:
+def test_lost_broker_keeps_earlier_runs() -> None:
     def gone() -> ReaderRun:
         raise UnreachableError("no Kafka broker answers")
 
@@ -246,7 +246,7 @@ def test_a_broker_that_goes_leaves_what_was_read() -> None:
     ]
 
 
-def test_a_size_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_size_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no goal is of it, none is unjudged by it."""
     sizes = (Size(1, 10, 1), SIZE, Size(10_000, 10, 1, goal=1e6))
 
@@ -266,9 +266,7 @@ def test_a_size_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) ->
     assert "All readers" not in results.sections([end_to_end.measure(rounds.QUICK)])
 
 
-def test_estimates_that_cannot_be_read_are_not_taken_for_late(
-    log: FullLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_estimates_fail_the_measurement(log: FullLog, monkeypatch: pytest.MonkeyPatch) -> None:
     class Consumer:
         def __init__(self, *_: object, **__: object) -> None:
             self.closed = False

@@ -20,18 +20,18 @@ def _empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("empty")
-def test_what_is_installed_here_is_not_taken_for_installed_there() -> None:
+def test_pip_ignores_packages_of_our_environment() -> None:
     """Our pip runs there: it must see their packages, not ours."""
     assert "numpy" in peer_environment._pip("--no-index", "--dry-run", "numpy")
     assert peer_environment.version_of("numpy") == ""
 
 
-def test_a_version_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_comes_from_the_peer_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peer_environment, "FOLDER", ROOT / ".venv")
     assert peer_environment.version_of("numpy") == version("numpy")
 
 
-def test_a_reason_is_one_short_line() -> None:
+def test_reason_is_one_short_line() -> None:
     """Pip lists all versions that there are."""
     told = "print('much'); print('ERROR: none of ' + '1.0, ' * 400); raise SystemExit(1)"
     reason = peer_environment._run(sys.executable, "-c", told)
@@ -41,7 +41,7 @@ def test_a_reason_is_one_short_line() -> None:
     assert peer_environment._run(sys.executable, "-c", "raise SystemExit(3)") == "status 3"
 
 
-def test_an_environment_that_is_not_whole_is_made_anew(
+def test_incomplete_environment_is_rebuilt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of a peer without hashes, since nothing is fetched: what is there is a folder that looks installed."""

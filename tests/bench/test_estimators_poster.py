@@ -13,7 +13,7 @@ from estimators.mechanisms.krr import KRR
 CELL = run_cell(1000, 50, 1.3, 2.0, repetitions=5)
 
 
-def test_a_cell_passes_both_checks_and_comes_out_again():
+def test_cell_passes_both_checks_and_is_reproducible():
     assert CELL.likeliest
     assert not CELL.mle_is_worst
     assert list(CELL.mse) == ["Inv", "InvN", "InvP", "MLE*"]

@@ -12,7 +12,7 @@ CASES = [(2, 1.0), (10, 0.5), (200, 2.0), (1000, 4.0)]
 
 
 @pytest.mark.parametrize(("k", "epsilon"), CASES)
-def test_bisection_and_the_closed_form_find_the_same(k, epsilon):
+def test_bisection_matches_the_closed_form(k, epsilon):
     mechanism = KRR.from_epsilon(k, epsilon)
     counts = simulate(mechanism, 100_000).counts
     best = optimum(counts, mechanism)
@@ -23,11 +23,11 @@ def test_bisection_and_the_closed_form_find_the_same(k, epsilon):
     assert distance(best, mle(counts, mechanism)) < 1e-12
 
 
-def test_values_without_reports_are_none():
+def test_values_without_reports_have_frequency_0():
     assert optimum(np.array([5, 0, 0]), KRR.from_epsilon(3, 1.0)).tolist() == [1, 0, 0]
 
 
-def test_what_is_no_optimum_falls_short_by_the_difference_of_likelihoods():
+def test_shortfall_is_the_difference_of_likelihoods():
     mechanism = KRR.from_epsilon(200, 2.0)
     counts = simulate(mechanism, 100_000).counts
     best = optimum(counts, mechanism)
@@ -39,7 +39,7 @@ def test_what_is_no_optimum_falls_short_by_the_difference_of_likelihoods():
         assert 1e-6 < fallen <= bound(other, counts, mechanism)
 
 
-def test_the_optimum_itself_falls_short_by_no_more_than_is_proven():
+def test_optimum_falls_short_by_at_most_its_bound():
     mechanism = KRR.from_epsilon(200, 2.0)
     counts = simulate(mechanism, 100_000).counts
     best = optimum(counts, mechanism)

@@ -11,14 +11,14 @@ DOCUMENT = REPOSITORY / "docs" / "poisoning.md"
 
 
 @pytest.mark.parametrize("forger", forgeries.KRR_FORGERS)
-def test_bias_of_krr_is_that_of_the_formula(forger):
+def test_krr_bias_matches_the_formula(forger):
     """Within 5 standard errors, false alarm 6e-7; a formula without theta is more than 10 off."""
     row = krr_row(np.random.default_rng(1), forger, 0.5, windows=200)
     assert abs(row.measured - row.formula) < 5 * row.error
     assert row.error < 0.1 * 0.5 * poisoning.THETA
 
 
-def test_bias_of_rappor_is_that_of_the_formula(monkeypatch):
+def test_rappor_bias_matches_the_formula(monkeypatch):
     monkeypatch.setattr(poisoning, "REPORTS", 20_000)
     row = rappor_row(np.random.default_rng(2), "careful", 0.1, windows=4)
     poisoning._window_before.cache_clear()
@@ -26,7 +26,7 @@ def test_bias_of_rappor_is_that_of_the_formula(monkeypatch):
     assert abs(row.measured - row.formula) < 0.04
 
 
-def test_careful_reports_have_as_many_ones_as_honest_ones():
+def test_careful_forgeries_have_honest_popcounts():
     rng, truth = np.random.default_rng(3), np.full(20, 1000)
     window = forgeries.rappor_window(rng, poisoning.WORDS, truth, 20_000, "careful", 3, RAPPOR_MECHANISM)
     error = np.hypot(*(each.std() / np.sqrt(len(each)) for each in (window.honest, window.forged)))
@@ -34,12 +34,12 @@ def test_careful_reports_have_as_many_ones_as_honest_ones():
     assert abs(window.forged.mean() - window.honest.mean()) < 5 * error + 0.225
 
 
-def test_the_document_shows_the_table_that_was_measured():
+def test_document_contains_the_measured_table():
     measured = (poisoning.RESULTS / "poisoning.md").read_text(encoding="utf-8").split("\n\n")[1]
     assert measured.strip() in DOCUMENT.read_text(encoding="utf-8")
 
 
-def test_the_table_leaves_out_what_does_not_apply():
+def test_table_omits_what_does_not_apply():
     row = krr_row(np.random.default_rng(4), "target", 0.1, windows=20)
     line = table([row]).splitlines()[-1]
     assert line.startswith("| k-RR | target | 10% | +39.60 % | +39.")

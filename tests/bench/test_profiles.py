@@ -21,7 +21,7 @@ class Work:
         return 1
 
 
-def test_a_stage_does_not_hold_those_that_it_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stage_time_excludes_nested_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that moves by 1 at each look: all time is some stage's, once."""
     clock = iter(range(100))
     monkeypatch.setattr("time.perf_counter_ns", lambda: next(clock))
@@ -32,7 +32,7 @@ def test_a_stage_does_not_hold_those_that_it_calls(monkeypatch: pytest.MonkeyPat
     assert Work.inner is inner
 
 
-def test_a_stage_that_fails_ends() -> None:
+def test_failing_stage_is_closed() -> None:
     watch = Stopwatch()
     with pytest.raises(ZeroDivisionError), watch.stage("rest"), watch.stage("division"):
         _ = 1 // 0
@@ -55,7 +55,7 @@ def test_every_stage_of_a_path_is_timed(paths: tuple[hot_path.Path, ...]) -> Non
     assert timed == {stage.name for stage in stages} | {hot_path_runner.REST}
 
 
-def test_words_are_made_from_the_figures() -> None:
+def test_sentences_come_from_the_figures() -> None:
     profile = Profile("worker", {"checksums": 2.0, "counting": 6.0, "reading": 1.5, "the rest": 0.5}, 8.0)
     assert hot_path.sentence(profile) == (
         "**worker**: of 10 ns a report, 6 (60%) go to counting and 2 (20%) to checksums."
@@ -76,7 +76,7 @@ def test_every_size_that_grows_has_a_job(each: growth.Growth) -> None:
     assert traced > 0
 
 
-def test_what_grows_faster_than_expected_is_told() -> None:
+def test_faster_growth_than_expected_is_noted() -> None:
     sizes = [1, 10, 100]
     flat = [Line(each.axis, each.what, sizes, [1.0] * 3, [1.0] * 3) for each in growth.GROWTHS]
     assert growth.steeper(flat) == [

@@ -27,20 +27,20 @@ PARTS = [
 ]
 
 
-def test_more_of_a_speed_is_better_and_less_of_anything_else() -> None:
+def test_higher_speed_and_lower_cost_are_better() -> None:
     assert (FAST.ratio, FAST.met) == (12.5, True)
     assert (SLOW.ratio, SLOW.met) == (0.5, False)
     assert (FREE.ratio, FREE.met) == (3.0, None)
 
 
 @pytest.mark.parametrize(("ours", "met"), [(299, True), (300, True), (301, False)])
-def test_an_absolute_goal_is_met_by_what_is_asked(ours: float, met: bool) -> None:
+def test_absolute_goal_is_met_at_its_value(ours: float, met: bool) -> None:
     figure = absolute("Memory", "MiB", ours, 300)
     assert (figure.reference, figure.reference_value, figure.goal, figure.met) == ("goal", 300, 1.0, met)
     assert absolute("Speed", "reports/s", 2e6, 1e6).ratio == 2
 
 
-def test_a_record_has_these_fields_and_no_other() -> None:
+def test_record_has_exactly_these_fields() -> None:
     assert FAST.record() == {
         "name": "Counting",
         "unit": "reports/s",
@@ -53,7 +53,7 @@ def test_a_record_has_these_fields_and_no_other() -> None:
     }
 
 
-def test_the_markdown_begins_with_every_goal_and_what_fell_short() -> None:
+def test_markdown_begins_with_goals_and_shortfalls() -> None:
     text = results.markdown(PARTS, {}, FULL)
     summary, _, rest = text.partition("\n## Speed\n")
     assert summary.index("![How many times better") < summary.index("## Summary")
@@ -70,7 +70,7 @@ def test_the_markdown_begins_with_every_goal_and_what_fell_short() -> None:
         assert said in rest
 
 
-def test_a_goal_that_cannot_be_judged_is_neither_met_nor_missed() -> None:
+def test_unjudged_goal_is_neither_met_nor_missed() -> None:
     """The fastest peer may be the one that is missing."""
     open_goal = replace(FAST, is_judged=False)
     assert (open_goal.goal, open_goal.met, open_goal.record()["met"]) == (10, None, None)
@@ -83,32 +83,32 @@ def test_a_goal_that_cannot_be_judged_is_neither_met_nor_missed() -> None:
     assert "beside" not in summary
 
 
-def test_the_summary_tells_of_others_beside_the_same_job() -> None:
+def test_summary_mentions_other_rivals_of_the_same_job() -> None:
     text = results.markdown([ResultsPart("Speed", "What was done.", [FAST, ASIDE, FREE])], {}, FULL)
     summary, _, _ = text.partition("\n## Speed\n")
     assert "times better: 2 (Counting, beside a count of less).\n" in summary
 
 
-def test_where_all_goals_are_met_nothing_fell_short() -> None:
+def test_no_shortfall_when_all_goals_are_met() -> None:
     text = results.markdown([ResultsPart("Speed", "What was done.", [FAST])], {}, FULL)
     assert "1 of 1 goals met." in text
     assert "fell short" not in text
     assert "## Summary" not in results.markdown([ResultsPart("Rest", "More.", [FREE])], {}, FULL)
 
 
-def test_the_quick_cut_says_that_it_is_the_quick_cut() -> None:
+def test_quick_cut_is_labelled() -> None:
     assert "By `make bench-quick` on " in results.markdown(PARTS, {}, QUICK)
     assert "**This is the quick cut**" in results.markdown(PARTS, {}, QUICK)
     assert "By `make bench` on " in results.markdown(PARTS, {}, FULL)
     assert "quick cut" not in results.markdown(PARTS, {}, FULL)
 
 
-def test_a_peer_that_could_not_be_installed_is_named() -> None:
+def test_peer_that_failed_to_install_is_named() -> None:
     text = results.markdown(PARTS, {"a-peer==1.2": "no wheel for this machine"}, FULL)
     assert "**a-peer==1.2 could not be installed**: no wheel for this machine" in text
 
 
-def test_a_run_leaves_three_files_and_tells_what_is_not_met(
+def test_run_writes_three_files_and_prints_unmet_goals(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "figures.md"
@@ -131,7 +131,7 @@ def bars_of(parts: Sequence[ResultsPart]) -> list[Rectangle]:
     return [patch for patch in axes.patches if isinstance(patch, Rectangle)]
 
 
-def test_a_bar_goes_from_one_to_its_ratio() -> None:
+def test_bar_spans_one_to_its_ratio() -> None:
     found = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars_of(PARTS)]
     assert found == [pytest.approx(sorted((1.0, each.ratio))) for each in (FAST, SLOW, LARGE, FREE)]
 
@@ -146,7 +146,7 @@ def test_a_picture_has_bars_or_curves_or_both(tmp_path: Path) -> None:
     assert widths[0] == pytest.approx(widths[1] + widths[2], abs=2)
 
 
-def test_met_and_unmet_goals_are_told_apart_by_more_than_color() -> None:
+def test_met_and_unmet_goals_differ_by_more_than_color() -> None:
     """What is unmet is hatched and says so."""
     assert [bar.get_hatch() for bar in bars_of(PARTS)] == [None, "/////", "/////", None]
     assert bars.verdict(absolute("Time", "s", 0.5, 1.0)) == "✓ 1"
@@ -169,7 +169,7 @@ def test_figures_of_the_picture_are_short(value: float, told: str) -> None:
     assert bars.short(value) == told
 
 
-def test_results_that_cannot_be_written_end_it_before_anything_is_measured(tmp_path: Path) -> None:
+def test_unwritable_results_stop_the_run_before_measuring(tmp_path: Path) -> None:
     results.check_writable(tmp_path / "results.md")
     (tmp_path / "results.json").unlink()
     (tmp_path / "results.json").mkdir()
@@ -187,9 +187,9 @@ def test_results_that_cannot_be_written_end_it_before_anything_is_measured(tmp_p
         ("Packs of 100", "Packs of 10", "Packs of 100"),
     ],
 )
-def test_a_row_repeats_no_name_that_stands_above_it(name: str, above: str, told: str) -> None:
+def test_row_omits_the_name_repeated_from_above(name: str, above: str, told: str) -> None:
     assert bars.label(Figure(name, "s", 1.0, "peer", 2.0), above) == told
 
 
-def test_a_row_with_a_goal_has_its_whole_name() -> None:
+def test_row_with_a_goal_has_its_full_name() -> None:
     assert bars.label(absolute("Decoding: time", "s", 1.0, 2.0), "Decoding") == "Decoding: time"

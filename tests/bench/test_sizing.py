@@ -24,12 +24,12 @@ MEMORY = {"collection": "RAPPOR, 8 cohorts of 128 bits", "KiB a collection and w
 FOUND = {"counting": [COUNTING], "memory": [MEMORY], "ids": [{"bytes an id": 16}]}
 
 
-def test_the_page_has_every_table_as_it_was_measured() -> None:
+def test_page_contains_every_measured_table() -> None:
     assert sorted(re.findall(r"<!-- table: ([\w ]+) -->", PAGE)) == sorted([*PARTS, *DERIVED])
     assert with_tables(PAGE, measured()) == PAGE
 
 
-def test_a_figure_that_drifts_is_seen() -> None:
+def test_drifted_figure_is_detected() -> None:
     drifted = PAGE.replace("| workers | ", "| workers | 9")
     assert drifted != PAGE
     assert with_tables(drifted, measured()) == PAGE
@@ -55,7 +55,7 @@ def test_the_example_is_worked_out() -> None:
     }
 
 
-def test_gaps_are_those_of_the_table_of_faults() -> None:
+def test_gaps_match_the_table_of_faults() -> None:
     told = (REPOSITORY / "bench" / "results" / "chaos.md").read_text(encoding="utf-8")
     assert chaos_table([]) == "".join(told.splitlines(keepends=True)[:2])
     lines = {line.split(" | ")[0].strip("| "): line.strip("| \n").split(" | ") for line in told.splitlines()}
@@ -64,7 +64,7 @@ def test_gaps_are_those_of_the_table_of_faults() -> None:
         assert line[-2:] == [f"{row['nothing counted, s']} s", f"{row['of one partition, s']} s"]
 
 
-def test_a_part_takes_the_place_of_what_was_measured_before(tmp_path: Path) -> None:
+def test_new_measurement_replaces_the_old_part(tmp_path: Path) -> None:
     file = tmp_path / "results" / "figures.json"
     keep("ids", [{"ids": 1}], file)
     keep("counting", [{"packs/s": 2_000}], file)
@@ -76,7 +76,7 @@ def test_a_part_takes_the_place_of_what_was_measured_before(tmp_path: Path) -> N
     assert measured(file)["ids"] == [{"ids": 3, "bytes an id": 16.25}]
 
 
-def test_figures_are_shown_as_people_read_them() -> None:
+def test_figures_are_formatted_for_reading() -> None:
     assert table([{"a": 1234567.8, "b": 0.01234, "c": "up to 0.5", "d": 0}]).splitlines()[2] == (
         "| 1,234,568 | 0.0123 | up to 0.5 | 0 |"
     )

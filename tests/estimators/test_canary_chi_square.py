@@ -47,7 +47,7 @@ def test_the_truth_halves_from_value_to_value() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [SOUND, LongitudinalKRR.from_epsilons(4, 4.0, 2.0)])
-def test_expected_counts_have_0_and_others_nearly_pearsons(mechanism: KRR | LongitudinalKRR) -> None:
+def test_statistic_is_0_at_expected_counts_and_close_to_pearsons(mechanism: KRR | LongitudinalKRR) -> None:
     """By the channel's matrix, which the statistic is not made from."""
     reports = 10**9
     expected = reports * mechanism.channel @ true_frequencies(4)
@@ -61,14 +61,14 @@ def test_expected_counts_have_0_and_others_nearly_pearsons(mechanism: KRR | Long
     assert np.isfinite(chi_square(counts, mechanism))
 
 
-def test_a_canary_has_enough_reports_when_each_bucket_expects_enough() -> None:
+def test_least_reports_gives_each_bucket_enough() -> None:
     reports = least_reports(SOUND)
     assert (reports - 1) * SHARES.min() < LEAST_EXPECTED <= reports * SHARES.min()
 
 
 @pytest.mark.parametrize("window_seconds", [2, 60, 86_400])
 @pytest.mark.parametrize("epsilon", [0.5, 3.0, 8.0])
-def test_false_alarms_are_as_rare_as_stated(epsilon: float, window_seconds: int) -> None:
+def test_false_alarm_rate_is_as_stated(epsilon: float, window_seconds: int) -> None:
     """Exactly: all counts of the fewest reports that a canary of three values takes, by their chances.
 
     The quadratic form, Pearson's, has up to 3 times as many, and fails this.
@@ -96,7 +96,7 @@ def exceedances(windows: int, *, drawn: bool) -> int:
     return seen
 
 
-def test_the_draw_of_the_values_is_part_of_the_noise() -> None:
+def test_sampling_of_values_is_part_of_the_noise() -> None:
     """Rate 0.05; the interval fails by chance once in 10^6 times, and values that are not drawn fail it."""
     low, high = binom.interval(1 - 1e-6, 3000, 0.05)
     assert low <= exceedances(3000, drawn=True) <= high
@@ -104,7 +104,7 @@ def test_the_draw_of_the_values_is_part_of_the_noise() -> None:
 
 
 @pytest.mark.parametrize("defect", DEFECTS)
-def test_defects_are_seen_in_as_many_windows_as_stated(defect: str) -> None:
+def test_detection_rate_of_defects_is_as_stated(defect: str) -> None:
     """The chance to miss them is that of the non-central chi-square; one drawn run agrees."""
     relative, sent, windows = DEFECTS[defect]
     reports, shares = round(sent * relative.sum()), relative / relative.sum()
@@ -114,6 +114,6 @@ def test_defects_are_seen_in_as_many_windows_as_stated(defect: str) -> None:
     assert any(chi_square(counts, SOUND) > THRESHOLD for counts in runs)
 
 
-def test_a_threshold_is_that_of_all_windows_of_a_year() -> None:
+def test_threshold_accounts_for_all_windows_of_a_year() -> None:
     assert chi2.sf(alarm_threshold(4, 3600), 3) * YEAR_SECONDS / 3600 == pytest.approx(FALSE_ALARMS_A_YEAR)
     assert alarm_threshold(4, 60) > alarm_threshold(4, 3600)

@@ -46,7 +46,7 @@ def test_golden_fingerprints():
     ],
     ids=str,
 )
-def test_what_changes_the_meaning_changes_the_fingerprint(change):
+def test_fingerprint_changes_with_the_meaning(change):
     assert replace(CARRIER, **change).fingerprint != CARRIER.fingerprint
 
 
@@ -76,7 +76,7 @@ def test_each_step_of_longitudinal_krr_changes_the_fingerprint(step):
     [{"candidates": ("LAX",)}, {"grace_seconds": 0}, {"retention_seconds": 0}, {"minimum_reports": 1}],
     ids=str,
 )
-def test_what_changes_no_report_leaves_the_fingerprint(change):
+def test_fingerprint_ignores_what_reports_do_not_depend_on(change):
     assert replace(DESTINATION, **change).fingerprint == DESTINATION.fingerprint
 
 
@@ -90,7 +90,7 @@ def test_windows_tile_time(moment, window, grace, retention):
     assert collection.dies_at(start) == start + window + grace + retention
 
 
-def test_labels_are_what_is_estimated():
+def test_labels_name_the_estimated_entries():
     assert CARRIER.labels() == ("AA", "B6")
     assert DESTINATION.labels() == ("ATL", "BOS")
     assert replace(CARRIER, values=(), other=False).labels() == ("0", "1", "2")
@@ -108,14 +108,14 @@ def test_entries_are_as_many_as_labels(other):
         assert one.entries == len(one.labels())
 
 
-def test_integers_are_the_values_of_what_lists_none():
+def test_values_are_integers_when_none_are_listed():
     taken = {one.name: one.takes_integers for one in (CARRIER, DESTINATION, HOME, CABIN, MEALS)}
     assert taken == {"carrier": False, "destination": False, "home": False, "cabin": False, "meals": True}
     assert replace(CARRIER, values=()).takes_integers
     assert not replace(DESTINATION, candidates=()).takes_integers
 
 
-def test_width_and_cohorts_are_those_of_the_mechanism():
+def test_width_and_cohorts_come_from_the_mechanism():
     assert (CARRIER.width, CARRIER.cohorts) == (3, 1)
     assert (DESTINATION.width, DESTINATION.cohorts) == (128, 8)
     assert (HOME.width, HOME.cohorts) == (3, 1)
@@ -123,12 +123,12 @@ def test_width_and_cohorts_are_those_of_the_mechanism():
     assert (MEALS.width, MEALS.cohorts) == (16, 1)
 
 
-def test_mechanisms_have_the_names_of_the_collection_file():
+def test_mechanism_names_match_the_collection_file():
     names = [one.mechanism.name for one in (CARRIER, DESTINATION, HOME, CABIN, MEALS)]
     assert names == ["k-rr", "rappor", "k-rr-longitudinal", "rappor-one-hot", "rappor-k-hot"]
 
 
-def test_what_all_reports_of_a_value_cost():
+def test_epsilon_inf_of_each_mechanism():
     assert DESTINATION.epsilon_inf == RAPPOR.epsilon_inf
     assert HOME.epsilon_inf == TWICE.permanent.epsilon
     assert MEALS.epsilon_inf == MEALS.mechanism.epsilon_inf
@@ -139,7 +139,7 @@ def test_what_all_reports_of_a_value_cost():
 @pytest.mark.parametrize(
     "mechanism", [replace(RAPPOR, flip_threshold=0), replace(MEALS.mechanism, flip_threshold=0)]
 )
-def test_a_permanent_response_without_noise_is_refused(mechanism):
+def test_memoizing_without_noise_is_rejected(mechanism):
     message = (
         "memoize needs f > 0: at f = 0 the remembered response is the true value, which many reports reveal;"
         " set f, or memoize: false"

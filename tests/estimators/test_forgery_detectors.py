@@ -70,12 +70,12 @@ def test_forged_popcounts_alarm():
     assert popcount_p_value(honest - 2, BLOOM) < 1e-9
 
 
-def test_a_pack_without_reports_cannot_be_judged():
+def test_pack_without_reports_is_rejected():
     with pytest.raises(ValueError, match=r"^popcounts must hold at least 1 report, got 0$"):
         popcount_p_value(np.empty(0, np.int64), BLOOM)
 
 
-def test_honest_cohorts_rarely_alarm_and_uneven_ones_do():
+def test_uneven_cohorts_alarm_and_honest_ones_rarely_do():
     rng = np.random.default_rng(3)
     sizes = rng.multinomial(8 * LEAST_EXPECTED, np.full(8, 1 / 8), SEEN)
     check_rate([cohort_p_value(each) for each in sizes], factor=1.2)
@@ -104,7 +104,7 @@ def test_impossible_counts_alarm():
 SHARES = CHANNEL.q + CHANNEL.contrast * np.array([0.5, 0.3, 0.2] + [0.0] * 17)
 
 
-def test_windows_of_one_distribution_rarely_alarm():
+def test_windows_of_the_same_distribution_rarely_alarm():
     """Of unequal sizes, with some buckets too small to be judged by themselves."""
     rng = np.random.default_rng(5)
     before, after = rng.multinomial(1000, SHARES, SEEN), rng.multinomial(2600, SHARES, SEEN)
@@ -122,7 +122,7 @@ def test_a_change_of_distribution_alarms():
     assert change_p_value(np.eye(20, dtype=np.int64)[0] * 500, np.eye(20, dtype=np.int64)[0] * 500) == 1
 
 
-def test_bits_of_one_distribution_rarely_alarm():
+def test_bits_of_the_same_distribution_rarely_alarm():
     rng = np.random.default_rng(7)
     sizes = np.array([200, 300])
     runs = [rng.binomial(sizes[:, None], 0.4, (2, 2, 16)) for _ in range(SEEN)]

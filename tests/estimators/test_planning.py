@@ -24,7 +24,7 @@ from tests.support.estimators.simulation import generator, rappor_counts, zipf_c
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_errors_of_rare_values_are_the_published_ones(epsilon):
+def test_errors_of_rare_values_match_published_ones(epsilon):
     """(K - 2 + e^eps) / (e^eps - 1)² for k-RR and 4 e^eps / (e^eps - 1)² for one-hot, over N."""
     power = math.exp(epsilon)
     krr = expected_std_error(KRR.from_epsilon(50, epsilon), 1000) ** 2
@@ -34,7 +34,7 @@ def test_errors_of_rare_values_are_the_published_ones(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0])
-def test_the_known_rule_holds_for_its_own_rappor_only(epsilon):
+def test_3_e_epsilon_plus_2_holds_for_optimized_unary_encoding_only(epsilon):
     """K < 3 e^eps + 2 with q* = 1/2, p* = 1/(e^eps + 1); symmetric bits or a permanent step raise it."""
     rule = 3 * math.exp(epsilon) + 2
     assert krr_limit(best_one_hot(2, epsilon), epsilon) == pytest.approx(rule, rel=1e-6)
@@ -57,7 +57,7 @@ def test_the_limit_is_where_the_errors_cross(epsilon):
 @pytest.mark.parametrize(
     "mechanism", [KRR.from_epsilon(10, 1.0), LongitudinalKRR.from_epsilons(10, 2.0, 1.0)]
 )
-def test_krr_errors_are_those_reported(mechanism):
+def test_krr_errors_match_those_of_the_estimator(mechanism):
     counts = np.rint(100_000 * (mechanism.q + mechanism.contrast * np.array([0.5, 0.3, 0.2] + 7 * [0.0])))
     result = estimate(counts.astype(np.int64), mechanism)
     for value, frequency in ((0, 0.5), (1, 0.3), (9, 0.0)):
@@ -73,7 +73,7 @@ def test_krr_errors_are_those_reported(mechanism):
         (best_bloom(2.0), 20),
     ],
 )
-def test_bloom_errors_are_those_reported(mechanism, candidates):
+def test_bloom_errors_match_those_of_the_decoder(mechanism, candidates):
     """Mean error of candidates nobody holds, beside 105 or 15 others of Zipf 1: within 12 %."""
     words = [f"word-{i}" for i in range(candidates)]
     held = zipf_counts(105 if candidates > 105 else 15, 336_776)
@@ -82,7 +82,7 @@ def test_bloom_errors_are_those_reported(mechanism, candidates):
     assert expected_std_error(mechanism, 336_776, 0.0, candidates) == pytest.approx(reported, rel=0.12)
 
 
-def test_a_bloom_candidate_is_told_from_an_even_background():
+def test_bloom_error_allows_for_an_even_background():
     """8 bits, 1 hash, 64 cohorts, all other strings even: exact to 2 %; 6 % off without the background."""
     mechanism = Rappor.from_probabilities(8, 1, 64, 0.25, 0.35, 0.65)
     share = mechanism.p_star + (mechanism.q_star - mechanism.p_star) / 8
@@ -91,12 +91,12 @@ def test_a_bloom_candidate_is_told_from_an_even_background():
     assert expected_std_error(mechanism, 6_400_000) == pytest.approx(reported, rel=0.02)
 
 
-def test_the_least_epsilon_is_realised_to_a_percent():
+def test_least_epsilon_is_realised_within_a_percent():
     for mechanism in (best_one_hot(4096, LEAST_EPSILON), best_bloom(LEAST_EPSILON)):
         assert 0.98e-6 < mechanism.epsilon <= 1e-6
 
 
-def test_a_value_of_the_smallest_detectable_frequency_is_found_nine_times_in_ten():
+def test_smallest_detectable_frequency_is_detected_with_probability_0_9():
     """Normal estimates, 20,000 draws of each: 90 % found and 5 % / 50 in error, within 5 sigma."""
     mechanism, rng = KRR.from_epsilon(50, 2.0), generator(2)
     smallest = smallest_detectable(mechanism, 30_000, 50)
@@ -117,7 +117,7 @@ def test_too_few_reports_detect_nothing():
 
 
 @pytest.mark.parametrize("wanted", [0.5, 0.01, 1e-4])
-def test_reports_needed_are_just_enough(wanted):
+def test_reports_needed_reach_the_error_and_one_less_does_not(wanted):
     mechanism = best_one_hot(10, 1.0)
     needed = reports_needed(mechanism, wanted)
     assert expected_std_error(mechanism, needed) <= wanted
@@ -125,7 +125,7 @@ def test_reports_needed_are_just_enough(wanted):
         assert expected_std_error(mechanism, needed - 1) > wanted
 
 
-def test_best_mechanisms_keep_epsilon():
+def test_best_mechanisms_do_not_exceed_epsilon():
     for made in (best_one_hot(10, 1.0), best_bloom(1.0)):
         assert 0.999 < made.epsilon <= 1.0
 
@@ -148,6 +148,6 @@ KEPT = KRR.from_epsilon(4, 1.0)
         (lambda: krr_limit(best_one_hot(4, 1.0), -1.0), r"epsilon must be in \[1e-06, 16\], got -1.0"),
     ],
 )
-def test_bad_parameters_are_refused(call, message):
+def test_bad_parameters_are_rejected(call, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         call()

@@ -19,11 +19,11 @@ WINDOWS = 20
     ("reports", "overlap"),
     [([7], 1), ([5, 5, 5], 3), ([10, 0, 0], 1), ([1, 2], (1 + 2 + 2 * 1) / 3), ([4, 1, 2], (7 + 2 * 4) / 7)],
 )
-def test_overlap_is_the_sum_of_the_smaller_of_each_pair(reports, overlap):
+def test_overlap_sums_the_smaller_of_each_pair(reports, overlap):
     assert client_overlap(np.array(reports)) == pytest.approx(overlap, rel=1e-15)
 
 
-def test_overlap_of_nothing_is_refused():
+def test_overlap_without_reports_is_rejected():
     with pytest.raises(ValueError, match=r"^window_reports must hold at least 1 report, got 0$"):
         client_overlap(np.zeros(3, np.int64))
 
@@ -69,7 +69,7 @@ def spread_over_errors(roll_ups, estimates):
 
 
 @pytest.mark.parametrize("returning", [True, False], ids=["returning", "new-each-time"])
-def test_krr_errors_where_clients_return(returning):
+def test_krr_errors_with_returning_clients(returning):
     """120 rounds of 400 clients in 20 windows. The mean of 8 values' ratios has sigma 0.03: within 0.15."""
     mechanism = LongitudinalKRR.from_epsilons(8, 2.0, 1.5)
     rng, truth = generator(1), np.repeat(np.arange(8), zipf_counts(8, 400))
@@ -88,7 +88,7 @@ def test_krr_errors_where_clients_return(returning):
 
 
 @pytest.mark.parametrize("returning", [True, False], ids=["returning", "new-each-time"])
-def test_hot_errors_where_clients_return(returning):
+def test_hot_errors_with_returning_clients(returning):
     """As above, clients in two of 8 buckets."""
     mechanism = HotRappor.from_probabilities(8, 2, 0.5, 0.3, 0.7)
     rng = generator(2)
@@ -111,7 +111,7 @@ def test_hot_errors_where_clients_return(returning):
         assert shared < 0.7
 
 
-def test_bloom_errors_where_clients_return():
+def test_bloom_errors_with_returning_clients():
     """60 rounds of 10 words, 800 clients in 20 windows who keep bits and cohort: 600 intervals.
 
     Shared errors expect the noise there is: residuals agree with it (chi-square ratio 1), and intervals cover
@@ -141,7 +141,7 @@ def test_bloom_errors_where_clients_return():
     assert np.mean(ratios, axis=0)[1] == pytest.approx(1, abs=0.15)
 
 
-def test_what_is_safe_is_never_surer():
+def test_shared_errors_are_at_least_the_independent_ones():
     """Two candidates of 20 strings: what the others add to the residuals widens `independent` alone."""
     mechanism = Rappor.from_probabilities(128, 2, 4, 0.25, 0.35, 0.65)
     words = [f"word-{i}" for i in range(20)]
@@ -161,7 +161,7 @@ def test_what_is_safe_is_never_surer():
     assert safe.other[1] >= other.other[1]
 
 
-def test_what_is_safe_is_significant_in_both():
+def test_shared_significance_requires_both():
     one, other = (
         Estimate(
             "mle", 10, np.zeros(3), np.ones(3), np.zeros(3), np.ones(3), np.array(found), (0.1, error), {}
@@ -173,14 +173,14 @@ def test_what_is_safe_is_significant_in_both():
     assert safe.other == (0.1, 0.3)
 
 
-def test_plain_krr_has_no_noise_to_share():
+def test_plain_krr_has_no_permanent_noise():
     result = roll_up_krr(np.array([110, 50]), np.array([80, 80]), KRR.from_epsilon(2, 1.0))
     assert result.shared is result.independent
     assert result.independent.reports == 160
     assert result.overlap == 2
 
 
-def test_one_window_is_the_estimate_of_that_window():
+def test_one_window_gives_its_own_estimate():
     mechanism = LongitudinalKRR.from_epsilons(4, 2.0, 1.0)
     result = roll_up_krr(np.array([400, 300, 200, 100]), np.array([1000]), mechanism)
     np.testing.assert_allclose(result.shared.std_error, result.independent.std_error, rtol=1e-12)

@@ -1,6 +1,6 @@
-"""Fuzz every target for so many seconds, 60 if not told: python -m tests.fuzz [SECONDS].
+"""Fuzz every target for some seconds, 60 by default: python -m tests.fuzz [SECONDS].
 
-Inputs that fail are kept in the folder of those that were found, where a test replays them.
+Failing inputs are kept in the folder `found`, from which a test replays them.
 """
 
 import subprocess
@@ -10,7 +10,7 @@ from tests.fuzz.targets import FOUND, TARGETS
 
 
 def main(seconds: str = "60") -> int:
-    """The number of targets on which an input failed."""
+    """Fuzz all targets; return the number of those that failed."""
     failures = 0
     for name in TARGETS:
         folder = FOUND / name

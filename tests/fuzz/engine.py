@@ -1,6 +1,6 @@
 """One target under atheris: python -m tests.fuzz.engine TARGET FOLDER [options of libFuzzer].
 
-Our modules are instrumented, so that inputs that reach new branches are mutated further. What fails is
+Our modules are instrumented, so inputs that reach new branches are mutated further. Failing inputs are
 written to FOLDER.
 """
 
@@ -22,7 +22,7 @@ MOST_SECONDS = 60  # of one input
 
 
 def main(name: str, folder: str, *options: str) -> None:
-    """Fuzz until an input fails, or as long as the options say."""
+    """Fuzz until an input fails, or until the limit in the options."""
     with atheris.instrument_imports(include=OURS):
         target = target_of(name)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))

@@ -1,10 +1,10 @@
-"""A decoder that believes the length that it reads: what the engine must find, if it finds anything."""
+"""A decoder that trusts the length field: a planted defect that the engine must find."""
 
 SEEDS = [b"DNBL\x01\x03abc"]
 
 
 def check(data: bytes) -> None:
-    """IndexError where the length lies."""
+    """Raise IndexError if the length field exceeds the payload."""
     if data[:4] == b"DNBL" and len(data) > 5:
         payload = data[6:]
         payload[data[5] - 1]

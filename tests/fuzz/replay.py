@@ -1,4 +1,4 @@
-"""Give each target its seeds, and the inputs that it failed on once: python -m tests.fuzz.replay."""
+"""Replay the seeds and past findings of each target: python -m tests.fuzz.replay."""
 
 from tests.fuzz.targets import TARGETS, found, target_of
 

@@ -1,9 +1,9 @@
-"""What is fuzzed: each target is a module of this folder with
+"""The fuzz targets: each is a module of this folder with
 
-    SEEDS         inputs to begin with,
-    check(data)   which gives these bytes to decoders, and lets every exception through but the declared one,
+    SEEDS         initial inputs,
+    check(data)   passes the bytes to decoders, and lets every exception through but the declared one,
 
-and, where bytes alone would not get far, mutate(mutated, seed), which makes more of mutated bytes.
+and optionally mutate(mutated, seed), which turns mutated bytes into structured input.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-#: Modules by name, and how many inputs CI gives each.
+#: Number of inputs that CI runs, by target.
 TARGETS = {
     "packs": 1_000_000,
     "rows": 15_000,
@@ -29,10 +29,10 @@ class Target(Protocol):
 
 
 def target_of(name: str) -> Target:
-    """Load a target; what it tests is loaded with it."""
+    """Import a target and the modules that it tests."""
     return import_module(f"tests.fuzz.fuzz_{name}")
 
 
 def found(name: str) -> list[Path]:
-    """Inputs that a target failed on once."""
+    """Return past inputs that failed a target."""
     return sorted((FOUND / name).glob("*"))

@@ -1,4 +1,4 @@
-"""No decoder raises but what it declares: inputs found once, and CI's cut of the fuzzing (`make fuzz`)."""
+"""Decoders raise only their declared error: past findings, and a fixed number of fuzzed inputs."""
 
 import json
 import os
@@ -36,11 +36,11 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def fuzz(name: str, folder: Path, inputs: int) -> "subprocess.CompletedProcess[str]":
     if find_spec("atheris") is None:
-        missing("atheris is not installed: there is none for this Python or system")
+        missing("atheris is not installed: it does not support this Python or system")
     return run("tests.fuzz.engine", name, str(folder), f"-atheris_runs={inputs}", "-seed=1")
 
 
-def test_seeds_and_inputs_that_were_found_once_are_taken() -> None:
+def test_seeds_and_past_findings_pass() -> None:
     ended = run("tests.fuzz.replay")
     assert ended.returncode == 0, ended.stderr[-3000:]
     assert [line.partition(":")[0] for line in ended.stdout.splitlines()] == list(TARGETS)
@@ -49,7 +49,7 @@ def test_seeds_and_inputs_that_were_found_once_are_taken() -> None:
 @pytest.mark.all
 @pytest.mark.timeout(MOST_SECONDS + 30)
 @pytest.mark.parametrize("name", TARGETS)
-def test_nothing_is_raised_but_what_is_declared(name: str, tmp_path: Path) -> None:
+def test_fuzzed_decoder_raises_only_declared_errors(name: str, tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ended = fuzz(name, tmp_path, TARGETS[name])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -68,7 +68,7 @@ def test_nothing_is_raised_but_what_is_declared(name: str, tmp_path: Path) -> No
         assert {"200", "400", "404", "405"} < outcomes.keys()
 
 
-def test_a_decoder_with_a_defect_is_found_out(tmp_path: Path) -> None:
+def test_fuzzer_finds_a_planted_defect(tmp_path: Path) -> None:
     ended = fuzz("defect", tmp_path, 100_000)
     assert ended.returncode != 0
     assert "IndexError" in ended.stdout + ended.stderr

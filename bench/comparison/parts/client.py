@@ -1,4 +1,4 @@
-"""How fast true values become randomized reports, beside what peers' clients do."""
+"""Client throughput: true values to randomized reports, ours and those of peers."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -37,9 +37,9 @@ NOTES = (
 
 
 class RapporCase(NamedTuple):
-    """RAPPOR of so many bits and so many different texts, in batches of so many, all at once where None.
+    """A RAPPOR job: number of bits, of distinct texts, and batch size (None: one batch).
 
-    Remembered: each client's permanent response is what it always was.
+    `remembered`: permanent responses are memoized per client.
     """
 
     bits: int
@@ -51,11 +51,11 @@ class RapporCase(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it stands in the results."""
-        told = ", ".join(f"{name} {value:g}" for name, value in self.probabilities.items())
+        """Name in the results."""
+        listed = ", ".join(f"{name} {value:g}" for name, value in self.probabilities.items())
         remembered = ", remembered" if self.remembered else ""
         words = f", {self.words:,} texts" if self.words != 100 else ""
-        return f"RAPPOR, {self.bits} bits, {told}{remembered}{words}{_batches(self.batch)}"
+        return f"RAPPOR, {self.bits} bits, {listed}{remembered}{words}{_batches(self.batch)}"
 
 
 def _batches(batch: int | None) -> str:
@@ -77,7 +77,7 @@ RAPPOR_CASES = (
 
 
 def measure(scale: Scale) -> ResultsPart:
-    """k-RR and RAPPOR, with fresh noise and with responses that are remembered; quick: those with a goal."""
+    """Measure k-RR and RAPPOR, with fresh and with memoized responses; quick: only jobs with a goal."""
     peer = str(PYTHON)
     with (
         Contestant("ours.deniable_runner") as ours,
@@ -139,5 +139,5 @@ def _rappor(
 
 
 def _unless_quick(scale: Scale, *jobs: Job) -> list[Job]:
-    """Compiling takes seconds."""
+    """Leave out jobs that need seconds to compile."""
     return [] if scale.quick else list(jobs)

@@ -11,7 +11,7 @@ from bench.comparison.timing.rounds import Job, Rate, Scale, rates
 
 @dataclass(frozen=True)
 class PeerComparison:
-    """What came out: figures, a row of each who took part, and why the goal could not be judged, if so."""
+    """Figures, a row per library, and the reasons why a goal could not be judged."""
 
     figures: Sequence[Figure]
     rows: Sequence[ResultRow]
@@ -21,11 +21,15 @@ class PeerComparison:
 def compare_with_peers(
     name: str, ours: Job, peers: Sequence[Job], scale: Scale, goal: float | None, aside: Sequence[Job] = ()
 ) -> PeerComparison:
-    """Our rate beside the fastest peer's, reports a second of one core; rows of all, the fastest first.
+    """Compare our rate, reports per second of one core, with the fastest peer's.
 
-    Jobs `aside` are another thing than what the goal is of: each has a figure of its own, without a goal.
-    There is no figure beside who could not do it, and the goal is not judged where a peer is missing, who may
-    be the fastest. ContestantError if we could not do it.
+    Jobs `aside` do something else than the goal asks: each gets its own figure without a goal. A library that
+    failed has a row but no figure. With a peer missing the goal is not judged, because it might be the
+    fastest.
+
+    Raises
+    ------
+    ContestantError if our own job failed.
     """
     mine, *others = rates([ours, *peers, *aside], scale)
     if mine.failed:
@@ -48,7 +52,7 @@ def compare_with_peers(
 def part_of(
     title: str, about: str, table: str, comparisons: Sequence[PeerComparison], notes: Sequence[str]
 ) -> ResultsPart:
-    """Several comparisons as a part of the results, with one table of all who took part."""
+    """Combine several comparisons into a part of the results, with one table of all libraries."""
     return ResultsPart(
         title,
         about,

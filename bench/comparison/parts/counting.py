@@ -1,4 +1,4 @@
-"""How fast reports become counts, beside what peers' servers do."""
+"""Server throughput: encoded reports to counts, ours and those of peers."""
 
 from bench.comparison.parts.comparison import compare_with_peers, part_of
 from bench.comparison.peer_environment import PYTHON
@@ -24,7 +24,7 @@ NOTES = (
 
 
 def measure(scale: Scale) -> ResultsPart:
-    """k-RR of two sizes, and RAPPOR of 128 bits."""
+    """Measure k-RR with two numbers of values, and RAPPOR with 128 bits."""
     peer = str(PYTHON)
     with (
         Contestant("ours.deniable_runner") as ours,

@@ -1,4 +1,4 @@
-"""How time and memory grow: each size that a deployment chooses, ten and a hundred times as large."""
+"""Growth of time and memory with each size that a deployment chooses, up to a hundredfold."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -11,9 +11,9 @@ from bench.comparison.timing.contestant import Contestant
 from bench.comparison.timing.rounds import Scale
 
 TIMES = (1, 10, 100)
-ROUND_SECONDS = 0.3  # of processor time, or one job where that takes longer
+ROUND_SECONDS = 0.3  # processor time of a round, or one job if that takes longer
 ROUNDS = 5
-SLACK = 0.15  # by which an exponent may pass what is expected: for logarithms and caches
+SLACK = 0.15  # tolerance on an expected exponent, for logarithmic factors and caches
 ABOUT = (
     "Each size alone, ten and a hundred times as large. Processor time is the median of rounds in a child on "
     "one core. Memory is the most that Python and numpy hold at once for a job, what it is given left out, "
@@ -27,15 +27,16 @@ ABOUT = (
 
 
 class Growth(NamedTuple):
-    """A job, and a size of it that grows.
+    """A job and one of its sizes, which grows.
 
     Parameters
     ----------
-    axis, what : as of Line.
-    job : of `growth_runner`.
-    base : the smallest size.
-    expected : of time and memory, in words.
-    time, memory : the largest exponents that go with that.
+    axis : name of the size.
+    what : name of the job in the results.
+    job : name of the job in `growth_runner`.
+    base : smallest size.
+    expected : expected growth of time and memory, in words.
+    time, memory : largest exponents consistent with that.
     """
 
     axis: str
@@ -78,7 +79,7 @@ GROWTHS = (
 
 
 def measure(scale: Scale) -> ResultsPart:
-    """All sizes; nothing in the quick cut, since no goal is of them."""
+    """Measure all sizes; the quick cut measures none, because they have no goals."""
     if scale.quick:
         return ResultsPart("Growth", "No goal is of it: it is measured by `make bench` alone.")
     with Contestant("ours.growth_runner") as child:
@@ -93,7 +94,7 @@ def measure(scale: Scale) -> ResultsPart:
 
 
 def steeper(lines: Sequence[Line]) -> list[str]:
-    """Which of the lines, one for each of GROWTHS, grow faster than is expected."""
+    """Return a note for each line that grows faster than expected; lines are in the order of GROWTHS."""
     found = [
         f"{line.axis}, {line.what}: {kind} grows by the power {measured}, not by {expected:g} or less."
         for growth, line in zip(GROWTHS, lines, strict=True)
@@ -114,7 +115,7 @@ def _line(child: Contestant, growth: Growth) -> Line:
 
 
 def _seconds(child: Contestant, job: str, size: int) -> float:
-    """Processor time of one job. What is loaded first is not timed."""
+    """Return the processor time of one job, seconds, after a warm-up."""
     child.prepare(job, 1, size=size)
     child.run()
     once = child.run().cpu_seconds

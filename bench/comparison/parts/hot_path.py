@@ -1,4 +1,4 @@
-"""Where the time goes: each stage of what a producer and a worker do again and again, and it in words."""
+"""Profile of the hot paths: time per report in each stage of a producer and of a worker."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
@@ -22,7 +22,7 @@ ABOUT = (
 
 
 class Path(NamedTuple):
-    """What is timed: a job of `hot_path_runner` with so many reports."""
+    """A job of `hot_path_runner` and its number of reports."""
 
     name: str
     job: str
@@ -31,7 +31,7 @@ class Path(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """Nanoseconds a report of a path: by stage, and of all without a stopwatch."""
+    """Nanoseconds per report of a path: by stage, and in total without stopwatch."""
 
     name: str
     stages: Mapping[str, float]
@@ -39,11 +39,11 @@ class Profile(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Of all stages."""
+        """Nanoseconds per report of all stages."""
         return _total(self.stages)
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Stages, the longest first."""
+        """Return the stages, the longest first."""
         return sorted(self.stages.items(), key=lambda stage: -stage[1])
 
 
@@ -60,7 +60,7 @@ WORKER = (
 
 
 def measure(scale: Scale) -> ResultsPart:
-    """Both sides."""
+    """Profile the producer's and the worker's paths."""
     rounds = QUICK_ROUNDS if scale.quick else FULL_ROUNDS
     with Contestant("ours.hot_path_runner") as child:
         producer, worker = ([_profile(child, path, rounds) for path in paths] for paths in (PRODUCER, WORKER))
@@ -77,7 +77,7 @@ def measure(scale: Scale) -> ResultsPart:
 
 
 def sentence(profile: Profile) -> str:
-    """The longest stages in words."""
+    """Describe the longest stages in a sentence."""
     told: list[str] = []
     so_far = 0.0
     for name, took in profile.ranked()[:TOLD_STAGES]:
@@ -90,7 +90,7 @@ def sentence(profile: Profile) -> str:
 
 
 def overhead(profiles: Sequence[Profile]) -> str:
-    """How much longer a path takes with the stopwatch than without, at most."""
+    """State the largest overhead of the stopwatch over all paths."""
     most = max(profiles, key=lambda each: each.total / each.unwatched)
     return (
         f"With the stopwatch a path takes at most {max(0, most.total / most.unwatched - 1):.0%} longer than "
@@ -99,7 +99,7 @@ def overhead(profiles: Sequence[Profile]) -> str:
 
 
 def rows(profile: Profile) -> list[ResultRow]:
-    """A row for each stage, the longest first, and one for all."""
+    """Return a row for each stage, the longest first, and one for the total."""
     found = [_row(profile, name, took) for name, took in profile.ranked()]
     return [*found, _row(profile, "**all**", profile.total)]
 
@@ -113,7 +113,7 @@ def _profile(child: Contestant, path: Path, rounds: int) -> Profile:
     child.prepare(path.job, path.reports, **path.parameters)
     child.run()  # what is loaded first is not timed
     found = [cast("Mapping[str, object]", child.run().result) for _ in range(rounds)]
-    # Time that passed holds what else the machine did: least in the round that took least.
+    # Wall time includes whatever else the machine does, least of all in the shortest round.
     stages = min((cast("Mapping[str, float]", each["stages"]) for each in found), key=_total)
     return Profile(path.name, stages, min(cast("float", each["unwatched"]) for each in found))
 

@@ -46,7 +46,7 @@ def draw(canvas: Canvas, parts: Sequence[ResultsPart], top: float, room: float) 
 
 
 def label(figure: Figure, above: str) -> str:
-    """Its name; without a goal, only what it has more than the last name that was written whole."""
+    """Return the figure's name; without a goal, only what differs from the last full name above."""
     more = figure.name.removeprefix(above)
     if figure.goal is not None or not above or more == figure.name or more[0].isalnum():
         return figure.name

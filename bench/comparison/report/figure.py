@@ -1,4 +1,4 @@
-"""Figures: what we measured beside what another did, how many times better ours is, and how it grows."""
+"""Figures of the benchmark: comparisons with a reference, tables, and growth with size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ class Figure:
 
     Parameters
     ----------
-    name : what was measured, of its own in a run.
-    unit : of both values; `…/s` is a speed, of which more is better, of any other unit less is.
-    ours, reference_value : above 0.
-    reference : who the other is: a library, or GOAL.
-    goal : the smallest ratio that meets it; None where none is stated.
-    is_judged : whether all are there that the goal is of; without them nobody knows whether it is met.
+    name : what was measured; unique in a run.
+    unit : of both values; for `…/s` more is better, for any other unit less is.
+    ours, reference_value : > 0.
+    reference : name of a library, or GOAL.
+    goal : smallest ratio that meets the goal; None without a goal.
+    is_judged : False if a library is missing that the goal refers to.
     """
 
     name: str
@@ -40,11 +40,11 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is met; None where none is stated, or it cannot be judged."""
+        """True if the goal is met; None without a goal, or if it cannot be judged."""
         return None if self.goal is None or not self.is_judged else self.ratio >= self.goal
 
     def record(self) -> dict[str, object]:
-        """As it stands in the results' JSON."""
+        """Return the record in the results' JSON."""
         return {
             "name": self.name,
             "unit": self.unit,
@@ -58,13 +58,13 @@ class Figure:
 
 
 def absolute(name: str, unit: str, ours: float, wanted: float) -> Figure:
-    """A figure of which `wanted` is asked: its own reference, met from a ratio of 1 on."""
+    """Build a figure with an absolute goal: `wanted` is its reference, met at a ratio of 1."""
     return Figure(name, unit, ours, GOAL, wanted, goal=1.0)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Figures that are no comparisons: a title, and rows with the same columns in each."""
+    """A table of measurements: a title, and rows with the same columns."""
 
     title: str
     rows: Sequence[ResultRow]
@@ -72,14 +72,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Line:
-    """What one job takes as one size of it grows, everything else being the same.
+    """Time and memory of one job as one of its sizes grows.
 
     Parameters
     ----------
-    axis : which size.
-    what : the job.
-    sizes : rising.
-    seconds, mebibytes : at each size, above 0: processor time, and memory at its peak.
+    axis : name of the size.
+    what : name of the job.
+    sizes : ascending.
+    seconds, mebibytes : processor time and peak memory at each size, > 0.
     """
 
     axis: str
@@ -90,27 +90,27 @@ class Line:
 
     @property
     def time_exponent(self) -> Exponent:
-        """Of the processor time."""
+        """Exponent of the processor time."""
         return exponent(self.sizes, self.seconds)
 
     @property
     def memory_exponent(self) -> Exponent:
-        """Of the memory."""
+        """Exponent of the peak memory."""
         return exponent(self.sizes, self.mebibytes)
 
 
 @dataclass(frozen=True)
 class ResultsPart:
-    """What a part of the benchmark measured.
+    """The results of one part of the benchmark.
 
     Parameters
     ----------
     title : of its section.
-    about : what was done, a paragraph.
+    about : method, a paragraph.
     figures : comparisons.
-    tables : what else was measured.
-    notes : where a peer does less or is wrong, and what limits us: a sentence or two each.
-    lines : how jobs grow, for the picture.
+    tables : other measurements.
+    notes : differences between libraries and limits of ours, a sentence or two each.
+    lines : growth of jobs, for the picture.
     unjudged : goals that could not be judged, each with the reason.
     """
 

@@ -1,4 +1,4 @@
-"""A library in a child of its own, which does what it is told on one core."""
+"""A library in a child process, which runs jobs on one core."""
 
 import json
 import os
@@ -26,7 +26,7 @@ class ContestantError(RuntimeError):
 
 
 class Timing(NamedTuple):
-    """How long a job took, seconds, and what came out of it."""
+    """Processor time and wall time of a job, seconds, and its result."""
 
     cpu_seconds: float
     seconds: float
@@ -34,7 +34,7 @@ class Timing(NamedTuple):
 
 
 class Contestant:
-    """A child with one runner. A context manager: it ends the child.
+    """A child process with one runner; as a context manager it ends the child.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Contestant:
 
     def __init__(self, runner: str, python: str = sys.executable) -> None:
         self.runner = runner
-        self._told = TemporaryFile("w+")  # noqa: SIM115 - closed by `close`
+        self._log = TemporaryFile("w+")  # noqa: SIM115 - closed by `close`
         command = [python, "-m", "bench.comparison.runners.serve", runner]
         self._child = subprocess.Popen(
             command,
@@ -54,16 +54,16 @@ class Contestant:
             env={**os.environ, **ONE_THREAD},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._told,
+            stderr=self._log,
             text=True,
         )
         self.library, self.version, self._failed = runner.rpartition(".")[2].removesuffix("_runner"), "", ""
         try:
-            told = self._answer()
+            answer = self._answer()
         except ContestantError as error:
             self._failed = str(error)
         else:
-            self.library, self.version = str(told["library"]), str(told["version"])
+            self.library, self.version = str(answer["library"]), str(answer["version"])
 
     def __enter__(self) -> Self:
         return self
@@ -74,11 +74,11 @@ class Contestant:
         self.close()
 
     def prepare(self, job: str, count: int, **parameters: object) -> None:
-        """Get ready to do a job so many times; ContestantError if the library fails."""
+        """Prepare to run a job `count` times; ContestantError if the library fails."""
         self._ask({"job": job, "count": count, "parameters": parameters})
 
     def run(self) -> Timing:
-        """Do what was prepared; ContestantError if the library fails."""
+        """Run what was prepared; ContestantError if the library fails."""
         answer = self._ask({})
         return Timing(float(str(answer["cpu_seconds"])), float(str(answer["seconds"])), answer["result"])
 
@@ -86,13 +86,13 @@ class Contestant:
         """End the child."""
         self._child.kill()
         self._child.communicate()
-        self._told.close()
+        self._log.close()
 
     def _ask(self, order: dict[str, object]) -> dict[str, object]:
         if self._failed:
             raise ContestantError(self._failed)
         pipe = cast("IO[str]", self._child.stdin)
-        with suppress(BrokenPipeError):  # then there is no answer, and what it said last is told
+        with suppress(BrokenPipeError):  # then `_answer` raises with the last line of its log
             pipe.write(json.dumps(order) + "\n")
             pipe.flush()
         answer = self._answer()
@@ -111,8 +111,8 @@ class Contestant:
         if not line:
             if time.monotonic() - began >= ANSWER_SECONDS:
                 raise ContestantError(f"{self.runner}: no answer in {ANSWER_SECONDS:.0f} s")
-            self._told.seek(0)
-            told = self._told.read().strip().rpartition("\n")[2]
-            raise ContestantError(f"{self.runner}: {told or 'its process ended'}")
+            self._log.seek(0)
+            last = self._log.read().strip().rpartition("\n")[2]
+            raise ContestantError(f"{self.runner}: {last or 'its process ended'}")
         answer: dict[str, object] = json.loads(line)
         return answer

@@ -1,4 +1,4 @@
-"""Contestants that do one job in turn, so that what the machine does meanwhile falls on all of them."""
+"""Interleaved rounds of jobs, so that noise of the machine affects all contestants alike."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ class Scale:
 
     Parameters
     ----------
-    quick : smaller sizes, for all goals within two minutes.
-    rounds : of which the median counts.
-    seconds : of processor time that a round should take.
-    most_count : how often a job is done at most in a round, however fast it is.
+    quick : True for smaller sizes, to measure all goals within two minutes.
+    rounds : number of rounds; the median counts.
+    seconds : target processor time of a round.
+    most_count : largest number of repetitions of a job in a round.
     """
 
     quick: bool
@@ -39,7 +39,7 @@ FULL = Scale(quick=False, rounds=9, seconds=0.5)
 
 @dataclass(frozen=True)
 class Job:
-    """What a contestant is told to do; `says` is what it does less, or otherwise, `called` what it is."""
+    """A job of a contestant; `says` is how it differs from ours, `called` its name in the results."""
 
     contestant: Contestant
     name: str
@@ -50,9 +50,9 @@ class Job:
 
 @dataclass(frozen=True)
 class Rate:
-    """How often a contestant did a job: per second of processor time, median, least and most of the rounds.
+    """Repetitions of a job per second of processor time: median, least and most of the rounds.
 
-    `failed` says why it could not; the rates are 0 then.
+    `failed` is the reason of a failure; the rates are 0 then.
     """
 
     job: Job
@@ -65,11 +65,11 @@ class Rate:
 def in_turn(
     tasks: Mapping[Name, Callable[[], Done]], rounds: int, errors: tuple[type[Exception], ...]
 ) -> tuple[dict[Name, list[Done]], dict[Name, str]]:
-    """Do all tasks so many times, in turn, with a dot for each time; one that raises one of `errors` ends.
+    """Run all tasks in turn, round by round, printing a dot per round; drop a task that raises `errors`.
 
     Returns
     -------
-    What each task gave, round by round; and why, of those that failed.
+    The results of each task, round by round, and the reasons of those that failed.
     """
     found: dict[Name, list[Done]] = {name: [] for name in tasks}
     failed: dict[Name, str] = {}
@@ -84,7 +84,7 @@ def in_turn(
 
 
 def rates(jobs: Sequence[Job], scale: Scale) -> list[Rate]:
-    """Rate of each job, all measured round by round in turn."""
+    """Measure the rate of each job, in interleaved rounds."""
     tasks: dict[int, Callable[[], float]] = {}
     failed: dict[int, str] = {}
     for number, job in enumerate(jobs):
@@ -103,13 +103,13 @@ def rates(jobs: Sequence[Job], scale: Scale) -> list[Rate]:
 
 
 def _rate(job: Job, count: int) -> float:
-    """Of one round. A contestant may have several jobs: each is prepared anew."""
+    """Return the rate in one round; prepares first, because a contestant may have several jobs."""
     job.contestant.prepare(job.name, count, **job.parameters)
     return count / job.contestant.run().cpu_seconds
 
 
 def _calibrated(job: Job, scale: Scale) -> int:
-    """How often it is done in about the seconds of a round. What is loaded or compiled first is not timed."""
+    """Return the number of repetitions that fills a round, after a warm-up that loads and compiles."""
     count = FIRST_COUNT
     while True:
         job.contestant.prepare(job.name, count, **job.parameters)
@@ -117,5 +117,5 @@ def _calibrated(job: Job, scale: Scale) -> int:
         took = job.contestant.run().cpu_seconds
         if took >= scale.seconds / 2 or count >= scale.most_count:
             return count
-        # At most 8 times as many: what takes no time at all tells nothing yet.
+        # Grow by at most a factor of 8, because very short times are unreliable.
         count = min(scale.most_count, int(count * min(8.0, max(1.5, scale.seconds / max(took, 1e-6)))))

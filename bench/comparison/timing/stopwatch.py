@@ -1,4 +1,4 @@
-"""Where time goes: functions that are stages of a path, each timed where it is called."""
+"""A profiler of stages: functions that are patched where they are called."""
 
 import time
 from collections import Counter
@@ -9,12 +9,12 @@ from unittest.mock import patch
 
 
 class Stage(NamedTuple):
-    """A function, by whom it is called: an attribute of a module or class.
+    """A function to time, as an attribute of a module or class.
 
     Parameters
     ----------
-    name : of the stage; several functions may be one.
-    owner, attribute : where its callers find it.
+    name : of the stage; several functions may share it.
+    owner, attribute : where its callers look it up.
     """
 
     name: str
@@ -23,9 +23,9 @@ class Stage(NamedTuple):
 
 
 class Stopwatch:
-    """Time by stage, nanoseconds, each without the stages that it calls; so they add up to the whole.
+    """Time by stage, nanoseconds, excluding nested stages, so that stages add up to the total.
 
-    What a switch itself takes, parts of a microsecond, is charged too: stages must be longer than that.
+    Each switch costs a fraction of a microsecond, which is charged too, so stages must be longer than that.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Stopwatch:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """What is done in it is this stage's, but for stages in it."""
+        """Charge the time in this block to a stage, except for nested stages."""
         self._enter(name)
         try:
             yield
@@ -44,7 +44,7 @@ class Stopwatch:
 
     @contextmanager
     def watching(self, stages: Sequence[Stage]) -> Iterator[None]:
-        """Calls of these functions are stages."""
+        """Time calls of these functions as stages."""
         with ExitStack() as stack:
             for each in stages:
                 timed = self._timed(each.name, getattr(each.owner, each.attribute))

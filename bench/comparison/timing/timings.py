@@ -1,4 +1,4 @@
-"""Contestants that do one job in turn, where what one takes may be microseconds or minutes."""
+"""Interleaved rounds of jobs that may take microseconds or minutes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,22 +8,22 @@ from bench.comparison.timing.contestant import Timing
 from bench.comparison.timing.rounds import Job, Scale
 
 MOST_COUNT = 100_000
-# Of a scale's seconds for a round: there are more jobs here than where reports are counted by the second.
+# Fraction of a scale's seconds per round, because these parts have more jobs.
 _ROUND = 0.25
-# All rounds of a job together take at most about so many times these seconds, unless one alone takes longer.
+# All rounds of a job take at most about this many times a scale's seconds, unless a single one takes longer.
 _ALL_ROUNDS = 10.0
 
 
 @dataclass(frozen=True)
 class Time:
-    """What it takes to do a job once: seconds, medians of the rounds.
+    """Time of one job, medians over rounds.
 
     Parameters
     ----------
-    job : what was done.
-    cpu_seconds, seconds : of processor time, and as they passed.
-    rounds : of how many the median is.
-    result : what came out of the last one.
+    job : the job.
+    cpu_seconds, seconds : processor time and wall time.
+    rounds : number of rounds.
+    result : of the last round.
     """
 
     job: Job
@@ -34,7 +34,7 @@ class Time:
 
 
 def times(jobs: Sequence[Job], scale: Scale) -> list[Time]:
-    """Time of each job, all measured round by round in turn, as often as their lengths allow.
+    """Measure the time of each job in interleaved rounds, with fewer rounds for long jobs.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def _time(job: Job, found: Sequence[Timing]) -> Time:
 
 
 def _planned(job: Job, scale: Scale) -> tuple[int, list[Timing]]:
-    """How often it is done in a round, and the first round. What a short job loads first is not timed."""
+    """Return the repetitions per round, and the first round; short jobs are warmed up before."""
     first = _done(job, 1)
     if _rounds(first.cpu_seconds, scale) == 1:
         return 1, [first]
@@ -65,12 +65,12 @@ def _planned(job: Job, scale: Scale) -> tuple[int, list[Timing]]:
 
 
 def _rounds(cpu_seconds: float, scale: Scale) -> int:
-    """How many rounds of what takes so long once."""
+    """Return the number of rounds for a job of this length."""
     return int(min(scale.rounds, max(1.0, _ALL_ROUNDS * scale.seconds / max(cpu_seconds, 1e-6))))
 
 
 def _done(job: Job, count: int) -> Timing:
-    """Do it in one round; times are of one."""
+    """Run one round; times are per repetition."""
     job.contestant.prepare(job.name, count, **job.parameters)
     timing = job.contestant.run()
     return Timing(timing.cpu_seconds / count, timing.seconds / count, timing.result)

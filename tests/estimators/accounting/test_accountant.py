@@ -29,7 +29,7 @@ TWO_HOT = HotRappor.from_probabilities(128, 2, f=0.25, p=0.35, q=0.65)
 MECHANISMS = [KRR_16, LONGITUDINAL, BLOOM, TWO_HOT]
 
 
-def test_bloom_is_as_its_vectors() -> None:
+def test_bloom_matches_the_vectors() -> None:
     for row in VECTORS["rappor"]:
         mechanism = Rappor.from_probabilities(128, row["hashes"], 8, row["f"], row["p"], row["q"])
         assert mechanism.epsilon == pytest.approx(row["epsilon_one"], rel=1e-8)
@@ -41,7 +41,7 @@ def test_bloom_is_as_its_vectors() -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
 @pytest.mark.parametrize("memoized", [False, True])
 @pytest.mark.parametrize("budget", [0.5, 0.95, 6.0])
-def test_the_allowed_reports_fit_and_one_more_does_not(
+def test_allowed_reports_fit_and_one_more_does_not(
     mechanism: Mechanism, memoized: bool, budget: float
 ) -> None:
     delta = 1e-6
@@ -61,25 +61,25 @@ def test_basic_composition_counts_whole_epsilons() -> None:
     assert allowed_reports(KRR_16, 0.99, 1e-6) == {"basic": 0, "zcdp": 0, "rdp": 0, "exact": 0}
 
 
-def test_an_exact_account_allows_more() -> None:
+def test_exact_accounting_allows_more_reports() -> None:
     assert allowed_reports(KRR_16, 8.0, 1e-6) == {"basic": 8, "zcdp": 8, "rdp": 9, "exact": 10}
 
 
-def test_a_small_loss_is_allowed_without_end() -> None:
+def test_unbounded_number_of_reports_is_none() -> None:
     found = allowed_reports(KRR.from_epsilon(1000, 0.01), 4.0, 1e-6)
     assert found["basic"] == 400
     assert found["exact"] == LARGEST_REPORTS
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
-def test_memoized_reports_never_cost_more_than_their_permanent_response(mechanism: Mechanism) -> None:
+def test_memoized_reports_cost_at_most_their_permanent_response(mechanism: Mechanism) -> None:
     limit = epsilon_inf(mechanism, memoized=True)
     for reports in (1, 20, 500):
         assert max(costs(mechanism, reports, 1e-6, memoized=True).values()) <= limit
     assert allowed_reports(mechanism, limit, 1e-6, memoized=True) == dict.fromkeys(BOUNDS)
 
 
-def test_a_value_that_sets_many_bits_is_accounted_for_fewer_reports() -> None:
+def test_many_bits_per_value_limit_the_reports() -> None:
     """A report of 256 hot bits is 256 outputs to compose: 100,000 of them took minutes."""
     many = HotRappor.from_probabilities(512, 256, f=0.01, p=0.499, q=0.5)
     assert most_reports(TWO_HOT, memoized=False) == LARGEST_REPORTS
@@ -89,7 +89,7 @@ def test_a_value_that_sets_many_bits_is_accounted_for_fewer_reports() -> None:
     assert allowed_reports(many, 1000.0, 1e-6) == {"basic": 986, "zcdp": 3906, "rdp": 3906, "exact": 3906}
 
 
-def test_bounds_within_the_budget_without_end_and_bounds_that_are_not_are_told_apart() -> None:
+def test_only_bounds_within_the_budget_are_unbounded() -> None:
     """Of a million values, rdp of the permanent response stays below the budget, and its largest loss not."""
     mechanism = LongitudinalKRR.from_epsilons(1_000_000, 1.0, 1e-6)
     found = allowed_reports(mechanism, 0.9, 1e-6, memoized=True)
@@ -102,13 +102,13 @@ def test_a_memoized_krr_report_is_one_report() -> None:
     assert epsilon_inf(KRR_16, memoized=False) == math.inf
 
 
-def test_without_permanent_noise_memory_protects_nothing() -> None:
+def test_memoizing_without_permanent_noise_gives_no_limit() -> None:
     bare = HotRappor.from_probabilities(128, 2, f=0.0, p=0.35, q=0.65)
     assert costs(bare, 7, 1e-6, memoized=True) == costs(bare, 7, 1e-6)
     assert allowed_reports(bare, 9.0, 1e-6, memoized=True) == allowed_reports(bare, 9.0, 1e-6)
 
 
-def test_bloom_and_two_hot_of_the_same_probabilities_cost_the_same() -> None:
+def test_bloom_and_two_hot_with_equal_probabilities_cost_the_same() -> None:
     for memoized in (False, True):
         assert costs(BLOOM, 9, 1e-6, memoized) == costs(TWO_HOT, 9, 1e-6, memoized)
 
@@ -130,7 +130,7 @@ def test_no_bound_falls_with_more_reports(mechanism: Mechanism, memoized: bool) 
         (1, 1.0, False, "delta must be in (0, 1), got 1.0"),
     ],
 )
-def test_a_cost_out_of_range_is_refused(reports: int, delta: float, memoized: bool, said: str) -> None:
+def test_costs_of_bad_parameters_are_rejected(reports: int, delta: float, memoized: bool, said: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         costs(KRR_16, reports, delta, memoized)
 
@@ -144,6 +144,6 @@ def test_a_cost_out_of_range_is_refused(reports: int, delta: float, memoized: bo
         (1.0, -1.0, "delta must be in (0, 1), got -1.0"),
     ],
 )
-def test_a_budget_out_of_range_is_refused(budget: float, delta: float, said: str) -> None:
+def test_budget_out_of_range_is_rejected(budget: float, delta: float, said: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         allowed_reports(KRR_16, budget, delta)

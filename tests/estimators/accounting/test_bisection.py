@@ -10,7 +10,7 @@ from estimators.accounting.bisection import largest_within, last_before
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=200), st.floats(0, 10), st.data())
-def test_it_is_what_counting_up_finds(rises, budget, data):
+def test_search_matches_a_linear_scan(rises, budget, data):
     """Any figure that never falls, jumps and plateaus included."""
     figures = [0.0, *sorted(rises)]
     fitting = [number for number, figure in enumerate(figures) if figure <= budget]
@@ -23,7 +23,7 @@ def test_it_is_what_counting_up_finds(rises, budget, data):
 
 @pytest.mark.parametrize("power", [0.4, 1.0, 2.0])
 @pytest.mark.parametrize("answer", [0, 1, 17, 3000, 99_999, 100_000])
-def test_a_smooth_figure_is_asked_for_little(power, answer):
+def test_smooth_figure_is_evaluated_rarely(power, answer):
     """Growth by half takes 27 steps to 100,000, and the rest at most 12; none beyond 1.5 times the answer."""
     asked = []
 
@@ -36,7 +36,7 @@ def test_a_smooth_figure_is_asked_for_little(power, answer):
     assert max(asked) <= max(2, math.ceil(1.5 * (answer + 1)))
 
 
-def test_a_step_is_found_although_interpolation_does_not_help():
+def test_step_function_is_solved_by_halving():
     asked = []
 
     def figure(number: int) -> float:

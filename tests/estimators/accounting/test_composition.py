@@ -19,7 +19,7 @@ from tests.support.estimators.accounting_vectors import VECTORS, ideal_krr, loss
 BLOOM = HotRappor.from_probabilities(128, 2, f=0.25, p=0.35, q=0.65)
 
 
-def test_delta_is_that_of_the_vectors() -> None:
+def test_delta_matches_the_vectors() -> None:
     for row in VECTORS["composition"]:
         delta = delta_at(loss_of(row).times(row["reports"]), row["total_epsilon"])
         assert delta == pytest.approx(row["delta"], rel=1e-8), row
@@ -48,7 +48,7 @@ def exact_delta(up: Fraction, down: Fraction, copies: int, odds: Fraction) -> Fr
     copies=st.integers(1, 40),
     share=st.floats(0, 0.999),
 )
-def test_delta_is_from_above_and_close(ratio: Fraction, silent: Fraction, copies: int, share: float) -> None:
+def test_delta_is_a_close_upper_bound(ratio: Fraction, silent: Fraction, copies: int, share: float) -> None:
     up = (1 - silent) * ratio / (1 + ratio)
     loss = PrivacyLoss.of_three_atoms(up, up / ratio, copies)
     epsilon = share * loss.largest
@@ -63,9 +63,7 @@ def test_delta_is_from_above_and_close(ratio: Fraction, silent: Fraction, copies
     reports=st.integers(1, 300),
     delta=st.sampled_from([1e-12, 1e-6, 1e-3, 0.1]),
 )
-def test_exact_rdp_and_the_lesser_of_basic_and_zcdp_are_in_this_order(
-    k: int, epsilon: float, reports: int, delta: float
-) -> None:
+def test_bounds_are_ordered(k: int, epsilon: float, reports: int, delta: float) -> None:
     loss = krr_loss(KRR.from_epsilon(k, epsilon)).times(reports)
     exact, rdp = epsilon_at(loss, delta), epsilon_from_renyi(loss, delta)
     assert exact <= rdp * (1 + 1e-12)
@@ -79,7 +77,7 @@ def test_epsilon_at_delta_inverts_delta_at_epsilon(loss: PrivacyLoss, delta: flo
     assert delta_at(loss, epsilon) <= delta < delta_at(loss, epsilon * (1 - 1e-9))
 
 
-def test_epsilon_is_zero_where_delta_pays_for_all() -> None:
+def test_epsilon_is_0_for_large_delta() -> None:
     loss = ideal_krr(16, 0.1)
     assert epsilon_at(loss, 0.5) == 0.0
     assert epsilon_at(loss, 1e-90) == loss.largest
@@ -105,7 +103,7 @@ def theirs(loss: PrivacyLoss, delta: float, pessimistic: bool, interval: float) 
     ],
 )
 @pytest.mark.parametrize("delta", [1e-8, 1e-4])
-def test_dp_accounting_agrees_within_its_discretisation(loss: PrivacyLoss, delta: float) -> None:
+def test_dp_accounting_agrees_within_its_discretization(loss: PrivacyLoss, delta: float) -> None:
     interval = 1e-4
     exact = epsilon_at(loss, delta)
     above = theirs(loss, delta, pessimistic=True, interval=interval)
@@ -115,7 +113,7 @@ def test_dp_accounting_agrees_within_its_discretisation(loss: PrivacyLoss, delta
     assert below <= epsilon_at(loss, delta - 2e-15) * (1 + 1e-9)
 
 
-def test_ten_thousand_reports_take_no_time_and_lose_nothing() -> None:
+def test_ten_thousand_reports_compose_fast_and_accurately() -> None:
     loss = krr_loss(KRR.from_epsilon(16, 0.1)).times(10_000)
     epsilon = epsilon_at(loss, 1e-6)
     mean, variance = loss.copies * loss.mass @ loss.losses, loss.copies * loss.mass @ loss.losses**2
@@ -129,12 +127,12 @@ def test_ten_thousand_reports_take_no_time_and_lose_nothing() -> None:
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, math.nan])
-def test_a_delta_out_of_range_is_refused(delta: float) -> None:
+def test_delta_out_of_range_is_rejected(delta: float) -> None:
     with pytest.raises(ValueError, match=rf"^delta must be in \(0, 1\), got {delta}$"):
         epsilon_at(ideal_krr(2, 1.0), delta)
 
 
 @pytest.mark.parametrize("epsilon", [-0.1, math.nan])
-def test_an_epsilon_out_of_range_is_refused(epsilon: float) -> None:
+def test_epsilon_out_of_range_is_rejected(epsilon: float) -> None:
     with pytest.raises(ValueError, match=f"^epsilon must be >= 0, got {epsilon}$"):
         delta_at(ideal_krr(2, 1.0), epsilon)

@@ -131,7 +131,7 @@ def largest_divergence(laws: list[Law], order: float) -> Decimal:
 
 
 @pytest.mark.parametrize(("laws_of", "mechanism", "reports", "memoized"), CASES)
-def test_no_figure_is_below_the_exact_law(
+def test_no_figure_is_below_the_exact_distribution(
     laws_of: Callable[..., list[Law]], mechanism: Mechanism, reports: int, memoized: bool
 ) -> None:
     """Basic, delta at every other bound, the RDP curve, and rho; basic and RDP close above, too.
@@ -153,9 +153,7 @@ def test_no_figure_is_below_the_exact_law(
 
 @pytest.mark.parametrize("reports", [31, 1000, 10_000])
 @pytest.mark.parametrize(("f", "p", "q"), [(0.25, 0.35, 0.65), (0.5, 0.499, 0.5), (0.01, 0.4999, 0.5001)])
-def test_the_largest_loss_of_many_bits_is_not_below_the_truth(
-    reports: int, f: float, p: float, q: float
-) -> None:
+def test_largest_loss_of_many_bits_is_an_upper_bound(reports: int, f: float, p: float, q: float) -> None:
     """All ones in the bits that are true under P, none in the others."""
     mechanism = hot(2, f, p, q)
     flip, low, high = (
@@ -174,7 +172,7 @@ def test_the_largest_loss_of_many_bits_is_not_below_the_truth(
 @pytest.mark.parametrize(
     ("k", "permanent", "instantaneous"), [(3, 1.0, 0.001), (3, 1.0, 1e-9), (6, 1.0, 0.3), (10**6, 3.0, 1e-4)]
 )
-def test_the_largest_loss_of_many_values_is_not_below_the_truth(
+def test_largest_loss_of_many_values_is_an_upper_bound(
     reports: int, k: int, permanent: float, instantaneous: float
 ) -> None:
     """All reports show the same value, lies taken as equal: those that are not may cost k 2^-64 a step."""

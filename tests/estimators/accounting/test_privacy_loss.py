@@ -42,7 +42,7 @@ ODDS = [Fraction(1), Fraction(11, 10), Fraction(3, 2), Fraction(5, 2)]
 
 
 @pytest.mark.parametrize("k", [2, 3, 7, 11])
-def test_krr_is_its_channel_for_the_worst_pair(k: int) -> None:
+def test_krr_loss_matches_its_channel_for_the_worst_pair(k: int) -> None:
     mechanism = KRR.from_epsilon(k, 1.0)
     rows = channel(mechanism)
     for odds in ODDS:
@@ -51,7 +51,7 @@ def test_krr_is_its_channel_for_the_worst_pair(k: int) -> None:
 
 
 @pytest.mark.parametrize("k", [3, 7])
-def test_longitudinal_is_its_channel_for_the_worst_pair(k: int) -> None:
+def test_longitudinal_loss_matches_its_channel_for_the_worst_pair(k: int) -> None:
     mechanism = LongitudinalKRR(KRR.from_epsilon(k, 2.0), KRR.from_epsilon(k, 1.0))
     first, second = channel(mechanism.permanent), channel(mechanism.instantaneous)
     rows = [[sum((row[b] * second[b][y] for b in range(k)), Fraction(0)) for y in range(k)] for row in first]
@@ -62,7 +62,7 @@ def test_longitudinal_is_its_channel_for_the_worst_pair(k: int) -> None:
 
 @pytest.mark.parametrize("k", [2, 3, 7, 1000, 2**20 + 1, 2**31])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
-def test_the_step_is_epsilon_from_above(k: int, epsilon: float) -> None:
+def test_step_is_epsilon_rounded_up(k: int, epsilon: float) -> None:
     mechanism = KRR.from_epsilon(k, epsilon)
     loss = krr_loss(mechanism)
     assert loss.largest == mechanism.epsilon
@@ -83,7 +83,7 @@ def bit_row(true_bits: tuple[int, ...], mechanism: HotRappor) -> Row:
 
 
 @pytest.mark.parametrize("ones", [1, 2, 3])
-def test_bits_are_all_reports_of_the_differing_bits(ones: int) -> None:
+def test_bits_loss_enumerates_reports_of_the_differing_bits(ones: int) -> None:
     mechanism = HotRappor.from_probabilities(8, ones, f=0.3, p=0.2, q=0.7)
     first = bit_row((1,) * ones + (0,) * ones, mechanism)
     second = bit_row((0,) * ones + (1,) * ones, mechanism)
@@ -98,7 +98,7 @@ def test_bits_are_all_reports_of_the_differing_bits(ones: int) -> None:
     assert mechanism.epsilon_one * (1 - 1e-15) <= one.largest <= mechanism.epsilon_one
 
 
-def test_pairs_that_differ_in_fewer_bits_show_less() -> None:
+def test_fewer_differing_bits_lose_less() -> None:
     mechanism = HotRappor.from_probabilities(8, 2, f=0.3, p=0.2, q=0.7)
     pairs = [((1, 1, 0, 0), (0, 0, 1, 1)), ((1, 1, 0), (0, 0, 1)), ((1, 1), (0, 0)), ((1, 0), (0, 1))]
     for odds in ODDS:
@@ -113,7 +113,7 @@ def test_swapping_the_values_changes_nothing() -> None:
         assert under_q == pytest.approx(loss.mass[::-1], rel=1e-14)
 
 
-def test_the_largest_loss_of_many_is_rounded_up() -> None:
+def test_largest_loss_of_copies_is_rounded_up() -> None:
     loss = krr_loss(KRR.from_epsilon(16, 0.1))
     for reports in (1, 3, 7, 8, 1000):
         assert Fraction(loss.times(reports).largest) >= reports * Fraction(loss.largest)

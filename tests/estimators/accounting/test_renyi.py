@@ -18,7 +18,7 @@ BELOW_THE_SUPREMUM = [
 ]
 
 
-def test_rdp_is_that_of_the_vectors() -> None:
+def test_rdp_matches_the_vectors() -> None:
     for row in VECTORS["rdp"]:
         assert renyi_divergence(loss_of(row), row["alpha"]) == pytest.approx(row["rdp"], rel=1e-9), row
 
@@ -27,7 +27,7 @@ def exact_to_1e9(row: dict[str, Any]) -> bool:
     return {name: value for name, value in row.items() if name != "rho"} not in BELOW_THE_SUPREMUM
 
 
-def test_rho_is_that_of_the_vectors() -> None:
+def test_rho_matches_the_vectors() -> None:
     rows = [row for row in VECTORS["zcdp"] if exact_to_1e9(row)]
     assert len(rows) == len(VECTORS["zcdp"]) - len(BELOW_THE_SUPREMUM)
     for row in rows:
@@ -44,7 +44,7 @@ def test_two_vectors_fall_short_of_the_limit_that_is_their_supremum() -> None:
             assert row["rho"] == pytest.approx(limit, rel=4e-6)
 
 
-def test_bun_steinke_is_that_of_the_vectors() -> None:
+def test_bun_steinke_conversion_matches_the_vectors() -> None:
     for row in VECTORS["bun_steinke"]:
         assert epsilon_from_rho(row["rho"], row["delta"]) == pytest.approx(row["epsilon"], rel=1e-9)
 
@@ -58,7 +58,7 @@ def test_the_divergence_runs_from_kullback_leibler_to_the_largest_loss() -> None
 
 
 @pytest.mark.parametrize("order", [0.99, -1.0, math.nan])
-def test_an_order_below_one_is_refused(order: float) -> None:
+def test_order_below_one_is_rejected(order: float) -> None:
     with pytest.raises(ValueError, match=f"^order must be >= 1, got {order}$"):
         renyi_divergence(ideal_krr(2, 1.0), order)
 
@@ -110,7 +110,7 @@ def test_copies_add() -> None:
 
 @pytest.mark.parametrize("reports", [1, 10, 1000])
 @pytest.mark.parametrize("delta", [1e-9, 1e-3])
-def test_the_conversion_is_the_best_order_of_a_fine_grid(reports: int, delta: float) -> None:
+def test_conversion_finds_the_best_order_of_a_fine_grid(reports: int, delta: float) -> None:
     loss = ideal_krr(16, 0.5).times(reports)
     orders = 1 + np.geomspace(1e-6, 1e9, 20_000)
     grid = min(

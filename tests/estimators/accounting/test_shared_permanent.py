@@ -63,7 +63,7 @@ BIT_CASES = [(0.5, 0.4, 0.6, 1, 9), (0.25, 0.1, 0.7, 1, 6), (0.3, 0.35, 0.65, 2,
 
 
 @pytest.mark.parametrize(("k", "permanent", "instantaneous", "reports"), KRR_CASES)
-def test_krr_is_the_law_of_all_sequences(
+def test_krr_loss_matches_enumeration_of_sequences(
     k: int, permanent: float, instantaneous: float, reports: int
 ) -> None:
     mechanism = longitudinal(k, permanent, instantaneous)
@@ -73,7 +73,9 @@ def test_krr_is_the_law_of_all_sequences(
 
 
 @pytest.mark.parametrize(("f", "p", "q", "ones", "reports"), BIT_CASES)
-def test_bits_are_the_law_of_all_sequences(f: float, p: float, q: float, ones: int, reports: int) -> None:
+def test_bits_loss_matches_enumeration_of_sequences(
+    f: float, p: float, q: float, ones: int, reports: int
+) -> None:
     mechanism = HotRappor.from_probabilities(8, ones, f, p, q)
     check_law(shared_bits_loss(mechanism, reports), law_of_bits(mechanism, reports))
 
@@ -96,7 +98,7 @@ def test_independence_undercounts_as_published() -> None:
     assert epsilon_at(longitudinal_loss(mechanism).times(8), 1e-6) == pytest.approx(0.470826, abs=1e-6)
 
 
-def test_even_the_largest_loss_is_more_than_that_of_one_times_n() -> None:
+def test_largest_joint_loss_exceeds_n_times_one_report() -> None:
     mechanism = longitudinal(6, 1.0, 0.3)
     assert shared_krr_loss(mechanism, 8).largest > 1.15 * 8 * mechanism.epsilon_one
 
@@ -125,9 +127,7 @@ def test_more_reports_cost_more_up_to_the_permanent_response(shared: Shared, eps
 @pytest.mark.parametrize(("shared", "_"), SHARED)
 @pytest.mark.parametrize("reports", [1, 8, 40, 2000])
 @pytest.mark.parametrize("delta", [1e-9, 1e-3])
-def test_exact_rdp_and_the_lesser_of_the_others_are_in_this_order(
-    shared: Shared, _: float, reports: int, delta: float
-) -> None:
+def test_bounds_are_ordered(shared: Shared, _: float, reports: int, delta: float) -> None:
     loss = shared(reports)
     exact, rdp = epsilon_at(loss, delta), epsilon_from_renyi(loss, delta)
     assert exact <= rdp * (1 + 1e-12)
@@ -164,7 +164,7 @@ def test_without_permanent_noise_reports_are_independent() -> None:
     assert epsilon_at(shared, 1e-6) == epsilon_at(fresh, 1e-6)
 
 
-def test_spreading_keeps_both_masses_and_moves_less_than_a_step() -> None:
+def test_spread_preserves_both_masses_and_moves_less_than_a_step() -> None:
     losses, mass = np.array([-1.0, -0.31, 0.0, 0.123, 1.0]), np.array([0.1, 0.2, 0.3, 0.15, 0.25])
     lattice = np.linspace(-1, 1, 21)
     spread_out = spread(losses, mass, -1.0, 1.0, 20)

@@ -14,7 +14,7 @@ PAPER = HotRappor.from_probabilities(8, 1, 0.5, 0.5, 0.75)
 
 
 @pytest.mark.parametrize("raw", [0.0, 0.5625, 0.59, 0.6475, 1.0])
-def test_extraction_is_that_of_the_paper(raw):
+def test_rates_match_the_formula_of_the_paper(raw):
     """(raw - p - f q/2 + f p/2) / ((1 - f)(q - p)), f = 1/2, p = 1/2, q = 3/4."""
     expected = (raw - 0.5 - 0.5 * 0.75 / 2 + 0.5 * 0.5 / 2) / ((1 - 0.5) * (0.75 - 0.5))
     counts = np.full((1, 8), round(raw * 10_000))
@@ -22,7 +22,7 @@ def test_extraction_is_that_of_the_paper(raw):
     np.testing.assert_allclose(rates.rate, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_expected_counts_give_back_the_bits_of_every_cohort():
+def test_expected_counts_yield_the_true_bits_of_every_cohort():
     mechanism = Rappor.from_probabilities(16, 2, 3, 0.25, 0.35, 0.65)
     sizes = np.array([1, 2, 3]) << 40
     truth = (bloom_design(("AA", "B6"), mechanism) @ np.array([0.75, 0.25])).reshape(3, 16)
@@ -32,7 +32,7 @@ def test_expected_counts_give_back_the_bits_of_every_cohort():
 
 
 @pytest.mark.parametrize("hot", [1, 3])
-def test_errors_are_those_seen_and_intervals_cover(hot):
+def test_errors_match_simulation_and_intervals_cover(hot):
     """400 rounds of 20 buckets: 8,000 intervals, of which 95 +- 1.3 points must cover (false alarm 6e-7).
 
     The spread of the errors is within 4.2 % of what is stated, at the same rate. Defect caught with 99.9 %:
@@ -56,7 +56,7 @@ def test_errors_are_those_seen_and_intervals_cover(hot):
     assert abs(np.std(scores) - 1) < 0.042
 
 
-def test_errors_of_each_cohort_go_with_its_size():
+def test_errors_scale_with_cohort_size():
     mechanism = Rappor.from_probabilities(16, 2, 2, 0.25, 0.35, 0.65)
     counts, sizes = rappor_counts(generator(1), np.array([900, 100]), ("AA", "B6"), mechanism)
     rates = extract_rates(counts, sizes, mechanism)
@@ -76,6 +76,6 @@ def test_errors_of_each_cohort_go_with_its_size():
         ([[1, 5]], [3], "bit_counts must not exceed their cohort's size, got 2 more"),
     ],
 )
-def test_bad_counts_are_refused(counts, sizes, message):
+def test_bad_counts_are_rejected(counts, sizes, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         extract_rates(np.array(counts), np.array(sizes), PAPER)

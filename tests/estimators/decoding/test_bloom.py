@@ -31,7 +31,7 @@ def expected_counts(truth, words, mechanism, sizes):
 
 
 @pytest.mark.parametrize("background", [True, False])
-def test_expected_counts_give_back_the_truth(background):
+def test_expected_counts_yield_the_truth(background):
     truth, sizes = np.array([0.5, 0.3, 0.2, 0.0]), np.full(4, 10**12)
     result = decode(expected_counts(truth, WORDS, SMALL, sizes), sizes, WORDS, SMALL, background)
     np.testing.assert_allclose(result.frequency, truth, atol=1e-9)
@@ -42,7 +42,7 @@ def test_expected_counts_give_back_the_truth(background):
 
 
 @pytest.mark.parametrize("seed", [0, 65, 76, 115])
-def test_rounding_puts_no_frequency_beyond_a_share(seed):
+def test_rounding_keeps_frequencies_within_0_and_1(seed):
     """All clients hold one value and lie seldom: the maximum is at the end of the range."""
     mechanism = Rappor.from_probabilities(32, 2, 4, 0.0, 0.05, 0.95)
     truth = np.array([1000, 0, 0, 0])
@@ -51,7 +51,7 @@ def test_rounding_puts_no_frequency_beyond_a_share(seed):
     assert result.frequency.max() <= 1
 
 
-def test_other_takes_what_no_candidate_explains():
+def test_other_absorbs_unknown_strings():
     """Unknown strings that set every bit alike: their share comes out, and candidates stay as they are."""
     truth, sizes = np.array([0.4, 0.2, 0.1, 0.0]), np.full(4, 10**12)
     counts = expected_counts(truth, WORDS, SMALL, sizes)
@@ -67,7 +67,7 @@ def test_other_takes_what_no_candidate_explains():
     [(0.0, 1, 0.985, 25), (0.2, 100, 0.985, 22), (0.2, 1, 0.997, 12)],
     ids=["all-known", "many-unknown", "one-unknown"],
 )
-def test_intervals_cover_and_decoys_stay_out(unknown, strings, most_covered, most_false):
+def test_intervals_cover_and_decoys_are_rarely_significant(unknown, strings, most_covered, most_false):
     """12 rounds of 105 real candidates and 200 decoys, new words each.
 
     Coverage of the 1,260 real ones must lie within 5 sigma, false alarm below 1e-6, of the 95.5 % (97.8 % for
@@ -98,7 +98,7 @@ def test_intervals_cover_and_decoys_stay_out(unknown, strings, most_covered, mos
     assert abs(np.mean(others)) < 5 / math.sqrt(12)
 
 
-def test_errors_are_the_sandwich_with_each_term_written_out():
+def test_errors_match_the_sandwich_formula():
     """Counts as expected, so no inflation; J entry by entry as in DESIGN section 7, cohorts uneven."""
     rng = generator(8)
     design = (rng.random((3, 10, 4)) < 0.3).astype(float)
@@ -126,7 +126,7 @@ def test_errors_are_the_sandwich_with_each_term_written_out():
     np.testing.assert_allclose(squares.std_error, expected, rtol=1e-10)
 
 
-def test_errors_are_those_seen_where_clients_fall_into_cohorts_at_random():
+def test_errors_match_simulation_with_random_cohorts():
     """One word holds 90 %: cohorts differ in their share of it, but all cohorts together hold just that.
 
     600 rounds: the spread of the estimates within 15 % of the stated error, 5 sigma, false alarm 6e-7.
@@ -145,7 +145,7 @@ def test_errors_are_those_seen_where_clients_fall_into_cohorts_at_random():
     np.testing.assert_allclose(np.std(estimates, axis=0) / np.mean(errors, axis=0), 1, atol=0.15)
 
 
-def test_a_cohort_without_reports_breaks_nothing():
+def test_cohort_without_reports_is_ignored():
     rng = generator(6)
     counts, sizes = rappor_counts(rng, zipf_counts(4, 50_000), WORDS, SMALL)
     counts[2], sizes[2] = 0, 0
@@ -154,7 +154,7 @@ def test_a_cohort_without_reports_breaks_nothing():
     assert (np.abs(result.frequency - zipf_counts(4, 50_000) / 50_000) < 5 * result.std_error).all()
 
 
-def test_candidates_with_the_same_bits_are_known_together_only():
+def test_candidates_with_equal_bits_have_infinite_errors():
     """In 16 bits and one cohort: their intervals are [0, 1], the others' are not."""
     mechanism = Rappor.from_probabilities(16, 1, 1, 0.25, 0.35, 0.65)
     words = [f"word-{i}" for i in range(8)]
@@ -171,7 +171,7 @@ def test_candidates_with_the_same_bits_are_known_together_only():
     assert not result.significant[alike].any()
 
 
-def test_a_single_report_is_enough_for_numbers():
+def test_single_report_gives_finite_estimates():
     counts, sizes = np.zeros((4, 64), np.int64), np.array([0, 1, 0, 0])
     result = decode(counts, sizes, WORDS, SMALL)
     assert np.isfinite(result.frequency).all()
@@ -179,7 +179,7 @@ def test_a_single_report_is_enough_for_numbers():
     assert ((result.low <= result.frequency) & (result.frequency <= result.high)).all()
 
 
-def test_a_candidate_that_sets_no_bit_is_not_known():
+def test_candidate_without_bits_has_infinite_error():
     counts, sizes = rappor_counts(generator(9), zipf_counts(4, 50_000), WORDS, SMALL)
     positions = np.array([[256, 256], [3, 70], [9, 200]], np.int32)
     design = design_of_positions(positions, 257)[:256]
@@ -225,7 +225,7 @@ GOOD = (np.full((4, 64), 5), np.full(4, 10), WORDS)
         ({2: ["a", "b", "a", "a"]}, "candidates must be distinct, got 2 repeated"),
     ],
 )
-def test_bad_input_is_refused(change, message):
+def test_bad_input_is_rejected(change, message):
     arguments = [change.get(place, value) for place, value in enumerate(GOOD)]
     with pytest.raises(ValueError, match=f"^{message}$"):
         decode(*arguments, SMALL)

@@ -25,7 +25,7 @@ def counts_of(rng, in_bucket, reports, mechanism):
 
 @pytest.mark.parametrize("mechanism", [ONE_HOT, THREE_HOT], ids=["one-hot", "three-hot"])
 @pytest.mark.parametrize("seed", range(4))
-def test_it_is_the_maximum_of_a_general_solver(mechanism, seed):
+def test_maximum_matches_a_general_solver(mechanism, seed):
     """Against SLSQP, on shares that sum to more than the mass allows."""
     share = 0.35 + 0.3 * generator(seed).random(20)
     contrast = mechanism.q_star - mechanism.p_star
@@ -44,7 +44,7 @@ def test_it_is_the_maximum_of_a_general_solver(mechanism, seed):
     np.testing.assert_allclose(theta, reference.x, atol=1e-4)
 
 
-def test_one_hot_is_the_bloom_decoder_on_the_identity():
+def test_one_hot_matches_the_bloom_decoder_with_identity_design():
     ones, sizes = counts_of(generator(1), np.arange(20) * 50, 9_500, ONE_HOT)
     identity = design_of_positions(np.arange(20, dtype=np.int32)[:, None], 20)
     likelihood = BitCounts(ones[:, :20], sizes, ONE_HOT).likelihood(identity)
@@ -53,13 +53,13 @@ def test_one_hot_is_the_bloom_decoder_on_the_identity():
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
-def test_no_ones_and_nothing_but_ones_stay_within_the_set(share):
+def test_all_zeros_and_all_ones_stay_feasible(share):
     theta = most_likely_shares(np.full(20, share), THREE_HOT, 3)
     np.testing.assert_allclose(theta, 3 / 20 if share else 0, atol=1e-9)
 
 
 @pytest.mark.parametrize(("mechanism", "most"), [(ONE_HOT, 1), (THREE_HOT, 3)], ids=["one-hot", "three-hot"])
-def test_errors_and_intervals_hold(mechanism, most):
+def test_errors_and_coverage_are_as_stated(mechanism, most):
     """300 rounds of 20 buckets: 6,000 intervals cover 93.6 to 96.4 %, 5 sigma, false alarm 6e-7.
 
     The spread of estimates within 21 % of the stated error, 5 sigma. Defects caught with 99.9 %: an error a
@@ -80,7 +80,7 @@ def test_errors_and_intervals_hold(mechanism, most):
     np.testing.assert_allclose(np.std(extracted, axis=0) / np.mean(errors, axis=0), 1, atol=0.21)
 
 
-def test_buckets_nobody_is_in_are_seldom_significant():
+def test_empty_buckets_are_rarely_significant():
     ones, sizes = counts_of(generator(3), [30_000, 20_000, 10_000], 40_000, THREE_HOT)
     result = decode_hot(ones, sizes, THREE_HOT)
     assert result.significant[:3].all()
@@ -97,6 +97,6 @@ def test_buckets_nobody_is_in_are_seldom_significant():
         (np.full((1, 24), 10), [9], "bit_counts must not exceed their cohort's size, got 1 more"),
     ],
 )
-def test_bad_input_is_refused(ones, sizes, message):
+def test_bad_input_is_rejected(ones, sizes, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         decode_hot(ones, np.array(sizes), ONE_HOT)

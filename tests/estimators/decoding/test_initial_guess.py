@@ -18,13 +18,13 @@ def observed_shares(ones, sizes):
     return ((shares - MECHANISM.p_star) / (MECHANISM.q_star - MECHANISM.p_star)).ravel()
 
 
-def test_exact_shares_give_back_the_truth():
+def test_exact_shares_yield_the_truth():
     truth = zipf_counts(40, 1000) / 1000
     design = bloom_design(WORDS, MECHANISM)
     np.testing.assert_allclose(first_guess(design, design @ truth, np.full(8, 10)), truth, atol=5e-3)
 
 
-def test_it_is_the_average_of_each_cohorts_non_negative_least_squares():
+def test_guess_averages_non_negative_least_squares_of_cohorts():
     """30 steps end within 0.005 of an exact solver's average, weighed by the cohorts' sizes, one 0."""
     ones, sizes = rappor_counts(generator(1), zipf_counts(40, 200_000), WORDS, MECHANISM)
     ones[3], sizes[3] = 0, 0
@@ -39,7 +39,7 @@ def test_it_is_the_average_of_each_cohorts_non_negative_least_squares():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_any_shares_give_a_start_within_the_set(seed):
+def test_any_shares_give_a_feasible_start(seed):
     shares = generator(seed).normal(scale=5, size=1024)
     guess = first_guess(bloom_design(WORDS, MECHANISM), shares, np.full(8, 10))
     assert guess.min() >= 0

@@ -13,7 +13,7 @@ def rows_of(observed):
     return BitEquations(observed, np.linspace(1, 2, size), np.ones(size), excess=1.0)
 
 
-def test_the_solution_is_that_of_the_normal_equations():
+def test_solution_satisfies_the_normal_equations():
     rng = generator(1)
     design, observed = rng.random((40, 5)), rng.normal(size=40)
     rows = rows_of(observed)
@@ -27,7 +27,7 @@ def test_the_solution_is_that_of_the_normal_equations():
 
 
 @pytest.mark.parametrize("apart", [0.0, 1e-7], ids=["equal", "equal but for a ten-millionth"])
-def test_columns_that_differ_by_rounding_are_confused_and_the_others_known(apart):
+def test_only_columns_equal_up_to_rounding_are_confused(apart):
     rng = generator(2)
     design = rng.random((40, 4))
     design[:, 3] = design[:, 1] + apart * rng.random(40)
@@ -38,11 +38,11 @@ def test_columns_that_differ_by_rounding_are_confused_and_the_others_known(apart
     assert solution.estimate[[1, 3]].sum() == pytest.approx(0.4, abs=1e-6)
 
 
-def test_no_degree_of_freedom_says_nothing_of_the_residuals():
+def test_ratio_is_1_without_degrees_of_freedom():
     assert solve(csc_array(np.eye(3)), rows_of(np.ones(3))).chi_square_ratio == 1
 
 
-def test_own_rows_count_as_many_as_they_are_and_all_rows_as_16():
+def test_moderation_weighs_own_rows_against_16():
     factors = moderate(np.array([0.5, 2.0, 5.0]), np.array([16, 16, 48]), 1.5)
     np.testing.assert_allclose(factors, [1.5, 1.75, (1.5 + 3 * 5.0) / 4])
     assert moderate(np.array([0.5]), np.array([16]), 0.8)[0] == 1

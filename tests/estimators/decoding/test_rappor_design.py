@@ -22,7 +22,7 @@ def mechanism_of(bits, hashes, cohorts=3):
 
 
 @pytest.mark.parametrize(("bits", "hashes"), [(8, 16), (128, 2), (256, 3), (264, 8), (4096, 4)])
-def test_columns_are_the_positions_of_the_hash(bits, hashes):
+def test_columns_set_the_hashed_positions(bits, hashes):
     """8 bits and 16 hashes collide for certain; above 256 bits a position takes two bytes of the digest."""
     mechanism = mechanism_of(bits, hashes)
     expected = np.zeros((3 * bits, len(WORDS)))
@@ -32,7 +32,7 @@ def test_columns_are_the_positions_of_the_hash(bits, hashes):
     np.testing.assert_array_equal(bloom_design(WORDS, mechanism).toarray(), expected)
 
 
-def test_columns_are_the_rows_that_producers_make_of_the_candidate():
+def test_columns_match_the_bloom_filters_of_producers():
     mechanism = mechanism_of(128, 2)
     design = bloom_design(WORDS, mechanism).toarray()
     for column, word in zip(design.T, WORDS, strict=True):
@@ -40,7 +40,7 @@ def test_columns_are_the_rows_that_producers_make_of_the_candidate():
         np.testing.assert_array_equal(column, np.unpackbits(packed, bitorder="little"))
 
 
-def test_a_design_is_kept_for_the_same_inputs_only():
+def test_design_is_cached_for_equal_inputs_only():
     def kept():
         return bloom_design(["ab", "c"], mechanism_of(64, 2))
 
@@ -51,12 +51,12 @@ def test_a_design_is_kept_for_the_same_inputs_only():
         assert bloom_design(["ab", "c"], other) is not kept()
 
 
-def test_a_position_given_twice_counts_once():
+def test_repeated_position_counts_once():
     design = design_of_positions(np.array([[2, 0, 2], [1, 1, 1]], np.int32), 4)
     np.testing.assert_array_equal(design.toarray(), [[1, 0], [0, 1], [1, 0], [0, 0]])
 
 
-def test_blocks_and_grams_are_those_of_the_dense_matrix():
+def test_blocks_and_grams_match_dense_algebra():
     dense = (generator(1).random((6, 4)) < 0.5).astype(float)
     design, weight = csc_array(dense), np.arange(6.0)
     np.testing.assert_allclose(weighted_gram(design, weight), dense.T @ np.diag(weight) @ dense)

@@ -42,7 +42,7 @@ def test_published_maxima(case):
     assert 0 <= gap <= 1e-12
 
 
-def test_derivatives_are_those_of_the_value():
+def test_derivatives_match_finite_differences():
     rng, mechanism = generator(1), Rappor.from_probabilities(32, 2, 4, 0.25, 0.35, 0.65)
     words = [f"word-{i}" for i in range(6)]
     likelihood = likelihood_of(words, *rappor_counts(rng, zipf_counts(6, 5000), words, mechanism), mechanism)
@@ -87,7 +87,7 @@ def test_maximum_is_reached_from_any_counts(bits, hashes, cohorts, f, p, q, word
 
 
 @pytest.mark.parametrize("seed", [0, 44])
-def test_last_steps_gain_less_than_a_value_can_show(seed):
+def test_last_steps_gain_less_than_rounding(seed):
     """Counts at which a line search that trusts the last digit of the value stops at a gap above 1e-9."""
     mechanism = Rappor.from_probabilities(128, 2, 8, 0.0, 0.01, 0.99)
     sizes = generator(5).multinomial(336_776, np.full(8, 1 / 8))
@@ -100,7 +100,7 @@ def test_last_steps_gain_less_than_a_value_can_show(seed):
     assert gap <= 1e-11
 
 
-def test_the_maximum_does_not_depend_on_the_start():
+def test_maximum_does_not_depend_on_the_start():
     rng, mechanism = generator(3), Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
     names = [f"word-{i}" for i in range(100)]
     ones, sizes = rappor_counts(rng, zipf_counts(100, 100_000), names, mechanism)

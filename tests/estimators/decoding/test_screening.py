@@ -21,11 +21,11 @@ REPORTS = 1_000_000
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(2, 1), (1024, 512), (2000, 1000), (8192, 1000)])
-def test_places_are_half_the_rows_and_1000_at_most(rows, columns):
+def test_most_columns_is_half_the_rows_and_at_most_1000(rows, columns):
     assert most_columns(rows) == columns
 
 
-def test_frequent_candidates_are_chosen_among_thousands():
+def test_frequent_candidates_are_found_among_thousands():
     """20 words at 5 % each are 27 standard errors; of 5,000 others half a one passes in a round."""
     words = [f"word-{i}" for i in range(5_020)]
     held = np.zeros(5_020, np.int64)
@@ -36,7 +36,7 @@ def test_frequent_candidates_are_chosen_among_thousands():
     assert len(chosen) <= 20 + 6
 
 
-def test_no_more_are_chosen_than_there_are_places(monkeypatch):
+def test_at_most_most_columns_are_chosen(monkeypatch):
     """Of 20 words from 2.5 to 7.5 % ten, the five most frequent among them, when there are ten places."""
     monkeypatch.setattr("estimators.decoding.screening.MOST_COLUMNS", 10)
     words = [f"word-{i}" for i in range(1_000)]
@@ -48,7 +48,7 @@ def test_no_more_are_chosen_than_there_are_places(monkeypatch):
     assert set(range(15, 20)) <= set(chosen) <= set(range(20))
 
 
-def test_one_very_frequent_string_does_not_draw_in_those_that_share_its_bits():
+def test_candidates_sharing_bits_with_a_frequent_string_stay_out():
     """80 % in one word lift every candidate that shares a bit with it, until it is chosen."""
     words = [f"word-{i}" for i in range(5_000)]
     held = np.full(200, 1_000)
@@ -59,7 +59,7 @@ def test_one_very_frequent_string_does_not_draw_in_those_that_share_its_bits():
     assert len(chosen) <= 8
 
 
-def test_reports_of_nobody_choose_next_to_nothing():
+def test_pure_noise_chooses_almost_no_candidates():
     """Every bit as if no client held any string: of 2,000 candidates more than 6 pass once in 10^6."""
     sizes = np.full(8, 20_000)
     ones = generator(3).binomial(20_000, DEMO.p_star, (8, 128))
@@ -67,7 +67,7 @@ def test_reports_of_nobody_choose_next_to_nothing():
     assert len(screen(BitCounts(ones, sizes, DEMO), bloom_design(words, DEMO), EVEN)) <= 6
 
 
-def test_an_extra_column_is_estimated_as_if_it_were_in_the_model():
+def test_extra_column_is_estimated_as_in_the_full_model():
     words = [f"word-{i}" for i in range(60)]
     counts = BitCounts(*rappor_counts(generator(4), zipf_counts(60, REPORTS), words, DEMO), DEMO)
     design = bloom_design(words, DEMO)
@@ -84,7 +84,7 @@ def test_an_extra_column_is_estimated_as_if_it_were_in_the_model():
 
 
 @pytest.mark.parametrize(("unknown", "most_false"), [(0.0, 38), (0.2, 31)], ids=["all-known", "unknown"])
-def test_intervals_cover_and_decoys_stay_out_among_5000_candidates(unknown, most_false):
+def test_intervals_cover_among_5000_candidates(unknown, most_false):
     """12 rounds of 105 real candidates (Zipf 1) and 4,895 decoys; unknown mass over 200 strings (Zipf 1).
 
     Coverage of the 1,260 real ones must lie within 5 sigma, false alarm below 1e-6, of the 95.7 and 96.9 % of

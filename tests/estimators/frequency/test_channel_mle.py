@@ -112,6 +112,6 @@ def test_all_reports_alike():
         ([1, 2, 3], "counts must be 0 where no value leads to the report, got 3"),
     ],
 )
-def test_bad_counts_are_refused(counts, message):
+def test_bad_counts_are_rejected(counts, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         channel_mle(np.array(counts), np.array([[0.75, 0.25], [0.25, 0.75], [0.0, 0.0]]))

@@ -31,13 +31,13 @@ def test_likelihood_never_falls(counts, epsilon):
     assert np.diff(losses).max() <= 1e-12 * counts.sum()
 
 
-def test_written_out_channel_gives_the_same():
+def test_channel_matrix_gives_the_same_update():
     one, other = ibu(COUNTS, HALF, 50), ibu_of_channel(COUNTS, HALF.channel, 50)
     np.testing.assert_allclose(one.frequency, other.frequency, rtol=1e-12)
     assert one.residual == pytest.approx(other.residual, rel=1e-9)
 
 
-def test_reports_that_nobody_made_do_not_divide_by_zero():
+def test_absent_reports_do_not_divide_by_zero():
     channel = np.array([[0.75, 0.25], [0.25, 0.75], [0.0, 0.0]])
     update = ibu_of_channel(np.array([50, 50, 0]), channel)
     np.testing.assert_allclose(update.frequency, [0.5, 0.5], rtol=1e-12)
@@ -60,13 +60,13 @@ def test_stops_at_the_tolerance_or_at_the_number_of_steps():
         ({"tolerance": np.inf}, r"tolerance must be in \[0, inf\), got inf"),
     ],
 )
-def test_parameter_out_of_range_is_refused(changes, message):
+def test_parameter_out_of_range_is_rejected(changes, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         ibu(COUNTS, HALF, **changes)
     with pytest.raises(ValueError, match=f"^{message}$"):
         ibu_of_channel(COUNTS, HALF.channel, **changes)
 
 
-def test_counts_of_another_width_are_refused():
+def test_counts_of_wrong_width_are_rejected():
     with pytest.raises(ValueError, match=r"^counts must have shape \(4,\), got \(3,\)$"):
         ibu_of_channel(np.array([1, 2, 3]), HALF.channel)

@@ -46,7 +46,7 @@ def test_published_numbers(case):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_expected_counts_give_back_the_truth(estimator):
+def test_expected_counts_yield_the_truth(estimator):
     truth = np.array([600_000, 360_000, 0, 240_000])
     counts = truth // 2 + (truth.sum() - truth) // 6
     result = estimate(counts, HALF, estimator)
@@ -84,7 +84,7 @@ def test_every_constrained_estimate_is_a_distribution(counts, epsilon):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"k{len(case['counts'])}-eps{case['epsilon']:.2f}")
-def test_mle_is_where_the_update_converges(case):
+def test_ibu_converges_to_the_mle(case):
     """The likelihood of 60,000 steps comes within 1e-8 per report, and never above."""
     counts = np.array(case["counts"])
     mechanism = KRR.from_epsilon(len(counts), case["epsilon"])
@@ -122,14 +122,14 @@ def test_mle_is_exact_however_close_p_is_to_q(counts, epsilon):
     assert found.max() <= 1
 
 
-def test_ibu_reports_how_it_ended():
+def test_ibu_reports_residual_and_iterations():
     result = estimate(np.array([50, 30, 15, 5]), HALF, "ibu", iterations=7)
     update = ibu(np.array([50, 30, 15, 5]), HALF, iterations=7)
     assert result.diagnostics == {"residual": update.residual, "iterations": 7}
     assert estimate(np.array([50, 30, 15, 5]), HALF).diagnostics == {}
 
 
-def test_two_steps_are_estimated_as_one_channel():
+def test_longitudinal_krr_is_estimated_as_one_channel():
     """The truth comes back from the expected counts of permanent and instantaneous step together."""
     mechanism = LongitudinalKRR.from_epsilons(4, 3.0, 1.0)
     truth = np.array([0.5, 0.3, 0.2, 0.0])
@@ -147,7 +147,7 @@ def test_counts_of_true_values_are_frequency_times_reports():
 
 
 @given(st.permutations(range(5)))
-def test_mle_moves_with_its_values(order):
+def test_mle_permutes_with_its_values(order):
     counts = np.array([40, 25, 20, 20, 5])
     mechanism = KRR.from_epsilon(5, 1.0)
     np.testing.assert_array_equal(mle(counts[order], mechanism), mle(counts, mechanism)[order])
@@ -163,7 +163,7 @@ def test_all_reports_in_one_value(estimator):
 
 
 @given(st.integers(0, 1000), st.floats(0.1, 8), st.integers(2, 50))
-def test_interval_ends_are_just_not_rejected(count, epsilon, k):
+def test_interval_ends_solve_the_score_equation(count, epsilon, k):
     """At each end f, the estimate lies 1.96 standard errors of f away."""
     mechanism = KRR.from_epsilon(k, epsilon)
     inverted = np.array([(count / 1000 - mechanism.q) / mechanism.contrast])
@@ -174,7 +174,7 @@ def test_interval_ends_are_just_not_rejected(count, epsilon, k):
         assert distance == pytest.approx(QUANTILE_975, rel=1e-6)
 
 
-def test_intervals_cover_the_truth_and_errors_are_those_seen():
+def test_intervals_cover_and_errors_match_simulation():
     """200 rounds of 40 values: 8,000 intervals. Rounds are independent, values in one nearly so.
 
     Coverage must lie in 95 +- 1.3 points, the spread of the errors within 4.2 %: 5 sigma, false alarm 6e-7.
@@ -192,7 +192,7 @@ def test_intervals_cover_the_truth_and_errors_are_those_seen():
     assert abs(np.std(scores) - 1) < 0.042
 
 
-def test_intervals_of_the_mle_hold_what_is_shown_and_cover_no_less():
+def test_mle_intervals_contain_the_estimate_and_cover():
     rng, mechanism = generator(3), KRR.from_epsilon(40, 1.0)
     truth = zipf_counts(40, 20_000, 2.5)
     for _ in range(20):
@@ -204,7 +204,7 @@ def test_intervals_of_the_mle_hold_what_is_shown_and_cover_no_less():
         np.testing.assert_array_equal(shown.std_error, plain.std_error)
 
 
-def test_values_that_nobody_holds_are_hardly_ever_significant():
+def test_absent_values_are_rarely_significant():
     """Only value 0 is held: a false discovery in at most 5 % of 500 rounds, 51 with false alarm 1e-6.
 
     Defect caught: no correction for the number of values, which errs in every round.
@@ -245,11 +245,11 @@ BAD_COUNTS = [
 
 @pytest.mark.parametrize("function", [estimate, inv, inv_n, inv_p, mle, ibu])
 @pytest.mark.parametrize(("counts", "message"), BAD_COUNTS)
-def test_bad_counts_are_refused(function, counts, message):
+def test_bad_counts_are_rejected(function, counts, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         function(np.array(counts), HALF)
 
 
-def test_unknown_estimator_is_refused():
+def test_unknown_estimator_is_rejected():
     with pytest.raises(ValueError, match=r"^estimator must be one of mle, inv, inv-n, inv-p, ibu, got em$"):
         estimate(np.array([1, 2, 3, 4]), HALF, "em")

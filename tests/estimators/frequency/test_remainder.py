@@ -20,7 +20,7 @@ HOT = HotRappor.from_probabilities(6, 2, 0.25, 0.35, 0.65)
 
 @pytest.mark.parametrize("mechanism", [KRR.from_epsilon(6, 1.0), TWICE], ids=lambda each: each.name)
 @pytest.mark.parametrize("shown", [[0], [0, 1], [0, 1, 2, 3, 4], []])
-def test_expected_counts_of_k_rr_give_what_the_rest_holds(mechanism: KRR, shown: list[int]) -> None:
+def test_expected_krr_counts_yield_the_rest(mechanism: KRR, shown: list[int]) -> None:
     """Of 10^12 reports the values lie so far apart that noise has chosen none of them."""
     counts = np.rint(mechanism.channel @ HELD).astype(np.int64)
     frequency, error = rest_of_symmetric(counts, 6, np.array(shown, np.intp), mechanism)
@@ -36,14 +36,14 @@ def fixed_error(mechanism: KRR, shown: list[int]) -> float:
     return float(np.sqrt(variance) / HELD.sum() / mechanism.contrast)
 
 
-def test_a_bucket_for_all_other_values_is_never_shown_and_always_in_the_rest() -> None:
+def test_bucket_other_is_always_part_of_the_rest() -> None:
     mechanism = KRR.from_epsilon(6, 1.0)
     counts = np.rint(mechanism.channel @ HELD[::-1]).astype(np.int64)  # the last one holds the most
     frequency, _ = rest_of_symmetric(counts, 5, np.array([4]), mechanism)
     assert frequency == pytest.approx(0.7, abs=1e-9)
 
 
-def test_expected_bits_give_how_many_of_the_rest_a_report_has() -> None:
+def test_expected_bits_yield_the_rest() -> None:
     ones = np.rint(HELD * HOT.q_star + (HELD.sum() - HELD) * HOT.p_star).astype(np.int64)
     reports = int(HELD.sum())
     frequency, error = rest_of_bits(ones, reports, 6, np.array([0, 1]), HOT)
@@ -100,15 +100,13 @@ def misses(simulated: Simulated) -> int:
 
 
 @pytest.mark.parametrize("simulated", CASES, ids=lambda each: each.__name__)
-def test_intervals_hold_what_a_chosen_list_leaves_out(simulated: Simulated) -> None:
+def test_intervals_cover_the_rest_of_a_selected_list(simulated: Simulated) -> None:
     """False alarm 1e-6 for each case if a run misses with 9 % at most; the seed is fixed besides."""
     assert misses(simulated) <= MOST_MISSES
 
 
 @pytest.mark.parametrize("simulated", CASES, ids=lambda each: each.__name__)
-def test_the_error_of_a_fixed_set_would_be_found_out(
-    simulated: Simulated, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_uncorrected_intervals_do_not_cover(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise has chosen who is shown: without the correction hardly any interval holds the truth."""
     monkeypatch.setattr(remainder, "_lifted", lambda *_: (0.0, 0.0))
     assert misses(simulated) > MOST_MISSES
@@ -122,7 +120,7 @@ def candidates(std_error: float = 0.01, **diagnostics: float) -> Estimate:
     )
 
 
-def test_candidates_left_out_are_added_to_what_none_explains() -> None:
+def test_candidates_left_out_are_added_to_the_background() -> None:
     """The error is a bound, the sum of all; what was screened away is in the background already."""
     shown = np.array([0])
     assert rest_of_candidates(candidates(), shown) == pytest.approx((0.45, 0.04 + 0.02 + 0.03 + 0.01))
@@ -131,7 +129,7 @@ def test_candidates_left_out_are_added_to_what_none_explains() -> None:
     assert rest_of_candidates(candidates(chosen=3.0), np.array([0, 1, 2])) == pytest.approx((0.15, 0.04))
 
 
-def test_candidates_without_a_background_are_refused() -> None:
+def test_candidates_without_background_are_rejected() -> None:
     shape = np.array([1.0])
     alone = Estimate("mle", 1, shape, shape, shape, shape, shape > 0)
     with pytest.raises(ValueError, match=r"^estimate must have a background: other must not be None$"):

@@ -29,7 +29,7 @@ def test_normal_tail_keeps_its_digits_far_out():
 
 
 @given(st.integers(1, 60), st.integers(1, 99), st.data())
-def test_binomial_tail_is_not_below_the_truth_nor_above_that_of_one_count_less(trials, percent, data):
+def test_binomial_tail_is_a_close_upper_bound(trials, percent, data):
     count = data.draw(st.integers(0, trials))
     probability = Fraction(percent, 100)
     (tail,) = binomial_tail(np.array([count]), trials, float(probability))
@@ -38,13 +38,13 @@ def test_binomial_tail_is_not_below_the_truth_nor_above_that_of_one_count_less(t
         assert tail <= float(exact_tail(count - 1, trials, probability)) * (1 + 1e-9)
 
 
-def test_binomial_tail_of_a_rare_count_is_that_of_poisson_not_of_the_normal():
+def test_binomial_tail_of_rare_counts_is_close_to_poisson():
     """Expected .5 of a million: seven or more have 1.0e-6 by Poisson, and 2e-20 by the normal tail."""
     (tail,) = binomial_tail(np.array([7]), 1_000_000, 5e-7)
     assert 1.0e-6 < tail < 1.42e-5
 
 
-def test_benjamini_and_hochbergs_own_example():
+def test_example_of_benjamini_and_hochberg():
     """Their section 3.2: fifteen p-values, the four smallest are rejected at 5 %."""
     p_values = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459]
     p_values += [0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0]
@@ -53,14 +53,14 @@ def test_benjamini_and_hochbergs_own_example():
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
-def test_benjamini_hochberg_is_its_definition(p_values):
+def test_benjamini_hochberg_matches_its_definition(p_values):
     ranked = sorted(p_values)
     limits = [p for rank, p in enumerate(ranked, 1) if p <= 0.05 * rank / len(ranked)]
     expected = [bool(limits) and p <= max(limits) for p in p_values]
     assert benjamini_hochberg(np.array(p_values)).tolist() == expected
 
 
-def test_shown_interval_is_clipped_then_holds_what_is_shown():
+def test_shown_interval_is_clipped_and_contains_the_estimate():
     low, high = shown_interval(
         np.array([-0.2, 0.3, -0.3, 0.9]), np.array([0.1, 0.4, -0.1, 1.2]), np.array([0.0, 0.45, 0.02, 0.95])
     )

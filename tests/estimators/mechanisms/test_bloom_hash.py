@@ -29,7 +29,7 @@ def test_fixed_points_of_google_rappor(word, expected):
         assert tuple(cohort * 16 + bit + 1 for bit in bloom_positions(word, cohort, SMALL)) == positions
 
 
-def test_wide_filters_take_two_digest_bytes_for_each_hash():
+def test_wide_filters_use_two_digest_bytes_per_hash():
     digest = md5(b"\x00\x00\x00\x03\xc3\xa9t\xc3\xa9", usedforsecurity=False).digest()
     expected = tuple((digest[i] * 256 + digest[i + 1]) % 512 for i in range(0, 16, 2))
     assert bloom_positions("été", 3, WIDE) == expected
@@ -40,7 +40,7 @@ def test_wide_filters_take_two_digest_bytes_for_each_hash():
     st.lists(st.tuples(st.text(max_size=3), st.integers(0, 3)), max_size=30),
     st.sampled_from([SMALL, WIDE, MANY_COHORTS]),
 )
-def test_rows_hold_exactly_the_positions(pairs, mechanism):
+def test_rows_set_exactly_the_positions(pairs, mechanism):
     words = [word for word, _ in pairs]
     rows = bloom_rows(words, np.array([cohort for _, cohort in pairs], np.uint16), mechanism)
     assert rows.dtype == np.uint8
@@ -51,13 +51,13 @@ def test_rows_hold_exactly_the_positions(pairs, mechanism):
 
 
 @pytest.mark.parametrize("cohort", [-1, 4])
-def test_cohort_out_of_range_is_refused(cohort):
+def test_cohort_out_of_range_is_rejected(cohort):
     with pytest.raises(ValueError, match=rf"^cohort must be in \[0, 4\), got {cohort}$"):
         bloom_positions("apple", cohort, SMALL)
     with pytest.raises(ValueError, match=rf"^cohorts must be in \[0, 4\), got {cohort}$"):
         bloom_rows(["apple", "banana"], np.array([0, cohort]), SMALL)
 
 
-def test_words_without_a_cohort_each_are_refused():
+def test_words_and_cohorts_of_different_lengths_are_rejected():
     with pytest.raises(ValueError, match=r"^cohorts must have shape \(2,\), got \(3,\)$"):
         bloom_rows(["apple", "banana"], np.zeros(3, np.uint16), SMALL)

@@ -22,26 +22,26 @@ def decimal(fraction: Fraction) -> Decimal:
 
 
 @given(st.floats(0, 80))
-def test_exp_is_below_the_truth_and_close(x):
+def test_exp_below_is_a_close_lower_bound(x):
     with localcontext(prec=90):
         shortfall = 1 - decimal(exp_below(x)) / exact_exp(x)
         assert -(Decimal(10) ** -85) <= shortfall < Decimal(2) ** -150
 
 
 @given(st.integers(1, 1 << 64), st.integers(1, 1 << 64))
-def test_logarithm_is_the_smallest_float_not_below_the_truth(numerator, excess):
+def test_log_above_is_the_smallest_upper_bound(numerator, excess):
     ratio = Fraction(numerator + excess, numerator)
     x = log_above(ratio)
     assert exact_exp(x) >= decimal(ratio) > exact_exp(math.nextafter(x, 0))
 
 
 @pytest.mark.parametrize("x", [-1.0, 80.5, math.nan])
-def test_exponent_out_of_range_is_refused(x):
+def test_exponent_out_of_range_is_rejected(x):
     with pytest.raises(ValueError, match=r"^x must be in \[0, 80\], got "):
         exp_below(x)
 
 
 @pytest.mark.parametrize("ratio", [Fraction(1), Fraction(1, 2), Fraction(2) ** 101])
-def test_ratio_out_of_range_is_refused(ratio):
+def test_ratio_out_of_range_is_rejected(ratio):
     with pytest.raises(ValueError, match=r"^ratio must be in \[1 \+ 2\^-80, 2\^100\), got "):
         log_above(ratio)

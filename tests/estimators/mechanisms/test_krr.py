@@ -34,7 +34,7 @@ def within(ratio: Fraction, epsilon: float) -> bool:
 @example(2, math.log(3))
 @example(1 << 31, 16.0)
 @example((1 << 31) - 1, 0.1)
-def test_epsilon_is_met_and_one_more_word_would_break_it(k, epsilon):
+def test_threshold_is_the_largest_within_epsilon(k, epsilon):
     mechanism = KRR.from_epsilon(k, epsilon)
     rarest = WORDS // (k - 1)
     assert within(worst_ratio(k, mechanism.threshold, rarest), epsilon)
@@ -61,7 +61,7 @@ def test_truth_is_likelier_than_any_other_value(k, data):
     assert lie < Fraction(mechanism.threshold, WORDS)
 
 
-def test_probabilities_are_the_realised_ones():
+def test_probabilities_are_those_of_the_thresholds():
     mechanism = KRR.from_epsilon(4, math.log(9))
     assert mechanism.p == pytest.approx(0.75, rel=1e-15)
     assert mechanism.q == pytest.approx(1 / 12, rel=1e-15)
@@ -70,7 +70,7 @@ def test_probabilities_are_the_realised_ones():
 
 
 @pytest.mark.parametrize(("k", "odds"), [(2, 3), (4, 9)])
-def test_three_quarters_of_truth_cost_the_published_epsilons(k, odds):
+def test_epsilon_at_p_three_quarters_matches_published_values(k, odds):
     mechanism = KRR.from_probability(k, 0.75)
     assert mechanism == KRR(k, 3 << 62)
     assert mechanism.epsilon == pytest.approx(math.log(odds), rel=1e-15)
@@ -78,12 +78,12 @@ def test_three_quarters_of_truth_cost_the_published_epsilons(k, odds):
 
 
 @given(st.integers(2, 1 << 31), st.floats(0.51, 1, exclude_max=True))
-def test_probability_of_the_truth_is_rounded_down_by_less_than_a_word(k, p):
+def test_p_is_rounded_down_by_less_than_a_word(k, p):
     assert 0 <= Fraction(p) * WORDS - KRR.from_probability(k, p).threshold < 1
 
 
 @pytest.mark.parametrize("p", [-0.5, 0.0, 0.25, 1.0, math.nan])
-def test_probability_of_the_truth_out_of_range_is_refused(p):
+def test_p_out_of_range_is_rejected(p):
     """At p = 1/4, which is q, reports of four values say nothing."""
     with pytest.raises(ValueError, match=rf"^p must be in \(1/4, 1\), got {p}$"):
         KRR.from_probability(4, p)
@@ -95,7 +95,7 @@ def test_channel_has_the_truth_on_its_diagonal():
     )
 
 
-def test_contrast_survives_where_the_probabilities_look_equal():
+def test_contrast_is_positive_where_p_and_q_round_to_the_same_float():
     mechanism = KRR(2, (1 << 63) + 1)
     assert mechanism.p == mechanism.q == 0.5
     assert mechanism.contrast == 2.0**-63
@@ -108,13 +108,13 @@ def test_width_cohorts_and_parameters():
 
 
 @pytest.mark.parametrize("epsilon", [-1.0, 0.0, 16.1, math.nan, math.inf])
-def test_epsilon_out_of_range_is_refused(epsilon):
+def test_epsilon_out_of_range_is_rejected(epsilon):
     with pytest.raises(ValueError, match=rf"^epsilon must be in \(0, 16\], got {epsilon}$"):
         KRR.from_epsilon(16, epsilon)
 
 
 @pytest.mark.parametrize("k", [1, (1 << 31) + 1])
-def test_k_out_of_range_is_refused(k):
+def test_k_out_of_range_is_rejected(k):
     with pytest.raises(ValueError, match=rf"^k must be in \[2, 2147483648\], got {k}$"):
         KRR.from_epsilon(k, 1.0)
     with pytest.raises(ValueError, match=rf"^k must be in \[2, 2147483648\], got {k}$"):
@@ -123,7 +123,7 @@ def test_k_out_of_range_is_refused(k):
         KRR(k, 1 << 63)
 
 
-def test_epsilon_below_what_words_can_realise_is_refused_with_the_least():
+def test_too_small_epsilon_is_rejected_with_the_least_one():
     with pytest.raises(
         ValueError, match=r"^epsilon must be in \[(\S+), 16\] for k = 1000000, got 1e-15$"
     ) as refused:
@@ -133,7 +133,7 @@ def test_epsilon_below_what_words_can_realise_is_refused_with_the_least():
 
 
 @pytest.mark.parametrize("threshold", [0, 1 << 62, 1 << 64])
-def test_threshold_out_of_range_is_refused(threshold):
+def test_threshold_out_of_range_is_rejected(threshold):
     with pytest.raises(
         ValueError, match=rf"^threshold must be in \[4611686018427387905, .*\], got {threshold}$"
     ):

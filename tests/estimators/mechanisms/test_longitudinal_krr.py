@@ -38,7 +38,7 @@ def worst_ratio(mechanism: LongitudinalKRR) -> Fraction:
 
 
 @given(st.integers(2, 7), st.floats(1e-3, 16), st.floats(0.01, 0.99))
-def test_both_epsilons_are_kept_and_reached(k, epsilon_inf, part):
+def test_both_epsilons_are_reached_and_not_exceeded(k, epsilon_inf, part):
     epsilon_one = part * epsilon_inf
     mechanism = LongitudinalKRR.from_epsilons(k, epsilon_inf, epsilon_one)
     assert mechanism.epsilon_inf <= epsilon_inf
@@ -80,13 +80,13 @@ def test_composite_channel_is_the_product_of_the_two():
     np.testing.assert_allclose(mechanism.channel, product, rtol=1e-12)
 
 
-def test_one_report_never_costs_more_than_all_of_them():
+def test_epsilon_one_is_at_most_epsilon_inf():
     mechanism = LongitudinalKRR(KRR.from_epsilon(1 << 31, 1.0), KRR(1 << 31, WORDS - 1))
     assert mechanism.epsilon_one <= mechanism.epsilon_inf
     assert mechanism.epsilon == mechanism.epsilon_one
 
 
-def test_a_target_between_realised_and_declared_epsilon_inf_is_kept():
+def test_epsilon_one_between_realised_and_declared_epsilon_inf_is_kept():
     """There is no truth in 2^64 words that makes the second step more truthful than the target asks."""
     between = math.nextafter(1.0, 0)
     assert KRR.from_epsilon(1 << 31, 1.0).epsilon < between
@@ -107,20 +107,20 @@ def test_width_cohorts_and_parameters():
 
 
 @pytest.mark.parametrize("epsilon_inf", [-1.0, 0.0, 16.1, math.nan])
-def test_epsilon_inf_out_of_range_is_refused(epsilon_inf):
+def test_epsilon_inf_out_of_range_is_rejected(epsilon_inf):
     with pytest.raises(ValueError, match=rf"^epsilon_inf must be in \(0, 16\], got {epsilon_inf}$"):
         LongitudinalKRR.from_epsilons(4, epsilon_inf, 1.0)
 
 
 @pytest.mark.parametrize("epsilon_one", [-1.0, 0.0, 2.0, 3.0, math.nan])
-def test_epsilon_one_out_of_range_is_refused(epsilon_one):
+def test_epsilon_one_out_of_range_is_rejected(epsilon_one):
     with pytest.raises(
         ValueError, match=rf"^epsilon_one must be in \(0, epsilon_inf = 2.0\), got {epsilon_one}$"
     ):
         LongitudinalKRR.from_epsilons(4, 2.0, epsilon_one)
 
 
-def test_epsilon_one_below_what_words_can_realise_is_refused_with_the_least():
+def test_too_small_epsilon_one_is_rejected_with_the_least_one():
     with pytest.raises(
         ValueError, match=r"^epsilon_one must be in \[(\S+), 1.0\) for k = 1000000, got 1e-20$"
     ) as refused:
@@ -129,6 +129,6 @@ def test_epsilon_one_below_what_words_can_realise_is_refused_with_the_least():
     assert LongitudinalKRR.from_epsilons(1_000_000, 1.0, least).epsilon_one == least
 
 
-def test_steps_of_different_k_are_refused():
+def test_steps_of_different_k_are_rejected():
     with pytest.raises(ValueError, match=r"^permanent and instantaneous must have the same k, got 3 and 4$"):
         LongitudinalKRR(KRR.from_epsilon(3, 1.0), KRR.from_epsilon(4, 1.0))

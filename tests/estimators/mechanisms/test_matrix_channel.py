@@ -17,7 +17,7 @@ SURVEY = np.array([[0.7, 0.1, 0.2], [0.2, 0.8, 0.3], [0.1, 0.1, 0.5]])
 
 
 @given(st.integers(2, 6), st.integers(2, 6), st.data())
-def test_words_are_the_matrix_to_the_last_digits(reports, values, data):
+def test_words_match_the_matrix_to_the_last_digits(reports, values, data):
     weights = data.draw(st.lists(st.floats(1e-6, 1), min_size=reports * values, max_size=reports * values))
     matrix = np.reshape(weights, (reports, values))
     matrix /= matrix.sum(axis=0)
@@ -28,7 +28,7 @@ def test_words_are_the_matrix_to_the_last_digits(reports, values, data):
 
 
 @given(st.integers(2, 6), st.floats(0.01, 16))
-def test_epsilon_is_the_worst_ratio_rounded_up(k, epsilon):
+def test_epsilon_is_the_largest_log_ratio_rounded_up(k, epsilon):
     mechanism = GivenChannel.from_matrix(KRR.from_epsilon(k, epsilon).channel)
     ratio = max(Fraction(max(row), min(row)) for row in zip(*mechanism.words, strict=True))
     with localcontext(prec=60):
@@ -41,15 +41,15 @@ def test_epsilon_of_a_survey():
     assert GivenChannel.from_matrix(SURVEY).epsilon == pytest.approx(math.log(7), rel=1e-15)
 
 
-def test_a_report_that_betrays_its_sender_costs_everything():
+def test_report_possible_for_one_value_only_has_infinite_epsilon():
     assert GivenChannel.from_matrix(np.eye(3)).epsilon == math.inf
 
 
-def test_a_report_that_says_nothing_costs_nothing():
+def test_report_independent_of_the_truth_has_epsilon_0():
     assert GivenChannel.from_matrix(np.full((4, 2), 0.25)).epsilon == 0.0
 
 
-def test_a_report_that_nobody_makes_costs_nothing():
+def test_impossible_report_does_not_affect_epsilon():
     assert GivenChannel.from_matrix(np.array([[0.75, 0.25], [0.25, 0.75], [0, 0]])).epsilon == pytest.approx(
         math.log(3), rel=1e-15
     )
@@ -66,7 +66,7 @@ def test_a_report_that_nobody_makes_costs_nothing():
         ([[0.5, 0.5], [0.5, 0.4]], r"matrix must have columns that sum to 1 within 1e-09, got 0.9"),
     ],
 )
-def test_matrix_of_no_channel_is_refused(matrix, message):
+def test_matrix_that_is_no_channel_is_rejected(matrix, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         GivenChannel.from_matrix(np.array(matrix))
 
@@ -85,6 +85,6 @@ def test_matrix_of_no_channel_is_refused(matrix, message):
         ),
     ],
 )
-def test_words_of_no_channel_are_refused(words, message):
+def test_words_that_are_no_channel_are_rejected(words, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         GivenChannel(words)

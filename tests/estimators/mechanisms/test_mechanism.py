@@ -31,7 +31,7 @@ MECHANISMS: list[Mechanism] = [
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 @settings(max_examples=20)
 @given(st.floats(0, 1))
-def test_it_costs_what_is_asked_and_keeps_all_else(mechanism: Mechanism, place: float) -> None:
+def test_at_epsilon_reaches_epsilon_and_keeps_other_parameters(mechanism: Mechanism, place: float) -> None:
     """Never more than asked, and hardly less; what all reports of a value cost does not rise."""
     least, most = epsilon_range(mechanism)
     asked = min(most, max(least, math.exp(math.log(least) + place * math.log(most / least))))
@@ -51,19 +51,19 @@ def test_a_larger_epsilon_has_a_smaller_error(mechanism: Mechanism) -> None:
 
 
 @pytest.mark.parametrize("mechanism", [each for each in MECHANISMS if each.epsilon > 0.1], ids=str)
-def test_at_its_own_epsilon_it_is_at_least_as_good(mechanism: Mechanism) -> None:
+def test_rebuilding_at_its_own_epsilon_does_not_raise_the_error(mechanism: Mechanism) -> None:
     least, most = epsilon_range(mechanism)
     assert least <= mechanism.epsilon <= most
     again = at_epsilon(mechanism, mechanism.epsilon)
     assert expected_std_error(again, 1000) <= expected_std_error(mechanism, 1000) * (1 + 1e-4)
 
 
-def test_without_a_permanent_response_it_is_the_best_that_is_known() -> None:
+def test_without_permanent_response_it_is_optimized_unary_encoding() -> None:
     mechanism = HotRappor.from_probabilities(105, 1, 0.0, 0.25, 0.75)
     assert at_epsilon(mechanism, 1.5) == best_one_hot(105, 1.5)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 10.1, -1.0, math.inf, math.nan])
-def test_another_epsilon_is_refused(epsilon: float) -> None:
+def test_epsilon_out_of_range_is_rejected(epsilon: float) -> None:
     with pytest.raises(ValueError, match=rf"^epsilon must be in \[0\.1, 10\], got {epsilon}$"):
         at_epsilon(MECHANISMS[0], epsilon)

@@ -41,7 +41,7 @@ def test_published_figures(vector):
     st.integers(1, WORDS // 2 - 1),
     st.lists(st.integers(1, WORDS - 1), min_size=2, max_size=2, unique=True).map(sorted),
 )
-def test_epsilons_are_not_below_the_truth_and_close(hashes, flip, thresholds):
+def test_epsilons_are_close_upper_bounds(hashes, flip, thresholds):
     mechanism = Rappor(64, hashes, 4, flip, *thresholds)
     half_f, p, q = (Fraction(word, WORDS) for word in (flip, *thresholds))
     p_star, q_star = p * (1 - half_f) + q * half_f, q * (1 - half_f) + p * half_f
@@ -55,7 +55,7 @@ def test_epsilons_are_not_below_the_truth_and_close(hashes, flip, thresholds):
 
 
 @given(st.floats(0, 0.999), st.floats(0.001, 0.499), st.floats(0.501, 0.999))
-def test_rounding_never_costs_privacy(f, p, q):
+def test_rounding_never_raises_epsilon(f, p, q):
     """Each threshold is the nearest one on the private side: f and p up, q down."""
     mechanism = Rappor.from_probabilities(128, 2, 8, f, p, q)
     assert 0 <= Fraction(mechanism.flip_threshold, WORDS) - Fraction(f) / 2 < Fraction(1, WORDS)
@@ -63,12 +63,12 @@ def test_rounding_never_costs_privacy(f, p, q):
     assert 0 <= Fraction(q) - Fraction(mechanism.q_threshold, WORDS) < Fraction(1, WORDS)
 
 
-def test_probabilities_are_the_realised_ones():
+def test_probabilities_are_those_of_the_thresholds():
     mechanism = rappor()
     assert (mechanism.f, mechanism.p, mechanism.q) == (0.25, 0.375, 0.625)
 
 
-def test_without_permanent_noise_a_permanent_response_is_no_protection():
+def test_epsilon_inf_is_infinite_without_permanent_noise():
     assert rappor(flip_threshold=0).epsilon_inf == math.inf
 
 
@@ -103,7 +103,7 @@ def test_width_and_parameters():
         ({"q_threshold": 1 << 32}, r".* q_threshold below 4294967296, got 1610612736 and 4294967296"),
     ],
 )
-def test_parameter_out_of_range_is_refused(changes, message):
+def test_parameter_out_of_range_is_rejected(changes, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         rappor(**changes)
 
@@ -120,6 +120,6 @@ def test_parameter_out_of_range_is_refused(changes, message):
         (0.25, 0.5, 0.5 + 2.0**-40, r"p_threshold must be in \(0, q_threshold\) .*"),
     ],
 )
-def test_probability_out_of_range_is_refused(f, p, q, message):
+def test_probability_out_of_range_is_rejected(f, p, q, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         Rappor.from_probabilities(128, 2, 8, f, p, q)

@@ -52,7 +52,7 @@ def worst_loss(buckets: int, hot: int, ones: Fraction, zeros: Fraction) -> Decim
     st.integers(1, WORDS // 2 - 1),
     st.lists(st.integers(1, WORDS - 1), min_size=2, max_size=2, unique=True).map(sorted),
 )
-def test_epsilons_are_those_of_the_worst_pair_of_clients(size, flip, thresholds):
+def test_epsilons_match_the_worst_pair_of_clients(size, flip, thresholds):
     mechanism = HotRappor(*size, flip, *thresholds)
     half_f, p, q = (Fraction(word, WORDS) for word in (flip, *thresholds))
     p_star, q_star = p * (1 - half_f) + q * half_f, q * (1 - half_f) + p * half_f
@@ -64,13 +64,13 @@ def test_epsilons_are_those_of_the_worst_pair_of_clients(size, flip, thresholds)
         assert loss <= Decimal(stated) <= loss * (1 + Decimal(2) ** -50)
 
 
-def test_beyond_half_of_the_buckets_epsilon_is_an_upper_bound():
+def test_epsilon_is_an_upper_bound_beyond_half_of_the_buckets():
     mechanism = HotRappor(4, 4, *THRESHOLDS)
     assert worst_loss(4, 4, Fraction(9, 16), Fraction(7, 16)) <= Decimal(mechanism.epsilon_one)
 
 
 @given(st.floats(0, 0.999), st.floats(0.001, 0.499), st.floats(0.501, 0.999))
-def test_rounding_is_that_of_bloom_rappor(f, p, q):
+def test_rounding_matches_bloom_rappor(f, p, q):
     hot = HotRappor.from_probabilities(64, 2, f, p, q)
     bloom = Rappor.from_probabilities(64, 2, 1, f, p, q)
     assert hot.flip_threshold == bloom.flip_threshold
@@ -83,7 +83,7 @@ def test_rounding_is_that_of_bloom_rappor(f, p, q):
     )
 
 
-def test_probabilities_and_channel_are_the_realised_ones():
+def test_probabilities_and_channel_are_those_of_the_thresholds():
     mechanism = HotRappor(4, 1, *THRESHOLDS)
     assert (mechanism.f, mechanism.p, mechanism.q) == (0.25, 0.375, 0.625)
     permanent = np.array([[0.875, 0.125], [0.125, 0.875]])
@@ -91,7 +91,7 @@ def test_probabilities_and_channel_are_the_realised_ones():
     np.testing.assert_array_equal(mechanism.bit_channel, instantaneous @ permanent)
 
 
-def test_without_permanent_noise_a_permanent_response_is_no_protection():
+def test_epsilon_inf_is_infinite_without_permanent_noise():
     assert HotRappor(4, 1, 0, *THRESHOLDS[1:]).epsilon_inf == math.inf
 
 
@@ -126,7 +126,7 @@ def test_parameters():
         ((4, 1, 0, 2, 1 << 32), r".* q_threshold below 4294967296, got 2 and 4294967296"),
     ],
 )
-def test_parameter_out_of_range_is_refused(fields, message):
+def test_parameter_out_of_range_is_rejected(fields, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         HotRappor(*fields)
 
@@ -139,11 +139,11 @@ def test_parameter_out_of_range_is_refused(fields, message):
         (0.25, 0.65, 0.65, r"p must be in \(0, q = 0.65\), got 0.65"),
     ],
 )
-def test_probability_out_of_range_is_refused(f, p, q, message):
+def test_probability_out_of_range_is_rejected(f, p, q, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         HotRappor.from_probabilities(64, 2, f, p, q)
 
 
-def test_bits_of_no_mechanism_have_no_number_of_ones():
+def test_ones_is_abstract():
     with pytest.raises(TypeError, match=r"abstract class TwoStepBits .*'?ones'?"):
         TwoStepBits()

@@ -31,7 +31,7 @@ def test_both_epsilons_are_kept_and_as_close_as_32_bits_allow(hashes, epsilon_in
     ("hashes", "epsilon_inf", "epsilon_one"),
     [(2, 10.39088168983715, 1.0), (3, 6.7297986830701884e-06, 6.705324997826774e-06)],
 )
-def test_rounding_of_floats_never_breaks_a_target(hashes, epsilon_inf, epsilon_one):
+def test_float_rounding_never_exceeds_an_epsilon(hashes, epsilon_inf, epsilon_one):
     """Where floats alone put f one unit too low, and p."""
     mechanism = Rappor(128, hashes, 8, *choose_thresholds(hashes, epsilon_inf, epsilon_one))
     assert mechanism.epsilon_inf <= epsilon_inf
@@ -41,7 +41,7 @@ def test_rounding_of_floats_never_breaks_a_target(hashes, epsilon_inf, epsilon_o
 @pytest.mark.parametrize("ones", [1, 2])
 @pytest.mark.parametrize("epsilon_inf", [0.5, 2.0, 6.0])
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 1.0])
-def test_no_other_choice_that_keeps_both_has_less_variance(ones, epsilon_inf, part):
+def test_no_other_feasible_choice_has_less_variance(ones, epsilon_inf, part):
     """All f, p and q on a grid; its best comes within a quarter, so that the search is seen to be one."""
     epsilon_one = part * epsilon_inf
     mechanism = HotRappor(8, ones, *choose_thresholds(ones, epsilon_inf, epsilon_one))
@@ -62,13 +62,13 @@ def test_no_other_choice_that_keeps_both_has_less_variance(ones, epsilon_inf, pa
     assert best <= chosen * 1.25
 
 
-def test_with_room_in_epsilon_inf_the_rates_are_the_known_optimum():
+def test_large_epsilon_inf_gives_optimized_unary_encoding():
     mechanism = HotRappor(8, 1, *choose_thresholds(1, 8.0, 1.0))
     assert mechanism.q_star == pytest.approx(0.5, abs=1e-8)
     assert mechanism.p_star == pytest.approx(1 / (math.e + 1), abs=1e-8)
 
 
-def test_one_report_that_may_cost_all_needs_no_second_step():
+def test_equal_epsilons_need_no_instantaneous_step():
     flip, p, q = choose_thresholds(1, 2.0, 2.0)
     assert (p, q) == (1, (1 << 32) - 1)
     assert flip == pytest.approx((1 << 32) / (1 + math.e), rel=1e-8)
@@ -86,7 +86,7 @@ def test_one_report_that_may_cost_all_needs_no_second_step():
         ((2, 2.0, math.nan), r"epsilon_one must be in \[2e-06, epsilon_inf = 2.0\], got nan"),
     ],
 )
-def test_target_out_of_range_is_refused(arguments, message):
+def test_epsilons_out_of_range_are_rejected(arguments, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         choose_thresholds(*arguments)
 

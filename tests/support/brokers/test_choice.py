@@ -49,7 +49,7 @@ def never() -> set[str]:
         ),
     ],
 )
-def test_what_is_chosen(
+def test_choice_of_broker(
     given: str | None,
     asked: str | None,
     image: str | None,
@@ -59,7 +59,7 @@ def test_what_is_chosen(
     assert str(choose(given, asked, image, present)) == chosen
 
 
-def test_without_an_engine_there_are_no_images(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_images_without_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether Docker's command is there, or not."""
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     assert images() is None
@@ -67,6 +67,6 @@ def test_without_an_engine_there_are_no_images(monkeypatch: pytest.MonkeyPatch) 
     assert images() is None
 
 
-def test_a_broker_that_is_given_is_taken_as_it_is() -> None:
+def test_given_broker_is_used_unchanged() -> None:
     with started(choose("h:1", None, None, never)) as servers:
         assert servers == "h:1"

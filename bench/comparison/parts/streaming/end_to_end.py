@@ -1,4 +1,4 @@
-"""From a log on a real broker to stored counts, and from an event to the estimate that shows it."""
+"""End to end on a real broker: throughput from log to stored counts, delay from event to estimate."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,7 +51,7 @@ QUICK_NOTE = (
 
 
 def measure(scale: Scale) -> ResultsPart:
-    """Speeds at each size of a pack, then delays at a share of the speed; why not, where no broker runs."""
+    """Measure throughput for each pack size, then delays under load; without a broker, say why not."""
     try:
         return _measured(scale)
     except BrokerError as error:
@@ -86,7 +86,7 @@ def _measured(scale: Scale) -> ResultsPart:
 
 
 def delays(folder: Path, broker: Broker, speeds: Sequence[Speed]) -> tuple[list[ResultRow], list[str]]:
-    """Rows of the first share of the load that the worker keeps up with, and a sentence of each share."""
+    """Measure delays at decreasing loads until the worker keeps up; return their rows and a note per load."""
     full = next((each.median for each in speeds if each.reports == PACK_REPORTS), 0.0)
     if not full:
         return [], ["Delays were not measured: no speed is known of which the load could be a share."]

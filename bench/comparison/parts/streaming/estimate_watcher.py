@@ -1,4 +1,4 @@
-"""Who reads the estimates, and when it had which."""
+"""A consumer thread that records when each estimate becomes visible."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from deploy.config.file import Configuration
 
 
 class Watcher(threading.Thread):
-    """A read_committed consumer of the estimates that notes when it has which."""
+    """Follow the estimates topic with read_committed, and record when each estimate arrives."""
 
     def __init__(
         self, configuration: Configuration, events: Mapping[str, Visibility], grace_seconds: int
@@ -32,10 +32,10 @@ class Watcher(threading.Thread):
         )
 
     def run(self) -> None:
-        """Read until told to end."""
+        """Read until `end` is called."""
         try:
             self._read()
-        except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits for the estimates must know
+        except Exception as error:  # noqa: BLE001 - `end` raises it in the waiting thread
             self._failed = error
         finally:
             self._consumer.close()
@@ -50,7 +50,7 @@ class Watcher(threading.Thread):
                         self._events[found.collection[0]].take(found, moment, self._grace_seconds)
 
     def end(self) -> None:
-        """Read no more; MeasurementError if it could not read all the time."""
+        """Stop reading; MeasurementError if reading failed at any time."""
         self._ended.set()
         self.join()
         if self._failed is not None:

@@ -1,4 +1,4 @@
-"""A log of random packs that lies in Kafka before anybody reads it, and may be counted again and again."""
+"""A prefilled Kafka log of random packs, which can be counted repeatedly."""
 
 import time
 from dataclasses import dataclass
@@ -17,23 +17,23 @@ from deploy.config.file import Configuration
 from producers.transport.connection import BATCH_BYTES
 
 LEAVE_SECONDS = 30.0
-BROKER_GONE = (KafkaError, TopicSetupError, UnreachableError)  # what its clients raise then
+BROKER_GONE = (KafkaError, TopicSetupError, UnreachableError)  # raised by clients of a lost broker
 
 
 class GroupError(RuntimeError):
-    """A group cannot be forgotten; the message says what the broker answers."""
+    """A consumer group cannot be deleted; the message has the broker's answer."""
 
 
 @dataclass(frozen=True)
 class FullLog:
-    """So many packs of so many reports of RAPPOR of 128 bits, in 4 partitions and 64 cohorts.
+    """Packs of RAPPOR reports with 128 bits, in 4 partitions and 64 cohorts.
 
     Parameters
     ----------
-    configuration : of the deployment whose `reports` it is.
-    packs : in all partitions together.
-    reports : of each pack.
-    payload : of every pack.
+    configuration : of the deployment, whose `reports` topic holds the log.
+    packs : number of packs in all partitions together.
+    reports : reports per pack.
+    payload : bytes of every pack.
     """
 
     configuration: Configuration
@@ -42,7 +42,7 @@ class FullLog:
     payload: bytes
 
     def counts(self) -> dict[int, list[int]]:
-        """What must be counted: reports with each bit set, lowest bit first, by cohort."""
+        """Return the expected counts by cohort: reports with each bit set, lowest bit first."""
         (collection,) = self.configuration.collections
         rows = np.frombuffer(self.payload, np.uint8).reshape(self.reports, -1)
         of_a_pack = np.unpackbits(rows, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
@@ -51,15 +51,15 @@ class FullLog:
 
 
 def fill(folder: Path, servers: str, name: str, packs: int, reports: int) -> FullLog:
-    """Make a deployment, and send packs as our producers do: acks=all, batches of their size."""
+    """Create a deployment and send packs as our producers do: acks=all, batches of the same size."""
     configuration = configure(folder, servers, name, 1)
     (collection,) = configuration.collections
     payload = payload_of(collection, reports)
-    window_start = collection.window_start(time.time())  # one, also where a day ends meanwhile
+    window_start = collection.window_start(time.time())  # a single window, even across midnight
     with KafkaProducer(bootstrap_servers=servers, acks="all", linger_ms=20, batch_size=BATCH_BYTES) as kafka:
         for number in range(packs):
             turn, cohort = divmod(number, collection.cohorts)
-            home = turn % configuration.kafka.partitions  # equal ones: who reads has all of them to the end
+            home = turn % configuration.kafka.partitions  # equally long, so all are read until the end
             send(
                 kafka,
                 configuration,
@@ -75,7 +75,7 @@ def fill(folder: Path, servers: str, name: str, packs: int, reports: int) -> Ful
 
 
 def forget_counts(log: FullLog) -> None:
-    """Make the deployment as new, but for the log: topics of what was counted, and the group's positions.
+    """Reset the deployment except for the log: recreate all other topics and delete the group's offsets.
 
     Raises
     ------
@@ -85,30 +85,30 @@ def forget_counts(log: FullLog) -> None:
     topics = configuration.topics
     with KafkaAdminClient(bootstrap_servers=configuration.kafka.bootstrap_servers) as admin:
         if not _delete_group(admin, topics.group):
-            return  # nobody has counted
+            return  # the log was not counted yet
         admin.delete_topics([each.name for each in plan(topics) if each.name != topics.reports])
     create(configuration.cluster, topics, 1)
 
 
 def _delete_group(admin: KafkaAdminClient, group: str) -> bool:
-    """Once all its members have left, or are taken for dead; False where there is none.
+    """Delete a group once its members have left or expired; return False if it does not exist.
 
     Raises
     ------
-    GroupError if they are still there after 30 s.
+    GroupError if members are still there after 30 s.
     """
     deadline = time.monotonic() + LEAVE_SECONDS
-    while (said := patiently(lambda: admin.delete_groups([group]))[group]) != "OK":
-        if said == "GroupIdNotFoundError":
+    while (answer := patiently(lambda: admin.delete_groups([group]))[group]) != "OK":
+        if answer == "GroupIdNotFoundError":
             return False
         if time.monotonic() > deadline:
-            raise GroupError(f"the group {group} cannot be deleted: {said}")
+            raise GroupError(f"the group {group} cannot be deleted: {answer}")
         time.sleep(0.2)
     return True
 
 
 def drop(log: FullLog) -> None:
-    """Delete its topics, and what peers made for it, so that the next log finds room on the disk."""
+    """Delete the log's topics and those of peers, to free the disk for the next log."""
     with KafkaAdminClient(bootstrap_servers=log.configuration.kafka.bootstrap_servers) as admin:
         prefix = log.configuration.kafka.topic_prefix
         admin.delete_topics([name for name in admin.list_topics() if prefix in name])

@@ -1,4 +1,4 @@
-"""How long it takes from an event to the estimate that shows it, while one worker is half loaded."""
+"""Delay from an event to the first estimate that includes it, while one worker is under load."""
 
 import dataclasses
 import sys
@@ -23,7 +23,7 @@ LOAD_REPORTS = 1000
 WINDOW_SECONDS, GRACE_SECONDS = 2, 3
 EVENTS_A_SECOND = 4
 START_SECONDS, FINAL_SECONDS = 15.0, 15.0
-#: By the first letter of its collections, how long a producer waits for more to fill a pack.
+#: `pack_seconds` of each producer, by the first letter of its collections.
 PACK_SECONDS = {"e": 1.0, "q": 0.05}
 PROBE = (
     "  - {{{{name: {name}, mechanism: rappor, bits: 128, hashes: 2, cohorts: 8, f: 0.25, p: 0.35, q: 0.65,\n"
@@ -33,14 +33,14 @@ PROBE = (
 
 
 class Delays(NamedTuple):
-    """What was seen.
+    """Delays of events under one load.
 
     Parameters
     ----------
-    events : by how many seconds their producer waits for more to fill a pack.
+    events : by their producer's `pack_seconds`.
     counted : reports/s that the worker stored meanwhile.
-    behind : packs that were appended but not stored at the end of it.
-    worker_cores, broker_cores : that they took meanwhile.
+    behind : packs appended but not stored at the end.
+    worker_cores, broker_cores : mean number of cores used.
     """
 
     events: Mapping[float, Visibility]
@@ -51,12 +51,12 @@ class Delays(NamedTuple):
 
 
 def measure(folder: Path, servers: str, broker: Child, load: float, seconds: float) -> Delays:
-    """Send events for so many seconds beside a load of so many reports/s.
+    """Send events for some seconds, next to a load in reports/s.
 
     Raises
     ------
-    MeasurementError if the worker does not keep up with the load, or a child ends; DeliveryError if an event
-    cannot be sent.
+    MeasurementError if the worker does not keep up with the load, or a child process ends; DeliveryError if
+    an event cannot be sent.
     """
     configuration = configure(folder, servers, f"delay-{load:.0f}-", 1, RAPPOR_128 + _probes())
     events = {letter: Visibility() for letter in PACK_SECONDS}
@@ -66,7 +66,7 @@ def measure(folder: Path, servers: str, broker: Child, load: float, seconds: flo
         watcher = Watcher(configuration, events, GRACE_SECONDS)
         watcher.start()
         stack.callback(watcher.end)
-        # Closed first: what a producer still has is sent while everything else goes on.
+        # Producers close first, so they flush while everything else still runs.
         producers = {
             letter: stack.enter_context(_producer(configuration, folder / f"{letter}-{load:.0f}", letter))
             for letter in events
@@ -87,7 +87,7 @@ def measure(folder: Path, servers: str, broker: Child, load: float, seconds: flo
 
 
 def _name(letter: str, step: int) -> str:
-    """Collection of the event of this step: each has one event in each of its windows."""
+    """Return the collection for the event of this step; each has one event per window."""
     return f"{letter}{step % (WINDOW_SECONDS * EVENTS_A_SECOND)}"
 
 
@@ -100,7 +100,7 @@ def _probes() -> str:
 
 
 def _wait_for(configuration: Configuration, worker: Worker, load: float) -> None:
-    """Until the worker is behind by less than a second of the load. It began after the load did."""
+    """Wait until the worker, which started after the load, is less than a second behind."""
     deadline = time.monotonic() + START_SECONDS
     while not (counted := worker.counted()) or _appended(configuration) - counted > load / LOAD_REPORTS:
         if time.monotonic() > deadline:
@@ -110,7 +110,7 @@ def _wait_for(configuration: Configuration, worker: Worker, load: float) -> None
 
 
 def _appended(configuration: Configuration) -> int:
-    """Packs in the log."""
+    """Return the number of packs in the log."""
     sources = [
         TopicPartition(configuration.topics.reports, each) for each in range(configuration.kafka.partitions)
     ]
@@ -123,7 +123,7 @@ def _appended(configuration: Configuration) -> int:
 
 @contextmanager
 def _load(configuration: Configuration, folder: Path, load: float, seconds: float) -> Iterator[Child]:
-    """A child that sends the load, longer than events are sent and waited for."""
+    """Run a child process that sends the load until all events are final."""
     arguments = [
         configuration.path,
         LOAD_REPORTS,
@@ -145,7 +145,7 @@ def _producer(configuration: Configuration, folder: Path, letter: str) -> Produc
 
 
 def _send(producers: Mapping[str, Producer], events: Mapping[str, Visibility], seconds: float) -> None:
-    """Report events when they are due; one that is reported late has been waiting since it was due."""
+    """Report events when they are due; the delay of a late one counts from when it was due."""
     first = int(time.time() * EVENTS_A_SECOND) + 1
     for step in range(first, first + round(seconds * EVENTS_A_SECOND)):
         due = (step + 0.5) / EVENTS_A_SECOND
@@ -157,7 +157,7 @@ def _send(producers: Mapping[str, Producer], events: Mapping[str, Visibility], s
 
 
 def _wait_for_finals(events: Mapping[str, Visibility], generator: Child) -> None:
-    """While the load goes on; what does not come in time is missing."""
+    """Wait for final estimates while the load goes on; those that come too late are missing."""
     deadline = time.monotonic() + FINAL_SECONDS
     while any(visibility.missing() for visibility in events.values()) and time.monotonic() < deadline:
         if generator.poll() is not None:

@@ -1,4 +1,4 @@
-"""Programs of peers that read a full log, as children in the peers' environment."""
+"""Run programs of peers that read a full log, as child processes in the peers' environment."""
 
 import json
 import subprocess
@@ -16,11 +16,11 @@ ANSWER = '{"packs": '
 
 
 class ReaderError(RuntimeError):
-    """A peer could not do it, or did it wrongly; the message says how."""
+    """A peer's program failed or returned wrong counts; the message says how."""
 
 
 class PeerStretch(NamedTuple):
-    """What a peer did from its first packs to nine tenths of the log; processor time of all its threads."""
+    """Packs, seconds and processor time (all threads) of a peer, from its first packs to 9/10 of the log."""
 
     packs: float
     seconds: float
@@ -28,11 +28,11 @@ class PeerStretch(NamedTuple):
 
 
 def read(program: str, log: FullLog, folder: Path) -> PeerStretch:
-    """Let a program of `runners` read a log, and check what it counted, if it counts.
+    """Let a program of `runners` read a log, and check its counts if it returns any.
 
     Raises
     ------
-    ReaderError if it fails, or is not done in time, or its counts are wrong.
+    ReaderError if it fails or takes too long, or its counts are wrong.
     """
     log_file = folder / f"{log.configuration.kafka.topic_prefix}{program}.log"
     log_file.unlink(missing_ok=True)
@@ -51,15 +51,15 @@ def read(program: str, log: FullLog, folder: Path) -> PeerStretch:
 
 
 def answer_in(text: str, log: FullLog) -> PeerStretch:
-    """What a program told in its last line of JSON, among whatever else it wrote.
+    """Parse a program's last line of JSON, ignoring its other output.
 
     Raises
     ------
-    ReaderError if it told nothing, or counts that are not those of the log.
+    ReaderError if there is none, or its counts differ from those of the log.
     """
     lines = [line for line in text.splitlines() if line.startswith(ANSWER)]
     if not lines:
-        raise ReaderError("it told nothing")
+        raise ReaderError("it printed no result")
     answer = json.loads(lines[-1])
     if "counts" in answer:
         counts = {int(cohort): bits for cohort, bits in answer["counts"].items()}

@@ -1,4 +1,4 @@
-"""Our workers as children, followed by their metrics."""
+"""Our workers as child processes, timed by their own metrics."""
 
 import os
 import re
@@ -22,13 +22,13 @@ POSITION = re.compile(r"^deniable_position_records\{[^}]*\} (\S+)$", re.MULTILIN
 
 
 class MeasurementError(RuntimeError):
-    """Workers did not count all; the message says what was seen."""
+    """A measurement on a real broker failed; the message says what was observed."""
 
 
 class WorkerProgress(NamedTuple):
-    """Of one worker: packs whose counts it has stored, and the positions of its partitions added up.
+    """Packs whose counts a worker has stored, and the sum of its partitions' positions.
 
-    A pack is not among `counted` where a rebalance has interrupted its transaction, though that was done.
+    `counted` misses packs whose transaction committed although a rebalance interrupted it.
     """
 
     counted: float = 0.0
@@ -42,38 +42,38 @@ class Worker(NamedTuple):
     log_file: Path
 
     def counted(self) -> float:
-        """Packs whose counts it has stored; 0 while it starts. MeasurementError if it has ended."""
+        """Return the packs whose counts it stored, 0 while it starts; MeasurementError if it has ended."""
         return self.progress().counted
 
     def progress(self) -> WorkerProgress:
-        """What it tells. MeasurementError if it has ended."""
+        """Read its metrics; MeasurementError if it has ended."""
         if self.child.poll() is not None:
             raise MeasurementError(f"a worker ended with status {self.child.returncode}: {self.last_line()}")
         try:
             text = metrics_page(self.log_file)
         except (OSError, HTTPException) as error:
             raise MeasurementError(
-                f"a worker does not tell its metrics, {error}: {self.last_line()}"
+                f"a worker does not serve its metrics, {error}: {self.last_line()}"
             ) from error
         if text is None:
             return WorkerProgress()
         return WorkerProgress(value_of(text, COUNTED), sum(map(float, POSITION.findall(text))))
 
     def last_line(self) -> str:
-        """What it said last."""
+        """Return the last line of its log."""
         return last_lines(self.log_file, count=1) or "nothing"
 
 
 class Moment(NamedTuple):
-    """What was seen at one time.
+    """A sample of all workers and the broker at one time.
 
     Parameters
     ----------
-    seconds : of a monotonic clock.
-    counted : packs that are stored, by worker.
-    position : the positions of all partitions added up.
-    worker_cpu : seconds of processor time, all workers together.
-    broker_cpu : seconds of processor time.
+    seconds : monotonic clock.
+    counted : packs stored, by worker.
+    position : sum of the positions of all partitions.
+    worker_cpu : processor time of all workers together, seconds.
+    broker_cpu : processor time of the broker, seconds.
     """
 
     seconds: float
@@ -84,7 +84,7 @@ class Moment(NamedTuple):
 
 
 class WorkerStretch(NamedTuple):
-    """From a first moment to a last one: packs, seconds, and processor time of workers and broker."""
+    """Packs, seconds, and processor time of workers and broker between two samples."""
 
     packs: float
     seconds: float
@@ -96,7 +96,7 @@ class WorkerStretch(NamedTuple):
 def workers_of(
     configuration: Configuration, folder: Path, number: int, core: int | None = None
 ) -> Iterator[list[Worker]]:
-    """So many workers, which end with the block, or with this process; held on a core if one is given."""
+    """Run some workers until the block or this process ends; pin them to a core if one is given."""
     workers: list[Worker] = []
     file = str(configuration.path)
     command = [sys.executable, "-m", "deploy", "aggregate", "--config", file, "--web-port", "0"]
@@ -112,11 +112,11 @@ def workers_of(
 
 
 def count(log: FullLog, folder: Path, broker: Child, number: int, core: int | None = None) -> WorkerStretch:
-    """Let so many workers count a whole log; the stretch in which all of them did.
+    """Let some workers count a whole log; return the stretch in which all of them counted.
 
     Raises
     ------
-    MeasurementError if they do not count all, or not all of them count.
+    MeasurementError if the log is not counted completely, or some worker counts nothing.
     """
     moments: list[Moment] = []
     deadline = time.monotonic() + WAIT_SECONDS
@@ -133,22 +133,22 @@ def count(log: FullLog, folder: Path, broker: Child, number: int, core: int | No
 
 
 def look(workers: Sequence[Worker], broker: Child) -> Moment:
-    """What they have done by now."""
-    told = [worker.progress() for worker in workers]
-    counted, position = tuple(each.counted for each in told), sum(each.position for each in told)
+    """Take a sample of workers and broker."""
+    progress = [worker.progress() for worker in workers]
+    counted, position = tuple(each.counted for each in progress), sum(each.position for each in progress)
     spent = sum(cpu_seconds(worker.child) for worker in workers)
     return Moment(time.monotonic(), counted, position, spent, cpu_seconds(broker))
 
 
 def stretch(moments: Sequence[Moment]) -> WorkerStretch:
-    """From where each worker has stored something twice to where one has stored nine tenths of its share.
+    """Return the stretch from each worker's second commit to 9/10 of the share of the first to get there.
 
-    With the first come packs that were counted while the workers shared the partitions out. Behind the last a
-    fetch may wait for partitions that have no more, and the slower worker is alone.
+    The first commit includes packs counted while partitions were being assigned. Near the end, fetches wait
+    for exhausted partitions, and the slower worker runs alone.
 
     Raises
     ------
-    MeasurementError if there is less than a second in between.
+    MeasurementError if the stretch is shorter than a second, or some worker counts nothing.
     """
     shares = [MEASURED_SHARE * packs for packs in moments[-1].counted]
     shared = [each for each in moments if all(each.counted)]
