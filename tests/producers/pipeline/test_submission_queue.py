@@ -82,7 +82,7 @@ def test_what_comes_when_nobody_takes_any_more_is_refused(monkeypatch):
     with pytest.raises(ClosedError):
         intake.put(submission(1), 0)
     intake = SubmissionQueue()
-    monkeypatch.setattr(intake._bell, "ring", intake.end)
+    monkeypatch.setattr(intake._wake_up, "ring", intake.end)
     assert intake.put(submission(1), 0)
     intake = SubmissionQueue()
     intake._is_over = True
