@@ -9,7 +9,7 @@ SETTLE_SECONDS = 15  # at most, from a window's close to its final estimate, in 
 
 
 class Other(msgspec.Struct, frozen=True):
-    """Share outside the listed values, and its standard error: fractions of all reports."""
+    """What is in none of the values: fractions of all reports."""
 
     frequency: float
     std_error: float | None
