@@ -1,4 +1,4 @@
-"""What a worker works on: brokers, topics, the log's identity, the collection file."""
+"""What a worker serves: brokers, topics, the log's identity, the collection file."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -11,13 +11,13 @@ from producers.transport.cluster import Cluster
 
 
 class ClientLimits(NamedTuple):
-    """What one client may send to a collection. Producers hold to it; the page tells of it.
+    """What one client may send to a collection. Producers enforce it; the page shows it.
 
     Parameters
     ----------
     per_window : reports, >= 1.
-    budget : epsilon, delta and seconds of a period; None where nothing is enforced over time.
-    per_period : reports that the budget allows, None for any number; may compute for seconds.
+    budget : epsilon, delta and seconds of a period; None for no budget.
+    per_period : returns the reports that the budget allows, None for any number; may compute for seconds.
     """
 
     per_window: int
@@ -26,13 +26,13 @@ class ClientLimits(NamedTuple):
 
 
 class Deployment(NamedTuple):
-    """All that the aggregator needs to know.
+    """Everything the aggregator needs to know.
 
     Parameters
     ----------
     cluster : which Kafka.
     topics : names of the topics.
-    log : identity of the topic `reports` as the broker tells it now.
+    log : current identity of the topic `reports`, from the broker.
     collections : of the collection file, by fingerprint.
     revision : of the collection file.
     limits : of the clients, by the collection's name.
@@ -46,7 +46,7 @@ class Deployment(NamedTuple):
     limits: Mapping[str, ClientLimits] = MappingProxyType({})
 
     def home(self, partition: int) -> dict[int, Collection]:
-        """Collections, by fingerprint, whose counts lie in this partition: its owner estimates them."""
+        """Collections, by fingerprint, whose counts are in this partition: its owner estimates them."""
         return {
             fingerprint: collection
             for fingerprint, collection in self.collections.items()

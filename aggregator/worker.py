@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 
 class WorkerError(DeniableError, RuntimeError):
-    """The worker cannot go on; the message says why."""
+    """The worker cannot continue; the message says why."""
 
 
 async def run_worker(
@@ -46,21 +46,21 @@ async def run_worker(
 
     Parameters
     ----------
-    deployment : what to work on.
+    deployment : to serve.
     metrics : of this worker.
     web_port : port of the page and of /metrics on loopback; 0 for a free one.
-    listening : called with the port once all that is asked for is listened on.
-    check : called twice a second; raises when going on would be wrong for a reason that is not seen here.
-    stopping : called when the stop begins; Faust may never end it while no broker answers.
-    metrics_listen : address and port where metrics and health are served to others as well.
+    listening : called with the page's port once all ports are open.
+    check : called twice a second; raises if the worker must not continue.
+    stopping : called when the stop begins; without a broker, Faust may never finish it.
+    metrics_listen : another address and port for metrics and health.
 
     Raises
     ------
-    WorkerError or the ledger's own error when going on would be wrong; PortInUseError.
+    WorkerError or the ledger's own error if the worker must not continue; PortInUseError.
     """
     stop, begin_to_stop = _on_signals(stopping)
     without_created: Callable[[], None] = disable_created_metrics
-    without_created()  # else each counter has a second series, whose name is in no catalogue
+    without_created()  # else each counter has an undocumented second series
     assignment = Assignment(deployment, metrics)
     history = EstimateHistory(deployment.collections.values())
     routes = RollUps(deployment).routes()
@@ -86,7 +86,7 @@ async def run_worker(
 
 
 def _on_signals(stopping: Callable[[], None]) -> tuple[asyncio.Event, Callable[[], None]]:
-    """An event that the first signal sets, and what sets it without one."""
+    """An event set by the first signal, and a function that sets it."""
     stop = asyncio.Event()
 
     def begin() -> None:
@@ -100,7 +100,7 @@ def _on_signals(stopping: Callable[[], None]) -> tuple[asyncio.Event, Callable[[
 
 
 async def _started(deployment: Deployment, assignment: Assignment, stop: asyncio.Event) -> ExactApp | None:
-    """An engine that runs; None when stopping. Faust does not wait for a broker that goes away meanwhile."""
+    """A running app; None when stopping. Retries, since Faust gives up if the broker goes away."""
     while not stop.is_set():
         app = build_app(deployment, assignment)
         try:
@@ -146,7 +146,7 @@ async def _stop(app: ExactApp | None, assignment: Assignment | None) -> None:
 
 
 async def _watch_loop(metrics: WorkerMetrics) -> None:
-    """Tell how late the event loop wakes a task."""
+    """Measure how late the event loop wakes a task."""
     while True:
         before = time.monotonic()
         await asyncio.sleep(LOOP_SECONDS)
@@ -154,7 +154,7 @@ async def _watch_loop(metrics: WorkerMetrics) -> None:
 
 
 async def _follow(history: EstimateHistory, web: WebServer, deployment: Deployment) -> None:
-    """Take in what is published, and what was published before."""
+    """Follow new estimates, and find the newest ones published before."""
     topic, partitions = deployment.topics.estimates, deployment.topics.partitions
     names = [collection.name for collection in deployment.collections.values()]
     while True:

@@ -1,4 +1,4 @@
-"""Reading a partition of `counts`, where other programs may have written too."""
+"""Reads a partition of `counts`, to which other programs may have written too."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from aggregator.topics.partition_reader import KafkaRecord, RowReader
 
 
 class CountsReader:
-    """Gives every record of ours to whoever takes it, and warns of the others.
+    """Passes our records to a callback, and warns of foreign ones.
 
     Parameters
     ----------
     reader : of the partition, started.
     sources : number of partitions that count.
-    take : called with key and value.
+    take : called with each key and value.
     """
 
     def __init__(self, reader: RowReader, sources: int, take: Callable[[bytes, bytes | None], None]) -> None:
@@ -26,15 +26,15 @@ class CountsReader:
         self._foreign = ForeignRecords()
 
     async def read(self) -> None:
-        """Read on to an end of the log.
+        """Read to the current end of the log.
 
-        Compaction may have moved a row behind the progress that was committed with it: so what is read is
-        complete only at an end. While a long log is read for the first time, it may even move one behind the
-        end that was asked for: so the first end is no such end yet.
+        Compaction may move a row behind the progress committed with it, so the rows are complete only at an
+        end. During the first read of a long log it may even move one behind the requested
+        end: so read twice at first.
 
         Raises
         ------
-        RowError when a record of ours cannot be read; KafkaError; TimeoutError.
+        RowError if a record of ours cannot be read; KafkaError; TimeoutError.
         """
         async for record in self.reader.until_end():
             if row_keys.is_foreign(record.key or b"", self.sources):

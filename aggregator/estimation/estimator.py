@@ -1,13 +1,13 @@
 """The periodic task that turns counts into estimates, for the collections of one partition of `counts`.
 
-Rule 1: it publishes nothing itself. What it made leaves in the next transaction of the ledger of the same
-partition, so a deposed owner cannot publish.
-Rule 2: a final estimate is made only when every partition is closed beyond the end of grace; should counts
-change after that, a further one with a higher revision follows.
-Rule 3: of a window that may lack records, since they were deleted uncounted, no estimate is final.
-Rule 4: a window that a partition has begun to delete is estimated no more: what is left is a part of it.
-Rule 5: with a final estimate leave the counts that it is made from. Those of a final window with too few
-reports for an estimate leave alone: many such windows together may have enough.
+Rule 1: it publishes nothing itself. The next transaction of the same partition's ledger publishes its
+results, so a fenced owner cannot publish.
+Rule 2: an estimate is final only when every partition is closed beyond the end of grace; if counts change
+after that, another with a higher revision follows.
+Rule 3: a window that may lack records deleted uncounted gets no final estimate.
+Rule 4: a window that a partition has begun to delete is not estimated again: its counts are incomplete.
+Rule 5: a final estimate is published together with its counts. A final window with too few reports for an
+estimate publishes its counts alone: many such windows together may have enough.
 """
 
 import asyncio
@@ -32,22 +32,22 @@ from aggregator.records.final_window import FinalWindow
 from aggregator.topics.partition_reader import RowReader
 from estimators.collection import Collection
 
-MOST_WAITING_BYTES = 1 << 26  # of final counts; after an outage the rest leaves in further transactions
+MOST_WAITING_BYTES = 1 << 26  # of final counts per transaction; matters after an outage
 
-# Its own threads: no checkpoint or opening waits for slow estimates, those of a former owner included.
+# Threads of its own: no checkpoint or opening waits for slow estimates, even a former owner's.
 _THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="estimate")
 
 log = structlog.get_logger()
 
 
 class WindowResult(NamedTuple):
-    """What is to leave of a window.
+    """What to publish of a window.
 
     Parameters
     ----------
-    records : its estimate, in parts; none where it holds too few reports.
-    counts : what it was made from; None while the window is not final.
-    is_revision : whether this is final in place of another.
+    records : its estimate, in parts; empty if it holds too few reports.
+    counts : the counts estimated; None while the window is not final.
+    is_revision : whether this replaces another final result.
     """
 
     records: Sequence[EstimateRecord]
@@ -56,16 +56,16 @@ class WindowResult(NamedTuple):
 
 
 class Estimator:
-    """Estimates of the collections whose counts lie in one partition.
+    """Estimates the collections whose counts are in one partition.
 
     Parameters
     ----------
-    collections : those that it estimates, by fingerprint.
+    collections : to estimate, by fingerprint.
     partitions : number of partitions that count.
-    published : what former owners have published, from the ledger.
-    lost : which windows died without a final estimate, as far as it was told before.
+    published : what former owners published, from the ledger.
+    lost : windows already reported as dead without a final estimate.
     metrics : of the worker.
-    pause_seconds : between two looks for windows to estimate.
+    pause_seconds : between two searches for windows to estimate, >= 0.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Estimator:
         self._drained: list[WindowResult] = []
 
     async def run(self, reader: RowReader) -> None:
-        """Follow the counts and estimate what changed, until cancelled."""
+        """Follow the counts and estimate changed windows, until cancelled."""
         counts = CountsReader(reader, self.partitions, self.take)
         async with reader:
             await counts.read()
@@ -102,15 +102,15 @@ class Estimator:
                 await asyncio.sleep(self.pause_seconds)
 
     def take(self, key: bytes, value: bytes | None) -> None:
-        """Take in one record of `counts`; RowError when it cannot be read."""
-        if value is None and self.caught_up:  # what was deleted before is history that others have told
+        """Apply one record of `counts`; RowError if it cannot be read."""
+        if value is None and self.caught_up:  # former owners reported earlier deletions
             self._note_death(key)
         window = self.merged.apply(key, value)
         if window is not None and window[0] in self.collections:
             self._unsettled.add(window)
 
     def due(self) -> list[tuple[Window, bool]]:
-        """Windows that want a new estimate, and whether it is the final one."""
+        """Windows that need a new estimate, and whether it is final."""
         closed_until = self.merged.closed_until_ms(self.partitions)
         wanted = []
         for window in sorted(self._unsettled, key=lambda window: window[1]):
@@ -130,7 +130,7 @@ class Estimator:
         return wanted
 
     def estimate_window(self, window: Window, *, final: bool) -> WindowResult | None:
-        """Estimate one window, if it holds enough reports; None when no estimate fits its counts."""
+        """Estimate one window, if it holds enough reports; None if no estimate fits its counts."""
         collection = self.collections[window[0]]
         try:
             totals = self.merged.totals(window, collection)
@@ -149,17 +149,17 @@ class Estimator:
         return WindowResult(records, FinalWindow.of(collection, window[1], totals) if final else None)
 
     def drain(self) -> list[tuple[Window, EstimateRecord]]:
-        """Estimates made since the last call, each part by itself; they now count as published."""
-        made, self._results = self._results, {}
-        self._drained = list(made.values())
-        return [(window, record) for window, each in made.items() for record in each.records]
+        """Estimates since the last call, one entry per part."""
+        results, self._results = self._results, {}
+        self._drained = list(results.values())
+        return [(window, record) for window, each in results.items() for record in each.records]
 
     def drained_counts(self) -> list[FinalWindow]:
-        """Counts of the final windows that were drained last."""
+        """Counts of the final windows drained last."""
         return [each.counts for each in self._drained if each.counts is not None]
 
     def show_published(self) -> None:
-        """Tell of what was drained and forgotten last: it is committed now."""
+        """Update metrics for the results drained and windows forgotten last, now committed."""
         for records, counts, is_revision in self._drained:
             for first in records[:1]:
                 self.metrics.finals_revised.labels(first.collection).inc(is_revision)
@@ -169,13 +169,13 @@ class Estimator:
         self._drained = []
 
     def show_windows(self, now: float) -> None:
-        """Tell how many windows are in which state, at this moment in unix seconds."""
+        """Show how many windows are in which state; `now` in unix seconds."""
         self.metrics.show_windows(
             window_states(self.merged, self.collections, self.partitions, self._has_left_final, now)
         )
 
     def forgotten(self) -> Iterable[Window]:
-        """Published windows whose counts are gone everywhere: their rows may go too. They are dropped."""
+        """Drop published windows whose counts no partition holds; the caller deletes their rows."""
         if not self.caught_up:
             return []
         alive = set(self.merged.windows())
@@ -189,13 +189,13 @@ class Estimator:
         for window, final in self.due():
             if self._waiting_bytes() > MOST_WAITING_BYTES:
                 break
-            made = await asyncio.get_running_loop().run_in_executor(
+            result = await asyncio.get_running_loop().run_in_executor(
                 _THREADS, partial(self.estimate_window, window, final=final)
             )
-            if made is None:
+            if result is None:
                 self._unsettled.discard(window)  # until its counts change
             else:
-                self._results[window] = made._replace(is_revision=final and self._has_left_final(window))
+                self._results[window] = result._replace(is_revision=final and self._has_left_final(window))
                 self.published[window] = row_values.Published(self.merged.packs(window), final)
         self.lost.log_new()
         self.lost.keep(lambda each: each in self.published or not self.merged.is_dead(each, self.partitions))
@@ -206,15 +206,15 @@ class Estimator:
         )
 
     def _has_left_final(self, window: Window) -> bool:
-        """Whether a final estimate has left, or is on its way; one that is still here is only replaced."""
+        """Whether a final result was drained before; one that still waits here is only replaced."""
         waiting, newest = self._results.get(window), self.published.get(window)
         return waiting.is_revision if waiting else newest is not None and newest.final
 
     def _note_death(self, key: bytes) -> None:
-        """Tell of the window whose counts this deletes, if it should have got a final estimate and did not.
+        """Report the window whose counts this deletes, if it lacks a final estimate that it should have.
 
-        A source's deletions follow its last counts, so the first one of a window finds it whole. Counts that
-        were born and died between two publications are not known here; they are taken for enough.
+        A source's deletions follow its last counts, so the first deletion of a window finds it whole. Counts
+        that came and went between two publications are unknown here, and assumed to suffice.
         """
         row, _ = row_keys.split_source(key)
         if not isinstance(row, row_keys.CountKey) or row.page or row.fingerprint not in self.collections:

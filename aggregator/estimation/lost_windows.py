@@ -1,4 +1,4 @@
-"""Windows that died without a final estimate."""
+"""Windows whose counts were deleted before a final estimate."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,11 +12,11 @@ log = structlog.get_logger()
 
 
 class LostWindows:
-    """Counts each of them once while a partition is owned, and tells of many in one line.
+    """Counts each once while a partition is owned, and logs many in one line.
 
     Parameters
     ----------
-    metrics : where to count them.
+    metrics : of the worker.
     """
 
     def __init__(self, metrics: WorkerMetrics) -> None:
@@ -26,29 +26,29 @@ class LostWindows:
         self._leaving: list[tuple[Window, str]] = []
 
     def add(self, window: Window, collection: str) -> None:
-        """Count a window of this collection, unless it is counted already."""
+        """Count a window of this collection, once."""
         if window not in self.known:
             self.known.add(window)
             self._unlogged[collection] += 1
             self.metrics.windows_lost.labels(collection).inc()
 
     def add_when_committed(self, window: Window, collection: str) -> None:
-        """Count it when the transaction that tells of it is committed: until then it may come again."""
+        """Count a window when the current transaction is committed: if it fails, the window comes again."""
         self._leaving.append((window, collection))
 
     def committed(self) -> None:
-        """The transaction is."""
+        """Count the windows of the committed transaction."""
         for window, collection in self._leaving:
             self.add(window, collection)
         self._leaving.clear()
 
     def log_new(self) -> None:
-        """Warn of those since the last call."""
+        """Warn of windows lost since the last call."""
         for name, windows in self._unlogged.items():
             log.warning("windows died before their final estimate", collection=name, windows=windows)
         self._unlogged.clear()
 
     def keep(self, wanted: Callable[[Window], bool]) -> None:
-        """Forget windows that nobody will add again."""
+        """Forget windows that cannot be added again."""
         leaving = {window for window, _ in self._leaving}
         self.known = {window for window in self.known if window in leaving or wanted(window)}

@@ -1,7 +1,7 @@
-"""Joining the partitions' rows of `counts` into the counts of each window. Pure.
+"""Merges the partitions' rows of `counts` into the counts of each window. Pure.
 
-Rule: a source's rows and its progress row come from one transaction, rows first. Whoever has read progress
-up to a position has read every row as of that position, or newer.
+Rule: a source's rows and its progress row come from one transaction, rows first. So a reader of progress up
+to a position has read every row as of that position, or newer.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class MergedCounts:
         self._windows: dict[Window, _Sources] = {}
 
     def apply(self, key: bytes, value: bytes | None) -> Window | None:
-        """Take in one record; the window that it changed, None when it is progress or terms."""
+        """Apply one record; return the window it changed, None for progress or terms."""
         row, source = row_keys.split_source(key)
         match row:
             case row_keys.SingleKey.PROGRESS:
@@ -67,7 +67,7 @@ class MergedCounts:
         return sorted(counted, key=lambda window: window[1])
 
     def packs(self, window: Window) -> int:
-        """Packs counted in a window: the revision of an estimate made from it."""
+        """Packs counted in a window: the revision of its estimate."""
         found = self._windows.get(window)
         if found is None:
             return 0
@@ -81,31 +81,31 @@ class MergedCounts:
         return sum(counters.reports for (_, key), counters in found.counters.items() if key.page == 0)
 
     def closed_until_ms(self, partitions: int) -> int:
-        """No report appended before this is to come, unix milliseconds; 0 while a partition is silent."""
+        """No report appended before this will follow, unix milliseconds; 0 until all partitions report."""
         if len(self.progress) < partitions:
             return 0
         return min(progress.closed_until_ms for progress in self.progress.values())
 
     def is_whole(self, window: Window) -> bool:
-        """Whether no partition may lack records of it that were deleted uncounted."""
+        """Whether no partition lost records of it uncounted."""
         return all(window[1] >= progress.whole_from for progress in self.progress.values())
 
     def closes_at(self, window: Window, partitions: int) -> int | None:
-        """Append time after which no partition counts for it, unix seconds; None until all have terms."""
+        """Append time after which no partition counts it, unix seconds; None until all have terms."""
         terms = self._terms.get(window[0], {})
         if len(terms) < partitions:
             return None
         return max(each.closes_at(window[1]) for each in terms.values())
 
     def is_dying(self, window: Window) -> bool:
-        """Whether a partition may have deleted its rows: what is left is then not the whole window."""
+        """Whether a partition may have deleted its rows: the rest is not the whole window."""
         latest = max((progress.watermark_ms for progress in self.progress.values()), default=0)
         return any(
             latest > each.dies_at(window[1]) * 1000 for each in self._terms.get(window[0], {}).values()
         )
 
     def is_dead(self, window: Window, partitions: int) -> bool:
-        """Whether every partition has deleted its rows, those it had."""
+        """Whether every partition has deleted its rows."""
         terms = self._terms.get(window[0], {})
         if min(len(terms), len(self.progress)) < partitions:
             return False
@@ -113,7 +113,7 @@ class MergedCounts:
         return all(earliest > each.dies_at(window[1]) * 1000 for each in terms.values())
 
     def all_windows(self, collection: Collection) -> WindowCounts:
-        """Sum over the partitions and over all windows of a collection that are still kept."""
+        """Sum over the partitions and over all stored windows of a collection."""
         nothing = self.totals((collection.fingerprint, -1), collection)
         windows = [window for window in self._windows if window[0] == collection.fingerprint]
         return sum((self.totals(window, collection) for window in windows), nothing)

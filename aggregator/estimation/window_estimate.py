@@ -1,4 +1,4 @@
-"""From a window's counts to its estimate, and to the records that tell it."""
+"""From a window's counts to its estimate, and to its records."""
 
 from collections.abc import Iterator, Sequence
 from math import isfinite
@@ -19,14 +19,14 @@ from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 
 VALUES_PER_RECORD = 2000  # the largest estimates of a larger domain
-VALUE_BYTES = 900_000  # of all values of a record and their numbers: it stays below Kafka's 1 MiB
-NUMBER_BYTES = 160  # of the numbers of one value, at most
+VALUE_BYTES = 900_000  # of a record's values and their numbers: it stays below Kafka's 1 MiB
+NUMBER_BYTES = 160  # upper bound for the numbers of one value
 
 Places = npt.NDArray[np.intp]  # of values, in the order of the collection's labels
 
 
 def estimate(collection: Collection, window: WindowCounts) -> Estimate:
-    """Run the collection's default estimator on the counts of a window, or of several added up."""
+    """Run the collection's default estimator on the counts of one window, or the sum of several."""
     match collection.mechanism:
         case Rappor() as mechanism:
             return rappor_decode.decode(window.counts, window.cohort_sizes, collection.candidates, mechanism)
@@ -39,7 +39,7 @@ def estimate(collection: Collection, window: WindowCounts) -> Estimate:
 def record_of(
     collection: Collection, window_start: int, window: WindowCounts, result: Estimate, *, final: bool
 ) -> EstimateRecord:
-    """Put the largest estimates into a record, as many as it has room for."""
+    """Put the largest estimates into a record, as many as fit."""
     places = next(_slices(collection, window, result), np.empty(0, np.intp))
     return _record(collection, window_start, window, result, final=final, parts=[places], part=1)
 
@@ -55,7 +55,7 @@ def whole_record_of(
 def records_of(
     collection: Collection, window_start: int, window: WindowCounts, result: Estimate, *, final: bool
 ) -> list[EstimateRecord]:
-    """Put all estimates into numbered parts; the first one is `record_of` but for the number of parts."""
+    """Put all estimates into numbered parts; part 1 equals `record_of` except for `parts`."""
     parts = list(_slices(collection, window, result)) or [np.empty(0, np.intp)]
     return [
         _record(collection, window_start, window, result, final=final, parts=parts, part=part)
@@ -105,9 +105,9 @@ def _record(
 
 
 def _slices(collection: Collection, window: WindowCounts, result: Estimate) -> Iterator[Places]:
-    """Places of the values by falling estimate, in slices that a record has room for.
+    """Places of the values by descending estimate, in slices that fit into a record.
 
-    The first one is shorter: most who read want no more. A value too long for any record is in none.
+    The first slice is shorter: most readers need no more. A value too long for any record is omitted.
     """
     labels = collection.labels()
     order = _by_falling_estimate(collection, window, result)
@@ -123,14 +123,14 @@ def _slices(collection: Collection, window: WindowCounts, result: Estimate) -> I
 
 
 def _by_falling_estimate(collection: Collection, window: WindowCounts, result: Estimate) -> Places:
-    """Places of the values. Where each has a count, that decides: many estimates are 0 alike."""
+    """Places of the values by descending count, where each value has one: many estimates are 0."""
     ranked = result.frequency if isinstance(collection.mechanism, Rappor) else window.counts[0]
     order: Places = np.argsort(-ranked[: collection.entries], kind="stable")
     return order
 
 
 def _other(collection: Collection, window: WindowCounts, result: Estimate, shown: Places) -> Other | None:
-    """What is in none of the values shown; None where that is nothing, or nobody asked for it."""
+    """Share of the values not shown; None if none is left, or the collection has no `other`."""
     if len(shown) == collection.entries:
         return _other_of_all(collection, result)
     match collection.mechanism:

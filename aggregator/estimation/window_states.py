@@ -1,4 +1,4 @@
-"""In what state the windows are whose counts are kept."""
+"""States of the windows whose counts are stored."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -23,16 +23,16 @@ def window_states(
     Parameters
     ----------
     merged : counts.
-    collections : by fingerprint; windows of others are left out.
+    collections : by fingerprint; windows of others are skipped.
     partitions : number of partitions that count.
     is_final : whether a final estimate of a window was published.
-    now : unix seconds. By the machine's clock: nothing is decided by it, and the log's own stands still when
-        a partition has no worker, which is when windows are late.
+    now : unix seconds, by the machine's clock. It decides nothing but metrics; the log's clock stands still
+        while a partition has no worker, which is when windows are late.
 
     Returns
     -------
-    Numbers of windows by name of the collection and by state. Each window has one: `open` until it should be
-    final, `late` from then on until it is `final`; `small` if it never will be for want of reports.
+    Numbers of windows by collection name and state: `open` until a window should be final, then `late`
+    until it is `final`; `small` if it has too few reports to become final.
     """
     found = {collection.name: Counter(dict.fromkeys(STATES, 0)) for collection in collections.values()}
     for window in merged.windows():

@@ -1,7 +1,7 @@
 """Which windows and packs look forged: the detectors' p-values, and which are alarms. Pure.
 
-Rule: the p-values of one detector are multiplied by their number. So honest reports, of whatever values, give
-an alarm of one detector in one run with probability `rate` at most.
+Rule: the p-values of one detector are multiplied by their number (Bonferroni). So for honest reports of any
+values, one detector alarms in one run with probability at most `rate`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,14 +33,14 @@ class ScoredWindow(NamedTuple):
 
 
 class DetectorFinding(msgspec.Struct, frozen=True):
-    """What one detector says of all that it was shown.
+    """Result of one detector over all windows or packs.
 
     Parameters
     ----------
     detector : cohorts, impossible, change or popcounts.
-    judged : windows or packs.
-    p_value : the smallest of theirs times their number, in [0, 1]; 1 where there are none.
-    alarms : places with a p-value of rate / judged or less, and that times their number.
+    judged : number of windows or packs.
+    p_value : the smallest p-value times `judged`, in [0, 1]; 1 if there is none.
+    alarms : places with a p-value of at most rate / judged, with p-value times `judged`.
     """
 
     detector: str
@@ -50,7 +50,7 @@ class DetectorFinding(msgspec.Struct, frozen=True):
 
 
 def finding(detector: str, judged: Sequence[ScoredWindow], rate: float) -> DetectorFinding:
-    """Sum up one detector; `rate` is the share of runs in which honest reports may alarm, in (0, 1)."""
+    """Summarize one detector; `rate` is its false-alarm rate per run, in (0, 1)."""
     together = [(each.place, min(1.0, each.p_value * len(judged))) for each in judged]
     alarms: list[dict[str, int | str | float]] = [
         {**place, "p_value": p_value} for place, p_value in together if p_value <= rate
@@ -62,13 +62,13 @@ def finding(detector: str, judged: Sequence[ScoredWindow], rate: float) -> Detec
 def judge_windows(
     collection: Collection, windows: Mapping[int, WindowCounts], rate: float
 ) -> Iterator[DetectorFinding]:
-    """What each detector of windows that applies to this collection says.
+    """Findings of each window detector that applies to this collection.
 
     Parameters
     ----------
-    collection : whose.
-    windows : counts by start, ascending; those with fewer than minimum_reports are passed over.
-    rate : as of `finding`.
+    collection : of the windows.
+    windows : counts by start, ascending; those with fewer than minimum_reports are skipped.
+    rate : see `finding`.
     """
     enough = {start: each for start, each in windows.items() if each.reports >= collection.minimum_reports}
     if collection.cohorts > 1:
@@ -85,12 +85,12 @@ def judge_windows(
 
 
 def judge_pack(collection: Collection, pack: wire.Pack) -> float | None:
-    """p-value of a pack's numbers of ones; None where it holds no bits, or is none of this collection."""
+    """p-value of a pack's numbers of ones; None if it holds no bits, or is of another collection."""
     mechanism = collection.mechanism
     if not isinstance(mechanism, Rappor | HotRappor):
         return None
-    said = (pack.fingerprint, pack.mechanism, pack.width)
-    if said != (collection.fingerprint, wire.RAPPOR_NUMBER, collection.width):
+    header = (pack.fingerprint, pack.mechanism, pack.width)
+    if header != (collection.fingerprint, wire.RAPPOR_NUMBER, collection.width):
         return None
     ones = np.bitwise_count(wire.bit_rows(pack)).sum(axis=1, dtype=np.int64)
     return popcount_p_value(ones, mechanism)

@@ -1,4 +1,4 @@
-"""Moments and spans of time, as people and programs write them."""
+"""Times and periods, as people and programs write them."""
 
 import re
 import reprlib
@@ -22,18 +22,18 @@ class Period(NamedTuple):
         return f"{iso(self.start)} to {iso(self.end)}"
 
     def whole_windows(self, window_seconds: int) -> "Period":
-        """From the start of the first window that lies whole within to the end of the last; may be empty."""
+        """From the start of the first window entirely within to the end of the last; may be empty."""
         first = -(-self.start // window_seconds) * window_seconds
         return Period(first, max(first, self.end // window_seconds * window_seconds))
 
     def windows(self, window_seconds: int) -> int:
-        """How many windows lie whole within."""
+        """Number of windows entirely within."""
         whole = self.whole_windows(window_seconds)
         return (whole.end - whole.start) // window_seconds
 
 
 def period_of(start: str, end: str) -> Period:
-    """The span between two moments; ValueError when one is none, or they are in the wrong order."""
+    """The period between two times; ValueError if one is invalid, or they are out of order."""
     period = Period(parse_time("from", start), parse_time("to", end))
     if period.start >= period.end:
         raise ValueError(f"from must be before to ({end}), got {start}")
@@ -41,11 +41,11 @@ def period_of(start: str, end: str) -> Period:
 
 
 def parse_time(name: str, text: str) -> int:
-    """Unix seconds of a text: ISO 8601 with its zone, or unix seconds of 9 to 11 digits, or 0.
+    """Parse a time to unix seconds: ISO 8601 with its zone, or unix seconds of 9 to 11 digits, or 0.
 
     Parameters
     ----------
-    name : what the text was given as.
+    name : of the parameter, for the error message.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def iso(unix_seconds: int) -> str:
 
 
 def gaps(within: Period, starts: Sequence[int], window_seconds: int) -> list[Period]:
-    """Spans that no window covers.
+    """Periods that no window covers.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def gaps(within: Period, starts: Sequence[int], window_seconds: int) -> list[Per
 
 
 def merged(starts: Sequence[int], window_seconds: int) -> list[Period]:
-    """Windows as spans, those that follow each other in one; `starts` ascending and distinct."""
+    """Windows as periods, adjacent ones joined; `starts` ascending and distinct."""
     spans: list[Period] = []
     for start in starts:
         first = spans.pop().start if spans and spans[-1].end == start else start

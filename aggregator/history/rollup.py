@@ -1,4 +1,4 @@
-"""An answer over many windows: their counts joined, and estimated under two assumptions on who reported."""
+"""Roll-ups: counts of many windows summed, and estimated under two assumptions about who reported."""
 
 import msgspec
 import numpy as np
@@ -25,9 +25,9 @@ class WindowCoverage(msgspec.Struct, frozen=True):
     expected, windows : whole windows in the period, and those of them that were joined.
     missing : spans of windows that are not in the topic: without reports, not final yet, lost, or older than
         the topic keeps.
-    incomplete : spans of windows of which pages are missing; they are not joined.
+    incomplete : spans of windows with missing pages; they are not joined.
     passed_over : windows under other parameters, by fingerprint (hex); they are not joined.
-    foreign : records that are none of ours, or of another version.
+    foreign : records of other programs or versions.
     """
 
     start: int = msgspec.field(name="from")
@@ -43,9 +43,9 @@ class WindowCoverage(msgspec.Struct, frozen=True):
 class RollUpRecord(msgspec.Struct, frozen=True):
     """A roll-up for programs: one JSON object.
 
-    `overlap` is as of RollUp. `independent` and `shared` are records as of the topic `estimates`, over the
-    whole period, with the errors of either assumption. All three are null where there are fewer reports than
-    minimum_reports. `other` of `shared` is null where values are left out, but of plain k-RR and of `rappor`.
+    For `overlap` see RollUp. `independent` and `shared` are records as in the topic `estimates`, over the
+    whole period, with the errors under each assumption. All three are null if there are fewer reports than
+    minimum_reports. `other` of `shared` is null if values are omitted, except for plain k-RR and `rappor`.
     """
 
     version: int
@@ -62,7 +62,7 @@ class RollUpRecord(msgspec.Struct, frozen=True):
 
 
 def coverage_of(collection: Collection, period: Period, joined: Joined) -> WindowCoverage:
-    """What was found of the period that was asked for."""
+    """Which windows of the requested period were joined."""
     seconds = collection.window_seconds
     whole = period.whole_windows(seconds)
     return WindowCoverage(
@@ -78,11 +78,11 @@ def coverage_of(collection: Collection, period: Period, joined: Joined) -> Windo
 
 
 def roll_up(collection: Collection, joined: Joined) -> RollUp | None:
-    """Estimate over all windows that were joined; None when there are fewer reports than are published.
+    """Estimate over all joined windows; None if there are fewer reports than minimum_reports.
 
     Raises
     ------
-    ValueError when no estimate fits the counts.
+    ValueError if no estimate fits the counts.
     """
     counts, mechanism = joined.counts, collection.mechanism
     if counts.reports < collection.minimum_reports:
@@ -107,13 +107,13 @@ def record_of(
     *,
     whole: bool = False,
 ) -> RollUpRecord:
-    """Put a roll-up into its record: the largest estimates, as of one window, or all if it is to be whole."""
+    """Put a roll-up into its record: the largest estimates, as for one window, or all if `whole`."""
     counts = joined.counts
     put = window_estimate.whole_record_of if whole else window_estimate.record_of
 
     def estimated(estimate: Estimate) -> EstimateRecord:
-        made = put(collection, coverage.start, counts, estimate, final=True)
-        return msgspec.structs.replace(made, window_end=coverage.end)
+        record = put(collection, coverage.start, counts, estimate, final=True)
+        return msgspec.structs.replace(record, window_end=coverage.end)
 
     return RollUpRecord(
         version=RECORD_VERSION,

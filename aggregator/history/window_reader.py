@@ -1,8 +1,8 @@
-"""Reading the final windows of a collection from the topic `windows`, and adding them up as they come.
+"""Reads the final windows of a collection from the topic `windows`, and sums them.
 
-Rule 1: pages count when all of a window's are there in their order. Retention may have deleted the first.
-Rule 2: of a window only the newest revision counts. One that was added before a newer one came cannot be
-taken out of the sum; so the topic is read again without it. Revisions are rare, and known from then on.
+Rule 1: a window counts if all its pages are there, in order. Retention may have deleted the first.
+Rule 2: only a window's newest revision counts. An older one already in the sum cannot be removed, so the
+topic is read again without it. Revisions are rare, and known from then on.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ from estimators.collection import Collection
 from producers.transport.cluster import Cluster
 
 MOST_COUNTERS = 1 << 25  # of all windows together: 256 MiB
-CLOCKS_MILLISECONDS = 3_600_000  # by which brokers' clocks may differ
+CLOCKS_MILLISECONDS = 3_600_000  # brokers' clocks may differ by this
 
 Place = tuple[int, int]  # partition, and offset of page 0
 
@@ -37,15 +37,15 @@ class _Added(NamedTuple):
 
 @dataclass(frozen=True)
 class Joined:
-    """Final windows of one collection, added up.
+    """Sum of the final windows of one collection.
 
     Parameters
     ----------
-    counts : of all of them.
+    counts : of all windows.
     reports : reports of each window, by its start, unix seconds, ascending.
     incomplete : starts of windows whose newest revision lacks pages, ascending; they are not added.
     others : windows of the same name and period under other parameters, by fingerprint; not added.
-    foreign : records that are none of ours, or of another version.
+    foreign : records of other programs or versions.
     """
 
     counts: WindowCounts
@@ -56,9 +56,9 @@ class Joined:
 
 
 async def join_windows(cluster: Cluster, topics: Topics, collection: Collection, period: Period) -> Joined:
-    """Add up the collection's final windows that lie whole within a period.
+    """Sum the collection's final windows entirely within a period.
 
-    Memory is that of one window's counts, and of a few numbers for each window.
+    Memory: one window's counts, and a few numbers per window.
 
     Raises
     ------
@@ -79,9 +79,9 @@ async def join_windows(cluster: Cluster, topics: Topics, collection: Collection,
 def windows_since(
     cluster: Cluster, topics: Topics, start: int
 ) -> AsyncGenerator[tuple[int, KafkaRecord], None]:
-    """Partition and record of all windows that start at this moment, unix seconds, or later.
+    """Partition and record of all windows that start at or after `start`, unix seconds.
 
-    A window is final after its end, by its broker's clock.
+    A window becomes final after its end, by its broker's clock.
     """
     return records_since(cluster, topics.windows, topics.partitions, start * 1000 - CLOCKS_MILLISECONDS)
 
@@ -91,9 +91,9 @@ class WindowsReading:
 
     Parameters
     ----------
-    collection : whose windows.
-    period : within which they lie whole.
-    replaced : page 0 of writings that a former reading found to be replaced.
+    collection : of the windows.
+    period : that contains them entirely.
+    replaced : page 0 of revisions that a former reading found replaced.
     """
 
     def __init__(self, collection: Collection, period: Period, replaced: set[Place]) -> None:
@@ -112,10 +112,10 @@ class WindowsReading:
         self._others: defaultdict[int, set[int]] = defaultdict(set)
         self._foreign = 0
         self._runs: defaultdict[int, PageRun] = defaultdict(PageRun)
-        self._place: dict[int, Place] = {}  # of the window that is being read, by partition
+        self._place: dict[int, Place] = {}  # of the current window, by partition
 
     def take(self, partition: int, record: KafkaRecord) -> None:
-        """Take in the next record of a partition."""
+        """Read the next record of a partition."""
         try:
             page = decode_page(record.key or b"", record.value or b"")
             if self._is_wanted(page):
@@ -124,19 +124,19 @@ class WindowsReading:
             self._foreign += 1
 
     def wrongly_added(self) -> set[Place]:
-        """Writings in the sum that are replaced by a newer one."""
+        """Revisions in the sum that a newer one replaces."""
         newer = {each.place for start, each in self._added.items() if each.revision < self._newest[start]}
         return self._wrong | newer
 
     def joined(self) -> Joined:
-        """What was found."""
+        """The result."""
         reports = {start: self._added[start].reports for start in sorted(self._added)}
         incomplete = sorted(self._newest.keys() - self._added.keys())
         others = {fingerprint: len(starts) for fingerprint, starts in self._others.items()}
         return Joined(self.sum, reports, incomplete, others, self._foreign)
 
     def _is_wanted(self, page: Page) -> bool:
-        """Whether it is of one of our windows; RowError when no such window can be."""
+        """Whether the page belongs to a wanted window; RowError if such a window cannot exist."""
         start, seconds = page.window_start, self.collection.window_seconds
         if not self.period.start <= start < start + page.window_seconds <= self.period.end:
             return False
@@ -174,11 +174,11 @@ class EachWindow(WindowsReading):
         self._kept: dict[int, WindowCounts] = {}
 
     def windows(self) -> dict[int, WindowCounts]:
-        """Counts by start, unix seconds, ascending; without those whose newest revision lacks pages."""
+        """Counts by start, unix seconds, ascending; without windows whose newest revision lacks pages."""
         return {s: self._kept[s] for s in sorted(self._kept) if self._kept[s].packs >= self._newest[s]}
 
     def joined(self) -> Joined:
-        """What was found; its counts, in which replaced revisions may be, are of no use."""
+        """The result; do not use its counts, which may include replaced revisions."""
         windows = self.windows()
         reports = {start: counts.reports for start, counts in windows.items()}
         incomplete = sorted(self._newest.keys() - windows.keys())
@@ -204,7 +204,7 @@ def check_room(collection: Collection, period: Period) -> None:
 async def read_windows(
     cluster: Cluster, topics: Topics, collection: Collection, period: Period
 ) -> tuple[Mapping[int, WindowCounts], Joined]:
-    """Counts of the collection's final windows that lie whole within a period, by start, and what was found.
+    """Counts of the collection's final windows entirely within a period, by start; and the result.
 
     Raises
     ------

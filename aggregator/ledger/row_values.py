@@ -173,7 +173,7 @@ def _terms_1(data: bytes) -> Terms:
         return msgspec.json.decode(data[1:], type=Terms)
     except msgspec.DecodeError as error:
         raise RowError(f"row of terms is damaged: {error}") from error
-    except (UnicodeDecodeError, RecursionError) as error:  # which msgspec lets through
+    except (UnicodeDecodeError, RecursionError) as error:  # msgspec does not convert these
         raise RowError("row of terms is damaged: not UTF-8, or nested too deep") from error
 
 

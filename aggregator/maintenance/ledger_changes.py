@@ -1,7 +1,7 @@
-"""What an operator does to ledgers by command: accept a loss, retire a collection.
+"""Ledger changes by command: accept a loss, retire a collection.
 
-Rule: each takes a ledger over as a worker does, which fences its owner; the owner opens the ledger anew and
-goes on with what was done here.
+Rule: each command takes a ledger over like a worker, which fences its owner; the owner reopens the ledger and
+continues with the change.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,49 +25,49 @@ Done = TypeVar("Done")
 
 
 class MaintenanceError(DeniableError, RuntimeError):
-    """There is nothing to do, or it must not be done; the message says why."""
+    """There is nothing to change, or it must not be changed; the message says why."""
 
 
 async def accept_loss(deployment: Deployment) -> dict[int, int]:
-    """Let ledgers go on at the start of the log where retention has moved it beyond their position.
+    """Continue ledgers at the start of the log, where retention has moved it past their position.
 
-    Windows that may have lost records get no final estimate any more. Ledgers without a loss are left alone.
+    Windows that may have lost records get no final estimate. Ledgers without a loss are unchanged.
 
     Returns
     -------
-    By partition, the number of offsets that were deleted uncounted.
+    Number of offsets deleted uncounted, by partition.
 
     Raises
     ------
-    KafkaError; LedgerRefusedError or RowError if a ledger cannot be gone on with.
+    KafkaError; LedgerRefusedError or RowError if a ledger cannot be continued.
     """
     lost = {}
     for partition in range(deployment.topics.partitions):
-        if offsets := await _until_written(partial(_passed_over, deployment, partition)):
+        if offsets := await _retry_when_fenced(partial(_pass_over_loss, deployment, partition)):
             lost[partition] = offsets
     return lost
 
 
 async def retire(deployment: Deployment, name: str) -> dict[int, int]:
-    """Turn away, from here on, the packs of a collection that the collection file no longer holds.
+    """Reject, from now on, packs of a collection that the collection file no longer holds.
 
-    What was counted stays until its windows die. A collection whose parameters have changed is another one of
-    the same name: all that the file does not hold are retired. What is retired already stays so, and is told
-    again unless the file holds that name.
+    Its counts stay until their windows die. A collection with changed parameters is another one of the same
+    name: all that the file does not hold are retired. Collections retired before stay retired, and are
+    reported again unless the file holds that name.
 
     Returns
     -------
-    By partition, the offset from which on they are turned away.
+    Offset from which their packs are rejected, by partition.
 
     Raises
     ------
     MaintenanceError if no such collection is counted, or the file still holds it or is no newer; KafkaError;
-    LedgerRefusedError or RowError if a ledger cannot be gone on with.
+    LedgerRefusedError or RowError if a ledger cannot be continued.
     """
     offsets: dict[int, int] = {}
     ended = False
     for partition in range(deployment.topics.partitions):
-        offset, is_new = await _until_written(partial(_turned_away, deployment, partition, name))
+        offset, is_new = await _retry_when_fenced(partial(_retire_in, deployment, partition, name))
         ended |= is_new
         if offset is not None:
             offsets[partition] = offset
@@ -81,8 +81,8 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
     return offsets
 
 
-async def _turned_away(deployment: Deployment, partition: int, name: str) -> tuple[int | None, bool]:
-    """From which offset on a collection's packs are turned away, if they are, and whether that is new."""
+async def _retire_in(deployment: Deployment, partition: int, name: str) -> tuple[int | None, bool]:
+    """Offset from which a collection's packs are rejected, or None; and whether that is new."""
     found = await ledger_rows(deployment, partition)
     named = {fingerprint: terms for fingerprint, terms in terms_in(found).items() if terms.name == name}
     ending = [each for each, terms in named.items() if terms.until is None]
@@ -90,21 +90,21 @@ async def _turned_away(deployment: Deployment, partition: int, name: str) -> tup
     if not ending:
         return max((terms.until for terms in named.values() if terms.until is not None), default=None), False
     _check_raised(deployment, found)
-    async with _taken(deployment, partition) as (store, ledger):
+    async with _taken_over(deployment, partition) as (store, ledger):
         for fingerprint in ending:
             ledger.retire(fingerprint)
         await store.commit(moved(ledger, deployment.topics), ledger.position)
         return ledger.position, True
 
 
-async def _passed_over(deployment: Deployment, partition: int) -> int:
-    """How many lost offsets this ledger was let go on behind."""
+async def _pass_over_loss(deployment: Deployment, partition: int) -> int:
+    """Continue this ledger past its lost offsets; return their number."""
     start, append_ms = await log_start(deployment, partition)
     found = await ledger_rows(deployment, partition)
     if start <= progress_in(found).position:
         return 0
-    async with _taken(deployment, partition) as (store, ledger):
-        if start <= ledger.position:  # somebody else was faster
+    async with _taken_over(deployment, partition) as (store, ledger):
+        if start <= ledger.position:  # another command was faster
             return 0
         lost = start - ledger.position
         ledger.pass_over(start, append_ms or store.opened_ms)
@@ -112,8 +112,8 @@ async def _passed_over(deployment: Deployment, partition: int) -> int:
         return lost
 
 
-async def _until_written(change: Callable[[], Awaitable[Done]]) -> Done:
-    """Do it again where its owner, who opens a ledger that it cannot go on with every second, was faster."""
+async def _retry_when_fenced(change: Callable[[], Awaitable[Done]]) -> Done:
+    """Retry: a ledger's owner that cannot continue reopens it every second, and may fence this command."""
     for _ in range(FENCED_TRIES - 1):
         with suppress(ProducerFenced):
             return await change()
@@ -121,7 +121,7 @@ async def _until_written(change: Callable[[], Awaitable[Done]]) -> Done:
 
 
 def _check_raised(deployment: Deployment, found: dict[row_keys.Key, bytes]) -> None:
-    """Check that the file is a newer one: whoever has just mistyped an epsilon must not end a collection."""
+    """Check that the file is newer: a mistyped epsilon must not end a collection."""
     counted = found.get(row_keys.SingleKey.REVISION)
     latest = 0 if counted is None else row_values.decode_revision(counted)
     if counted is not None and deployment.revision <= latest:
@@ -132,8 +132,8 @@ def _check_raised(deployment: Deployment, found: dict[row_keys.Key, bytes]) -> N
 
 
 @asynccontextmanager
-async def _taken(deployment: Deployment, partition: int) -> AsyncIterator[tuple[LedgerStore, Ledger]]:
-    """A ledger that is ours until another owner opens it: it cannot be written any more then."""
+async def _taken_over(deployment: Deployment, partition: int) -> AsyncIterator[tuple[LedgerStore, Ledger]]:
+    """Take a ledger over; it can be written until another owner opens it."""
     store = LedgerStore(deployment.cluster, deployment.topics, partition)
     try:
         committed = await store.committed()

@@ -1,4 +1,4 @@
-"""Reading, without owning: the rows of a ledger, and the log that it counts."""
+"""Reads a ledger's rows, and the log it counts, without owning either."""
 
 from collections.abc import Mapping
 
@@ -11,12 +11,12 @@ from aggregator.topics.partition_reader import RowReader, read_rows
 
 
 def reader_of(deployment: Deployment, source: int) -> RowReader:
-    """A reader of one partition of `reports`, uncommitted records included: they count too."""
+    """A reader of one partition of `reports`, including uncommitted records: they count too."""
     return RowReader(deployment.cluster, deployment.topics.reports, source, committed=False)
 
 
 async def ledger_rows(deployment: Deployment, partition: int) -> dict[row_keys.Key, bytes]:
-    """Rows of a ledger as they are now.
+    """Current rows of a ledger.
 
     Raises
     ------
@@ -41,13 +41,13 @@ def terms_in(found: dict[row_keys.Key, bytes]) -> dict[int, Terms]:
 
 
 def progress_in(found: Mapping[row_keys.Key, bytes]) -> row_values.LedgerProgress:
-    """Progress among the rows of a ledger; that of an empty one where there is none."""
+    """Progress among the rows of a ledger; zero if there is none."""
     value = found.get(row_keys.SingleKey.PROGRESS)
     return row_values.decode_progress(value) if value else row_values.LedgerProgress()
 
 
 async def log_start(deployment: Deployment, partition: int) -> tuple[int, int]:
-    """First offset that a partition of `reports` holds, and its append time, unix milliseconds or 0."""
+    """First offset in a partition of `reports`, and its append time, unix milliseconds, 0 if empty."""
     async with reader_of(deployment, partition) as reader:
         start = await reader.start_offset()
         async for record in reader.until_end():

@@ -1,7 +1,7 @@
-"""Counting again what the log still holds, into an empty `state`.
+"""Recounts what the log still holds into an empty `state`.
 
-Rule: until a ledger has caught up, `counts` says so: what the former one published is deleted there in the
-first transaction, together with its progress. So no estimate is made of the one and the other.
+Rule: the first transaction deletes what the former ledger published in `counts`, and resets its progress
+there. So no estimate mixes old and new counts while the ledger catches up.
 """
 
 from collections.abc import Iterator
@@ -21,21 +21,21 @@ KEPT = {row_keys.SingleKey.GENESIS, row_keys.SingleKey.OWNER}
 
 
 async def rebuild(deployment: Deployment) -> dict[int, int]:
-    """Recount the log into the partitions of `state` that are empty or were begun by nobody.
+    """Recount the log into the partitions of `state` that have lost their ledger.
 
-    Others are left alone. What a worker has written that did not notice that its ledger was gone is deleted.
+    Other partitions are unchanged. Rows written by a worker that did not notice the loss are deleted.
 
     Collections count under the terms of the file from the first record on. Windows that may lack records,
-    where the log no longer begins at offset 0, get no final estimate. What is stored when this is interrupted
-    is right as far as it goes: a worker goes on there.
+    where the log no longer begins at offset 0, get no final estimate. After an interruption a worker
+    continues from what is stored.
 
     Returns
     -------
-    Records that were counted again, by partition.
+    Number of records recounted, by partition.
 
     Raises
     ------
-    MaintenanceError if no partition is empty; KafkaError, also when a worker takes a ledger over meanwhile.
+    MaintenanceError if no ledger is lost; KafkaError, also if a worker takes a ledger over meanwhile.
     """
     topics = deployment.topics
     empty = [partition for partition in range(topics.partitions) if await _is_lost(deployment, partition)]
@@ -78,7 +78,7 @@ async def _count(deployment: Deployment, ledger: Ledger, store: LedgerStore) -> 
     async with reader_of(deployment, ledger.partition) as reader:
         async for record in reader.until_end():
             ledger.apply(record.offset, record.timestamp, record.value or b"")
-            ledger.drain_refusals()  # the topic `rejected` has told of them
+            ledger.drain_refusals()  # the topic `rejected` holds them already
             records += 1
             if records % COMMIT_RECORDS == 0:
                 await store.commit(moved(ledger, deployment.topics), ledger.position)
@@ -88,7 +88,7 @@ async def _count(deployment: Deployment, ledger: Ledger, store: LedgerStore) -> 
 
 
 async def _withdrawn(deployment: Deployment, ledger: Ledger) -> list[Outgoing]:
-    """What takes the former ledger's rows out of `counts`, and says that this one has just begun."""
+    """Records that remove the former ledger's rows from `counts`, and reset its progress there."""
     topics, begun = deployment.topics, row_values.encode_progress(row_values.LedgerProgress(ledger.position))
     progress = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
     withdrawn = []
@@ -103,7 +103,7 @@ async def _withdrawn(deployment: Deployment, ledger: Ledger) -> list[Outgoing]:
 
 
 def _of_source(stored: dict[bytes, bytes], source: int) -> Iterator[bytes]:
-    """Keys of `counts` that are a source partition's, progress left out."""
+    """Keys of a source partition's rows in `counts`, without progress."""
     for data in stored:
         if row_keys.is_foreign(data, source + 1):
             continue

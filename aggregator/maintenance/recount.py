@@ -1,8 +1,8 @@
-"""A partition of the log folded again, and how far from it a claim about its counts is.
+"""Recounts a partition of the log, and compares stored counts with the recount.
 
-The recount is the ledger's own pure fold under the terms that the ledger recorded, without Faust,
-transactions, rebalances or other workers between it and the log: whatever those lost or doubled shows as a
-difference. Where records were deleted, the windows that they may have been in are not compared.
+The recount is the ledger's own pure fold under its recorded terms, without Faust, transactions, rebalances or
+other workers: whatever those lost or duplicated shows as a difference. Windows that may have lost records to
+retention are not compared.
 """
 
 from collections.abc import Mapping
@@ -23,10 +23,10 @@ Counted = dict[row_keys.Key, bytes]
 
 @dataclass(frozen=True)
 class StoredCounts:
-    """What the workers stored of one source partition, and how far it had counted then.
+    """Stored counts of one source partition, and their progress.
 
-    `home` is the partition of `counts` that says so, of its own collections only; None is the ledger itself,
-    which alone has terms.
+    `home` is the partition of `counts` that holds them, for its own collections only; None for the ledger
+    itself, the only one with terms.
     """
 
     source: int
@@ -43,12 +43,12 @@ class StoredCounts:
 
 @dataclass(frozen=True)
 class Recount:
-    """One source partition folded from its first record on.
+    """Recount of one source partition from its first record on.
 
     Parameters
     ----------
-    at : counts as of some positions.
-    records : that were folded.
+    at : counts by position.
+    records : number of records read.
     whole_from : windows that start earlier may lack records, unix seconds.
     """
 
@@ -58,7 +58,7 @@ class Recount:
 
 
 async def recount(deployment: Deployment, claim: StoredCounts, positions: set[int]) -> Recount:
-    """Fold the source partition of a ledger's claim under its terms; counts as of some positions."""
+    """Recount a ledger's source partition under its terms; keep the counts at these positions."""
     ledger = Ledger(claim.source, deployment.topics.partitions, claim.terms)
     waiting = sorted(positions)
     at: dict[int, Counted] = {}
@@ -77,14 +77,14 @@ async def recount(deployment: Deployment, claim: StoredCounts, positions: set[in
 
 
 def difference(claim: StoredCounts, recounted: Recount, alive: Counted, deployment: Deployment) -> int:
-    """Sum of the absolute differences of all counters of a claim from the recount as of its position.
+    """Sum of absolute differences of all stored counters from the recount at the same position.
 
     Parameters
     ----------
-    claim : what was stored.
+    claim : the stored counts.
     recounted : of the same source partition.
-    alive : the recount as of the ledger's own position, the latest: what has died since is not compared.
-    deployment : whose topics.
+    alive : the recount at the ledger's own, latest position: counts deleted since are not compared.
+    deployment : gives the topics.
     """
     expected = recounted.at[claim.position]
     died = expected.keys() - alive.keys()  # after the claim's position: deleted by now, or not yet

@@ -1,7 +1,6 @@
-"""Recounting the log from its first record on, and comparing with what the workers stored.
+"""Recounts the log from its first record on, and compares with what the workers stored.
 
-Workers may go on meanwhile: each claim about the counts is compared with the recount as of the claim's own
-position.
+Workers may continue meanwhile: stored counts are compared with the recount at their own position.
 """
 
 import asyncio
@@ -36,11 +35,11 @@ class Comparison:
     ----------
     difference : sum of the absolute differences of all counters: ledgers, published counts, final estimates
         and final counts.
-    records : records of `reports` that were folded.
-    finals : final estimates that were compared.
+    records : records of `reports` read.
+    finals : final estimates compared.
     whole_from : windows that start earlier were not compared, since records of them were deleted; unix
-        seconds, 0 when all were.
-    foreign : records of `estimates` that are no estimate of this version, passed over.
+        seconds, 0 if all were.
+    foreign : records of `estimates` skipped, since they are not estimates of this version.
     counts : the recount, all partitions merged.
     final_counts : windows whose final counts, in the topic `windows`, were compared.
     """
@@ -55,12 +54,12 @@ class Comparison:
 
 
 async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> Comparison:
-    """Wait until the workers have counted what is in the log now, then recount and compare.
+    """Wait until the workers have counted the current log, then recount and compare.
 
     Raises
     ------
-    ReplayError when they do not get there in time, or records were lost; LedgerRefusedError when `state` is
-    of another log.
+    ReplayError if they do not finish in time, or records were lost; LedgerRefusedError if `state` belongs to
+    another log.
     """
     sources = range(deployment.topics.partitions)
     for source in sources:
@@ -69,7 +68,7 @@ async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> 
     finals, foreign = await _final_estimates(deployment)
     claims = [claim for home in sources for claim in await _published_claims(deployment, home)]
     windows = await final_counts(deployment, claims, finals)
-    # Ledgers last: what died leaves `counts` in their transactions, so they know all that is missing there.
+    # Ledgers last: their transactions delete from `counts`, so they cover all that is missing there.
     ledgers = [await _ledger_claim(deployment, source) for source in sources]
     apart = records = whole_from = 0
     merged = MergedCounts()
@@ -94,8 +93,8 @@ async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> 
 
 
 async def _check_reachable(deployment: Deployment, source: int) -> None:
-    """Refuse before there is anything to wait for: a ledger of another log, or records that are gone."""
-    start, _ = await log_start(deployment, source)  # first: workers go on, and so does retention
+    """Fail before waiting: a ledger of another log, or lost records."""
+    start, _ = await log_start(deployment, source)  # first: workers and retention continue
     position = progress_in(await ledger_rows(deployment, source)).position
     if start > position:
         raise ReplayError(str(RecordsLostError(source, position, start)))
@@ -128,7 +127,7 @@ async def _wait_until_at(deployment: Deployment, source: int, offset: int) -> No
 
 
 async def _end_offset(deployment: Deployment, source: int) -> int:
-    """End of `reports`; positions get there beyond the markers that transactions leave at the end."""
+    """End of `reports`; positions reach it beyond transaction markers."""
     async with reader_of(deployment, source) as reader:
         return await reader.end_offset()
 
@@ -142,7 +141,7 @@ async def _published_claims(deployment: Deployment, home: int) -> list[StoredCou
     by_source: dict[int, dict[row_keys.Key, bytes]] = {}
     for data, value in (await read_rows(deployment.cluster, deployment.topics.counts, home)).items():
         if row_keys.is_foreign(data, deployment.topics.partitions):
-            continue  # workers warn of it
+            continue  # workers log a warning
         key, source = row_keys.split_source(data)
         by_source.setdefault(source, {})[key] = value
     return [_claim(source, found, home) for source, found in by_source.items()]
@@ -158,7 +157,7 @@ def _claim(source: int, found: dict[row_keys.Key, bytes], home: int | None) -> S
 
 
 async def _final_estimates(deployment: Deployment) -> tuple[Sequence[EstimateRecord], int]:
-    """Newest final estimate of each window; and how many records are no estimate of this version."""
+    """Newest final estimate of each window; and the number of foreign records."""
     foreign = 0
     newest: dict[bytes, EstimateRecord] = {}
     topics = deployment.topics
@@ -170,7 +169,7 @@ async def _final_estimates(deployment: Deployment) -> tuple[Sequence[EstimateRec
                     foreign += 1
                     continue
                 if estimate.part > 1:
-                    continue  # it repeats the reports and packs of part 1
+                    continue  # it repeats part 1's reports and packs
                 shown = newest.get(estimate.key)
                 if shown is None or estimate.supersedes(shown):
                     newest[estimate.key] = estimate

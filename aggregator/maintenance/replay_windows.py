@@ -1,4 +1,4 @@
-"""Final counts in the topic `windows`, compared with a recount."""
+"""Compares final counts in the topic `windows` with a recount."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -22,13 +22,13 @@ from estimators.collection import Collection
 async def final_counts(
     deployment: Deployment, claims: Iterable[StoredCounts], finals: Iterable[EstimateRecord]
 ) -> dict[Window, WindowCounts]:
-    """Newest final counts of each window of known collections that may still be kept.
+    """Newest final counts of each window of known collections that may still be stored.
 
     Parameters
     ----------
-    deployment : whose.
-    claims : of `counts`, read before. Nothing is there of windows that no estimator has read since a rebuild.
-    finals : final estimates, read before. The oldest window of either is the oldest that is compared.
+    deployment : to read.
+    claims : rows of `counts`, read before. After a rebuild they lack windows not estimated since.
+    finals : final estimates, read before. The oldest window of either is the oldest compared.
     """
     starts = [
         key.window_start for each in claims for key in each.counted if isinstance(key, row_keys.CountKey)
@@ -46,7 +46,7 @@ async def final_counts(
                     continue
                 window, counts = page[:2], join_pages(pages, collection)
             except RowError:
-                continue  # another program's
+                continue  # written by another program
             if window not in newest or counts.packs >= newest[window].packs:
                 newest[window] = counts
     return newest
@@ -55,9 +55,9 @@ async def final_counts(
 def counts_difference(
     window: Window, counts: WindowCounts, merged: MergedCounts, collections: Mapping[int, Collection]
 ) -> int:
-    """Sum of the absolute differences of all counters from the recount; 0 when its counts are not all kept.
+    """Sum of absolute differences of all counters from the recount; 0 if its counts are no longer complete.
 
-    Packs that were turned away after the window was final are no difference.
+    Packs rejected after the window became final are no difference.
     """
     packs = merged.packs(window)
     if not packs or merged.is_dying(window):

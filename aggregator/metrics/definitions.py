@@ -1,6 +1,6 @@
 """The metrics of a worker. No label holds a cohort, a client, or a value that came from input.
 
-Rule: counters tell of what was committed, so that nothing is told twice after a failure, see
+Rule: counters count committed packs only, so they are not incremented twice after a failure; see
 `aggregator.ledger.outcomes`.
 """
 

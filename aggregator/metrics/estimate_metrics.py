@@ -1,8 +1,8 @@
 """What Prometheus sees of estimates: the largest values of the newest window of each collection.
 
-Rule: so many different values at most in a worker's life, whatever the estimates are. Prometheus keeps a
-series for every value that was ever shown, and the largest of a million values that nobody has are others in
-every estimate.
+Rule: a worker exports at most MOST_VALUES different values in its life, whatever the estimates. Prometheus
+keeps a series for every value ever shown, and among a million values that nobody has, noise puts others on
+top of every estimate.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from aggregator.metrics import definitions as catalogue
 from aggregator.metrics.definitions import MOST_VALUES, VALUES_SHOWN
 from aggregator.records.estimate import EstimateRecord, Other
 
-#: Of each value that is shown, in the order of `_Value`.
+#: For each value shown, in the order of `_Value`.
 FIGURES = (
     catalogue.ESTIMATE_FREQUENCY,
     catalogue.ESTIMATE_STD_ERROR,
@@ -47,8 +47,8 @@ class EstimateMetrics(Collector):
 
     Parameters
     ----------
-    collections : names; each has the same share of MOST_VALUES.
-    registry : where it is registered.
+    collections : names; each gets the same share of MOST_VALUES.
+    registry : to register in.
     """
 
     def __init__(self, collections: Iterable[str], registry: CollectorRegistry) -> None:
@@ -73,11 +73,11 @@ class EstimateMetrics(Collector):
         self._shown[name] = _Shown(record.window_start, record.reports, values, record.other)
 
     def forget(self, collection: str) -> None:
-        """Show nothing of a collection any more."""
+        """Stop showing a collection."""
         self._shown.pop(collection, None)
 
     def describe(self) -> list[Metric]:
-        """Return nothing: what is shown is not known beforehand."""
+        """Return nothing: the metrics are not known in advance."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -98,7 +98,7 @@ class EstimateMetrics(Collector):
         yield from (*figures, other, other_error, reports, window)
 
     def _admits(self, record: EstimateRecord, place: int) -> bool:
-        """Whether a value may be shown: noise takes no room from values that are there."""
+        """Whether a value may be shown: noise must not use up the share of real values."""
         known, value = self._known[record.collection], record.values[place]
         if value in known:
             return True

@@ -1,4 +1,4 @@
-"""What Prometheus sees of the privacy that collections cost. What takes time is worked out elsewhere."""
+"""Metrics of the privacy cost of collections. Slow computations happen elsewhere."""
 
 from math import isfinite
 
@@ -13,7 +13,7 @@ class PrivacyMetrics:
 
     Parameters
     ----------
-    registry : where they are registered.
+    registry : to register in.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -26,13 +26,13 @@ class PrivacyMetrics:
         self._used_ratio = catalogue.BUDGET_USED_BOUND_RATIO.register(registry)
 
     def show_collection(self, collection: Collection) -> None:
-        """Show what one report costs, and any number of them, where that is bounded."""
+        """Show the cost of one report, and of any number, if bounded."""
         self._epsilon.labels(collection.name).set(collection.mechanism.epsilon)
         if isfinite(collection.epsilon_inf):
             self._permanent.labels(collection.name).set(collection.epsilon_inf)
 
     def show_rho(self, collection: str, rho: float) -> None:
-        """Show rho of one report, as of zCDP."""
+        """Show zCDP rho of one report."""
         self._rho.labels(collection).set(rho)
 
     def show_budget(self, collection: str, budget: float) -> None:
@@ -40,14 +40,14 @@ class PrivacyMetrics:
         self._budget.labels(collection).set(budget)
 
     def show_used(self, collection: str, reports: int, epsilon: float, ratio: float) -> None:
-        """Show what one client may have used of the budget so far.
+        """Show how much of the budget one client may have used so far.
 
         Parameters
         ----------
         collection : its name.
-        reports : of one client in this period so far, at most.
-        epsilon : of so many, at the budget's delta.
-        ratio : of epsilon to the budget.
+        reports : upper bound for one client in this period so far.
+        epsilon : of so many reports, at the budget's delta.
+        ratio : epsilon / budget.
         """
         self._reports.labels(collection).set(reports)
         self._used.labels(collection).set(epsilon)

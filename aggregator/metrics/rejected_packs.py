@@ -1,4 +1,4 @@
-"""Packs that were turned away and lie in no window: told in the log now and then, and by the page."""
+"""Rejected packs without a valid window, logged at limited rate and shown on the page."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ log = structlog.get_logger()
 
 
 class UnattributedRejections:
-    """Such packs by reason, since this worker started; of nothing else in them is any note kept."""
+    """Their number by reason, since this worker started; nothing else of them is kept."""
 
     def __init__(self) -> None:
         self.packs: Counter[str] = Counter()
@@ -18,12 +18,12 @@ class UnattributedRejections:
         self._quiet_until = 0.0
 
     def add(self, packs: Counter[str]) -> None:
-        """Take in further ones, by reason."""
+        """Add packs by reason."""
         self.packs.update(packs)
         self._unlogged.update(packs)
 
     def log_new(self, now: float) -> None:
-        """Log what came since the last line, unless that is too recent.
+        """Log new packs, unless the last line is too recent.
 
         Parameters
         ----------

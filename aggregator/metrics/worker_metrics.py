@@ -1,4 +1,4 @@
-"""What a worker tells Prometheus. Names, labels and meanings are those of the catalogue."""
+"""The metrics of a worker; `definitions` lists their names, labels and meanings."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ class WorkerMetrics:
         self._begin_at_zero(names)
 
     def count(self, outcomes: PackOutcomes) -> None:
-        """Count the packs of a transaction that was committed."""
+        """Count the packs of a committed transaction."""
         self.packs.labels("counted").inc(outcomes.packs)
         self.packs.labels("rejected").inc(outcomes.rejected.total())
         self._count_reports(outcomes.reports, "counted")
@@ -65,12 +65,12 @@ class WorkerMetrics:
         self.unattributed.add(outcomes.unattributed)
 
     def show_progress(self, partition: int, position: int, watermark_ms: int) -> None:
-        """Show how far a partition's ledger is stored."""
+        """Show the stored progress of a partition's ledger."""
         self.position.labels(str(partition)).set(position)
         self.watermark.labels(str(partition)).set(watermark_ms / 1000)
 
     def forget_partition(self, partition: int) -> None:
-        """Stop telling of a partition that this worker owns no more, and of its collections."""
+        """Remove the metrics of a partition that this worker no longer owns."""
         for gauge in (self.position, self.lag, self.stalled, self.watermark):
             gauge.remove_by_labels({"partition": str(partition)})
 
@@ -81,11 +81,11 @@ class WorkerMetrics:
                 self.windows.labels(name, state).set(windows)
 
     def show_estimate(self, record: EstimateRecord) -> None:
-        """Show an estimate that was committed, unless one of a later window is shown."""
+        """Show a committed estimate, unless one of a later window is shown."""
         self.estimates.show(record)
 
     def show_canary(self, window: FinalWindow) -> None:
-        """Show how far a final window that was committed is off, if it is a canary's and holds enough."""
+        """Show the chi-square of a committed final window, if it is a canary's and has enough reports."""
         collection = self.collections[window.fingerprint]
         mechanism = collection.mechanism
         if not collection.canary or not isinstance(mechanism, KRR | LongitudinalKRR):
@@ -99,7 +99,7 @@ class WorkerMetrics:
             self.canary_windows.labels(collection.name, result).inc()
 
     def forget_estimate(self, collection: str) -> None:
-        """Stop telling of a collection that another worker estimates now."""
+        """Remove the metrics of a collection that another worker estimates now."""
         self.estimates.forget(collection)
         for gauge in (self.windows, self.canary_chi_square, self.canary_threshold):
             gauge.remove_by_labels({"collection": collection})
@@ -109,7 +109,7 @@ class WorkerMetrics:
             self.reports.labels(self.collections[fingerprint].name, result).inc(number)
 
     def _begin_at_zero(self, names: list[str]) -> None:
-        """Tell of what has not happened yet as 0, so that the first time is an increase."""
+        """Export counters as 0 before their first event, so that it shows as an increase."""
         for result in ("counted", "rejected"):
             self.packs.labels(result)
             for name in names:

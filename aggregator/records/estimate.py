@@ -5,7 +5,7 @@ import msgspec
 from producers import wire
 
 RECORD_VERSION = 1
-SETTLE_SECONDS = 15  # from a window's close to its final estimate, when all is well and partitions idle
+SETTLE_SECONDS = 15  # at most, from a window's close to its final estimate, in normal operation
 
 
 class Other(msgspec.Struct, frozen=True):
@@ -16,15 +16,14 @@ class Other(msgspec.Struct, frozen=True):
 
 
 class EstimateRecord(msgspec.Struct, frozen=True):
-    """One estimate of one window (DESIGN section 5), or one of its parts: `estimate_schema` tells the fields.
+    """One estimate of one window, or one of its parts; `estimate_schema` documents the fields.
 
-    Part 1 holds the largest estimates. There are more parts only of final estimates, where the collection
-    asks for all values. `omitted` and `other` are of what is in none of the parts up to this one.
+    Part 1 holds the largest estimates. Only final estimates have more parts, if the collection publishes all
+    values. `omitted` and `other` cover the values in none of the parts up to this one.
 
     Raises
     ------
-    ValueError if columns differ in length, `part` is not in [1, parts], or the window starts at no time that
-    there is.
+    ValueError if columns differ in length, `part` is not in [1, parts], or `window_start` is out of range.
     """
 
     version: int
@@ -64,7 +63,7 @@ class EstimateRecord(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> bytes:
-        """Record key: what a newer record replaces."""
+        """Record key: a newer record of the same key replaces this one."""
         return self.first_key if self.part == 1 else self.first_key + b"/%d" % self.part
 
     @property
@@ -73,7 +72,7 @@ class EstimateRecord(msgspec.Struct, frozen=True):
         return f"{self.collection}/{self.window_start}".encode()
 
     def supersedes(self, older: "EstimateRecord") -> bool:
-        """Whether this one is to be shown instead of an older one of the same window."""
+        """Whether this replaces another estimate of the same window."""
         return (self.revision, self.final) >= (older.revision, older.final)
 
 
@@ -83,10 +82,10 @@ def encode_estimate(record: EstimateRecord) -> bytes:
 
 
 def decode_estimate(data: bytes) -> EstimateRecord:
-    """Inverse of `encode_estimate`; msgspec.DecodeError when the bytes are no estimate of this version."""
+    """Inverse of `encode_estimate`; msgspec.DecodeError if the bytes are not an estimate of this version."""
     try:
         record = msgspec.json.decode(data, type=EstimateRecord)
-    except (UnicodeDecodeError, RecursionError) as error:  # which msgspec lets through
+    except (UnicodeDecodeError, RecursionError) as error:  # msgspec does not convert these
         raise msgspec.DecodeError("text that is not UTF-8, or nested too deep") from error
     if record.version != RECORD_VERSION:
         raise msgspec.DecodeError(f"version must be {RECORD_VERSION}, got {record.version}")

@@ -1,10 +1,10 @@
-"""Estimates in numbered parts put together again, as whoever reads the topic may do."""
+"""Joins estimates published in numbered parts."""
 
 from msgspec.structs import replace
 
 from aggregator.records.estimate import EstimateRecord
 
-MOST_UNFINISHED = 16  # one whose first parts were not read is never finished
+MOST_UNFINISHED = 16  # an estimate whose first parts were not read never becomes whole
 
 Name = tuple[str, int, int, bool]
 
@@ -16,7 +16,7 @@ class Parts:
         self._found: dict[Name, dict[int, EstimateRecord]] = {}
 
     def add(self, record: EstimateRecord) -> EstimateRecord | None:
-        """Take in a part; the estimate with all its values if this was the last one missing."""
+        """Add a part; return the whole estimate if this was the last one missing."""
         name = (record.collection, record.window_start, record.revision, record.final)
         found = self._found.setdefault(name, {})
         found[record.part] = record
@@ -40,5 +40,5 @@ def _join(parts: list[EstimateRecord]) -> EstimateRecord:
         std_error=[error for part in parts for error in part.std_error],
         low=[end for part in parts for end in part.low],
         high=[end for part in parts for end in part.high],
-        significant=[is_told for part in parts for is_told in part.significant],
+        significant=[each for part in parts for each in part.significant],
     )

@@ -1,6 +1,6 @@
-"""The JSON Schema of a record of the topic `estimates`, made from its type and what each field means.
+"""The JSON Schema of a record of the topic `estimates`, generated from its type and the meanings below.
 
-It is committed as `estimate.schema.json` beside this file, for those who read the topic without Python.
+It is committed as `estimate.schema.json` beside this file, for readers of the topic in other languages.
 """
 
 from pathlib import Path
@@ -58,7 +58,7 @@ MEANINGS = {
     "collection, window_start, revision and final.",
 }
 
-#: What a type of Python does not say, of fields.
+#: Constraints of fields that Python types do not express.
 LIMITS: dict[str, dict[str, Any]] = {
     "version": {"const": RECORD_VERSION},
     "collection": {"pattern": "^[a-z][a-z0-9_-]{0,62}$"},
@@ -69,7 +69,7 @@ LIMITS: dict[str, dict[str, Any]] = {
     **{name: {"minimum": 0} for name in ("rejected", "omitted")},
     **{name: {"minimum": 1} for name in ("revision", "reports", "packs", "part", "parts")},
 }
-#: The same of each entry of columns.
+#: Constraints of each entry of a column.
 ENTRY_LIMITS: dict[str, dict[str, Any]] = {
     **{name: {"minimum": 0, "maximum": 1} for name in ("frequency", "low", "high")},
     **{name: {"minimum": 0} for name in ("count", "std_error")},
@@ -77,7 +77,7 @@ ENTRY_LIMITS: dict[str, dict[str, Any]] = {
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema, draft 2020-12, as what JSON has."""
+    """The JSON Schema, draft 2020-12, as JSON values."""
     _, components = msgspec.json.schema_components([EstimateRecord], ref_template="#/$defs/{name}")
     record, other = components["EstimateRecord"], components["Other"]
     for name, field in record["properties"].items():

@@ -7,8 +7,8 @@ Value:
     6  8  packs             14  8  rejected                 22  4  window seconds        26  2  cohorts
     28 1  bytes of the name 29  name, UTF-8; on page 0 the reports of each cohort, 8 bytes each; counters
 
-The counters of all pages in a row are the window's counts, cohort after cohort; each page has the narrowest
-unsigned integers that hold its own.
+The counters of all pages, concatenated, are the window's counts, cohort by cohort; each page uses the
+narrowest unsigned integers that hold its own.
 """
 
 import struct
@@ -33,14 +33,14 @@ _SIZE = np.dtype("<u8")
 
 
 class FinalWindow(NamedTuple):
-    """Counts of one final window, and all that decoding them needs but the mechanism.
+    """Counts of one final window, and what decoding needs besides the mechanism.
 
     Parameters
     ----------
     fingerprint, name, window_seconds : of the collection.
     window_start : unix seconds.
-    counts : all partitions together; its `packs` are the revision: of two the higher one replaces the other.
-        `rejected` is as of the final estimate; packs that come too late are turned away after it.
+    counts : all partitions together; `packs` is the revision: the higher one wins. `rejected` is as of the
+        final estimate; later packs are rejected after it.
     """
 
     fingerprint: int
@@ -61,8 +61,8 @@ class Page(NamedTuple):
     Parameters
     ----------
     fingerprint, window_start, number : its key; `number` counts from 0.
-    pages : how many pages the window has.
-    packs, rejected, window_seconds, cohorts, name : of the window, on each page.
+    pages : number of pages of the window.
+    packs, rejected, window_seconds, cohorts, name : of the window, repeated on each page.
     cohort_sizes : uint64 (cohorts,) on page 0, (0,) on others.
     counters : its part of the counts, any unsigned integers.
     """
@@ -103,13 +103,13 @@ def encode_pages(window: FinalWindow) -> Iterator[tuple[bytes, bytes]]:
             len(sizes),
             len(name),
         )
-        told = b"" if number else sizes.astype(_SIZE).tobytes()
+        size_bytes = b"" if number else sizes.astype(_SIZE).tobytes()
         key = _KEY.pack(b"W", window.fingerprint, window.window_start, number)
-        yield key, b"".join((head, name, told, part.astype(f"<u{size}").tobytes()))
+        yield key, b"".join((head, name, size_bytes, part.astype(f"<u{size}").tobytes()))
 
 
 def decode_page(key: bytes, value: bytes) -> Page:
-    """Read one record; RowError when it is no page of this version."""
+    """Read one record; RowError if it is not a page of this version."""
     try:
         kind, fingerprint, window_start, number = _KEY.unpack(key)
         version, size, pages, packs, rejected, seconds, cohorts, name_bytes = _HEAD.unpack_from(value)
@@ -117,10 +117,9 @@ def decode_page(key: bytes, value: bytes) -> Page:
             raise RowError("it is no page of a window, or of another version")
         sizes_at = _HEAD.size + name_bytes
         name = value[_HEAD.size : sizes_at].decode()
-        told = 0 if number else cohorts
-        sizes = np.frombuffer(value, _SIZE, told, sizes_at)
+        sizes = np.frombuffer(value, _SIZE, 0 if number else cohorts, sizes_at)
         counters = np.frombuffer(value, f"<u{size}", offset=sizes_at + sizes.nbytes)
-    except (struct.error, ValueError) as error:  # RowError too: of all that is wrong one thing is said
+    except (struct.error, ValueError) as error:  # RowError too: one message for all defects
         raise RowError(f"record of {len(value)} bytes is no page of a window of version {VERSION}") from error
     return Page(
         fingerprint, window_start, number, pages, packs, rejected, seconds, cohorts, name, sizes, counters
@@ -128,19 +127,19 @@ def decode_page(key: bytes, value: bytes) -> Page:
 
 
 class PageRun:
-    """Pages of one partition in their order, put together window by window."""
+    """Collects the pages of one partition, in order, window by window."""
 
     def __init__(self) -> None:
         self._pages: list[Page] = []
 
     def take(self, page: Page) -> list[Page]:
-        """Take in the next page; all pages of a window with its last one, else none."""
+        """Add the next page; return all pages of a window with its last page, else none."""
         if page.number == 0:
             self._pages = [page]
         elif self._pages and page.follows(self._pages[-1]):
             self._pages.append(page)
         else:
-            self._pages = []  # its first ones are not here: retention has deleted them
+            self._pages = []  # retention has deleted its first pages
         return self._pages if len(self._pages) == page.pages else []
 
 
@@ -149,14 +148,14 @@ def join_pages(pages: Sequence[Page], collection: Collection) -> WindowCounts:
 
     Raises
     ------
-    RowError when they are not all there, do not go together, or are of no window of this collection.
+    RowError if pages are missing, do not match, or belong to another collection.
     """
     first, shape = pages[0], (collection.cohorts, collection.width)
     sizes, counters = first.cohort_sizes, np.concatenate([page.counters.astype(np.uint64) for page in pages])
     whole = first.number == 0 and len(pages) == first.pages and all(b.follows(a) for a, b in pairwise(pages))
-    told, expected = (first.fingerprint, first.cohorts), (collection.fingerprint, collection.cohorts)
+    found, expected = (first.fingerprint, first.cohorts), (collection.fingerprint, collection.cohorts)
     highest = max(first.packs, first.rejected, int(counters.max(initial=0)), int(sizes.max(initial=0)))
-    if not whole or told != expected or len(counters) != shape[0] * shape[1] or highest >> 63:
+    if not whole or found != expected or len(counters) != shape[0] * shape[1] or highest >> 63:
         raise RowError(f"pages of a window do not go together, or are none of {collection.name}")
     return WindowCounts(
         counters.astype(np.int64).reshape(shape), sizes.astype(np.int64), first.packs, first.rejected

@@ -1,5 +1,5 @@
-"""The names of the topics, and readers of them that belong to no consumer group.
+"""Names of the topics, and readers without a consumer group.
 
-May import nothing else of `aggregator`. Begin with `names`; `partition_reader` reads one partition up to its
-end, `topic_reader` reads all partitions of a topic from a point in time.
+May import nothing else of `aggregator`. Begin with `names`; `consumer` creates the consumers,
+`partition_reader` reads one partition to its end, `topic_reader` all partitions from a point in time.
 """

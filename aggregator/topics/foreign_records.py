@@ -1,27 +1,27 @@
-"""Records that are none of ours in a topic that we follow: told in the log now and then."""
+"""Foreign records in a topic that we follow, logged at limited rate."""
 
 import structlog
 from aiokafka import TopicPartition
 
-QUIET_SECONDS = 60.0  # how long after a line the next one waits, whatever senders do
+QUIET_SECONDS = 60.0  # between two log lines, however many records come
 
 log = structlog.get_logger()
 
 
 class ForeignRecords:
-    """How many there were, and the first one's offset, by partition; of what they hold no note is kept."""
+    """Their number and first offset by partition; contents are not kept."""
 
     def __init__(self) -> None:
         self._unlogged: dict[TopicPartition, tuple[int, int]] = {}
         self._quiet_until: dict[TopicPartition, float] = {}
 
     def add(self, source: TopicPartition, offset: int) -> None:
-        """Take in a further one."""
+        """Count one foreign record."""
         first, records = self._unlogged.get(source, (offset, 0))
         self._unlogged[source] = first, records + 1
 
     def log_new(self, now: float) -> None:
-        """Log, a line for each partition, what came since its last line, unless that is too recent.
+        """Log new records, one line per partition, unless its last line is too recent.
 
         Parameters
         ----------

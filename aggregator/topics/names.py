@@ -7,12 +7,12 @@ from aiokafka.partitioner import murmur2
 
 @dataclass(frozen=True)
 class Topics:
-    """What one deployment calls its topics.
+    """Names of one deployment's topics.
 
     Parameters
     ----------
-    prefix : before every name, such as `deniable-`.
-    partitions : of every topic; it never changes (another number is another topic).
+    prefix : of every name, such as `deniable-`.
+    partitions : of every topic; never changes, since pack ids depend on it.
     """
 
     prefix: str
@@ -20,7 +20,7 @@ class Topics:
 
     @property
     def reports(self) -> str:
-        """Packs of randomized reports, as producers sent them."""
+        """Packs of randomized reports, as sent by producers."""
         return f"{self.prefix}reports"
 
     @property
@@ -30,7 +30,7 @@ class Topics:
 
     @property
     def counts(self) -> str:
-        """Counts by collection (compacted): what estimates are made from."""
+        """Counts by collection (compacted), the input of estimates."""
         return f"{self.prefix}counts"
 
     @property
@@ -45,7 +45,7 @@ class Topics:
 
     @property
     def windows(self) -> str:
-        """Merged counts of final windows: what roll-ups and later decodings are made from."""
+        """Merged counts of final windows, the input of roll-ups and later decodings."""
         return f"{self.prefix}windows"
 
     @property
@@ -55,16 +55,16 @@ class Topics:
 
     @property
     def transactional_ids(self) -> str:
-        """With what the ids of all ledgers' producers begin."""
+        """Prefix of the ids of all ledgers' producers."""
         return f"{self.group}-"
 
     @property
     def reader_groups(self) -> str:
-        """With what the consumer groups of apps that read estimates begin."""
+        """Prefix of the consumer groups of apps that read estimates."""
         return f"{self.prefix}reader-"
 
     def transactional_id(self, partition: int) -> str:
-        """Id of the one producer that may write this partition's ledger."""
+        """Id of the only producer that may write this partition's ledger."""
         return f"{self.transactional_ids}{partition}"
 
     def counts_partition(self, fingerprint: int) -> int:
@@ -72,5 +72,5 @@ class Topics:
         return fingerprint % self.partitions
 
     def estimates_partition(self, first_key: bytes) -> int:
-        """Partition of `estimates` for all parts of an estimate: the one that Kafka gives part 1's key."""
+        """Partition of `estimates` for all parts: where Kafka's partitioner puts part 1's key."""
         return int((murmur2(first_key) & 0x7FFFFFFF) % self.partitions)

@@ -1,4 +1,4 @@
-"""Reading one partition from its start, without a group."""
+"""Reads one partition from its start, without a group."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -15,12 +15,12 @@ POLL_MILLISECONDS = 500
 RECORDS_PER_POLL = 500
 REQUEST_MILLISECONDS = 10_000
 SILENCE_SECONDS = 60.0
-# The broker answers a request for what does not come only after this, and a TLS connection closes after that.
+# The broker holds a fetch without records this long, and a TLS connection closes only after its answer.
 BRIEF_MILLISECONDS = 20
 
 
 class KafkaRecord(Protocol):
-    """One record of a topic, as aiokafka gives it: times in unix milliseconds."""
+    """One record of a topic, as aiokafka returns it; times in unix milliseconds."""
 
     offset: int
     timestamp: int
@@ -34,9 +34,9 @@ class RowReader:
     Parameters
     ----------
     cluster : which Kafka.
-    topic, partition : what to read.
-    committed : True to see committed transactions only, as is right for all topics but `reports`.
-    follows : True for one that stays at the end for long: it asks the broker less often, and stops slower.
+    topic, partition : to read.
+    committed : True to read committed transactions only; right for all topics except `reports`.
+    follows : True for a reader that stays at the end: it polls the broker less often, and stops slower.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class RowReader:
         self._cleanup = AsyncExitStack()
 
     async def start(self) -> None:
-        """Connect and go to the partition's start."""
+        """Connect and seek to the partition's start."""
         self._started = await self._cleanup.enter_async_context(
             assigned_consumer(
                 self.cluster,
@@ -63,7 +63,7 @@ class RowReader:
         await self._consumer.seek_to_beginning(self.topic_partition)
 
     async def stop(self) -> None:
-        """Disconnect; right also when `start` was never called, or failed."""
+        """Disconnect, if connected."""
         self._started = None
         await self._cleanup.aclose()
 
@@ -74,22 +74,22 @@ class RowReader:
         return self._started
 
     async def end_offset(self) -> int:
-        """End of the log, or of what is committed in it."""
+        """End of the log, or of its committed part."""
         ends: dict[TopicPartition, int] = await self._consumer.end_offsets([self.topic_partition])
         return ends[self.topic_partition]
 
     async def start_offset(self) -> int:
-        """First offset that the log still holds."""
+        """First offset in the log."""
         starts: dict[TopicPartition, int] = await self._consumer.beginning_offsets([self.topic_partition])
         return starts[self.topic_partition]
 
     async def position(self) -> int:
-        """Next offset to read; it passes the markers that transactions leave in the log."""
+        """Next offset to read; beyond transaction markers already passed."""
         return int(await self._consumer.position(self.topic_partition))
 
     async def poll(self, milliseconds: int = POLL_MILLISECONDS) -> list[KafkaRecord]:
-        """Records that came, oldest first; empty when none came in this time."""
-        await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
+        """New records, oldest first; empty if none arrives in this time."""
+        await asyncio.sleep(0)  # getmany never yields while records are buffered
         batches = await self._consumer.getmany(
             self.topic_partition, timeout_ms=milliseconds, max_records=RECORDS_PER_POLL
         )
@@ -104,10 +104,10 @@ class RowReader:
                     return
 
     async def until_end(self) -> AsyncIterator[KafkaRecord]:
-        """Records that were there when this was called; TimeoutError when none came for 60 s."""
+        """Records up to the end at the time of the call; TimeoutError if none arrives for 60 s."""
         end = await self.end_offset()
         while True:
-            async with asyncio.timeout(SILENCE_SECONDS):  # aiokafka waits for a broker without end
+            async with asyncio.timeout(SILENCE_SECONDS):  # aiokafka waits forever for a broker
                 batch = await self._towards(end)
             if not batch:
                 return
@@ -115,7 +115,7 @@ class RowReader:
                 yield record
 
     async def _towards(self, end: int) -> list[KafkaRecord]:
-        """The next records; none when the end is reached."""
+        """The next records; empty at the end."""
         while await self.position() < end:
             if batch := await self.poll():
                 return batch
@@ -143,7 +143,7 @@ def fold(rows: dict[bytes, bytes], record: KafkaRecord) -> None:
 
 
 async def read_rows(cluster: Cluster, topic: str, partition: int) -> dict[bytes, bytes]:
-    """Rows of one partition of a compacted topic as they are now."""
+    """Current rows of one partition of a compacted topic."""
     found: dict[bytes, bytes] = {}
     async with RowReader(cluster, topic, partition) as reader:
         async for record in reader.until_end():

@@ -1,4 +1,4 @@
-"""Reading all partitions of a topic from a moment on, without a group."""
+"""Reads all partitions of a topic from a point in time, without a group."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -19,19 +19,19 @@ from producers.transport.cluster import Cluster
 async def records_since(
     cluster: Cluster, topic: str, partitions: int, unix_ms: int
 ) -> AsyncGenerator[tuple[int, KafkaRecord], None]:
-    """Partition and record of what was appended from a moment on and is committed now.
+    """Yield partition and record of what was appended since a point in time and is committed now.
 
-    The records of each partition come in their order. To be closed by who does not read it to its end.
+    The records of each partition come in order. A caller that stops early must close the generator.
 
     Parameters
     ----------
     cluster : which Kafka.
-    topic, partitions : what to read.
-    unix_ms : unix milliseconds.
+    topic, partitions : to read.
+    unix_ms : first append time, unix milliseconds.
 
     Raises
     ------
-    KafkaError; TimeoutError when nothing came for 60 s.
+    KafkaError; TimeoutError if nothing arrives for 60 s.
     """
     sources = [TopicPartition(topic, partition) for partition in range(partitions)]
     async with assigned_consumer(cluster, sources, request_milliseconds=REQUEST_MILLISECONDS) as consumer:
@@ -43,8 +43,8 @@ async def records_since(
             consumer.seek(source, firsts[source].offset)
             consumer.resume(source)
         while unread:
-            await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
-            async with asyncio.timeout(SILENCE_SECONDS):  # aiokafka waits for a broker without end
+            await asyncio.sleep(0)  # getmany never yields while records are buffered
+            async with asyncio.timeout(SILENCE_SECONDS):  # aiokafka waits forever for a broker
                 batches = await _next(consumer, unread, ends)
             for source, records in batches.items():
                 for record in records:
@@ -57,7 +57,7 @@ async def records_since(
 async def _next(
     consumer: AIOKafkaConsumer, unread: Sequence[TopicPartition], ends: Mapping[TopicPartition, int]
 ) -> Mapping[TopicPartition, Sequence[KafkaRecord]]:
-    """The next records; none when one of the partitions has passed its end without any."""
+    """The next records; empty if a partition has reached its end without any."""
     while True:
         batches: Mapping[TopicPartition, Sequence[KafkaRecord]] = await consumer.getmany(
             *unread, timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_POLL

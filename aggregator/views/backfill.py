@@ -1,11 +1,11 @@
-"""The newest estimate of every known collection, however far back it lies in the topic `estimates`.
+"""Finds the newest estimate of every known collection, however far back in the topic `estimates`.
 
-Rule 1: windows of one collection lie in several partitions. All are read back to the same moment, by the
-log's own append times. A window may have its estimate before the last one of the window before it. But no
-report of a window is counted, and so no estimate appended, earlier than EARLY_SECONDS before it starts: what
-was read back to then, and to the newest estimate, holds no later window's.
-Rule 2: each stretch of time is as long as all before it together, is read once, and of it only what is of
-collections still missing is decoded.
+Rule 1: one collection's windows are in several partitions. All are read back to the same append time. A
+window may be estimated before the last estimate of its predecessor. But no report is counted, and so no
+estimate appended, earlier than EARLY_SECONDS before its window starts. So the newest window found is the
+newest there is, once all records are read since EARLY_SECONDS before its end, and since its own estimate.
+Rule 2: each step back doubles the time covered. Each record is read once, and decoded only if its collection
+is still missing.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ FIRST_SECONDS = 60.0
 
 
 class Backfill:
-    """Reads the topic backwards, beside who follows it.
+    """Reads the topic backwards while another task follows it.
 
     Parameters
     ----------
-    latest : what is found is taken in there; its `sought` shrinks as collections are found, or are nowhere.
+    latest : receives the estimates; its `sought` loses each collection that is found, or is not in the topic.
     names : of the known collections.
-    show : told each estimate that the board takes in.
+    show : called with each new estimate.
     """
 
     def __init__(
@@ -42,16 +42,16 @@ class Backfill:
         self.show = show
 
     async def run(self, cluster: Cluster, topic: str, partitions: int) -> None:
-        """Search until each collection is found, or to the topic's start; KafkaError when it cannot."""
+        """Search until each collection is found, or to the topic's start; KafkaError if Kafka fails."""
         sources = [TopicPartition(topic, partition) for partition in range(partitions)]
         async with assigned_consumer(cluster, sources) as consumer:
-            consumer.pause(*sources)  # else requests wait behind a fetch that waits for records
+            consumer.pause(*sources)  # else requests wait behind an idle fetch
             await self._search(consumer, sources, time.time())
 
     async def _search(
         self, consumer: AIOKafkaConsumer, sources: Sequence[TopicPartition], now: float
     ) -> None:
-        """A clock that differs from the broker's makes the first stretch longer or shorter, no more."""
+        """Step back in time. A clock unlike the broker's only changes the first step."""
         stops = await consumer.end_offsets(sources)
         seconds = FIRST_SECONDS
         while self.missing:
@@ -62,15 +62,15 @@ class Backfill:
                 if first is not None and first.offset < stops[source]:
                     await self._read(consumer, source, first.offset, stops[source])
                     stops[source] = first.offset
-            self._settle(since_ms)
+            self._drop_found(since_ms)
             seconds *= 2
 
     async def _read(self, consumer: AIOKafkaConsumer, source: TopicPartition, first: int, stop: int) -> None:
-        """Take in the offsets [first, stop) of one partition."""
+        """Read the offsets [first, stop) of one partition."""
         consumer.seek(source, first)
         consumer.resume(source)
         while await consumer.position(source) < stop:
-            await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
+            await asyncio.sleep(0)  # getmany never yields while records are buffered
             batches = await consumer.getmany(
                 source, timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_POLL
             )
@@ -81,13 +81,13 @@ class Backfill:
     def _wants(self, record: KafkaRecord) -> bool:
         return (record.key or b"").split(b"/")[0].decode(errors="replace") in self.missing
 
-    def _settle(self, since_ms: int) -> None:
-        """All that was appended since then, unix milliseconds, is taken in; 0: all that there is."""
+    def _drop_found(self, since_ms: int) -> None:
+        """Drop found collections; all records since then, unix milliseconds, are read (0: the topic)."""
         self.missing = {name for name in self.missing if since_ms and self._needed_ms(name) < since_ms}
         self.latest.sought &= self.missing
 
     def _needed_ms(self, name: str) -> int:
-        """Back to when all must be read for the newest window known to be the newest that there is."""
+        """Append time back to which all must be read to prove the newest window found is the newest."""
         newest = self.latest.newest.get(name)
         if newest is None:
             return -1

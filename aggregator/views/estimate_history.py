@@ -1,9 +1,8 @@
-"""The newest estimate of each of the last windows, followed from the topic `estimates`.
+"""The newest estimate of each recent window, followed from the topic `estimates`.
 
-Rule 1: memory is bounded by windows and by bytes of each collection that the worker's file holds; what is
-published of others is passed over.
-Rule 2: an estimate under other parameters of the same name is another collection's; one under our parameters
-and another name is none of ours.
+Rule 1: memory is bounded by windows and bytes per collection of the worker's file; other collections are
+skipped.
+Rule 2: both name and fingerprint must match. An estimate of the same name under other parameters is skipped.
 """
 
 from collections.abc import Iterable
@@ -17,11 +16,11 @@ from estimators.collection import Collection
 
 WINDOWS = 60
 BYTES = 8 * 2**20  # of a collection's records; the newest is always kept
-VALUES = 20  # the highest of each window, of which the page draws those that lead now
+VALUES = 20  # largest per window; the page draws those that lead now
 
 
 class _Known(NamedTuple):
-    """What is kept of an estimate: enough to tell whether another one supersedes it, and its JSON."""
+    """An estimate's JSON, and what decides whether another supersedes it."""
 
     revision: int
     final: bool
@@ -29,11 +28,11 @@ class _Known(NamedTuple):
 
 
 class EstimateHistory(LatestEstimates):
-    """A board that keeps older windows too, of the known collections.
+    """Latest estimates that keep older windows of the known collections too.
 
     Parameters
     ----------
-    collections : the known ones.
+    collections : to keep.
     """
 
     def __init__(self, collections: Iterable[Collection]) -> None:
@@ -44,7 +43,7 @@ class EstimateHistory(LatestEstimates):
         self._windows: dict[str, dict[int, _Known]] = {fingerprint: {} for fingerprint in names}
 
     def take_estimate(self, record: EstimateRecord) -> EstimateRecord | None:
-        """Take in one estimate; itself if it is its window's newest one, and the window is kept."""
+        """Add one estimate; return it if it is its window's newest, and the window is kept."""
         if self._names.get(record.fingerprint) != record.collection:
             return None
         windows = self._windows[record.fingerprint]
@@ -58,11 +57,11 @@ class EstimateHistory(LatestEstimates):
         return record if record.window_start in windows else None
 
     def starts(self, collection: Collection) -> list[int]:
-        """Starts of the windows that are kept, unix seconds, ascending."""
+        """Starts of the kept windows, unix seconds, ascending."""
         return sorted(self._windows[f"{collection.fingerprint:016x}"])
 
     def record(self, collection: Collection, window_start: int | None = None) -> bytes | None:
-        """JSON of the newest estimate of a window, by default of the newest one; None when there is none."""
+        """JSON of a window's newest estimate, by default the newest window's; None if there is none."""
         windows = self._windows[f"{collection.fingerprint:016x}"]
         known = windows.get(max(windows, default=0) if window_start is None else window_start)
         return None if known is None else known.data
@@ -75,7 +74,7 @@ def _forget_oldest(windows: dict[int, _Known]) -> None:
 
 
 def point_of(record: EstimateRecord) -> dict[str, object]:
-    """What the history of one window shows: the values estimated highest, in columns of equal length."""
+    """One window's point in the history: its largest values, in columns of equal length."""
     shown = np.argsort(-np.asarray(record.frequency), kind="stable")[:VALUES].tolist()
     return {
         "collection": record.collection,

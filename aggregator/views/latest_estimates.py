@@ -13,19 +13,19 @@ from aggregator.topics.partition_reader import KafkaRecord
 from estimators.collection import Collection
 from producers.transport.cluster import Cluster
 
-TAIL_RECORDS = 500  # how far back, in each partition, following begins
+TAIL_RECORDS = 500  # in each partition, read before following
 POLL_MILLISECONDS = 1000
 RECORDS_PER_POLL = 100
 
 
 class LatestEstimates:
-    """What the page shows: one estimate per collection, that of its newest window.
+    """The estimate of each collection's newest window, as the page shows it.
 
     Attributes
     ----------
-    newest : what is shown, by the collection's name.
-    appended_ms : when the latest estimate that was taken in was appended, unix milliseconds, by name.
-    sought : names of collections of which a newer estimate may lie where the topic was not read yet.
+    newest : estimates by collection name.
+    appended_ms : latest append time of the estimates read, unix milliseconds, by collection name.
+    sought : names of collections whose newest estimate may be in a part of the topic not read yet.
     """
 
     def __init__(self) -> None:
@@ -35,15 +35,15 @@ class LatestEstimates:
         self._foreign = ForeignRecords()
 
     def take(self, data: bytes) -> EstimateRecord | None:
-        """Take in one record; the estimate if it is to be shown now. DecodeError when it holds none.
+        """Read one record; return its estimate if it is to be shown. DecodeError if it holds none.
 
-        Of one in parts the first holds the largest estimates, and is all that is shown.
+        Of an estimate in parts only part 1 is shown: it holds the largest values.
         """
         record = decode_estimate(data)
         return self.take_estimate(record) if record.part == 1 else None
 
     def take_estimate(self, record: EstimateRecord) -> EstimateRecord | None:
-        """Take in one estimate; itself if it is to be shown now."""
+        """Add one estimate; return it if it is to be shown."""
         shown = self.newest.get(record.collection)
         if shown is not None and shown.window_start > record.window_start:
             return None
@@ -53,16 +53,16 @@ class LatestEstimates:
         return None
 
     def stale(self, collections: Iterable[Collection], now: float) -> dict[str, int]:
-        """Collections whose newest estimate should have been followed by another, and since when.
+        """Collections whose next estimate is overdue, and since when.
 
         Parameters
         ----------
-        collections : the known ones; one that has no estimate yet is not stale.
+        collections : to check; those without an estimate are not stale.
         now : unix seconds.
 
         Returns
         -------
-        Unix seconds by name.
+        Unix seconds by collection name.
         """
         shown = [(c, self.newest[c.name]) for c in collections if c.name in self.newest]
         due = {collection.name: successor_due(record, collection) for collection, record in shown}
@@ -75,13 +75,13 @@ class LatestEstimates:
         partitions: int,
         show: Callable[[EstimateRecord], None] = lambda _: None,
     ) -> None:
-        """Read the topic, `read_committed`, from near its end until cancelled; `show` each new estimate."""
+        """Follow the topic, `read_committed`, from near its end until cancelled; `show` each new estimate."""
         sources = [TopicPartition(topic, partition) for partition in range(partitions)]
         async with assigned_consumer(cluster, sources) as consumer:
             for source, end in (await consumer.end_offsets(sources)).items():
                 consumer.seek(source, max(0, end - TAIL_RECORDS))
             while True:
-                await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
+                await asyncio.sleep(0)  # getmany never yields while records are buffered
                 batches = await consumer.getmany(timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_POLL)
                 for source, records in batches.items():
                     await self.take_all(source, records, show)
@@ -90,9 +90,9 @@ class LatestEstimates:
     async def take_all(
         self, source: TopicPartition, records: Iterable[KafkaRecord], show: Callable[[EstimateRecord], None]
     ) -> None:
-        """Take in records of one partition, one in a step of the event loop; `show` what is to be shown."""
+        """Read records of one partition, one per step of the event loop; `show` each estimate to show."""
         for record in records:
-            await asyncio.sleep(0)  # one of 2,000 values takes milliseconds
+            await asyncio.sleep(0)  # a record of 2,000 values takes milliseconds
             try:
                 taken = self.take(record.value or b"")
             except msgspec.DecodeError:
@@ -105,9 +105,9 @@ class LatestEstimates:
 
 
 def successor_due(record: EstimateRecord, collection: Collection) -> int:
-    """When the next estimate should be here at the latest, unix seconds.
+    """When the next estimate is due, unix seconds.
 
-    After a provisional one that is its window's final one; after a final one, that of the next window.
+    A provisional estimate is followed by its window's final one; a final one, by the next window's.
     """
     closes_at = collection.closes_at(record.window_start)
     return closes_at + SETTLE_SECONDS + (collection.window_seconds if record.final else 0)

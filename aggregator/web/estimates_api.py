@@ -1,7 +1,6 @@
 """Estimates and plans as JSON, for programs and for the page.
 
-Rule: what is asked wrongly is answered with what would be right; nothing asked takes more than one window's
-computing, one request at a time.
+Rule: an error answer names the allowed values. No request computes more than one plan, one at a time.
 """
 
 import asyncio
@@ -25,8 +24,8 @@ class EstimatesApi:
 
     Parameters
     ----------
-    collections : known collections by name.
-    history : newest estimates of the last windows.
+    collections : by name.
+    history : newest estimates of recent windows.
     """
 
     def __init__(self, collections: Mapping[str, Collection], history: EstimateHistory) -> None:
@@ -55,7 +54,7 @@ class EstimatesApi:
         return json_response(msgspec.Raw(record)) if record else self._unknown_window(collection)
 
     async def plan(self, request: web.Request) -> web.Response:
-        """What to expect at each epsilon of `reports`, by default those of the collection's newest window."""
+        """Expected errors at each epsilon for `reports`, by default those of the newest window."""
         if wrong := unfit(request, "collection", "reports"):
             return refused(400, wrong)
         if "collection" not in request.query:
@@ -87,7 +86,7 @@ class EstimatesApi:
 
 
 def unfit(request: web.Request, *names: str) -> str:
-    """What is wrong with the names of a request's parameters, each of which may be given once; or nothing."""
+    """Error for unknown or repeated query parameters; empty if there is none."""
     given = [name for name, _ in request.query.items()]
     if set(given) <= set(names) and len(given) == len(set(given)):
         return ""
@@ -101,5 +100,5 @@ def json_response(value: object, status: int = 200) -> web.Response:
 
 
 def refused(status: int, error: str) -> web.Response:
-    """Say in JSON what is wrong."""
+    """Answer with an error in JSON."""
     return json_response({"error": error}, status)

@@ -1,7 +1,7 @@
-"""What open pages are told: the newest frame of each key, and a wait for the next.
+"""Feed of events to open pages: the newest frame of each key, and a wait for the next.
 
-Rule: nothing is kept for a reader. Each asks for what is newer than the last frame that it has, so one that
-is slow misses what was replaced meanwhile, and costs no more memory than one that is fast.
+Rule: nothing is stored per reader. Each asks for frames newer than its last one, so a slow reader skips
+replaced frames and costs no more memory than a fast one.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ class Frame(NamedTuple):
 
     Parameters
     ----------
-    number : higher than that of every frame made before it.
-    data : bytes as they are sent.
+    number : higher than that of every earlier frame.
+    data : bytes to send.
     """
 
     number: int
@@ -27,45 +27,45 @@ class Frame(NamedTuple):
 
 
 class EventFeed:
-    """The newest frames, in the order in which they were made."""
+    """The newest frames, in order of creation."""
 
     def __init__(self) -> None:
         self.number = 0
         self.closed = False
         self._frames: dict[Key, Frame] = {}
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     def put(self, key: Key, content: object) -> None:
-        """Tell of a matter, in place of what was told of it; its first part names the event."""
+        """Replace the frame of a key; its first part names the event."""
         self.number += 1
-        self._frames.pop(key, None)  # so that it is put last
+        self._frames.pop(key, None)  # so that it is inserted last
         self._frames[key] = Frame(self.number, frame(str(key[0]), content))
         self._wake()
 
     def forget(self, key: Key) -> None:
-        """Tell newcomers no more of a matter."""
+        """Remove a key's frame: new readers do not get it."""
         del self._frames[key]
 
     def close(self) -> None:
-        """Let every reader end."""
+        """End all readers."""
         self.closed = True
         self._wake()
 
     def since(self, number: int) -> Iterator[Frame]:
-        """Frames with a higher number, in their order, each as it is asked for.
+        """Yield frames with a higher number, in order.
 
-        Those that were replaced meanwhile are left out: they come under their new number.
+        Frames replaced during the iteration are skipped: they come under their new number.
         """
         newer = [(key, each.number) for key, each in self._newer(number)]
-        for key, told in reversed(newer):
+        for key, listed in reversed(newer):
             each = self._frames.get(key)
-            if each is not None and each.number == told:
+            if each is not None and each.number == listed:
                 yield each
 
     async def changed(self, number: int) -> None:
-        """Wait until there is a frame with a higher number, or the feed is closed."""
+        """Wait for a frame with a higher number, or until the feed is closed."""
         while self.number <= number and not self.closed:
-            await self._news.wait()
+            await self._changed.wait()
 
     def _newer(self, number: int) -> Iterator[tuple[Key, Frame]]:
         for key, each in reversed(self._frames.items()):
@@ -74,8 +74,8 @@ class EventFeed:
             yield key, each
 
     def _wake(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()  # whoever waits has the former one
+        self._changed.set()
+        self._changed = asyncio.Event()  # waiting readers hold the former one
 
 
 def frame(event: str, content: object) -> bytes:

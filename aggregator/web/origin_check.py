@@ -1,8 +1,8 @@
-"""Who is answered: programs of this machine that ask for it by a name of this machine, and own pages.
+"""Answers only requests for a loopback host name, from programs or from our own page.
 
-Rule 1: a name that leads here but is not ours is a trap: a page of another site can make its own name lead
-to 127.0.0.1 (DNS rebinding), and would then read what is for this machine alone.
-Rule 2: a page of another site may link here, and get nothing else.
+Rule 1: a foreign host name is rejected. Another site can point its own name to 127.0.0.1 (DNS rebinding), and
+its page could then read what is meant for this machine alone.
+Rule 2: a page of another site may link here, but not read anything.
 """
 
 import re
@@ -40,5 +40,5 @@ async def check_origin(request: web.Request, handler: Handler) -> web.StreamResp
 
 
 async def add_headers(_: web.Request, response: web.StreamResponse) -> None:
-    """Forbid a browser all that the page does not need."""
+    """Forbid browsers everything the page does not need."""
     response.headers.update(HEADERS)

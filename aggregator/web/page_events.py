@@ -1,7 +1,7 @@
-"""What the live page is told: collections, limits, estimates, the history of windows, and how the worker is.
+"""Events of the live page: collections, limits, estimates, the history of windows, the worker's status.
 
-Rule 1: `collections` is told once and first, so that a page knows of what the rest speaks.
-Rule 2: `status` is told at least every PULSE_SECONDS, changed or not: a page that hears nothing is cut off.
+Rule 1: `collections` is sent once and first, since all other events refer to it.
+Rule 2: `status` is sent at least every PULSE_SECONDS, changed or not: a silent worker counts as unreachable.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ class PageFeed:
     Parameters
     ----------
     collections : in the order in which the page shows them.
-    history : the windows that are known; `show` is told what it takes in.
-    limits : of the clients, by the collection's name.
-    status : gives what the head of the page tells.
+    history : the known windows; pass each estimate it accepts to `show`.
+    limits : of the clients, by collection name.
+    status : returns the contents of the page's header.
     """
 
     def __init__(
@@ -43,26 +43,26 @@ class PageFeed:
         self.limits = limits
         self.status = status
         self._collections = {collection.name: collection for collection in collections}
-        self._told: dict[str, set[int]] = {name: set() for name in self._collections}  # starts of windows
+        self._starts: dict[str, set[int]] = {name: set() for name in self._collections}  # of sent windows
         self.feed.put(("collections",), [about(collection) for collection in collections])
 
     def show(self, record: EstimateRecord) -> None:
-        """Tell of an estimate that the history has taken in, and no more of windows that it gave up."""
-        collection, told = self._collections[record.collection], self._told[record.collection]
+        """Send an estimate that the history accepted, and forget windows that it dropped."""
+        collection, sent = self._collections[record.collection], self._starts[record.collection]
         starts = self.history.starts(collection)
         if record.window_start == starts[-1]:
             self.feed.put(
                 ("estimate", record.collection), msgspec.Raw(self.history.record(collection) or b"")
             )
         self.feed.put(("window", record.collection, record.window_start), point_of(record))
-        told.add(record.window_start)
-        for gone in told.difference(starts):
+        sent.add(record.window_start)
+        for gone in sent.difference(starts):
             self.feed.forget(("window", record.collection, gone))
-            told.remove(gone)
+            sent.remove(gone)
 
     async def run(self) -> None:
-        """Compute the limits, then tell how the worker is, until cancelled."""
-        limits = asyncio.create_task(self._tell_limits())
+        """Send the status, and the limits once computed, until cancelled."""
+        limits = asyncio.create_task(self._send_limits())
         try:
             while True:
                 status = self.status()
@@ -74,24 +74,24 @@ class PageFeed:
         finally:
             limits.cancel()
 
-    async def _tell_limits(self) -> None:
-        """One at a time, since what a budget allows may be seconds of computing."""
+    async def _send_limits(self) -> None:
+        """One at a time, since a budget's limit may take seconds to compute."""
         for name, limits in self.limits.items():
-            told: dict[str, object] = {"collection": name, "per_window": limits.per_window, "budget": None}
+            event: dict[str, object] = {"collection": name, "per_window": limits.per_window, "budget": None}
             if limits.budget is not None:
                 epsilon, delta, period_seconds = limits.budget
                 per_period = await asyncio.to_thread(limits.per_period)
-                told["budget"] = {
+                event["budget"] = {
                     "epsilon": epsilon,
                     "delta": delta,
                     "period_seconds": period_seconds,
                     "reports": per_period,
                 }
-            self.feed.put(("limits", name), told)
+            self.feed.put(("limits", name), event)
 
 
 def about(collection: Collection) -> dict[str, object]:
-    """What a collection is and costs; epsilons in nats, None where unbounded."""
+    """A collection's description and cost; epsilons in nats, None if unbounded."""
     permanent = collection.epsilon_inf
     return {
         "name": collection.name,

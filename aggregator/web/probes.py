@@ -1,4 +1,4 @@
-"""What programs ask of a worker: its metrics, whether it lives, whether it is ready."""
+"""Endpoints for programs: metrics, liveness, readiness."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,8 +14,8 @@ class Probes:
 
     Parameters
     ----------
-    registry : what `/metrics` tells.
-    reasons_not_ready : gives the reasons why this process is not ready; none when it is.
+    registry : served at `/metrics`.
+    reasons_not_ready : returns why this process is not ready; empty if it is.
     """
 
     def __init__(self, registry: CollectorRegistry, reasons_not_ready: Callable[[], list[str]]) -> None:
@@ -23,7 +23,7 @@ class Probes:
         self._reasons_not_ready = reasons_not_ready
 
     def routes(self) -> list[web.RouteDef]:
-        """Of the three."""
+        """Routes of the three endpoints."""
         return [
             web.get("/metrics", self._metrics),
             web.get("/healthz", self._healthy),
@@ -31,7 +31,7 @@ class Probes:
         ]
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        # In a thread: of thousands of series it takes longer than heartbeats should wait.
+        # In a thread: thousands of series take longer than heartbeats may wait.
         body = await asyncio.to_thread(generate_latest, self._registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 

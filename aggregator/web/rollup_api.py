@@ -1,6 +1,6 @@
-"""`/api/rollup`: an answer over many windows, asked of a worker.
+"""`/api/rollup`: an estimate over many windows.
 
-Rule: a worker counts first. One roll-up at a time, of a bounded number of windows, in bounded time.
+Rule: counting comes first. One roll-up at a time, of a bounded number of windows, in bounded time.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class RollUps:
 
     Parameters
     ----------
-    deployment : whose windows.
+    deployment : of the windows.
     """
 
     def __init__(self, deployment: Deployment) -> None:
@@ -38,11 +38,11 @@ class RollUps:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="roll-up")
 
     def routes(self) -> list[web.AbstractRouteDef]:
-        """What the web server is to serve."""
+        """Routes for the web server."""
         return [web.get("/api/rollup", self.answer)]
 
     async def answer(self, request: web.Request) -> web.Response:
-        """The record; 400, 404 or 503 with what is wrong."""
+        """The record; or 400, 404, 500 or 503 with the error."""
         unfit = [name for name in PARAMETERS if len(request.query.getall(name, [])) != 1]
         if unfit or len(request.query) != len(PARAMETERS):
             return _refusal(400, "give collection, from and to, once each, and nothing else")

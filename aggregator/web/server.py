@@ -31,13 +31,13 @@ SCRIPTS = (
     *("privacy.js", "format.js", "paths.js", "dom.js"),
 )
 PAGE_FILES = {"/": "index.html", **{f"/{name}": name for name in STYLES + SCRIPTS}}
-STOP_SECONDS = 2.0  # for answers that are on their way
+STOP_SECONDS = 2.0  # for pending responses
 
 
 def _is_error(record: logging.LogRecord) -> bool:
-    """False for a request that is no HTTP: what was sent must not stand in a log.
+    """False for a malformed request: its bytes must not be logged.
 
-    It is answered 400; where its Expect is no UTF-8, 500, as aiohttp's own refusal repeats that header.
+    It is answered 400; or 500 if its Expect header is not UTF-8, which aiohttp's own answer repeats.
     """
     refused = (HttpProcessingError, UnicodeEncodeError)
     return not (record.exc_info and isinstance(record.exc_info[1], refused))
@@ -48,7 +48,7 @@ log.addFilter(_is_error)
 
 
 class PortInUseError(DeniableError, RuntimeError):
-    """An address cannot be listened on."""
+    """Cannot listen on an address."""
 
 
 class WebServer:
@@ -56,12 +56,12 @@ class WebServer:
 
     Parameters
     ----------
-    collections : known collections by fingerprint.
-    history : newest estimates of the last windows; `page.show` is to be told what it takes in.
-    metrics : what this worker counts.
-    reasons_not_ready : gives the reasons why this worker is not ready; none when it is.
-    limits : of the clients, by the collection's name.
-    routes : what else is served.
+    collections : by fingerprint.
+    history : newest estimates of recent windows; pass each estimate it accepts to `page.show`.
+    metrics : of this worker.
+    reasons_not_ready : returns why this worker is not ready; empty if it is.
+    limits : of the clients, by collection name.
+    routes : further routes.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class WebServer:
         self._pulse: asyncio.Task[None] | None = None
 
     async def start(self, port: int) -> int:
-        """Listen on this port (0: a free one); the port, or PortInUseError."""
+        """Listen on this port (0: a free one); return the port. Raises PortInUseError."""
         app = web.Application(middlewares=[check_origin])
         app.on_response_prepare.append(add_headers)
         app.on_shutdown.append(self._close_streams)
@@ -104,9 +104,11 @@ class WebServer:
         return port
 
     async def open_probes(self, host: str, port: int) -> int:
-        """Serve metrics and health, and nothing else, on this address too; the port, or PortInUseError.
+        """Serve metrics and health, and nothing else, on this address too; return the port.
 
-        It answers whoever reaches it, by whatever name: metrics hold estimates.
+        It answers anyone who can reach it, under any host name: metrics hold estimates.
+
+        Raises PortInUseError.
         """
         app = web.Application()
         app.on_response_prepare.append(add_headers)
@@ -125,7 +127,7 @@ class WebServer:
             await self.stop()
             if error.errno == errno.EADDRINUSE:
                 raise PortInUseError(f"port {port} is in use; give another {option}") from error
-            # Newer versions of asyncio pass over an address that is not ours, and then have no number for it.
+            # Newer versions of asyncio skip an address that is not ours, and then have no errno.
             reason = os.strerror(error.errno or errno.EADDRNOTAVAIL)
             raise PortInUseError(
                 f"port {port} of {host} cannot be used: {reason}; give another {option}"
@@ -143,7 +145,7 @@ class WebServer:
             await self._runners.pop().cleanup()
 
     def status(self) -> dict[str, object]:
-        """All that the page's head tells: is this worker ready, is what it shows stale, what was in vain."""
+        """Contents of the page's header: readiness, stale or missing estimates, rejected packs."""
         reasons = self.reasons_not_ready()
         collections = self.collections.values()
         return {

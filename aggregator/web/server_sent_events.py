@@ -1,10 +1,9 @@
-"""Server-sent events: a feed's frames to every open page, as fast as each reads.
+"""Server-sent events: sends a feed's frames to every open page, as fast as each reads.
 
-Rule 1: no page can cost the worker more than a chunk and one socket buffer: there are so many streams and no
-more, and a reader that takes nothing for a while is dropped.
-Rule 2: a page that hears nothing knows that something is wrong, so whoever feeds the streams does so at
-least every few seconds.
-Rule 3: however many pages connect at once, one of them gets one chunk in a turn of the event loop.
+Rule 1: a page costs the worker at most a chunk and one socket buffer. The number of streams is limited, and a
+reader that takes nothing for WRITE_SECONDS is dropped.
+Rule 2: a page treats silence as failure, so the feed must send something every few seconds.
+Rule 3: however many pages connect at once, each step of the event loop sends one chunk to one of them.
 """
 
 import asyncio
@@ -16,8 +15,8 @@ from aggregator.web.event_feed import EventFeed, Frame, frame
 
 MOST_STREAMS = 64
 CHUNK_BYTES = 1 << 16
-WRITE_SECONDS = 10.0  # for a reader to take what is written to it
-RETRY_MILLISECONDS = 2000  # after which a browser that lost the stream asks again
+WRITE_SECONDS = 10.0  # for a reader to take a chunk
+RETRY_MILLISECONDS = 2000  # before a browser that lost the stream reconnects
 
 
 class EventStreams:
@@ -26,10 +25,10 @@ class EventStreams:
     def __init__(self, feed: EventFeed) -> None:
         self.feed = feed
         self.open = 0
-        self._turn = asyncio.Lock()
+        self._one_chunk = asyncio.Lock()
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        """Send what the feed holds, then what is new, until the reader or the feed ends."""
+        """Send the feed's frames, then new ones, until the reader or the feed ends."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         if self.open >= MOST_STREAMS:
@@ -52,8 +51,8 @@ class EventStreams:
         while not self.feed.closed:
             newest = self.feed.number
             for data in chunks(self.feed.since(number)):
-                async with self._turn:
-                    await asyncio.sleep(0)  # a write that the socket takes at once lets nobody else run
+                async with self._one_chunk:
+                    await asyncio.sleep(0)  # a write that the socket accepts at once never yields
                 async with asyncio.timeout(WRITE_SECONDS):
                     await response.write(data)
             number = newest

@@ -1,4 +1,4 @@
-"""What a collection would tell if one report cost less, or more: the what-if of the live page."""
+"""Expected errors of a collection at other epsilons: the what-if of the live page."""
 
 import math
 from functools import lru_cache
@@ -14,10 +14,10 @@ PLANS_KEPT = 256
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Errors to expect from so many reports, by epsilon; columns have equal length.
+    """Expected errors for a number of reports, by epsilon; columns have equal length.
 
-    `now` is the collection's own mechanism, of length 1. `detectable` is the smallest share that is found
-    with probability 0.9, null where there is none; both it and `std_error`, that of a rare value, are
+    `now` describes the collection's own mechanism, with columns of length 1. `std_error` is that of a rare
+    value. `detectable` is the smallest share detected with probability 0.9, null if there is none. Both are
     fractions of all reports.
     """
 
@@ -37,11 +37,11 @@ class Errors(msgspec.Struct, frozen=True):
 
 @lru_cache(PLANS_KEPT)
 def plan(collection: Collection, reports: int) -> Plan:
-    """Compute what to expect at each epsilon; tens of milliseconds.
+    """Compute the expected errors at each epsilon; takes tens of milliseconds.
 
     Parameters
     ----------
-    collection : whose mechanism and number of values are meant.
+    collection : gives the mechanism and the number of values.
     reports : of one window, in [1, 10^18].
 
     Raises
@@ -63,7 +63,7 @@ def plan(collection: Collection, reports: int) -> Plan:
 
 
 def _nearest(steps: list[float], epsilon: float) -> int:
-    """Place of the step that gives way to the collection's own epsilon, so that a page can begin there."""
+    """Index of the step to replace by the collection's own epsilon, where the page starts."""
     return min(range(len(steps)), key=lambda place: abs(math.log(steps[place] / epsilon)))
 
 

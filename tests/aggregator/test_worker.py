@@ -104,7 +104,7 @@ def test_estimates_are_told_by_the_owner_of_their_partition_alone() -> None:
     asyncio.run(run())
 
 
-def test_an_estimate_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimate_is_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Values that are not shown are counted each time."""
     metrics, shown = WorkerMetrics(COLLECTIONS), list[EstimateRecord]()
     monkeypatch.setattr(metrics, "show_estimate", shown.append)
@@ -121,7 +121,7 @@ def test_an_estimate_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown == [newest["fruit"]]
 
 
-def test_what_goes_to_another_worker_meanwhile_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimate_of_revoked_partition_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     metrics, shown = WorkerMetrics(COLLECTIONS), list[str]()
     newest = {"fruit": estimate_of(), "place": estimate_of(PLACE)}
 

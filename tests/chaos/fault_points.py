@@ -62,14 +62,14 @@ def install(orders: Orders) -> None:
     _wrap(AIOKafkaProducer, "send", lambda method: _between(method, orders))
     _wrap(AIOKafkaProducer, "send_offsets_to_transaction", lambda method: _after_sends(method, orders))
     _wrap(AIOKafkaProducer, "commit_transaction", lambda method: _around(method, orders))
-    make = Estimator.make
+    make = Estimator.estimate_window
 
     @wraps(make)
     def make_obediently(self: Estimator, *arguments: Any, **named: Any) -> Any:
         orders.obey("estimate")
         return make(self, *arguments, **named)
 
-    Estimator.make = make_obediently
+    Estimator.estimate_window = make_obediently
 
 
 def _wrap(owner: type, name: str, wrapper: Callable[[Method], Method]) -> None:

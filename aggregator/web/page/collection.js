@@ -42,7 +42,7 @@ export function describe(view, collection) {
   drawPrivacy(view);
 }
 
-/** What a client may send; it is told later than the collection itself, since it may take seconds to compute. */
+/** What a client may send; arrives after the collection itself, since it may take seconds to compute. */
 export function showLimits(view, limits) {
   view.limits = limits;
   drawPrivacy(view);
@@ -58,7 +58,7 @@ export function showEstimate(view, estimate) {
   draw(view);
 }
 
-/** Of windows that the worker had told of before it was asked again; it tells those that it knows. */
+/** Forgets the windows of a former connection; the worker sends those that it knows. */
 export function forgetWindows(view) {
   view.windows.clear();
 }
@@ -70,7 +70,7 @@ export function addWindow(view, point) {
   draw(view);
 }
 
-/** Once for all that was told since the last frame: a new connection tells everything at once. */
+/** Draws once per frame: a new connection sends everything at once. */
 function draw(view) {
   if (view.isDrawing) return;
   view.isDrawing = true;
@@ -98,7 +98,7 @@ function drawHeadline({ section, collection, estimate }) {
   section.querySelector(".waiting").hidden = true;
 }
 
-/** `since`: unix seconds; undefined while the newest estimate is as new as it should be. */
+/** `since`: unix seconds; undefined while no newer estimate is due. */
 export function showStaleness({ section, collection, estimate }, since, isWaiting, isSought) {
   const isOrphan = isWaiting && estimate !== null;
   section.classList.toggle("old", since !== undefined || isOrphan);

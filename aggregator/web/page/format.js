@@ -1,4 +1,4 @@
-// Numbers and times in words. Pure: nothing here knows the page.
+// Numbers and times as text. Pure.
 
 export const NORMAL_95 = 1.959964;
 
@@ -21,12 +21,12 @@ export function formatPacks(packs) {
   return formatCount(packs, "pack");
 }
 
-/** Unix seconds as local time with its zone; with the day unless that is today. */
+/** Unix seconds as local time with its zone, and with the day unless it is today. */
 export function formatMoment(seconds) {
   return `${formatterFor(seconds).format(1000 * seconds)} ${zoneAt(seconds)}`;
 }
 
-/** From and to, unix seconds, as local time with its zone; with the day unless both are today. */
+/** A range in unix seconds as local time with its zone, and with the day unless both are today. */
 export function formatWindow(start, end) {
   return `${formatterFor(start, end).formatRange(1000 * start, 1000 * end)} ${zoneAt(end)}`;
 }
@@ -64,7 +64,7 @@ export function formatPercent(fraction, digits) {
   return (100 * fraction).toFixed(digits);
 }
 
-/** Decimals of a percentage, 1 to 6, at which the narrowest interval still shows a digit. */
+/** Decimals of a percentage, 1 to 6, with which the narrowest interval still shows a digit. */
 export function percentDigits(entries) {
   const errors = entries.map(({ standardError }) => standardError).filter((error) => error !== null);
   const narrowest = 100 * NORMAL_95 * Math.min(...errors);

@@ -1,14 +1,14 @@
-// The leading values over the windows that the worker knows: a panel for each, read together.
-// Rule 1: what is not known is not drawn: lines end where a window is missing, or where a value is in none of
-// the shares that the worker keeps.
-// Rule 2: whatever the pointer tells, the keyboard and the table tell too.
+// The leading values over the windows that the worker knows, one panel each.
+// Rule 1: unknown shares are not drawn: a line ends where a window is missing, or where the worker keeps no share
+// of the value.
+// Rule 2: everything available to the pointer is available to the keyboard and in the table.
 
 import { drawEach, setTexts } from "./dom.js";
 import { formatInterval, formatPercent, formatWhole, formatWindow } from "./format.js";
 import { drawHistoryTable } from "./history_table.js";
 import { areaOf, cursorOf, lineOf, marksOf, niceEnd, pathsIn } from "./paths.js";
 
-/** `selected`: start of the window that was chosen; null follows the newest. */
+/** `selected`: start of the selected window; null follows the newest. */
 export function createHistory(root) {
   const view = { root, points: [], values: [], selected: null, axisEnds: new Map(), digits: 1 };
   const cursor = root.querySelector("input");
@@ -38,7 +38,7 @@ export function drawHistory(view, windows, values, digits) {
   drawTable(view);
 }
 
-/** A scale for each value, so that its changes can be told from its noise; a scale changes seldom. */
+/** One scale per value, so that its changes stand out from its noise; a scale changes seldom. */
 function axisEndOf({ points, axisEnds }, value) {
   const highest = Math.max(1e-6, ...points.map(({ shares }) => shares.get(value)?.high ?? 0));
   const former = axisEnds.get(value) ?? 0;
@@ -111,14 +111,14 @@ function drawPanel(panel, value, { points, axisEnds, digits }, chosen) {
   cursor.setAttribute("d", cursorOf(places(points)(chosen.start)));
 }
 
-/** From a window's start to its place, 0 to 100. */
+/** Maps a window's start to its x, 0 to 100. */
 function places(points) {
   const first = points[0].start;
   const length = points.at(-1).start - first;
   return (start) => 100 * (start - first) / length;
 }
 
-/** Neighbouring windows in which the value is known, as runs of places and heights, 0 to 100. */
+/** Runs of adjacent windows in which the value is known, with x and heights in 0 to 100. */
 function runsOf(points, value, axisEnd) {
   const runs = [];
   const placeOf = places(points);

@@ -1,4 +1,4 @@
-// The history in numbers: a row for each window, the newest first.
+// The history as a table: a row per window, the newest first.
 
 import { placeChildren, setText } from "./dom.js";
 import { formatInterval, formatPercent, formatWhole, formatWindow } from "./format.js";

@@ -1,5 +1,5 @@
-// The live page: shows what the worker's events tell of it and of its collections.
-// Rule: the page says "Live" only while the worker is ready and nothing that it shows is overdue.
+// The live page: shows the worker's status and its collections, from its events.
+// Rule: the page says "Live" only while the worker is ready and no estimate is overdue.
 
 import {
   addWindow, createView, describe, forgetWindows, showEstimate, showLimits, showStaleness,
@@ -63,7 +63,7 @@ function showStatus(state, text) {
   setText(status, text);
 }
 
-/** Why the worker is not ready, and what it turned away without any collection's figures telling of it. */
+/** Why the worker is not ready, and which packs it rejected outside of any collection's window. */
 function showNotices({ reasons, strays }) {
   const packs = Object.values(strays).reduce((sum, count) => sum + count, 0);
   const turnedAway = packs === 0 ? [] : [

@@ -1,9 +1,9 @@
-// Shapes of the charts, in a square of 100 by 100 that is stretched to its place. Pure but for `pathsIn`.
-// A run is a list of points with their place x and the heights y, low and high, counted from above.
+// Shapes of the charts, in a square of 100 by 100 that is stretched to its place. Pure except for `pathsIn`.
+// A run is a list of points with x and the heights y, low and high, measured from the top.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** So many paths in an SVG element, in their order of drawing. */
+/** Creates paths in an SVG element, in drawing order. */
 export function pathsIn(svg, number) {
   while (svg.children.length < number) svg.append(document.createElementNS(SVG, "path"));
   return svg.children;
@@ -13,7 +13,7 @@ export function lineOf(runs) {
   return runs.map((run) => `M${run.map(({ x, y }) => at(x, y)).join("L")}${run.length === 1 ? "h0" : ""}`).join("");
 }
 
-/** Between low and high; nothing of a run that is a single point. */
+/** The area between low and high; omits runs of a single point. */
 export function areaOf(runs) {
   const areas = runs.filter((run) => run.length > 1).map((run) => [
     ...run.map(({ x, low }) => at(x, low)), ...run.toReversed().map(({ x, high }) => at(x, high)),
@@ -21,7 +21,7 @@ export function areaOf(runs) {
   return areas.map((points) => `M${points.join("L")}Z`).join("");
 }
 
-/** From low to high of each point that stands alone. */
+/** A bar from low to high for each run of a single point. */
 export function marksOf(runs) {
   const alone = runs.filter((run) => run.length === 1).flat();
   return alone.map(({ x, low, high }) => `M${at(x, low)}V${round(high)}`).join("");

@@ -1,5 +1,5 @@
-// What if one report cost less, or more: the errors that the worker's planner expects, for a chosen epsilon.
-// Rule: nothing is computed here but places in the chart; the figures are the worker's.
+// The what-if: errors that the worker's planner expects at a chosen epsilon.
+// Rule: only positions in the chart are computed here; the worker computes all figures.
 
 import { setText, setTexts } from "./dom.js";
 import { formatPercent, formatWhole } from "./format.js";
@@ -7,9 +7,9 @@ import { cursorOf, lineOf, pathsIn } from "./paths.js";
 import { formatOdds, roundUp } from "./privacy.js";
 
 const TIMEOUT_MILLISECONDS = 10_000;
-const WHOLE = 1; // an error of all reports: nothing is told
+const WHOLE = 1; // an error as large as all reports: no information
 
-/** `asked`: for which window the plan was asked; a provisional one and its final one count as two. */
+/** `asked`: the window the plan was requested for; its provisional and final estimates count as two. */
 export function createPlan(root) {
   const view = { root, name: "", estimate: null, asked: "", plan: null };
   root.addEventListener("toggle", () => askWhenOpen(view));
@@ -67,7 +67,7 @@ function drawPlan(view) {
   drawChoice(view);
 }
 
-/** A label at each power of ten of the error, from the top down. */
+/** Labels each power of ten of the error, from the top down. */
 function drawDecades(axis, bottom, top) {
   const decades = Array.from({ length: Math.max(1, top - bottom) + 1 }, (_, step) => top - step);
   axis.replaceChildren(...decades.map((decade, step) => {

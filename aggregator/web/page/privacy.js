@@ -1,11 +1,11 @@
-// Privacy costs in words. Rule: a cost is never understated, so every figure is rounded up. Pure.
+// Privacy costs as text. Rule: never understate a cost, so every figure is rounded up. Pure.
 
 import { formatCount, formatWhole } from "./format.js";
 
 const UNITS = [[86_400, "day"], [3_600, "hour"], [60, "minute"], [1, "second"]];
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-/** What one report costs, what many of one client do, and what a client may send; `limits` may be null. */
+/** The cost of one report, the cost of many from one client, and a client's limits; `limits` may be null. */
 export function formatPrivacy({ epsilon, epsilon_permanent: permanent }, limits) {
   const report = `One report (ε = ${roundUp(epsilon, 4)}) cannot change anyone’s odds by more than a factor ` +
     `${formatOdds(epsilon)}.`;
@@ -26,7 +26,7 @@ function formatLimits({ per_window, budget }) {
   return `${said}, which is ${formatCount(reports, "report")}; ${each}.`;
 }
 
-/** `1 day`, `90 seconds`: in the largest unit that goes into it. */
+/** `1 day`, `90 seconds`: in the largest unit that divides it. */
 function formatPeriod(seconds) {
   const [length, unit] = UNITS.find(([length]) => seconds % length === 0);
   return formatCount(seconds / length, unit);

@@ -1,6 +1,6 @@
-// The worker's events, for as long as the page is looked at.
-// Rule 1: silence is trouble: the worker speaks every few seconds, so who hears nothing is cut off.
-// Rule 2: a page that nobody sees holds no stream: a browser has few connections to one worker.
+// The worker's events, while the page is visible.
+// Rule 1: silence means failure: the worker sends something every few seconds.
+// Rule 2: a hidden page holds no stream: a browser has few connections to one worker.
 
 const ADDRESS = "api/events";
 const SILENCE_MILLISECONDS = 15_000;
@@ -31,7 +31,7 @@ export function followEvents(handlers, { opening, cutOff, full }) {
     source = new EventSource(ADDRESS);
     source.addEventListener("error", () => {
       cutOff();
-      // The browser tries again by itself, unless it has given up.
+      // The browser reconnects by itself, unless it has given up.
       if (source.readyState === EventSource.CLOSED) openIn(REOPEN_MILLISECONDS);
     });
     for (const [event, handle] of Object.entries(handlers)) {

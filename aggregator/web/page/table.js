@@ -1,6 +1,6 @@
 // One collection's estimate as a table of bars with 95 % intervals.
-// Rule 1: noise moves no layout: rows trade places, and axes change, only for what noise does not explain.
-// Rule 2: the named values set the axis; what no candidate explains is cut off there, and marked.
+// Rule 1: noise does not change the layout: rows swap, and axes change, only beyond what noise explains.
+// Rule 2: the named values set the axis; a longer bar of unexplained reports is cut off there, and marked.
 
 import { NORMAL_95, formatInterval, formatPercent, formatWhole, percentDigits } from "./format.js";
 import { cloneTemplate, placeChildren, setTexts } from "./dom.js";
@@ -8,7 +8,7 @@ import { cloneTemplate, placeChildren, setTexts } from "./dom.js";
 const LEADING_VALUES = 20;
 const ESTIMATORS = { mle: "maximum likelihood" };
 
-/** What is remembered of a table between estimates; `leading` and `longestValue` never shrink. */
+/** State of a table between estimates; `leading` and `longestValue` never shrink. */
 export function createTable(root) {
   const view = { root, estimate: null, order: [], expanded: false, leading: 0, longestValue: 0, axisEnd: 0, digits: 1 };
   const button = root.querySelector("button");
@@ -31,7 +31,7 @@ export function leadingValues({ order, leading }, most) {
   return rankSignificant(order).slice(0, Math.min(most, Math.max(1, leading))).map(({ value }) => value);
 }
 
-/** The parallel columns of an estimate as one entry per value. */
+/** One entry per value from an estimate's parallel columns. */
 function readEntries({ values, frequency, std_error, low, high, significant }) {
   return values.map((value, index) => ({
     value, frequency: frequency[index], standardError: std_error[index],
@@ -39,7 +39,7 @@ function readEntries({ values, frequency, std_error, low, high, significant }) {
   }));
 }
 
-/** What no listed value explains, as an entry of its own; none when the estimate has no such figure. */
+/** The share of unlisted values as an entry; none if the estimate has no such figure. */
 function readOther({ other }) {
   if (other === null) return [];
   const { frequency, std_error } = other;
@@ -49,7 +49,7 @@ function readOther({ other }) {
   return [{ value: "other", frequency, standardError: std_error, low, high, significant: low > 0 }];
 }
 
-/** By falling frequency, but an entry passes its former better only by more than half its standard error. */
+/** By descending frequency, but an entry overtakes another only by more than half its standard error. */
 function rankValues(entries, formerOrder) {
   const formerRank = new Map(formerOrder.map(({ value }, rank) => [value, rank]));
   const rankOf = ({ value }) => formerRank.get(value) ?? entries.length;
@@ -119,7 +119,7 @@ function drawAxis(table, highest) {
   return steps * step;
 }
 
-/** Rows are kept by value, so that a bar grows from its own former length. */
+/** Reuses rows by value, so that a bar grows from its former length. */
 function drawRows(body, entries, view) {
   const former = new Map(Array.from(body.rows, (row) => [row.dataset.value, row]));
   const rows = entries.map(({ value }) => former.get(value) ?? createRow(value));

@@ -257,7 +257,7 @@ def test_notes_are_kept_until_the_counts_are_read() -> None:
 
 
 @pytest.mark.parametrize(("was_final", "told"), [(True, 1), (False, 0)])
-def test_a_final_estimate_that_replaces_one_is_told(was_final: bool, told: int) -> None:
+def test_replaced_final_estimate_is_counted(was_final: bool, told: int) -> None:
     """When it is committed; a first final one replaces none."""
     estimator = new_estimator({FRUITS: Published(2, was_final)})
     count(estimator, packs=3)

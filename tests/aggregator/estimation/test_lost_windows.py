@@ -102,7 +102,7 @@ def test_a_window_with_too_few_reports_is_not_lost() -> None:
     assert lost(estimator) == 0
 
 
-def test_what_died_before_this_owner_read_the_counts_is_not_told_again() -> None:
+def test_deaths_before_opening_are_not_reported_again() -> None:
     estimator = new_estimator()
     count(estimator)
     die(estimator, 0)

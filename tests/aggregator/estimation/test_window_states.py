@@ -95,7 +95,7 @@ def test_an_estimator_tells_of_its_windows_in_every_turn() -> None:
     assert value("deniable_windows", {"collection": PLACE.name, "state": "open"}) == 0
 
 
-def test_a_final_estimate_that_has_not_left_is_not_told() -> None:
+def test_undrained_final_estimate_is_not_final() -> None:
     estimator = new_estimator()
     estimator.take(*row(FRUITS, 6))
     progress = row_keys.encode_key(row_keys.SingleKey.PROGRESS)

@@ -80,12 +80,12 @@ def test_uneven_cohorts_alarm() -> None:
     assert alarm["window_start"] == T0 + 10
 
 
-def test_windows_with_too_few_reports_are_passed_over() -> None:
+def test_windows_with_few_reports_are_skipped() -> None:
     assert judged(FRUIT, krr(5, 0, 0, 0))["impossible"].judged == 0
     assert judged(FRUIT, krr(6, 0, 0, 0))["impossible"].judged == 1
 
 
-def test_packs_of_other_collections_are_passed_over() -> None:
+def test_packs_of_other_collections_are_skipped() -> None:
     assert judge_pack(FRUIT, pack_of(FRUIT)) is None
     assert judge_pack(PLACE, pack_of(FRUIT)) is None
     honest, full = pack_of(PLACE, reports=[0x5A35]), pack_of(PLACE, reports=[0xFFFF] * 20)

@@ -61,7 +61,7 @@ def test_anything_else_is_refused(text: str) -> None:
     assert len(str(caught.value)) < 300
 
 
-def test_the_message_tells_range_value_and_remedy() -> None:
+def test_message_gives_range_value_and_remedy() -> None:
     expected = (
         "from must be whole seconds from 1970 to 9999: ISO 8601 with its zone, such as 2026-01-31T00:00:00Z "
         "(in an address, the + of a zone is %2B), or unix seconds, 0 or 9 to 11 digits such as "

@@ -119,7 +119,7 @@ def test_what_a_cut_list_leaves_out_is_told_unless_noise_that_is_kept_chose_the_
         assert len(shares) == 3000
 
 
-def test_the_coverage_tells_what_was_joined_and_what_not() -> None:
+def test_coverage_lists_joined_and_missing_windows() -> None:
     joined = joined_of(FRUIT, 1, 4)
     found = Joined(joined.counts, joined.reports, [T0 + 30], {0xAB: 2}, 5)
     told = msgspec.json.decode(msgspec.json.encode(coverage_of(FRUIT, HOUR, found)))

@@ -144,7 +144,7 @@ def test_an_older_revision_does_not_stand_in_for_an_incomplete_one(
     assert joined.incomplete == [T0]
 
 
-def test_windows_under_other_parameters_are_passed_over_and_told(topic: Topic) -> None:
+def test_windows_under_other_parameters_are_listed(topic: Topic) -> None:
     changed = [replace(FRUIT, values=("apple", "fig", n)) for n in ("lime", "plum")]
     assert len({TOPICS.counts_partition(each.fingerprint) for each in (FRUIT, *changed)}) > 1
     mine = window_of()
@@ -159,7 +159,7 @@ def test_windows_under_other_parameters_are_passed_over_and_told(topic: Topic) -
     assert joined.others == {changed[0].fingerprint: 3, changed[1].fingerprint: 1}
 
 
-def test_records_that_are_none_of_ours_are_passed_over_and_counted(topic: Topic) -> None:
+def test_foreign_records_are_skipped_and_counted(topic: Topic) -> None:
     mine = window_of()
     [(key, value)] = encode_pages(window_of(start=T0 + 10))
     off_grid = window_of(start=T0 + 1)
@@ -173,7 +173,7 @@ def test_records_that_are_none_of_ours_are_passed_over_and_counted(topic: Topic)
     assert joined.foreign == 6
 
 
-def test_what_was_written_long_before_the_period_is_not_read(topic: Topic) -> None:
+def test_records_before_period_are_not_read(topic: Topic) -> None:
     """A window cannot be final before its end, but for clocks that differ."""
     kept = window_of(start=T0 + 10)
     topic.write(window_of(), append_ms=T0 * 1000 - CLOCKS_MILLISECONDS - 1)

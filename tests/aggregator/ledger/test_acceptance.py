@@ -71,7 +71,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize(("reason", "record"), UNREADABLE.values(), ids=UNREADABLE)
-def test_what_cannot_be_read_is_attributed_to_nobody(reason: str, record: bytes) -> None:
+def test_unreadable_pack_has_no_window(reason: str, record: bytes) -> None:
     assert reject(record) == (reason, 0, 0)
 
 

@@ -133,7 +133,7 @@ def test_a_restart_at_any_point_changes_nothing(log: list[Event], data: st.DataO
 
 
 @given(logs())
-def test_what_is_not_stored_is_counted_again(log: list[Event]) -> None:
+def test_unstored_packs_are_counted_again(log: list[Event]) -> None:
     """Rule 3: who fails to store throws the ledger away, and folds again from the stored position."""
     ledger, stores, half = new_ledger(), Stores(), len(log) // 2
     for offset, event in enumerate(log):
@@ -160,7 +160,7 @@ def test_many_ids_of_one_checkpoint_fill_several_rows() -> None:
     assert ids_of(stores.restored()) == ids_of(ledger)
 
 
-def test_refusals_are_told_once_with_their_offsets() -> None:
+def test_refusals_are_drained_once_with_offsets() -> None:
     ledger = new_ledger()
     for offset, record in [(4, record_of()), (5, record_of()), (8, b"no pack")]:
         ledger.apply(offset, T0 * 1000, record)

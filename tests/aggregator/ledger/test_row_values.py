@@ -160,7 +160,7 @@ def test_progress_is_of_no_negative_offset_or_time(field: str) -> None:
     ],
     ids=["bytes", "deep", "empty"],
 )
-def test_damaged_terms_are_told(damaged: bytes, expected: str) -> None:
+def test_damaged_terms_are_reported(damaged: bytes, expected: str) -> None:
     with pytest.raises(RowError, match=f"^{expected}$"):
         row_values.decode_terms(b"\x01" + damaged)
 

@@ -116,7 +116,7 @@ def test_a_new_collection_counts_from_where_a_worker_first_knew_it() -> None:
     assert dict(replayed.counts.rows()) == dict(ledger.counts.rows())
 
 
-def test_what_is_retired_is_turned_away_from_there_on_and_stays_so() -> None:
+def test_retired_collection_rejects_packs_forever() -> None:
     ledger = new_ledger()
     ledger.apply(0, T0 * 1000, record_of(number=1))
     ledger.retire(FRUITS)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiokafka.errors import ProducerFenced
 
-from aggregator.maintenance.ledger_changes import FENCED_TRIES, _until_written
+from aggregator.maintenance.ledger_changes import FENCED_TRIES, _retry_when_fenced
 
 
 @pytest.mark.parametrize("fenced", [0, 1, FENCED_TRIES - 1])
@@ -17,7 +17,7 @@ def test_who_is_fenced_by_a_faster_owner_tries_again(fenced: int) -> None:
             raise failures.pop()
         return 11
 
-    assert asyncio.run(_until_written(change)) == 11
+    assert asyncio.run(_retry_when_fenced(change)) == 11
 
 
 def test_who_is_fenced_each_time_says_so() -> None:
@@ -25,4 +25,4 @@ def test_who_is_fenced_each_time_says_so() -> None:
         raise ProducerFenced
 
     with pytest.raises(ProducerFenced):
-        asyncio.run(_until_written(change))
+        asyncio.run(_retry_when_fenced(change))

@@ -289,7 +289,7 @@ def test_a_pack_that_was_counted_twice_is_seen(monkeypatch: pytest.MonkeyPatch) 
     assert run.replay(monkeypatch).difference == 2 * (3 + 3 + 1)
 
 
-def test_workers_that_do_not_get_there_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_too_slow_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     run = workers()
     with pytest.raises(ReplayError) as caught:
         run.replay(monkeypatch)
@@ -319,7 +319,7 @@ def test_windows_that_deleted_records_may_have_been_in_are_not_compared(
         assert run.replay(monkeypatch).difference == difference
 
 
-def test_records_that_are_lost_are_told_before_anything_is_waited_for(
+def test_lost_records_are_reported_before_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = workers()
@@ -331,7 +331,7 @@ def test_records_that_are_lost_are_told_before_anything_is_waited_for(
         run.replay(monkeypatch)
 
 
-def test_garbage_among_the_estimates_and_the_counts_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_garbage_in_estimates_and_counts_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     run = workers()
     run.count()
     run.log.append(TOPICS.estimates, 0, b"no estimate")

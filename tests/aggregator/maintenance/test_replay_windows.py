@@ -70,7 +70,7 @@ def test_what_no_estimator_has_read_since_a_rebuild_is_compared(monkeypatch: pyt
     assert run.replay(monkeypatch).final_counts == 2
 
 
-def test_records_of_others_and_of_unknown_collections_are_passed_over(
+def test_foreign_and_unknown_records_are_skipped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = finished()

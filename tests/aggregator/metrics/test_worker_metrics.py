@@ -66,7 +66,7 @@ def test_packs_that_lie_in_no_window_are_kept_apart() -> None:
     assert used().unattributed.packs == {"too_late": 1, "malformed": 1}
 
 
-def test_what_has_not_happened_yet_is_told_as_0() -> None:
+def test_counters_start_at_zero() -> None:
     """So that Prometheus sees the first one as an increase."""
     before, after = samples(WorkerMetrics(COLLECTIONS)), samples(used())
     counters = {(s.name, *s.labels.items()) for s in after if s.name.endswith("_total")}
@@ -74,7 +74,7 @@ def test_what_has_not_happened_yet_is_told_as_0() -> None:
     assert {s.value for s in before if s.name.endswith("_total")} == {0}
 
 
-def test_privacy_is_told_from_the_start() -> None:
+def test_privacy_metrics_are_shown_from_start() -> None:
     plain = replace(PLACE, name="plain", memoize=False)
     metrics = WorkerMetrics({**COLLECTIONS, plain.fingerprint: plain})
     value = metrics.registry.get_sample_value
@@ -85,7 +85,7 @@ def test_privacy_is_told_from_the_start() -> None:
     assert permanent == {"place": CHANNEL.epsilon_inf}
 
 
-def test_progress_is_told_in_seconds_and_forgotten() -> None:
+def test_progress_is_shown_in_seconds_and_removed() -> None:
     metrics = used()
     value = metrics.registry.get_sample_value
     assert value("deniable_position_records", {"partition": "2"}) == 10

@@ -242,7 +242,7 @@ def test_all_parts_of_an_estimate_leave_at_once_side_by_side() -> None:
     ]
 
 
-def test_what_is_counted_while_a_checkpoint_is_encoded_is_not_in_it() -> None:
+def test_counts_during_encoding_are_not_in_checkpoint() -> None:
     """Nothing is copied when it is taken: whoever counts on must leave it as it was."""
     ledger = counted(record_of(number=1))
     checkpoint = take(ledger, None, NOW_MS)

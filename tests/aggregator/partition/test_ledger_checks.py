@@ -52,7 +52,7 @@ def genesis(topic_id: bytes = LOG.topic_id, partitions: int = PARTITIONS) -> Sto
     return (row_keys.SingleKey.GENESIS, row_values.encode_genesis(row_values.Genesis(topic_id, partitions)))
 
 
-def test_what_was_stored_is_restored() -> None:
+def test_stored_rows_restore_ledger() -> None:
     ledger = new_ledger(2)
     ledger.apply(0, T0 * 1000, record_of(partition=2))
     drained = [

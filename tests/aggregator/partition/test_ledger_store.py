@@ -183,7 +183,7 @@ def test_a_large_transaction_may_take_longer_than_a_small_one(monkeypatch: pytes
         commit(monkeypatch, MemoryLog(), 30)
 
 
-def test_rows_that_land_before_earlier_ones_are_of_a_topic_that_was_made_again(
+def test_falling_offsets_reveal_recreated_topic(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Forgetful(MemoryLog):

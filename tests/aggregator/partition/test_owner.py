@@ -33,7 +33,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     return served_from_memory(monkeypatch)
 
 
-def test_what_was_read_to_open_a_ledger_does_not_stay_in_memory(broker: Broker) -> None:
+def test_rows_read_on_opening_are_released(broker: Broker) -> None:
     """Ten million ids would take twice as much for as long as the partition is owned."""
     row = row_values.encode_published(row_values.Published(1, final=False))
     key = row_keys.encode_key(row_keys.PublishedKey(FRUIT.fingerprint, T0))
@@ -69,7 +69,7 @@ def test_a_slow_checkpoint_is_not_followed_by_a_pause_as_long(
     assert max(pauses) == 0.05
 
 
-def test_what_is_counted_while_a_checkpoint_is_stored_is_stored_before_the_end(broker: Broker) -> None:
+def test_counts_during_last_checkpoint_are_stored(broker: Broker) -> None:
     async def run() -> None:
         async with Running(broker) as running:
             broker.fetch(0, 1)
@@ -152,7 +152,7 @@ def test_a_stop_stores_what_was_counted(broker: Broker) -> None:
     assert (packs(broker), position(broker)) == (2, 2)
 
 
-def test_what_was_fetched_but_not_delivered_is_fetched_again(broker: Broker) -> None:
+def test_undelivered_records_are_fetched_again(broker: Broker) -> None:
     async def run() -> None:
         async with Running(broker, replace(QUICK, stuck=0.05)) as running:
             broker.fetch(0, 1, 2)

@@ -184,7 +184,7 @@ def test_a_log_that_ends_before_the_position_ends_the_worker(broker: Broker) -> 
     )
 
 
-def test_what_is_counted_while_the_end_is_asked_for_may_lie_beyond_it(broker: Broker) -> None:
+def test_records_counted_during_end_request_may_exceed_end(broker: Broker) -> None:
     async def run() -> None:
         async with Running(broker) as running:
             broker.fetch(0)
@@ -220,7 +220,7 @@ def test_a_task_that_outlives_its_cancellation_is_cancelled_again() -> None:
     asyncio.run(run())
 
 
-def test_lost_records_are_told_with_what_to_do() -> None:
+def test_lost_records_message_gives_remedy() -> None:
     assert str(RecordsLostError(3, 5, 9)) == (
         "partition 3 of the reports topic now starts at offset 9, but 5 is the next to count: 4 offsets were "
         "deleted uncounted. Raise the topic's retention; to go on without them, run deniable replay "
@@ -228,7 +228,7 @@ def test_lost_records_are_told_with_what_to_do() -> None:
     )
 
 
-def test_an_owner_goes_on_from_what_is_stored(broker: Broker) -> None:
+def test_owner_continues_from_stored_position(broker: Broker) -> None:
     broker.log.append(TOPICS.state, 0, progress_row(7, NOW_MS), b"P")
 
     async def run() -> None:

@@ -99,7 +99,7 @@ def test_a_ledger_that_cannot_be_stored_is_never_ready(broker: Broker) -> None:
     asyncio.run(run())
 
 
-def test_a_checkpoint_that_does_not_come_back_is_told(broker: Broker) -> None:
+def test_hanging_checkpoint_is_not_ready(broker: Broker) -> None:
     async def run() -> None:
         async with Running(broker, replace(QUICK, unstored=0.5)) as running:
             broker.answers.clear()
@@ -120,7 +120,7 @@ def stalled(running: Running) -> float | None:
     return running.metrics.registry.get_sample_value("deniable_stalled", {"partition": "0"})
 
 
-def test_a_pack_is_told_when_it_is_committed_and_once(broker: Broker) -> None:
+def test_pack_is_counted_once_when_committed(broker: Broker) -> None:
     """Both are counted twice here: the transaction of the one fails while the other is counted."""
 
     async def run() -> list[float | None]:
@@ -165,7 +165,7 @@ def test_an_estimate_leaves_when_it_is_committed(broker: Broker, monkeypatch: py
     assert published() == 1
 
 
-def test_a_lost_ledger_is_told_until_it_is_open_again(broker: Broker) -> None:
+def test_lost_ledger_is_not_ready_until_reopened(broker: Broker) -> None:
     async def run() -> None:
         async with Running(broker, replace(QUICK, retry=0.05)) as running:
             broker.failures.append(KafkaError("fenced"))

@@ -31,14 +31,14 @@ AWAY = "Kafka does not answer or let us in, or a topic is missing; deniable doct
         ),
     ],
 )
-def test_why_a_ledger_was_lost_is_told_in_words(failure: Exception, reason: str) -> None:
+def test_lost_ledger_gives_reason(failure: Exception, reason: str) -> None:
     readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
     assert readiness.reason_not_ready == "partition 3: opening the ledger"
     readiness.lost(failure)
     assert readiness.reason_not_ready == f"partition 3: {reason}; opening the ledger again"
 
 
-def test_a_ledger_that_is_lost_for_long_is_told_once() -> None:
+def test_long_outage_is_logged_once() -> None:
     readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
     with capture_logs() as logged:
         for failure in (TimeoutError(), KafkaConnectionError("10.0.0.1"), OSError(), TimeoutError()):

@@ -73,7 +73,7 @@ GARBAGE = [
 
 
 @pytest.mark.parametrize("data", GARBAGE, ids=range(len(GARBAGE)))
-def test_what_is_no_estimate_raises_decode_error_only(data: bytes) -> None:
+def test_invalid_estimate_raises_decode_error_only(data: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):
         decode_estimate(data)
 
@@ -84,7 +84,7 @@ def test_a_record_of_another_version_is_refused() -> None:
         decode_estimate(data)
 
 
-def test_text_that_is_not_utf_8_is_told_without_it() -> None:
+def test_invalid_utf_8_is_not_quoted() -> None:
     with pytest.raises(msgspec.DecodeError, match=r"^text that is not UTF-8, or nested too deep$"):
         decode_estimate(b'{"collection":"\xff"}')
 

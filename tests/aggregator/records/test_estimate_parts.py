@@ -49,7 +49,7 @@ def test_parts_of_different_estimates_never_mix() -> None:
     assert found.add(part(3)) == WHOLE
 
 
-def test_what_is_never_finished_is_let_go() -> None:
+def test_unfinished_parts_are_dropped() -> None:
     found = Parts()
     for window in range(1000):
         found.add(part(2, window_start=window))

@@ -144,7 +144,7 @@ def test_a_run_gives_a_window_once_its_last_page_is_there() -> None:
         (b"W" + bytes(16) + b"\x01" + bytes(3), None),  # page 1 of 1
     ],
 )
-def test_what_is_no_page_is_refused_without_a_word_of_it(key: bytes | None, value: bytes | None) -> None:
+def test_invalid_page_error_holds_no_payload(key: bytes | None, value: bytes | None) -> None:
     [(ours, told)] = encode_pages(window_of(PLACE))
     given = told if value is None else value
     expected = f"record of {len(given)} bytes is no page of a window of version 1"

@@ -178,7 +178,7 @@ def test_an_empty_topic_is_no_endless_search(topic: Topic) -> None:
     assert latest.sought == set()
 
 
-def test_what_is_no_longer_missing_is_not_decoded(topic: Topic) -> None:
+def test_found_collections_are_not_decoded(topic: Topic) -> None:
     """Some minutes behind the newest record of each only those of collections still missing are taken in."""
     topic.append(0, DAY, estimate_of())
     for age in range(5000, 0, -50):

@@ -87,7 +87,7 @@ def test_collections_do_not_disturb_each_other() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b'{"collection":"\xff"}', b'{"x":' + b"[" * 10**5, b'{"version":1}'])
-def test_what_is_no_estimate_is_passed_over(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+def test_foreign_estimates_are_skipped(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     """It is told in one line, and what follows it is shown."""
     shown: list[EstimateRecord] = []
     first, second = estimate(), estimate(revision=2)

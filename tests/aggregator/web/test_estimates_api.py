@@ -55,7 +55,7 @@ def test_no_estimate_yet_is_no_content() -> None:
 
 
 @pytest.mark.parametrize("query", ["", f"?window_start={T0}"])
-def test_until_the_topic_was_read_nobody_is_told_that_there_is_no_estimate(query: str) -> None:
+def test_unread_topic_is_not_reported_as_empty(query: str) -> None:
     """Nor an older one; of a collection that was found already its newest."""
     reason = "the topic of estimates is still being read; ask again in a moment"
     expected = (503, {"error": reason})

@@ -37,7 +37,7 @@ def test_text_with_line_ends_is_one_line_of_data() -> None:
     assert b"\r" not in frame.data
 
 
-def test_what_is_forgotten_is_told_to_nobody() -> None:
+def test_forgotten_frames_are_not_sent() -> None:
     feed = EventFeed()
     for window in range(3):
         feed.put(("window", "fruit", window), window)

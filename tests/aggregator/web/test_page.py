@@ -96,7 +96,7 @@ def test_updates_arrive_without_a_reload(browser: "Browser", served: Served) -> 
         assert shown.requests.count("api/events") == 1
 
 
-def test_what_it_costs_is_told_in_words(browser: "Browser", served: Served) -> None:
+def test_privacy_cost_is_shown_as_text(browser: "Browser", served: Served) -> None:
     with watched(browser, served.address) as shown:
         fruit, place = (shown.section(name).locator(".privacy") for name in ("fruit", "place"))
         place.filter(has_text="Budget").wait_for()

@@ -69,7 +69,7 @@ def fill(shown: Watched) -> str:
     return found
 
 
-def test_a_worker_that_falls_silent_is_told(browser: "Browser", served: Served) -> None:
+def test_silent_worker_is_shown_as_unreachable(browser: "Browser", served: Served) -> None:
     """As when it hangs: its connection stays, and nothing comes."""
     served.take(estimate_of())
     with browser.new_context() as context:

@@ -176,7 +176,7 @@ def test_reading_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [status for status, _, _ in ask(GOOD)] == [503]
 
 
-def test_counts_that_no_estimate_fits_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_without_fitting_estimate_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     async def damaged() -> Joined:
         good = joined_of(FRUIT, 1)
         good.counts.counts[0, 0] = -1

@@ -134,7 +134,7 @@ def test_a_wrong_method_is_refused_with_the_headers_of_all_answers() -> None:
     check_headers(headers)
 
 
-def test_the_status_tells_what_the_head_of_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_holds_page_header(monkeypatch: pytest.MonkeyPatch) -> None:
     served = Fixture()
     served.reasons = ["partition 1: opening the ledger"]
     served.take(estimate_of())
@@ -178,7 +178,7 @@ def test_it_listens_on_loopback_alone() -> None:
     assert asyncio.run(ask()) == ["127.0.0.1"]
 
 
-def test_what_is_no_http_is_answered_and_stands_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_malformed_http_is_answered_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     """The library would log the bytes that were sent."""
 
     async def answered() -> bytes:

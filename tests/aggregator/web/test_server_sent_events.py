@@ -94,7 +94,7 @@ def test_a_newcomer_is_told_everything_collections_first() -> None:
     run(test)
 
 
-def test_an_open_page_is_told_what_is_new() -> None:
+def test_open_page_gets_new_events() -> None:
     async def test(worker: Worker) -> None:
         async with worker.stream() as read:
             assert [(await read())[0] for _ in range(2)] == ["collections", "status"]
@@ -176,7 +176,7 @@ def test_a_reader_that_takes_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch)
     run(test)
 
 
-def test_a_window_that_is_given_up_is_not_told_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropped_window_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aggregator.views.estimate_history.WINDOWS", 2)
 
     async def test(worker: Worker) -> None:
