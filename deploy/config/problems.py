@@ -101,6 +101,8 @@ def explain(error: msgspec.ValidationError, document: object, within: Place = ()
         return _placed(place, _missing(match[1], whole))
     if match := re.match(r"Object contains unknown field `(\w*)([^`]?)", what):
         return _placed(place, _unknown(match[1], match[2] != "", _fields(document, whole, within)), match[1])
+    if "at `key` in" in what:  # the name of a field is 5, null or the like
+        return PlacedError((), "names of fields must be text, got something else for one")
     if what.startswith("Invalid"):
         return _placed(place, _not_listed(place[-1] if place else "", _value_at(document, place)))
     if what.startswith(("Expected", "Number out of range")):
@@ -145,7 +147,7 @@ def _expected(what: str) -> str:
     """`Expected `int | null`` in words."""
 
     def words(match: re.Match[str]) -> str:
-        types = [_TYPES[name] for name in match[1].split(" | ") if name != "null"]
+        types = [_TYPES.get(name, name) for name in match[1].split(" | ") if name != "null"]
         return " or ".join(types)
 
     return re.sub(r"`([a-z |]+)`", words, what).replace("Expected", "must be", 1)

@@ -76,5 +76,5 @@ def check(data: bytes) -> None:
     try:
         load(FILE, environment={})
     except CollectionFileError as error:
-        if not str(error).startswith(f"{FILE}: "):
+        if not re.match(rf"{re.escape(str(FILE))}(:\d+)?: ", str(error)):
             raise AssertionError(str(error)) from error
