@@ -1,14 +1,14 @@
-# `make demo` and `make test` work from a fresh clone on. ARGS is passed on: make demo ARGS=--once
+# `make demo` and `make test` work in a fresh clone. ARGS passes options: make demo ARGS=--once
 
-# Where setpriv is (Linux), the kernel ends what make has started when make itself is killed.
+# With setpriv (Linux), the kernel ends child processes if make itself is killed.
 GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 
 .PHONY: help install java check quick test test-all fuzz chaos demo pictures metrics dashboards bench bench-quick bench-estimators bench-aggregator bench-poisoning lock
 
-help: ## what there is to make
+help: ## list of targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
 
-install: .venv/installed ## the environment in .venv, with the command .venv/bin/deniable
+install: .venv/installed ## create the environment in .venv, with the command .venv/bin/deniable
 
 .venv/installed: requirements.lock pyproject.toml deploy/install.sh
 	@$(GUARD) sh deploy/install.sh python
@@ -21,39 +21,39 @@ check: .venv/installed ## ruff and mypy
 	@$(GUARD) .venv/bin/ruff format --check .
 	@$(GUARD) .venv/bin/mypy --strict
 
-# Two processes, each with a broker of its own, whose files are whole: what a file shares is made once.
+# Two processes, each with its own broker; a test file runs in one process, so its fixtures are built once.
 TWO = --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 quick: .venv/installed ## tests without broker, browser and slow ones: less than a minute
 	@$(GUARD) .venv/bin/pytest -q -m "not broker and not browser and not slow and not all and not pictures" \
 		$(or $(ARGS),--numprocesses 2)
 
-test: .venv/installed java ## tests with a real broker and the page: at most 8 minutes; ARGS replaces the two processes
+test: .venv/installed java ## tests with a real broker and the page: at most 8 minutes; ARGS replaces two processes
 	@$(GUARD) .venv/bin/pytest -m "not all and not pictures" $(or $(ARGS),$(TWO))
 
-test-all: test ## test, then the rest: whole fault cuts, fuzzing, deployments, containers
+test-all: test ## make test, then the rest: all fault points, fuzzing, deployments, containers
 	@$(GUARD) .venv/bin/pytest -m "all and not pictures" $(or $(ARGS),$(TWO))
 
-fuzz: .venv/installed ## every decoder under atheris, so many seconds each: make fuzz ARGS=600
+fuzz: .venv/installed ## every decoder under atheris, ARGS seconds each: make fuzz ARGS=600
 	@$(GUARD) .venv/bin/python -m tests.fuzz $(ARGS)
 
-chaos: .venv/installed java ## workers under every fault, 5 seeds each: hours; goes on where it was ended
+chaos: .venv/installed java ## workers under every fault, 5 seeds each: hours; resumes where it was stopped
 	@$(GUARD) .venv/bin/python -m tests.chaos $(ARGS)
 
-demo: .venv/installed java ## the flights of a year through a real Kafka, estimates live
+demo: .venv/installed java ## stream a year of flights through a real Kafka, with live estimates
 	@$(GUARD) .venv/bin/deniable demo $(ARGS)
 
-pictures: .venv/installed java ## README's pictures anew, in docs; needs Chromium
+pictures: .venv/installed java ## update README's pictures in docs; needs Chromium
 	@CI=true $(GUARD) .venv/bin/pytest --quiet -m '' tests/aggregator/web/test_page_pictures.py tests/deploy/demo/test_demo_terminal.py
 	@.venv/bin/python -m tests.support.pictures
 
-metrics: .venv/installed ## the table of docs/metrics.md anew
+metrics: .venv/installed ## update the table of docs/metrics.md
 	@.venv/bin/python -m deploy.monitoring.metrics_table docs/metrics.md
 
-dashboards: .venv/installed ## Grafana's dashboards anew, in deploy/monitoring/grafana
+dashboards: .venv/installed ## update Grafana's dashboards in deploy/monitoring/grafana
 	@.venv/bin/python -m deploy.monitoring.dashboards
 
-bench: .venv/installed java ## beside its peers, which go to .peers: bench/results.md, .json and .png
+bench: .venv/installed java ## compare with peers, installed in .peers: bench/results.md, .json and .png
 	@$(GUARD) .venv/bin/python -m bench.comparison $(ARGS)
 
 bench-quick: .venv/installed java ## its goals at smaller sizes, in less than two minutes
@@ -63,7 +63,7 @@ bench-estimators: .venv/installed ## coverage of the intervals, and the comparis
 	@$(GUARD) .venv/bin/python -m bench.estimators.coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.poster
 
-bench-aggregator: .venv/installed java ## reports a second of one worker, opening of large ledgers, memory, candidates; docs/sizing.md
+bench-aggregator: .venv/installed java ## one worker's throughput, memory and start with large ledgers; docs/sizing.md
 	@$(GUARD) .venv/bin/python -m bench.aggregator.throughput
 	@$(GUARD) .venv/bin/python -m bench.aggregator.memory
 	@$(GUARD) .venv/bin/python -m bench.aggregator.opening
@@ -72,10 +72,10 @@ bench-aggregator: .venv/installed java ## reports a second of one worker, openin
 	@$(GUARD) .venv/bin/python -m bench.aggregator.windows
 	@.venv/bin/python -m bench.aggregator.sizing docs/sizing.md
 
-bench-poisoning: .venv/installed ## what forged reports do to estimates, and which detectors see them: minutes
+bench-poisoning: .venv/installed ## effect of forged reports on estimates, and which detectors see them: minutes
 	@$(GUARD) .venv/bin/python -m bench.poisoning.poisoning
 
-lock: ## requirements.lock and its like anew from pyproject.toml, with uv
+lock: ## update requirements.lock and the other lock files from pyproject.toml, with uv
 	uv pip compile --quiet --generate-hashes --universal --extra dev --extra demo --extra bench \
 		--custom-compile-command "make lock" pyproject.toml -o requirements.lock
 	uv pip compile --quiet --generate-hashes --universal --constraints requirements.lock \

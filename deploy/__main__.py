@@ -1,4 +1,4 @@
-"""`python -m deploy` is the command `deniable`."""
+"""Run the command `deniable` as `python -m deploy`."""
 
 from deploy.cli.main import main
 

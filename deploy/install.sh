@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a machine lacks: `install.sh python` makes .venv, `install.sh java` sees to Java and Maven.
-# Debian packages are installed when root asks; anyone else is told which ones.
+# Install what a machine lacks: `install.sh python` creates .venv, `install.sh java` checks Java and Maven.
+# As root it installs Debian packages; otherwise it prints which ones are missing.
 set -eu
 cd "$(dirname "$0")/.."
 missing= packages=
@@ -25,7 +25,7 @@ has_java() {
     [ "${version:-0}" -ge 17 ]
 }
 
-# need WHAT PACKAGE...: note what is missing, and which package has it: the first that this system knows.
+# need WHAT PACKAGE...: note what is missing and the first of these packages that this system has.
 need() {
     missing="${missing:+$missing and }$1"
     shift
@@ -36,7 +36,7 @@ need() {
     packages="${packages:+$packages }$package"
 }
 
-# Install what was noted, or say how.
+# Install the noted packages, or print how.
 provide() {
     if [ -z "$packages" ]; then return; fi
     if ! is_root; then
@@ -52,13 +52,13 @@ is_root() {
     [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null
 }
 
-# Run a command that the kernel ends when this script is killed.
+# Run a command that the kernel ends if this script is killed.
 guarded() {
     if command -v setpriv >/dev/null; then setpriv --pdeathsig TERM "$@"; else "$@"; fi
 }
 
 install_python() {
-    # One at a time: two of these in one checkout would write the same files.
+    # One at a time: two in one checkout would write the same files.
     exec 9<deploy/install.sh
     if command -v flock >/dev/null; then flock 9; fi
     find_python >/dev/null ||

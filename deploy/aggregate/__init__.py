@@ -1,4 +1,4 @@
-"""Commands of an aggregator: run workers, ask whether one is ready, replay, retire.
+"""Commands of the aggregator: run workers, check readiness, replay, retire.
 
 May import `config`, `cli` and `cluster`. Begin with `command`.
 """

@@ -40,15 +40,15 @@ NOT_ALLOWED = (GroupAuthorizationFailedError, TopicAuthorizationFailedError)
 def aggregate(
     web_port: int, metrics_listen: tuple[str, int] | None, config: Path, bootstrap_servers: str | None
 ) -> None:
-    """Count reports and publish estimates, until Ctrl-C. Run as many as there are partitions.
+    """Count reports and publish estimates until Ctrl-C. Run up to as many workers as there are partitions.
 
-    A second Ctrl-C ends it at once; what was not stored is counted again by the next worker.
+    A second Ctrl-C ends the worker at once; the next worker counts again what was not stored yet.
 
     Example: deniable aggregate --web-port 0
     """
     loaded = load(config, bootstrap_servers)
     deployment = deployment_of(loaded)
-    threading.excepthook = _tell_failure
+    threading.excepthook = _print_failure
     watch = LogWatch(deployment)
     watch.start()
     metrics = WorkerMetrics(deployment.collections)
@@ -68,9 +68,9 @@ def aggregate(
             )
         )
     except WorkerError as error:
-        deadline.cancel()  # asyncio has ended in time, and Kafka is asked once more
+        deadline.cancel()  # the worker stopped in time; checking the topics may take longer
         if isinstance(error.__cause__, NOT_ALLOWED):
-            topic_setup.require(loaded.cluster, loaded.topics)  # raises what the next start would
+            topic_setup.require(loaded.cluster, loaded.topics)  # raises the error that names what is missing
         raise
 
 
@@ -79,16 +79,16 @@ def _announce(port: int) -> None:
     click.echo(f"metrics: http://127.0.0.1:{port}/metrics")
 
 
-def _tell_failure(failure: threading.ExceptHookArgs) -> None:
-    """As always, but for Faust's own thread, which ends by cancellation when no broker answers."""
+def _print_failure(failure: threading.ExceptHookArgs) -> None:
+    """Print a thread's error as usual, except that of Faust's thread when it is cancelled at the end."""
     if not issubclass(failure.exc_type, asyncio.CancelledError):
         threading.__excepthook__(failure)
 
 
 def _end_in_time(deadline: threading.Timer) -> None:
-    """End the process even if its stop hangs, as Faust's does without a broker; ledgers bear a kill -9.
+    """End the process even if stopping hangs, as Faust does without a broker; ledgers survive kill -9.
 
-    What clients leave unfinished then would be told as errors of asyncio.
+    asyncio would log as errors what the clients leave unfinished.
     """
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     deadline.start()

@@ -1,8 +1,8 @@
-"""Whether `reports` is still the log that the ledgers count, and the topics are still set as they must be.
+"""Watch that `reports` is still the log that the ledgers count, and that the topics' settings still fit.
 
-`reports` may be made again under a running worker, or be given more partitions. The clients that count know
-topics by name only, and offsets of the new log may well go on where the old ones ended. Nor do they notice
-that a topic keeps other times, or no longer all its rows.
+`reports` may be recreated under a running worker, or get more partitions. The counting clients know topics by
+name only, and offsets of the new log may continue where the old ones ended. Nor do they notice that a topic
+changes its kind of timestamps or its compaction.
 """
 
 import threading
@@ -21,11 +21,11 @@ WATCH_SECONDS = 15.0
 
 
 class LogWatch(threading.Thread):
-    """Asks for both in a thread that never holds up the end of the process.
+    """Asks the broker in a daemon thread, which never delays the end of the process.
 
     Parameters
     ----------
-    deployment : with the identity that the log had when the worker began.
+    deployment : with the log's identity at the start of the worker.
     """
 
     def __init__(self, deployment: Deployment) -> None:
@@ -34,12 +34,12 @@ class LogWatch(threading.Thread):
         self._found: tuple[Genesis, list[Finding]] | None = None
 
     def check(self) -> None:
-        """Raise what is known to be wrong.
+        """Raise what the watch has found.
 
         Raises
         ------
-        LedgerRefusedError when the topic is another one, or has more partitions; TopicSetupError when
-        settings have changed.
+        LedgerRefusedError if the topic was recreated or has more partitions; TopicSetupError if settings have
+        changed.
         """
         if self._found is None:
             return
@@ -53,9 +53,9 @@ class LogWatch(threading.Thread):
         topic_setup.refuse(findings)
 
     def run(self) -> None:
-        """Ask until the same is wrong twice in a row; without an answer, or a topic, ask again.
+        """Ask until the same finding comes twice in a row; ask again without an answer or a topic.
 
-        Twice, since a broker that has just come back may tell of what was there before.
+        Twice, because a broker that has just restarted may answer with outdated metadata.
         """
         right: tuple[Genesis, list[Finding]] = (self.deployment.log, [])
         before = right

@@ -1,6 +1,6 @@
-"""What collections cost in privacy, worked out beside a worker and told to its metrics.
+"""Compute what collections cost in privacy, beside a worker, for its metrics.
 
-Exact composition may take seconds, so neither the start of the worker nor its event loop waits for it.
+Exact composition may take seconds, so neither the worker's start nor its event loop waits for it.
 """
 
 import threading
@@ -17,12 +17,12 @@ WATCH_SECONDS = 15.0
 
 
 class PrivacyWatch(threading.Thread):
-    """Works it out in a thread that never holds up the end of the process.
+    """Computes the gauges in a daemon thread, which never delays the end of the process.
 
     Parameters
     ----------
     allowances : of the collection file.
-    metrics : where to tell of it.
+    metrics : to update.
     """
 
     def __init__(self, allowances: Iterable[Allowance], metrics: PrivacyMetrics) -> None:
@@ -31,22 +31,22 @@ class PrivacyWatch(threading.Thread):
         self._metrics = metrics
 
     def run(self) -> None:
-        """Tell what one report costs, then, again and again, what a client may have spent by now."""
-        self.tell_costs()
+        """Show what one report costs; then, every 15 s, what a client may have spent by now."""
+        self.show_costs()
         while True:
-            self.tell_used(time.time())
+            self.show_used(time.time())
             time.sleep(WATCH_SECONDS)
 
-    def tell_costs(self) -> None:
-        """Tell rho and budget of every collection."""
+    def show_costs(self) -> None:
+        """Show rho and budget of every collection."""
         for allowance in self._allowances:
             name, mechanism = allowance.collection.name, allowance.collection.mechanism
             self._metrics.show_rho(name, zcdp_rho(loss_of_reports(mechanism, 1, memoized=False)))
             if allowance.budget is not None:
                 self._metrics.show_budget(name, allowance.budget.epsilon)
 
-    def tell_used(self, now: float) -> None:
-        """Tell what one client may have spent at this moment, unix seconds, where there is a budget."""
+    def show_used(self, now: float) -> None:
+        """Show what one client may have spent by `now`, unix seconds, for collections with a budget."""
         for allowance in self._allowances:
             if allowance.budget is not None:
                 used = exposure(allowance, allowance.budget, now)

@@ -19,10 +19,10 @@ MOST_BYTES = 65_536
     default="127.0.0.1:8321",
     show_default=True,
     metavar="ADDRESS:PORT",
-    help="Where it serves /readyz: its --web-port or --metrics-port on loopback, or its --metrics-listen.",
+    help="Where /readyz is served: --web-port or --metrics-port on loopback, or --metrics-listen.",
 )
 def ready(address: tuple[str, int]) -> None:
-    """Ask a worker or a producer whether it is ready: status 0 if so, else 1 and the reasons.
+    """Ask a worker or a producer whether it is ready: exit status 0 if so, else 1 and the reasons.
 
     Example: deniable ready --address 127.0.0.1:9100
     """
@@ -32,7 +32,7 @@ def ready(address: tuple[str, int]) -> None:
     try:
         with opener.open(f"http://{place}/readyz", timeout=SECONDS) as answer:
             if not _is_ready(answer.read(MOST_BYTES)):
-                raise click.ClickException(f"what answers at {place} is no deniable, or serves no /readyz")
+                raise click.ClickException(f"the server at {place} is not deniable, or serves no /readyz")
             click.echo("ready")
     except HTTPError as error:
         raise click.ClickException(f"{place} is not ready: {_reasons(error)}") from None
@@ -43,10 +43,10 @@ def ready(address: tuple[str, int]) -> None:
 
 def _is_ready(body: bytes) -> bool:
     try:
-        told = json.loads(body)
+        answer = json.loads(body)
     except ValueError:
         return False
-    return isinstance(told, dict) and told.get("ready") is True
+    return isinstance(answer, dict) and answer.get("ready") is True
 
 
 def _reasons(error: HTTPError) -> str:
@@ -54,4 +54,4 @@ def _reasons(error: HTTPError) -> str:
         try:
             return "; ".join(json.loads(error.read(MOST_BYTES))["reasons"])
         except (ValueError, KeyError, TypeError):
-            return f"it answered with status {error.code}, as no deniable does"
+            return f"it answered with status {error.code} and no reasons: it is not deniable"

@@ -10,7 +10,7 @@ from aggregator.maintenance.ledger_changes import accept_loss
 from aggregator.maintenance.rebuild import rebuild
 from aggregator.maintenance.replay import Comparison, ReplayError
 from aggregator.maintenance.replay import replay as recount
-from deploy.cli.event_loop import run_until_told
+from deploy.cli.event_loop import run_until_signalled
 from deploy.cli.options import config_option, servers_option
 from deploy.cluster.deployment import deployment_of
 from deploy.config.file import load
@@ -23,19 +23,19 @@ from deploy.config.file import load
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long the workers may take to count what is in the log.",
+    help="How long to wait for the workers to count what is in the log.",
 )
 @click.option(
     "--rebuild",
     "is_rebuild",
     is_flag=True,
-    help="First count all that the log holds into an empty state topic. Stop all workers before.",
+    help="First recount the log into an empty state topic. Stop all workers before.",
 )
 @click.option(
     "--accept-loss",
     "is_loss_accepted",
     is_flag=True,
-    help="Instead, let counting go on where records were deleted before they were counted.",
+    help="Instead, continue counting behind records that were deleted before they were counted.",
 )
 @config_option
 @servers_option
@@ -44,7 +44,7 @@ def replay(
 ) -> int:
     """Recount the log and compare with the stored counts; exit status 1 unless equal.
 
-    Waits until the workers have counted what is in the log when it begins. Where the log no longer begins at
+    Waits until the workers have counted what is in the log at the start. If the log no longer begins at
     offset 0, windows that may lack records are not compared.
 
     Example: deniable replay
@@ -57,21 +57,21 @@ def replay(
         return 0
     if is_rebuild:
         _rebuild(deployment)
-    return _compare(run_until_told(recount(deployment, wait)))
+    return _compare(run_until_signalled(recount(deployment, wait)))
 
 
 def _accept_loss(deployment: Deployment) -> None:
-    lost = run_until_told(accept_loss(deployment))
+    lost = run_until_signalled(accept_loss(deployment))
     for partition, offsets in lost.items():
         click.echo(
-            f"partition {partition}: {offsets} offsets were deleted uncounted; counting goes on behind them"
+            f"partition {partition}: {offsets} offsets were deleted uncounted; counting continues behind them"
         )
     if not lost:
-        click.echo("nothing is lost: every ledger stands within the log")
+        click.echo("nothing is lost: every ledger's position is within the log")
 
 
 def _rebuild(deployment: Deployment) -> None:
-    for partition, records in run_until_told(rebuild(deployment)).items():
+    for partition, records in run_until_signalled(rebuild(deployment)).items():
         click.echo(f"partition {partition}: {records} records counted again", err=True)
 
 
@@ -84,19 +84,20 @@ def _compare(found: Comparison) -> int:
     )
     if found.foreign:
         click.echo(
-            f"{found.foreign} records of the estimates topic are no estimates of this version: passed over",
+            f"{found.foreign} records of the estimates topic are not estimates of this version: skipped",
             err=True,
         )
-    nothing = "no window of the log is still kept (retention_seconds) with all its records"
+    nothing = "no window with all its records is still stored (retention_seconds)"
     if found.whole_from:
         since = datetime.fromtimestamp(found.whole_from, UTC).isoformat(timespec="seconds")
         left_out = len(found.counts.windows()) - windows
         click.echo(
-            f"{left_out} windows before {since} were not compared: records of them may be deleted", err=True
+            f"{left_out} windows before {since} were not compared: some of their records may be deleted",
+            err=True,
         )
         nothing = (
-            f"records were deleted; windows that start at {since} or later can be compared again, and none "
-            f"of those is counted and still kept (retention_seconds)"
+            f"records were deleted; only windows that start at {since} or later can be compared, and none of "
+            f"those is counted and still stored (retention_seconds)"
         )
     if found.records and not windows and not found.difference:
         raise ReplayError(f"nothing to compare: {nothing}")

@@ -1,4 +1,4 @@
-"""A Kafka broker of one's own on this machine, for `deniable broker`, the demo and the tests.
+"""An embedded Kafka broker on this machine, for `deniable broker`, the demo and the tests.
 
 May import `cli`. Begin with `broker`; `process` starts the Java process, `guard` ends it with its parent.
 """

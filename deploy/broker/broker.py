@@ -18,14 +18,13 @@ PORT_ATTEMPTS = 3
 
 
 class Broker:
-    """A Kafka broker that ends with this process, whatever way that ends. Start it from the main thread.
+    """A Kafka broker that ends with this process, however that ends. Start it from the main thread.
 
     Parameters
     ----------
-    data_dir : where its data stay, so that a later broker finds them; None: in a temporary folder, deleted
-        at the end.
-    port : the clients' port; 0 for a free one, which this object then keeps.
-    own_session : whether it is spared the signals that go to this process's group, such as Ctrl-C.
+    data_dir : folder that keeps the data for a later broker; None: a temporary one, deleted at the end.
+    port : the clients' port; 0 for a free one, which stays the same for this object.
+    own_session : True to keep signals to this process's group, such as Ctrl-C, from the broker.
     """
 
     def __init__(self, data_dir: Path | None = None, port: int = 0, own_session: bool = True) -> None:
@@ -34,7 +33,7 @@ class Broker:
         self._port = port
         self._folder: HeldFolder | None = None
         self._child: Child | None = None
-        # A subclass with other settings says here how its folder is formatted and how it is asked.
+        # A subclass with other settings sets here how to format its folder and how to connect.
         self._format_arguments: list[str] = []
         self._client_settings: dict[str, object] = {}
 
@@ -54,12 +53,12 @@ class Broker:
 
     @property
     def folder(self) -> Path | None:
-        """Where its data lie; None before `start` and after `stop`."""
+        """The data folder; None before `start` and after `stop`."""
         return self._folder.path if self._folder else None
 
     @property
     def child(self) -> Child | None:
-        """The broker's process, to see whether it still runs; None before `start` and after `stop`."""
+        """The broker's process; None before `start` and after `stop`."""
         return self._child
 
     def start(self) -> str:
@@ -69,9 +68,9 @@ class Broker:
 
         Raises
         ------
-        BrokerError when the port is in use, when Java or Maven is missing, or, with the last lines of the
-        log, when the broker does not answer within 60 s; FolderError when the data folder cannot be had.
-        Nothing is left running then.
+        BrokerError if the port is in use, Java or Maven is missing, or the broker does not answer within 60 s
+        (with the last lines of its log); FolderError if the data folder cannot be used. Nothing is left
+        running then.
         """
         if self._child is not None and self._child.poll() is None:
             return self.bootstrap_servers
@@ -85,7 +84,7 @@ class Broker:
         return self.bootstrap_servers
 
     def stop(self) -> None:
-        """SIGTERM, after 20 s SIGKILL, and let go of the folder. Calling it again does nothing."""
+        """Send SIGTERM, after 20 s SIGKILL, and release the folder. Calling it again does nothing."""
         if self._child is not None:
             stop([self._child], STOP_SECONDS)
             self._child = None
@@ -94,7 +93,7 @@ class Broker:
             self._folder = None
 
     def wait(self) -> None:
-        """Wait until the broker ends by itself, and then raise BrokerError with the last lines of its log."""
+        """Wait until the broker ends by itself, then raise BrokerError with the last lines of its log."""
         if self._child is None or self._folder is None:
             raise BrokerError("Kafka is not running: start it first")
         status = self._child.wait()
@@ -104,17 +103,17 @@ class Broker:
         )
 
     def kill(self) -> None:
-        """End it with SIGKILL; the folder stays, and `start` brings the broker back."""
+        """Send SIGKILL; the folder stays, and `start` brings the broker back."""
         self._signal(signal.SIGKILL)
         if self._child is not None:
             self._child.wait()
 
     def pause(self) -> None:
-        """Stop it in its tracks: connections stay open and nothing answers, until `resume`."""
+        """Suspend the process: connections stay open and nothing answers, until `resume`."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let a paused broker go on."""
+        """Continue a paused broker."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -125,7 +124,7 @@ class Broker:
         write_settings(folder, port, controller_port=free_port(but=port))
 
     def _come_up(self, folder: Path, java: str, libs: Path) -> None:
-        """Start on free ports; on others again when another process was quicker to take one."""
+        """Start on free ports; try others if another process takes one first."""
         said, log_file = "", folder / LOG_NAME
         log_file.touch()
         for _attempt in range(PORT_ATTEMPTS):
@@ -141,4 +140,4 @@ class Broker:
             said = last_lines(log_file, log_start)
             if "Address already in use" not in said:
                 break
-        raise BrokerError(f"the broker did not come up, its log ends:\n{said}")
+        raise BrokerError(f"the broker did not start, its log ends:\n{said}")

@@ -23,23 +23,23 @@ def spawn(
     folder: Path | None = None,
     own_session: bool = True,
 ) -> Child:
-    """Start a command without a terminal for its input, and killed when this process ends.
+    """Start a command without standard input, which the kernel kills when this process ends.
 
     Parameters
     ----------
     command : program and arguments.
-    log_file : takes its stdout and stderr, appended.
-    environment : added to this process's.
+    log_file : its stdout and stderr are appended here.
+    environment : variables added to this process's.
     folder : its working folder; None: this process's.
-    own_session : whether it is spared the signals that a terminal, or whoever signals a group, sends to ours.
+    own_session : True to keep signals to this process's group, such as Ctrl-C, from the child.
 
     Returns
     -------
-    Child, to be given to `stop`. A command that cannot run says so in the log and ends with status 1.
+    Child, to pass to `stop`. A command that cannot run logs the reason and ends with status 1.
 
     Raises
     ------
-    RuntimeError outside the main thread: the kernel takes the end of the starting thread for the parent's.
+    RuntimeError outside the main thread: the kernel would kill the child when the starting thread ends.
     """
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError(f"{command[0]} must be started by the main thread: it would end with this one")
@@ -57,7 +57,7 @@ def spawn(
 
 
 def signal_group(child: Child, number: signal.Signals) -> None:
-    """Send a signal to a child, and to what it started in a session of its own; nothing once waited for."""
+    """Send a signal to a child, or to its whole session if it has one; nothing once it was waited for."""
     if child.returncode is None:
         with suppress(ProcessLookupError):
             leads = os.getpgid(child.pid) == child.pid
@@ -65,9 +65,9 @@ def signal_group(child: Child, number: signal.Signals) -> None:
 
 
 def stop(children: Iterable[Child], seconds: float = 10.0) -> None:
-    """End children, politely at first: SIGTERM to all, SIGKILL to those that still run after `seconds`.
+    """End children: SIGTERM to all, SIGKILL to those that still run after `seconds`.
 
-    Paused ones are woken, since a stopped process cannot act on SIGTERM. Calling it again does nothing.
+    Paused ones are continued, since a stopped process cannot handle SIGTERM. Calling it again does nothing.
     """
     running = [child for child in children if child.poll() is None]
     for child in running:
@@ -82,7 +82,7 @@ def stop(children: Iterable[Child], seconds: float = 10.0) -> None:
 
 
 def last_lines(log_file: Path, start: int = 0, count: int = 15) -> str:
-    """The last `count` lines that stand in a log behind its byte `start`."""
+    """Return the last `count` lines of a log after its byte `start`."""
     with log_file.open("rb") as log:
         size = log.seek(0, os.SEEK_END)
         log.seek(max(start, size - TAIL_BYTES))

@@ -12,9 +12,11 @@ from deploy.cli.options import Folder
 @click.option(
     "--data-dir",
     type=Folder(),
-    help="Keep the data here. [a temporary one]",
+    help="Keep the data in this folder.  [default: a temporary one]",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=9092, show_default=True, help="0: a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=9092, show_default=True, help="0 for a free port."
+)
 def broker(data_dir: Path | None, port: int) -> None:
     """Run a real Apache Kafka, one node on loopback, in the foreground.
 

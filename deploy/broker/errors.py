@@ -1,10 +1,10 @@
-"""Why the embedded broker is not there, in words for the person at the terminal."""
+"""Errors of the embedded broker, for the person at the terminal."""
 
 from estimators.errors import DeniableError
 
 
 class BrokerError(DeniableError, RuntimeError):
-    """The embedded broker cannot start; the message says why and, where it is known, what to do."""
+    """The embedded broker cannot start; the message says why and, where known, what to do."""
 
 
 class ToolMissingError(BrokerError):

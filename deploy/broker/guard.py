@@ -1,9 +1,9 @@
-"""Run a command that the kernel kills when the process that started it ends, however that ends.
+"""Run a command that the kernel kills when its parent process ends, however that ends.
 
     python -I -S guard.py PARENT_PID COMMAND [ARGUMENT ...]
 
-A program of its own, and not a `preexec_fn`: between fork and exec of a process with threads (Kafka clients
-have some) Python code may deadlock, and Python 3.12 warns of it.
+A separate program, not a `preexec_fn`: between fork and exec of a process with threads, such as those of
+Kafka clients, Python code may deadlock, and Python 3.12 warns of it.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ def main() -> None:
     """Ask for SIGKILL at the parent's death, then become the command. Source: prctl(2)."""
     parent, *command = sys.argv[1:]
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    # A parent that died before the call above sends nothing any more, so look only afterwards.
+    # If the parent died before this call, no signal comes: so compare the parent's pid only now.
     if os.getppid() != int(parent):
         sys.exit(f"cannot run {command[0]}: the process that wanted it has ended")
     try:

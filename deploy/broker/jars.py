@@ -1,4 +1,4 @@
-"""Java, and Kafka's jars: fetched once by Maven into the cache folder."""
+"""Find Java, and fetch Kafka's jars once, by Maven, into the cache folder."""
 
 import os
 import re
@@ -21,34 +21,34 @@ log = structlog.get_logger()
 
 
 def find_java() -> str:
-    """The path of a Java that Kafka runs on: that of JAVA_HOME, else that of PATH.
+    """Return the path of a Java that can run Kafka: from JAVA_HOME, else from PATH.
 
     Raises
     ------
-    ToolMissingError when there is none, or an older one than 17.
+    ToolMissingError if there is none, or only one older than 17.
     """
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin" if home else None)
-    advice = "install openjdk-17-jre-headless or a newer one, or let JAVA_HOME name one"
+    advice = "install openjdk-17-jre-headless or newer, or set JAVA_HOME"
     if java is None:
         raise ToolMissingError(f"Kafka needs Java {LEAST_JAVA} or newer, found none: {advice}")
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
     match = re.search(r'version "(?:1\.)?(\d+)', said)
     if match is None or int(match[1]) < LEAST_JAVA:
-        found = f"version {match[1]}" if match else "one that does not tell its version"
+        found = f"version {match[1]}" if match else "an unknown version"
         raise ToolMissingError(f"Kafka needs Java {LEAST_JAVA} or newer, found {found} at {java}: {advice}")
     return java
 
 
 def fetch_jars() -> Path:
-    """The folder of Kafka's jars; filled at the first call, by one process at a time, whole or not at all.
+    """Return the folder of Kafka's jars; the first call fetches them, atomically, one process at a time.
 
     Raises
     ------
-    ToolMissingError without Maven, BrokerError with Maven's last lines when it fails, FolderError when the
-    cache folder cannot be written.
+    ToolMissingError without Maven; BrokerError with Maven's last lines if it fails; FolderError if the cache
+    folder cannot be written.
     """
-    # Named after the list of jars, so that a changed list is fetched anew.
+    # Named after the list of jars, so a changed list is fetched again.
     digest = blake2b(POM.read_bytes(), digest_size=4).hexdigest()
     folder = cache_folder() / "kafka"
     libs = folder / f"libs-{digest}"
@@ -61,7 +61,7 @@ def fetch_jars() -> Path:
 def _fetch(libs: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
-        raise ToolMissingError("Kafka's jars come through Maven, found no mvn: run `apt-get install maven`")
+        raise ToolMissingError("Maven, which fetches Kafka's jars, is missing: run `apt-get install maven`")
     partial = libs.parent / "partial"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()

@@ -1,4 +1,4 @@
-"""Folders that one live process holds at a time: those that a user names, and temporary ones in the cache."""
+"""Folders that one process locks at a time: named by the user, or temporary ones in the cache."""
 
 import fcntl
 import os
@@ -14,22 +14,22 @@ from estimators.errors import DeniableError
 
 
 class FolderError(DeniableError, RuntimeError):
-    """A folder cannot be made or written, or another process holds it."""
+    """A folder cannot be created or written, or another process has locked it."""
 
 
 def cache_folder() -> Path:
-    """`deniable` in the user's cache folder. Source: XDG Base Directory Specification."""
+    """Return `deniable` in the user's cache folder. Source: XDG Base Directory Specification."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "deniable"
 
 
 def lock(folder: Path, wait: bool = True) -> IO[str]:
-    """Hold a folder, made if absent, until the returned file is closed or this process ends.
+    """Lock a folder, created if absent, until the returned file is closed or this process ends.
 
     Raises
     ------
-    FolderError when another process holds it and `wait` is False, or when it cannot be made or written.
+    FolderError if another process has locked it and `wait` is False, or if it cannot be created or written.
     """
-    with _told(folder):
+    with _folder_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         held = (folder / "lock").open("a")
     try:
@@ -44,16 +44,16 @@ def lock(folder: Path, wait: bool = True) -> IO[str]:
 
 
 class HeldFolder:
-    """A folder, held from here to `release` or to the end of the `with` block.
+    """A folder, locked until `release` or the end of the `with` block.
 
     Parameters
     ----------
-    path : an existing folder or one to be made, which stays; None: a temporary one in the cache folder, mode
-        0700, deleted by `release`, or, when this process was killed, by the next process that makes one.
+    path : a folder, created if absent, which stays; None: a temporary one in the cache folder, mode 0700,
+        deleted by `release` or, if this process is killed, by the next process that creates one.
 
     Raises
     ------
-    FolderError when another process holds it, or when it cannot be made or written.
+    FolderError if another process has locked it, or if it cannot be created or written.
     """
 
     path: Path
@@ -75,20 +75,20 @@ class HeldFolder:
         self.release()
 
     def release(self) -> None:
-        """Let go of the folder; delete it if it is temporary."""
+        """Unlock the folder; delete it if it is temporary."""
         if self._temporary:
             shutil.rmtree(self.path, ignore_errors=True)
         self._lock.close()
 
 
 def _make_temporary() -> tuple[Path, IO[str]]:
-    """A new temporary folder and its lock, after those that nobody holds any more are deleted."""
+    """Delete abandoned temporary folders; create a new one and lock it."""
     home = cache_folder() / "temporary"
     with lock(home):
         for path in home.iterdir():
             if path.is_dir():
                 _delete_abandoned(path)
-        with _told(home):
+        with _folder_errors(home):
             path = Path(tempfile.mkdtemp(dir=home))
         return path, lock(path)
 
@@ -99,7 +99,7 @@ def _delete_abandoned(path: Path) -> None:
 
 
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _folder_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

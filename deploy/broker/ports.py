@@ -6,9 +6,9 @@ import socket
 
 from deploy.broker.errors import BrokerError
 
-# Below the range that Linux gives to outgoing connections (32768 and up): a client that tries again and
-# again to reach a stopped broker on a port of that range may be given that very port, connect to itself,
-# and keep the broker from coming back.
+# Below Linux's range of ports for outgoing connections (32768 and up): a client that keeps connecting to a
+# stopped broker's port in that range may get that very port, connect to itself and keep the broker from
+# coming back.
 LOWEST_PORT, HIGHEST_PORT = 20_000, 32_000
 
 
@@ -17,7 +17,7 @@ def require_free(port: int) -> None:
 
     Raises
     ------
-    BrokerError when it is in use, or closed to this user.
+    BrokerError if it is in use or this user may not listen there.
     """
     if not 1 <= port <= 65_535:
         raise BrokerError(f"port must be in [0, 65535], 0 for a free one, got {port}")
@@ -29,7 +29,7 @@ def require_free(port: int) -> None:
 
 
 def free_port(but: int = 0) -> int:
-    """A random loopback port, not `but`, on which nothing listens now; another process may still take it."""
+    """Return a random free loopback port other than `but`; another process may still take it."""
     while True:
         port = LOWEST_PORT + secrets.randbelow(HIGHEST_PORT - LOWEST_PORT)
         if port == but:

@@ -1,4 +1,4 @@
-"""The Java processes of the embedded broker: one that formats its folder, and the broker itself."""
+"""The Java processes of the embedded broker: the tool that formats its folder, and the broker itself."""
 
 import base64
 import socket
@@ -23,20 +23,20 @@ FORMAT_SECONDS = 60.0
 
 
 def write_settings(folder: Path, port: int, controller_port: int) -> None:
-    """Write `server.properties` and make what it names; paths in it are relative to the folder."""
+    """Write `server.properties` and create its folders; its paths are relative to the folder."""
     template = Template((SETTINGS / "server.properties").read_text())
     (folder / "server.properties").write_text(template.substitute(port=port, controller_port=controller_port))
     (folder / "tmp").mkdir(exist_ok=True)
 
 
 def format_once(folder: Path, java: str, libs: Path, more_arguments: Sequence[str] = ()) -> None:
-    """Give the folder a cluster id, unless it has one; `more_arguments` are the tool's, such as first users.
+    """Format the folder unless it is formatted; `more_arguments` of the tool may, for example, add users.
 
     Raises
     ------
-    BrokerError with what the tool said when it fails.
+    BrokerError with the tool's output if it fails.
     """
-    # The tool writes this file last, so a folder that has it is formatted whole.
+    # The tool writes this file last, so a folder with it is completely formatted.
     if (folder / "kafka" / "meta.properties").exists():
         return
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
@@ -61,7 +61,7 @@ def run_broker(folder: Path, java: str, libs: Path, own_session: bool) -> Child:
 def wait_until_it_answers(
     child: Child, folder: Path, port: int, seconds: float, client_settings: Mapping[str, object]
 ) -> bool:
-    """True when the broker answers a client, False when it has ended or `seconds` are over."""
+    """Return True once the broker answers a client, False if it ends or does not within `seconds`."""
     deadline = time.monotonic() + seconds
     while child.poll() is None and time.monotonic() < deadline:
         if cluster_id_at(port, client_settings) == _cluster_id_of(folder):
@@ -79,7 +79,7 @@ def _run(
     arguments: list[str],
     own_session: bool = True,
 ) -> Child:
-    # No PerfData and a tmpdir of its own: a killed Java leaves nothing outside the folder.
+    # No PerfData and a separate tmpdir, so a killed Java leaves nothing outside the folder.
     own = ["-XX:-UsePerfData", f"-Djava.io.tmpdir={folder / 'tmp'}"]
     logging = f"-Dlog4j2.configurationFile={SETTINGS / 'log4j2.properties'}"
     command = [java, *options, *own, logging, "-cp", f"{libs}/*", main, *arguments]
@@ -92,7 +92,7 @@ def _cluster_id_of(folder: Path) -> str:
 
 
 def cluster_id_at(port: int, client_settings: Mapping[str, object] = MappingProxyType({})) -> str | None:
-    """The id that the broker at this port of loopback tells; None without one. It may be another broker."""
+    """Return the cluster id of whatever broker listens at this loopback port; None without answer."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
         address = f"127.0.0.1:{port}"

@@ -1,4 +1,4 @@
-"""The commands of `deniable`, each loaded when it is called: `--help` and Ctrl-C need not wait for Faust."""
+"""The commands of `deniable`, imported only when called, so `--help` and Ctrl-C do not wait for Faust."""
 
 import signal
 from importlib import import_module
@@ -7,10 +7,10 @@ import click
 
 from deploy.cli.signals import handle
 
-#: By task: where each command is defined, and what it does in a line.
+#: By task: where each command is defined, and its line in `--help`.
 TASKS: dict[str, dict[str, tuple[str, str]]] = {
     "Try it": {
-        "demo": ("deploy.demo.command:demo", "Stream a year of flights through a Kafka of its own."),
+        "demo": ("deploy.demo.command:demo", "Stream a year of flights through an embedded Kafka."),
         "broker": ("deploy.broker.command:broker", "Run a real Apache Kafka on this machine."),
     },
     "Set up": {
@@ -23,10 +23,10 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
     "Send reports": {
         "produce": (
             "deploy.produce.command:produce",
-            "Randomize values of a file or pipe and send the reports.",
+            "Randomize the values of a file or pipe and send reports.",
         ),
         "canary": ("deploy.produce.canary_command:canary", "Send known values, so that defects show."),
-        "spent": ("deploy.offline.spent:spent", "Show what clients have spent of their budgets."),
+        "spent": ("deploy.offline.spent:spent", "Show how much of their budgets clients have spent."),
     },
     "Count": {
         "aggregate": (
@@ -59,14 +59,14 @@ COMMANDS = {name: command for commands in TASKS.values() for name, command in co
 
 
 class LazyGroup(click.Group):
-    """A group that lists COMMANDS without loading them."""
+    """A group that lists COMMANDS without importing them."""
 
     def list_commands(self, _: click.Context) -> list[str]:
-        """Their names, in the order of the tasks."""
+        """Return the commands' names, in the order of the tasks."""
         return list(COMMANDS)
 
     def get_command(self, _: click.Context, name: str) -> click.Command | None:
-        """Load one; None when there is none of this name."""
+        """Import a command; None if the name is unknown."""
         if name not in COMMANDS:
             return None
         module, _colon, attribute = COMMANDS[name][0].partition(":")
@@ -74,11 +74,11 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write name and line of each, by task."""
+        """Write the name and line of each command, by task."""
         width = max(map(len, COMMANDS))
         for task, commands in TASKS.items():
             with formatter.section(task):
-                formatter.write_dl([(name.ljust(width), said) for name, (_where, said) in commands.items()])
+                formatter.write_dl([(name.ljust(width), line) for name, (_where, line) in commands.items()])
 
 
 @click.group(
@@ -97,5 +97,5 @@ def deniable(verbose: bool) -> None:
     from deploy.cli.logs import configure_logs
 
     configure_logs(verbose)
-    # The command is loaded; from here on Ctrl-C ends it in good order.
+    # The command is imported: from here on Ctrl-C shuts it down cleanly.
     handle(signal.SIGINT, signal.default_int_handler)

@@ -1,6 +1,6 @@
-"""Running work in an event loop for a command, which a signal ends.
+"""Run a command's coroutine until it is done or a signal cancels it.
 
-Apart from `signals`, which is loaded before SIGINT is handled: asyncio takes long to import.
+Kept apart from `signals`, which is imported before SIGINT is handled: asyncio takes long to import.
 """
 
 import asyncio
@@ -14,19 +14,20 @@ from deploy.cli.signals import end_in_good_order, handle
 T = TypeVar("T")
 
 
-def run_until_told(work: Coroutine[None, None, T]) -> T:
-    """Run as `asyncio.run`, which SIGTERM and SIGHUP cancel as SIGINT does; then end with 128 and the signal.
+def run_until_signalled(work: Coroutine[None, None, T]) -> T:
+    """Run a coroutine like `asyncio.run`; SIGTERM and SIGHUP cancel it too, and then exit with 128 + signal.
 
-    An exit raised amid asyncio's tasks would make it complain on stderr.
+    The handler cancels rather than exits, because asyncio logs errors when its tasks are interrupted by an
+    exit.
     """
-    told: list[int] = []
+    received: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
 
-    async def told_or_done() -> T:
+    async def run() -> T:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
         def end(number: int, _: FrameType | None) -> None:
-            told.append(number)
+            received.append(number)
             if task is not None:
                 loop.call_soon_threadsafe(task.cancel)
 
@@ -35,10 +36,10 @@ def run_until_told(work: Coroutine[None, None, T]) -> T:
         return await work
 
     try:
-        return asyncio.run(told_or_done())
+        return asyncio.run(run())
     except asyncio.CancelledError:
-        if told:
-            end_in_good_order(told[0])
+        if received:
+            end_in_good_order(received[0])
         raise
     finally:
         for number, handler in before.items():

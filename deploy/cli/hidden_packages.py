@@ -1,10 +1,10 @@
-"""Whether another package of a common name hides one of ours."""
+"""Refuse to run where another package of the same name hides one of ours."""
 
 from importlib.util import find_spec
 from pathlib import Path
 
-# The packages have common names. Where an application has a package of the same name, Python would take
-# functions from the wrong one, or fail far from the cause.
+# The packages have common names. If an application has a package of the same name, Python imports the wrong
+# one, or fails far from the cause.
 NAMES = ("estimators", "producers", "aggregator", "deploy")
 
 

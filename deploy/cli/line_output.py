@@ -1,4 +1,4 @@
-"""Lines for another program, until it has enough of them."""
+"""Print lines to a pipe, and end quietly when its reader is gone."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ import click
 
 
 def write_line(line: str | bytes) -> None:
-    """Write a line to stdout; end quietly if nobody reads it any more."""
+    """Write a line to stdout; exit quietly if its reader is gone."""
     try:
         click.echo(line)
     except BrokenPipeError:
@@ -17,7 +17,7 @@ def write_line(line: str | bytes) -> None:
 
 
 def end_with_the_reader() -> None:
-    """End when the program that reads our stdout ends, even if nothing comes to be written to it."""
+    """Exit when the program that reads our stdout ends, even if there is nothing to write."""
     loop, number = asyncio.get_running_loop(), sys.stdout.fileno()
 
     def end() -> None:
@@ -29,5 +29,5 @@ def end_with_the_reader() -> None:
 
 
 def _end_quietly() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at the end
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for Python's flush at exit
     sys.exit(0)

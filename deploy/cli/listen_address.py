@@ -1,4 +1,4 @@
-"""An option's address to listen on. It loads nothing else: what asks for readiness all the time takes it."""
+"""The type of options that take an address to listen on; imports little, since probes run `ready` often."""
 
 from ipaddress import ip_address
 from typing import Any
@@ -7,14 +7,14 @@ import click
 
 
 class ListenAddress(click.ParamType):
-    """An IP address of this machine and a port: ADDRESS:PORT, [ADDRESS]:PORT for one of IPv6."""
+    """An IP address of this machine and a port: ADDRESS:PORT, or [ADDRESS]:PORT for IPv6."""
 
     name = "address"
 
     def convert(
         self, value: Any, parameter: click.Parameter | None, context: click.Context | None
     ) -> tuple[str, int]:
-        """Address and port."""
+        """Return address and port."""
         host, _colon, port = str(value).rpartition(":")
         try:
             address = ip_address(host[1:-1] if host.startswith("[") and host.endswith("]") else host)

@@ -1,4 +1,4 @@
-"""Logs go to stderr, one line each and in one form; libraries speak up from WARNING on, and do not repeat."""
+"""Log to stderr, one line an event in one format; libraries from WARNING on, without repetition."""
 
 import logging
 import sys
@@ -7,29 +7,29 @@ import time
 import structlog
 from structlog.typing import Processor
 
-QUIET_SECONDS = 30.0  # how long a library's line is not said again, whatever it names
+QUIET_SECONDS = 30.0  # a library's message is not repeated for so long, whatever its arguments
 
-#: Lines of every healthy deployment's life: how the logger's name begins, level, and a part of what it says.
+#: Messages that healthy deployments log, too: prefix of the logger's name, level, part of the message.
 ROUTINE = (
-    # Kafka answers so while the partition's former transaction completes, and aiokafka asks again after
-    # 100 ms. Where replicas are really missing, the commit fails in the end, and the ledger's owner says so.
+    # Kafka's answer while the partition's previous transaction completes; aiokafka retries after 100 ms. If
+    # replicas are really missing, the commit fails in the end, and the partition's owner logs it.
     ("aiokafka.producer.sender", logging.WARNING, "NotEnoughReplicasError"),
-    # A worker came or went; "ledger open" tells what it means for the partitions.
+    # A worker joined or left; "ledger open" says which partitions it concerns.
     ("aiokafka.consumer.group_coordinator", logging.WARNING, "because it is rebalancing"),
-    # The first group of a broker's life finds its coordinator not yet there.
+    # A new broker creates the coordinator's topic for its first group.
     ("aiokafka", logging.ERROR, "GroupCoordinatorNotAvailableError"),
-    # A broker is away: kafka-python says so for each connection, the producer once and in its own words.
+    # A broker is away: kafka-python logs each connection, our producer logs it once.
     ("kafka.net.connection", logging.ERROR, "ECONNREFUSED"),
     ("kafka.net.manager", logging.ERROR, "ECONNREFUSED"),
     ("kafka.net.manager", logging.WARNING, "ECONNREFUSED"),
     ("kafka.net.manager", logging.WARNING, "not ready; waiting"),
     ("kafka.net.manager", logging.ERROR, "Bootstrap failed"),
-    # kafka-python's own tasks took long: so they do on a busy machine.
+    # kafka-python's tasks take long on a busy machine.
     ("kafka.net.selector", logging.WARNING, ""),
-    # Faust asks for fetches since the start of the worker, but aiokafka notes those since the last rebalance:
-    # after each one an older worker says so. A partition that stands still is told by /readyz.
+    # Faust compares fetches since the worker's start with aiokafka's, which count from the last rebalance, so
+    # older workers log this after each one. /readyz reports a partition that makes no progress.
     ("faust", logging.ERROR, "has not sent fetch request"),
-    # A stop that no broker answers ends Faust's agents so.
+    # Faust's agents end like this when the worker stops while no broker answers.
     ("faust.agents.actor", logging.ERROR, "Crashed reason=CancelledError"),
 )
 
@@ -39,7 +39,7 @@ def configure_logs(verbose: bool = False) -> None:
 
     Parameters
     ----------
-    verbose : True to hear the libraries from INFO on, every time and with tracebacks. Never DEBUG: Kafka's
+    verbose : True to log the libraries from INFO on, with repetitions and tracebacks. Never DEBUG: Kafka's
         clients would log payloads.
     """
     shared: list[Processor] = [
@@ -51,7 +51,7 @@ def configure_logs(verbose: bool = False) -> None:
         pad_event_to=24,
         exception_formatter=structlog.dev.plain_traceback,  # others print local variables
     )
-    # One handler for all, since it takes a stderr that is full for what it is: no reason to stop counting.
+    # A logging handler also for structlog, since it survives a full stderr: no reason to stop counting.
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -59,9 +59,9 @@ def configure_logs(verbose: bool = False) -> None:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, console],
         )
     )
-    handler.setLevel(logging.INFO)  # a logger with a level of its own does not ask the root's
+    handler.setLevel(logging.INFO)  # loggers with their own level ignore the root's
     if not verbose:
-        handler.addFilter(_Calm())
+        handler.addFilter(_LibraryFilter())
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -70,35 +70,35 @@ def configure_logs(verbose: bool = False) -> None:
     )
 
 
-class _Calm(logging.Filter):
-    """Lets a library speak from WARNING on, say a thing once in a while, and without its traceback.
+class _LibraryFilter(logging.Filter):
+    """Passes a library's records from WARNING on, without repetitions and tracebacks.
 
-    While a broker is away, each client of a worker says so ten times a second; the ledgers' owners and
-    /readyz tell what that means.
+    While a broker is away, each client of a worker logs it ten times a second; the partitions' owners and
+    /readyz report what it means.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._said: dict[tuple[str, int, str], float] = {}
+        self._logged_at: dict[tuple[str, int, str], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to pass a record; what is passed of a library loses its traceback."""
-        if isinstance(record.msg, dict):  # structlog's, so it is ours
+        """Whether to pass a record; a library's record loses its traceback."""
+        if isinstance(record.msg, dict):  # from structlog, so it is ours
             return True
         if record.levelno < logging.WARNING or _is_routine(record):
             return False
-        thing = (record.name, record.levelno, str(record.msg))
+        message = (record.name, record.levelno, str(record.msg))
         now = time.monotonic()
-        if now - self._said.get(thing, -QUIET_SECONDS) < QUIET_SECONDS:
+        if now - self._logged_at.get(message, -QUIET_SECONDS) < QUIET_SECONDS:
             return False
-        self._said[thing] = now
+        self._logged_at[message] = now
         record.exc_info = record.exc_text = None
         return True
 
 
 def _is_routine(record: logging.LogRecord) -> bool:
-    said = record.getMessage()
+    message = record.getMessage()
     return any(
-        record.name.startswith(name) and record.levelno == level and text in said
+        record.name.startswith(name) and record.levelno == level and text in message
         for name, level, text in ROUTINE
     )

@@ -1,6 +1,6 @@
-"""The command `deniable`: how it starts, ends, and says what is wrong.
+"""The command `deniable`: start, exit status and error messages.
 
-Rule: what takes long to import is imported after SIGINT is handled, so that Ctrl-C is quiet from the start.
+Rule: slow imports come after SIGINT is handled, so that Ctrl-C never shows a traceback.
 """
 
 import signal
@@ -14,14 +14,14 @@ from estimators.errors import DeniableError
 FAILED = 1
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
-#: What Kafka's clients raise: looked up where a client is loaded, since no other can have raised it.
+#: Errors of Kafka's clients, looked up only in clients that are imported: no other can have raised one.
 KAFKA_ERRORS = (("aiokafka.errors", "KafkaError"), ("kafka.errors", "KafkaError"))
 
 
 def main() -> None:
-    """Run the command and say in one line what a user can mend."""
+    """Run the command; print errors that a user can mend in one line."""
     standard_streams.open_closed()
-    handle(signal.SIGINT, leave_at_once)  # until the command is loaded
+    handle(signal.SIGINT, leave_at_once)  # until the command is imported
     for number in (signal.SIGTERM, signal.SIGHUP):
         handle(number, end_in_good_order)
     try:
@@ -61,13 +61,13 @@ def _run() -> int:
 
 
 def kafka_errors() -> tuple[type[BaseException], ...]:
-    """Those of the clients that are loaded."""
+    """Return the error classes of those clients that are imported."""
     return tuple(getattr(sys.modules[module], name) for module, name in KAFKA_ERRORS if module in sys.modules)
 
 
-def _refuse(said: str, status: int = FAILED) -> int:
-    with suppress(OSError):  # stderr may be what is full
-        print(f"Error: {said}", file=sys.stderr, flush=True)  # noqa: T201 - click may not be loaded
+def _refuse(message: str, status: int = FAILED) -> int:
+    with suppress(OSError):  # stderr itself may be full
+        print(f"Error: {message}", file=sys.stderr, flush=True)  # noqa: T201 - click may not be imported
     return status
 
 

@@ -8,12 +8,12 @@ import click
 from deploy.cli.listen_address import ListenAddress
 from deploy.config.file import DEFAULT_FILE
 
-# Not `readable`: click would make a file that cannot be read a wrong usage, and one that is absent not.
+# Not `readable`: click would report an unreadable file as wrong usage, but not an absent one.
 CONFIG_PATH = click.Path(path_type=Path, readable=False)
 
 
 class Folder(click.Path):
-    """A folder; an empty text, as of a variable that is not set, is not the present one."""
+    """A folder. An empty text, as from an unset shell variable, does not mean the current one."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, file_okay=False)
@@ -37,8 +37,8 @@ metrics_listen_option = click.option(
     "--metrics-listen",
     type=ListenAddress(),
     metavar="ADDRESS:PORT",
-    help="Serve /metrics, /healthz and /readyz here too, for scrapes and probes from other machines; whoever "
-    "reaches it sees all figures, estimates among them. Everything else stays on loopback.",
+    help="Serve /metrics, /healthz and /readyz here too, for scrapes and probes from other machines. Anyone "
+    "who reaches it sees all figures, estimates included. Everything else stays on loopback.",
 )
 servers_option = click.option(
     "--bootstrap-servers", metavar="HOST:PORT", help="An existing Kafka; wins over the collection file."

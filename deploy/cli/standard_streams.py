@@ -1,4 +1,4 @@
-"""stdin, stdout and stderr when the caller has closed them, or when what they lead to is full or gone."""
+"""Standard streams that the caller has closed, or whose disk is full or reader gone."""
 
 import errno
 import os
@@ -7,10 +7,10 @@ from contextlib import suppress
 
 
 def open_closed() -> None:
-    """Open those that the caller has closed, so that no socket and no file takes their numbers.
+    """Open closed streams on /dev/null, so that no socket or file gets their descriptors.
 
-    stdin and stdout are opened in the contrary direction: who uses them gets an error, as from a closed one.
-    stderr leads nowhere.
+    stdin is opened for writing and stdout for reading, so using them fails as with a closed one. stderr is
+    discarded.
     """
     if sys.stdin is None:
         sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY))
@@ -21,11 +21,11 @@ def open_closed() -> None:
 
 
 def flush() -> str:
-    """Write out what is buffered; what cannot be written is thrown away.
+    """Write out the buffers of stdout and stderr; discard what cannot be written.
 
     Returns
     -------
-    Why output was lost; empty when none was, or when its reader has gone, who wants no more of it.
+    Why output was lost; empty if none was lost, or if only the reader of a pipe is gone.
     """
     reasons = []
     for name, stream in (("stdout", sys.stdout), ("stderr", sys.stderr)):
@@ -34,7 +34,7 @@ def flush() -> str:
         except OSError as error:
             if error.errno != errno.EPIPE:
                 reasons.append(f"{name} cannot be written: {error.strerror}")
-            # Python would fail at its end with what is still in the buffer.
+            # Python's flush at exit would fail on what is still buffered.
             with suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return "; ".join(reasons)

@@ -1,6 +1,6 @@
-"""A Kafka cluster that is there already: topics, permissions, connections, diagnosis.
+"""An existing Kafka cluster: topics, permissions, connections, diagnosis.
 
 May import `config` and `cli`. Its rooms: `connection` opens connections and explains why they fail,
-`permissions` knows roles and ACLs, `topics` creates and checks topics, `doctor` examines all of it in order.
+`permissions` has roles and ACLs, `topics` creates and checks topics, `doctor` examines all of it in order.
 Begin with `topics`.
 """

@@ -1,4 +1,4 @@
-"""What workers, a replay and maintenance need of the collection file and of the broker."""
+"""Build the deployment that workers, replay and maintenance use, from the collection file and the broker."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ UNSPENT = np.zeros(1, np.int64)
 
 
 def deployment_of(configuration: Configuration) -> Deployment:
-    """Check the topics; brokers, topics, the log's identity, collections.
+    """Check the topics; return brokers, topics, the log's identity and collections.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def deployment_of(configuration: Configuration) -> Deployment:
 
 
 def limits_of(allowance: Allowance) -> ClientLimits:
-    """Put what the page tells of an allowance into words of the aggregator; nothing is computed yet."""
+    """Turn an allowance into the limits that the page shows; reports per period are computed on demand."""
     budget = allowance.budget
     return ClientLimits(
         per_window=allowance.reports_per_window,

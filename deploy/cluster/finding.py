@@ -1,16 +1,16 @@
-"""What is wrong with a cluster, as the person who can mend it reads it."""
+"""A problem of a cluster, for the person who can fix it."""
 
 from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong, and what to do about it.
+    """One problem and its remedy.
 
     Parameters
     ----------
-    what : is wrong, one sentence without its full stop.
+    what : is wrong, one sentence without a full stop.
     remedy : a command, or a sentence that begins with a capital; empty if `what` says it all.
-    is_warning : whether everything works now: a broker is down and others are up, a certificate expires soon.
+    is_warning : True if everything still works: one of several brokers is down, a certificate expires soon.
     """
 
     what: str

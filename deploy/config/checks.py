@@ -16,7 +16,7 @@ def check_range(field: str, value: float, lowest: float, highest: float) -> None
 
 
 def check_distinct(field: str, texts: Iterable[str]) -> None:
-    """Raise ValueError where a text stands twice."""
+    """Raise ValueError if a text occurs twice."""
     seen: set[str] = set()
     for text in texts:
         if text in seen:
@@ -25,12 +25,12 @@ def check_distinct(field: str, texts: Iterable[str]) -> None:
 
 
 def read_lines(field: str, file: Path) -> list[str]:
-    """Lines of a text file, empty ones left out; ValueError when it cannot be read or holds none."""
+    """Return the non-empty lines of a text file; ValueError if it cannot be read or has none."""
     try:
         text = text_at(file, MOST_BYTES)
     except ValueError as error:
         raise ValueError(f"{field} {file} {error}") from error
-    # Not splitlines(): it takes characters for line ends that may stand within a candidate.
+    # Not splitlines(): it also splits at characters that a candidate may contain.
     lines = [line for line in text.split("\n") if line]
     if not lines:
         raise ValueError(f"{field} {file} must hold at least one line, got none")

@@ -1,4 +1,4 @@
-"""A collection in words: what it asks, what an answer costs, and how often a client may give one."""
+"""A collection in words: what it asks, what a report costs, and how many a client may send."""
 
 import math
 from decimal import ROUND_CEILING, Context
@@ -11,7 +11,7 @@ from producers.budget.allowance import UNLIMITED, Allowance, Budget
 
 
 def describe(allowance: Allowance) -> str:
-    """One paragraph: name, mechanism, windows, epsilon as odds, and the limits of a client."""
+    """Return one paragraph: name, mechanism, windows, epsilon as odds, and the limits of a client."""
     collection = allowance.collection
     epsilon = collection.mechanism.epsilon
     lines = [
@@ -26,7 +26,7 @@ def describe(allowance: Allowance) -> str:
 
 
 def rounded_up(figure: float) -> str:
-    """Four digits, never below the figure: a privacy loss is not stated below the truth."""
+    """Round up to four digits: a privacy loss is never stated below its true value."""
     return f"{Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(figure):f}"
 
 
@@ -40,17 +40,17 @@ def _further_reports(allowance: Allowance) -> str:
 
 
 def _limits(allowance: Allowance) -> list[str]:
-    """What is enforced of each client; a producer that is told of no clients enforces none of it."""
+    """Return the limits that producers enforce for each client, if the application names clients."""
     of_windows = f"{_reports(allowance.reports_per_window)} per window"
     budget = allowance.budget
     if budget is None:
         return [f"a client may send {of_windows}, without end: no budget is enforced"]
     limit = allowance.unspent_limit
     of_periods = "any number" if limit == UNLIMITED else _reports(limit)
-    said = [f"a client may send {of_windows}, {of_periods} per period of {_budget(budget)}"]
+    lines = [f"a client may send {of_windows}, {of_periods} per period of {_budget(budget)}"]
     if limit == 0:
-        said.append("warning: one report costs more than the budget, so every report of a client is refused")
-    return said
+        lines.append("warning: one report costs more than the budget, so every report of a client is refused")
+    return lines
 
 
 def _reports(number: int) -> str:

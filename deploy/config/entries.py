@@ -1,4 +1,4 @@
-"""An entry of `collections` in the collection file: its fields by mechanism, and what they build."""
+"""An entry of `collections` in the collection file: its fields by mechanism, and what it defines."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,13 +21,13 @@ from producers.budget.allowance import LARGEST_REPORTS_PER_WINDOW, Allowance, Bu
 
 LARGEST_SIZE = 1_400_000
 MOST_CANDIDATES = 1_000_000
-MOST_PUBLISHED = 100_000  # with publish: all; they leave in one transaction
+MOST_PUBLISHED = 100_000  # with publish: all; they are published in one transaction
 
 Name = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,62}$")]
 
 
 class BudgetEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the reports of one client about one collection may cost together in a period."""
+    """What all reports of one client to one collection may cost together in a period."""
 
     epsilon: float
     delta: float
@@ -37,7 +37,7 @@ class BudgetEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         self.budget()
 
     def budget(self) -> Budget:
-        """What the entry stands for; ValueError when a field is out of range."""
+        """Return the budget; ValueError if a field is out of range."""
         return Budget(self.epsilon, self.delta, self.period_seconds)
 
 
@@ -55,7 +55,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     def __post_init__(self) -> None:
         check_range("window_seconds", self.window_seconds, 1, YEAR_SECONDS)
         check_range("grace_seconds", self.grace_seconds, 0, YEAR_SECONDS)
-        # Shorter, and a window could die before all partitions have closed it: it would never become final.
+        # If shorter, a window could expire before all partitions have closed it, and never become final.
         check_range("retention_seconds", self.retention_seconds, 60, 10 * YEAR_SECONDS)
         check_range("minimum_reports", self.minimum_reports, 1, 10**12)
         check_range("window_packs", self.window_packs, 1, 10**8)
@@ -79,7 +79,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
 
 
 class _Buckets(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A list of values, or a number of them, and perhaps a bucket for all others."""
+    """A list of values or their number, and optionally a bucket for all other values."""
 
     values: list[str] | None = None
     size: int | None = None
@@ -101,7 +101,7 @@ class _Buckets(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
         if self.other:
             raise ValueError("a canary sends listed values alone; write other: false")
         check_range("number of values of a canary", mechanism.k, 2, MOST_VALUES)
-        # Below, its false alarms would not be as rare as stated.
+        # With fewer reports, false alarms are more frequent than stated.
         check_range("minimum_reports of this canary", self.minimum_reports, least_reports(mechanism), 10**12)
 
     def _k(self) -> int:
@@ -138,7 +138,7 @@ class LongitudinalEntry(
 
 
 class _Bits(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Two steps of noise on bits, by their probabilities or by what they may cost."""
+    """Permanent and instantaneous noise on bits, given as probabilities or as epsilons."""
 
     f: float | None = None
     p: float | None = None
@@ -176,7 +176,7 @@ class RapporEntry(_Bits, frozen=True, forbid_unknown_fields=True, tag="rappor", 
 
         Parameters
         ----------
-        folder : what `candidates_file` is relative to.
+        folder : that `candidates_file` is relative to.
         """
         mechanism = Rappor(self.bits, self.hashes, self.cohorts, *self._thresholds(self.hashes))
         candidates = tuple(self._candidates(folder))
@@ -219,16 +219,16 @@ Entry = KRREntry | LongitudinalEntry | RapporEntry | OneHotEntry | KHotEntry
 
 
 def allowance_of(entry: Entry, folder: Path) -> Allowance:
-    """The collection of an entry and what each client may report to it.
+    """Build the collection of an entry with the limits of its clients.
 
     Parameters
     ----------
     entry : of the file.
-    folder : what paths in it are relative to.
+    folder : that the entry's paths are relative to.
 
     Raises
     ------
-    ValueError when its fields do not go together.
+    ValueError if its fields contradict each other.
     """
     budget = entry.budget.budget() if isinstance(entry.budget, BudgetEntry) else None
     return Allowance(entry.collection(folder), budget, entry.reports_per_window)

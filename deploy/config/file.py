@@ -1,6 +1,6 @@
 """The collection file, `deniable.yaml`: one file for producers, aggregator and tools.
 
-YAML 1.2, so that 1e-6 is a number and `no` is text; unknown fields are refused. The environment wins over the
+YAML 1.2, so 1e-6 is a number and `no` is text; unknown fields are refused. Environment variables override the
 sections `kafka` and `producer`: `DENIABLE_KAFKA__BOOTSTRAP_SERVERS` sets `kafka.bootstrap_servers`.
 """
 
@@ -40,12 +40,12 @@ class CollectionFileError(DeniableError, ValueError):
 
 
 class _VariableError(ValueError):
-    """A variable of the environment, or an option, cannot be used."""
+    """An environment variable or an option cannot be used; the file is not at fault."""
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What the file says, checked; `connection` is text where credentials are missing: what to say of it."""
+    """The checked content of the file. `connection` is an error message if credentials are missing."""
 
     path: Path
     revision: int
@@ -56,14 +56,14 @@ class Configuration:
 
     @property
     def cluster(self) -> Cluster:
-        """Where to connect and as whom; CollectionFileError when user name or password is missing."""
+        """Return addresses and credentials; CollectionFileError if user name or password is missing."""
         if isinstance(self.connection, str):
             raise CollectionFileError(self.connection)
         return self.connection
 
     @property
     def collections(self) -> tuple[Collection, ...]:
-        """What is asked, in the file's order."""
+        """Return the collections, in the file's order."""
         return tuple(allowance.collection for allowance in self.allowances)
 
     @property
@@ -76,24 +76,24 @@ class Configuration:
         return {collection.fingerprint: collection for collection in self.collections}
 
     def collection(self, name: str) -> Collection:
-        """The collection of this name; CollectionFileError when there is none."""
+        """Return the collection of this name; CollectionFileError if there is none."""
         for collection in self.collections:
             if collection.name == name:
                 return collection
         known = ", ".join(collection.name for collection in self.collections)
-        raise CollectionFileError(f"{self.path}: there is no collection '{name}'; there are: {known}")
+        raise CollectionFileError(f"{self.path}: there is no collection '{name}'; known ones: {known}")
 
 
 def load(
     path: Path, bootstrap_servers: str | None = None, environment: Mapping[str, str] | None = None
 ) -> Configuration:
-    """Read and check a collection file; nothing connects, and credentials may be missing until it does.
+    """Read and check a collection file; does not connect, so credentials may be missing.
 
     Parameters
     ----------
     path : the file.
-    bootstrap_servers : wins over the file and the environment when given.
-    environment : variables that win over the file; os.environ when None.
+    bootstrap_servers : overrides the file and the environment, unless None.
+    environment : variables that override the file; os.environ if None.
 
     Raises
     ------
@@ -132,10 +132,10 @@ def _read(text: str) -> dict[str, Any]:
 
 
 def _override(document: dict[str, Any], environment: Mapping[str, str]) -> list[str]:
-    """Put what the environment says in place of what the file says; the variables of `kafka` that do."""
+    """Replace fields by environment variables; return those variables that set fields of `kafka`."""
     used = []
     if any(variable.upper() == PASSWORD_VARIABLE for variable in environment):
-        _security(document).pop("password_file", None)  # the other way to say the same
+        _security(document).pop("password_file", None)  # the variable replaces it
     for variable, text in environment.items():
         *sections, field = variable.removeprefix(PREFIX).lower().split("__")
         section = tuple(sections)
@@ -160,7 +160,7 @@ def _set(document: dict[str, Any], section: tuple[str, ...], field: str, value: 
     fields = document
     for name in section:
         fields = fields.setdefault(name, {})
-        if not isinstance(fields, dict):  # what it is instead, is refused with its place
+        if not isinstance(fields, dict):  # refused later, with its place
             return
     fields[field] = value
 
@@ -173,23 +173,23 @@ def _check_option(bootstrap_servers: str) -> None:
 
 
 def _refuse_password(document: dict[str, Any]) -> None:
-    """A file is copied, committed and mailed; so only the environment may hold a password."""
+    """Refuse a password in the file, which is copied, committed and mailed; the environment may hold one."""
     if "password" in _security(document):
         raise PlacedError(
             ("kafka", "security", "password"),
-            "kafka.security.password must not stand in the file: name a password_file, or set the variable "
+            "kafka.security.password must not be in the file: name a password_file, or set the variable "
             f"{PASSWORD_VARIABLE}",
         )
 
 
 def _refuse_empty(document: dict[str, Any]) -> None:
-    """A section whose lines were lost, or are comments, must not mean connections in clear."""
+    """Refuse an empty kafka.security: a section that lost its lines must not mean plaintext connections."""
     kafka = document.get("kafka")
     if isinstance(kafka, dict) and kafka.get("security", {}) is None:
         raise PlacedError(
             ("kafka", "security"),
             "kafka.security must not be empty: name its fields, or write {} for TLS with the authorities "
-            "that this system trusts; leave it out for connections in clear",
+            "that this system trusts; leave it out for plaintext connections",
         )
 
 
@@ -207,9 +207,9 @@ def _connection(kafka: KafkaSection, path: Path, variables: Sequence[str]) -> Cl
 
 
 def _cluster(kafka: KafkaSection, folder: Path, variables: Sequence[str]) -> Cluster:
-    blamed = f" (of kafka the environment sets {', '.join(variables)})" if variables else ""
+    blamed = f" (set by the environment: {', '.join(variables)})" if variables else ""
     try:
-        split_addresses(kafka.bootstrap_servers)  # which is wrong whoever we are
+        split_addresses(kafka.bootstrap_servers)  # wrong addresses are refused without credentials, too
     except ValueError as error:
         raise PlacedError(("kafka", "bootstrap_servers"), f"kafka.{error}{blamed}") from error
     try:

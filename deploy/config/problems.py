@@ -1,7 +1,7 @@
-"""What is wrong with a field of the collection file: its place, what is allowed, the nearest known name.
+"""Describe what is wrong with a field of the collection file: place, allowed values, nearest known name.
 
-Rule: messages name no value of `kafka` or `kafka.security`, and of an unknown field only the letters that its
-name begins with: a password may stand where it does not belong.
+Rule: messages show no value of `kafka` or `kafka.security`, and of an unknown field only the letters that its
+name begins with, because a password may be in the wrong place.
 """
 
 import re
@@ -25,7 +25,7 @@ BUDGET_ADVICE = (
     "write budget: {epsilon: …, delta: …, period_seconds: …}, or budget: none, which enforces nothing"
 )
 
-#: What each required field may hold, by its name; of a budget those in BUDGET_FIELDS.
+#: Allowed values of each required field, by its name; BUDGET_FIELDS has those of a budget.
 REQUIRED = {
     "collections": "a list of at least one collection",
     "name": "text that matches ^[a-z][a-z0-9_-]{0,62}$",
@@ -60,13 +60,13 @@ _SECRET = ("kafka", "security")
 
 
 class PlacedError(ValueError):
-    """Something is wrong at a place of the document.
+    """An error at a place of the document.
 
     Parameters
     ----------
     place : names of fields and indices, outermost first; empty for the whole document.
     message : for people.
-    field : of the mapping at that place, that is wrong; empty if it is the place itself.
+    field : the wrong field of the mapping at that place; empty if the place itself is wrong.
     """
 
     def __init__(self, place: Place, message: str, field: str = "") -> None:
@@ -84,13 +84,13 @@ SECTIONS: Mapping[Place, type[msgspec.Struct]] = {
 
 
 def explain(error: msgspec.ValidationError, document: object, within: Place = ()) -> PlacedError:
-    """What msgspec found, in words: the place, what is allowed, the value, the nearest known name.
+    """Put msgspec's error in words: the place, what is allowed, the value, the nearest known name.
 
     Parameters
     ----------
     error : of converting the document.
-    document : what was converted.
-    within : the place of the document in the file, when it is a section.
+    document : that was converted.
+    within : place of the document in the file, if it is a section.
     """
     what, _, path = str(error).partition(" - at `$")
     place: Place = tuple(
@@ -115,7 +115,7 @@ def explain(error: msgspec.ValidationError, document: object, within: Place = ()
 
 
 def _placed(place: Place, what: str, field: str = "") -> PlacedError:
-    """By rule, a message about a field's range begins with the field's name."""
+    """Build the error; by rule, a message about a field's range begins with the field's name."""
     return PlacedError(place, f"{_dotted(place)}: {what}" if place else what, field or what.split(" ", 1)[0])
 
 
@@ -144,7 +144,7 @@ def _not_listed(field: str | int, value: object) -> str:
 
 
 def _expected(what: str) -> str:
-    """`Expected `int | null`` in words."""
+    """Put `Expected `int | null`` in words."""
 
     def words(match: re.Match[str]) -> str:
         types = [_TYPES.get(name, name) for name in match[1].split(" | ") if name != "null"]
@@ -160,12 +160,12 @@ def _remedy(place: Place) -> str:
 
 
 def _fields(document: object, place: Place, within: Place) -> list[str]:
-    """Names of the fields that are known at a place."""
+    """Return the names of the known fields at a place."""
     if place[-1:] == ("budget",):
         return list(BudgetEntry.__struct_fields__)
     if place in SECTIONS:
         fields = SECTIONS[place].__struct_fields__
-        return [field for field in fields if within or field != "password"]  # which is of the environment
+        return [field for field in fields if within or field != "password"]  # only the environment may set it
     entry = _value_at(document, place[len(within) :])
     return ["mechanism", *MECHANISMS[entry["mechanism"]].__struct_fields__]
 

@@ -1,4 +1,4 @@
-"""A producer as the collection file wants it."""
+"""A producer's configuration from the collection file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,18 +17,18 @@ def producer_config(
     block_milliseconds: float | None = None,
     connects: bool = True,
 ) -> ProducerConfig:
-    """What to tell a Producer; folder and secret lie beside the collection file.
+    """Build a Producer's configuration; relative paths start from the collection file's folder.
 
     Parameters
     ----------
     configuration : of the file.
-    collections : those to report to; all when None.
-    data_dir, block_milliseconds : win over the file when given.
-    connects : False for what looks at the folder only, and needs no credentials.
+    collections : those to report to; all if None.
+    data_dir, block_milliseconds : override the file, unless None.
+    connects : False for commands that only read the data folder and need no credentials.
 
     Raises
     ------
-    CollectionFileError when it connects and user name or password is missing.
+    CollectionFileError if it connects and user name or password is missing.
     """
     home, settings = configuration.path.parent, configuration.producer
     wanted = configuration.collections if collections is None else collections

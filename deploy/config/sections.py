@@ -14,7 +14,7 @@ Prefix = Annotated[str, Meta(pattern="^[a-zA-Z0-9._-]{0,100}$")]
 
 
 class SecuritySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Section `kafka.security`; paths are relative to the file. `password` is of the environment alone."""
+    """Section `kafka.security`; paths are relative to the file. Only the environment may set `password`."""
 
     ca_file: str | None = None
     certificate_file: str | None = None
@@ -25,7 +25,7 @@ class SecuritySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     password_file: str | None = None
 
     def within(self, folder: Path) -> Security:
-        """What clients are told; ValueError if fields are missing or contradict each other."""
+        """Return the clients' settings; ValueError if fields are missing or contradict each other."""
         given = msgspec.structs.asdict(self)
         for field, value in given.items():
             if value == "" and field != "password":

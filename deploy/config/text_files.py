@@ -1,4 +1,4 @@
-"""Text of a file, however large or little of a text the file is."""
+"""Read text files of limited size."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -7,22 +7,22 @@ import click
 
 
 def text_of(stream: BinaryIO, most_bytes: int) -> str:
-    """Content in UTF-8, with or without a byte order mark; its lines end with a line feed, whatever they did.
+    """Return the content, decoded from UTF-8 with or without a byte order mark; line ends become line feeds.
 
     Parameters
     ----------
     stream : opened for bytes.
-    most_bytes : more is refused, so that a wrong file costs neither time nor memory.
+    most_bytes : larger files are refused, so that a wrong file costs neither time nor memory.
 
     Raises
     ------
-    ValueError, whose message follows the file's name in a sentence, if there is more, it cannot be read or it
-    is no text.
+    ValueError, whose message completes a sentence that begins with the file's name, if the file is too large,
+    unreadable or not text.
     """
     try:
         content = stream.read(most_bytes + 1)
         if len(content) > most_bytes:
-            raise ValueError(f"must be of at most {most_bytes} bytes, got more")
+            raise ValueError(f"must have at most {most_bytes} bytes, got more")
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}") from error
@@ -31,7 +31,7 @@ def text_of(stream: BinaryIO, most_bytes: int) -> str:
 
 
 def text_at(path: Path, most_bytes: int) -> str:
-    """As `text_of`, of the file of this name; ValueError too if it cannot be opened."""
+    """Like `text_of`, for the file at a path; ValueError too if it cannot be opened."""
     try:
         with path.open("rb") as stream:
             return text_of(stream, most_bytes)
@@ -40,7 +40,7 @@ def text_at(path: Path, most_bytes: int) -> str:
 
 
 def read_text(stream: BinaryIO, most_bytes: int) -> str:
-    """As `text_of`, of a file or stdin that a command was given; click.ClickException that names it."""
+    """Like `text_of`, for a command's input file or stdin; click.ClickException that names it."""
     try:
         return text_of(stream, most_bytes)
     except ValueError as error:
@@ -48,6 +48,6 @@ def read_text(stream: BinaryIO, most_bytes: int) -> str:
 
 
 def name_of(stream: BinaryIO) -> str:
-    """Name of a file, as it was given; that of stdin is not always a text."""
+    """Return a file's name as given by the user; "stdin" if it has no textual name."""
     name = getattr(stream, "name", None)
     return name if isinstance(name, str) and name != "<stdin>" else "stdin"

@@ -1,4 +1,4 @@
-"""What is wrong with YAML, without the text of the file: a password may stand where it does not belong."""
+"""Parse YAML; errors never quote the file, because a password may be in the wrong place."""
 
 import re
 import warnings
@@ -14,16 +14,16 @@ _QUOTED = re.compile(r"\s*['\"].*['\"]\)?", re.DOTALL)  # from the first to the 
 
 
 def parse(text: str) -> object:
-    """Read YAML 1.2; ValueError that says line, column and the kind of problem, never what stands there."""
+    """Parse YAML 1.2; ValueError with line, column and kind of problem, never the text itself."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", YAMLWarning)  # it would show the line
             return YAML(typ="safe", pure=True).load(text)
     except YAMLWarning:
         raise ValueError(
-            "is not YAML: an anchor (&…) stands twice, or the like; quote values that begin with &"
+            "is not YAML: an anchor (&…) is defined twice, or the like; quote values that begin with &"
         ) from None
-    except TypeError:  # this one, and the last, ruamel.yaml lets through
+    except TypeError:  # ruamel.yaml does not wrap this one, nor the last
         raise ValueError("names of fields must be text, got a list or a mapping for one") from None
     except (YAMLError, RecursionError) as error:
         raise ValueError(f"is not YAML: {_problem(error)}") from None
@@ -35,13 +35,13 @@ def parse(text: str) -> object:
 
 
 def line_of(text: str, place: Sequence[str | int], field: str = "") -> int | None:
-    """The line, from 1 on, of a place in YAML that `parse` has read; None if the file does not have it.
+    """Return the line number, from 1, of a place in YAML that `parse` has accepted; None if it is not there.
 
     Parameters
     ----------
     text : of the file.
-    place : names of fields and indices, outermost first. Of a field that is absent, the line of its section.
-    field : of the mapping at that place; its line if the mapping has it.
+    place : names of fields and indices, outermost first. For an absent field, the line of its section.
+    field : a field of the mapping at that place; its own line if the mapping has it.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", YAMLWarning)
@@ -56,7 +56,7 @@ def line_of(text: str, place: Sequence[str | int], field: str = "") -> int | Non
 
 
 def _child(node: Any, step: str | int) -> tuple[int, Any] | None:
-    """Line and node of a field of a mapping, or of an element of a list."""
+    """Return line and node of a mapping's field or a list's element."""
     if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
         return node.value[step].start_mark.line + 1, node.value[step]
     if isinstance(node, MappingNode):
@@ -70,7 +70,7 @@ def _problem(error: YAMLError | RecursionError) -> str:
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
         return str(error)
     problem = str(error.problem)
-    # What the parser expected and got are names of tokens; all else in quotes is text of the file.
+    # Only "expected …" quotes names of tokens; all other quotes contain text of the file.
     if not (isinstance(error, ParserError) and problem.startswith("expected")):
         problem = _QUOTED.sub(" …", problem)
     mark = error.problem_mark

@@ -1,4 +1,4 @@
-"""`deniable demo`: a year of flights through a broker of its own, estimates beside the truth.
+"""`deniable demo`: a year of flights through an embedded broker, estimates beside the truth.
 
 May import every room but `aggregate`, `query`, `offline` and `monitoring`. Begin with `run`.
 """

@@ -1,4 +1,4 @@
-"""The demo's canary: whether its final windows are only as far from what was sent as chance takes them."""
+"""Test the demo's canary: do its final windows differ from the sent distribution only by chance?"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ class CanaryVerdict:
     Parameters
     ----------
     name : of the collection.
-    windows : how many were judged.
-    largest : chi-square of the one that is farthest off, 0 of none.
-    threshold : what the largest exceeds by chance in one run of 10^6.
+    windows : number of windows tested.
+    largest : greatest chi-square of a window, 0 without windows.
+    threshold : which the largest exceeds by chance in one run of 10^6.
     """
 
     name: str
@@ -30,28 +30,28 @@ class CanaryVerdict:
     threshold: float
 
     def sentence(self) -> str:
-        """What came out, in words."""
+        """State the result in words."""
         windows = "1 final window" if self.windows == 1 else f"{self.windows} final windows"
         figures = f"largest {self.largest:.1f}, threshold {self.threshold:.1f}"
         return f"{self.name}: chi-square of {windows}, {figures}"
 
     def faults(self) -> list[str]:
-        """What is wrong, one sentence each; none when chance explains it."""
+        """Return what is wrong, one sentence each; empty if chance explains it."""
         if not self.windows:
             return [f"{self.name}: no window became final"]
         if self.largest > self.threshold:
-            return [f"{self.sentence()}: reports are not distributed as those that were sent"]
+            return [f"{self.sentence()}: reports do not have the distribution that was sent"]
         return []
 
 
 def judge_canary(
     name: str, windows: Sequence[NDArray[np.int64]], mechanism: SymmetricChannel
 ) -> CanaryVerdict:
-    """Hold each final window against the distribution that was sent.
+    """Test each final window against the distribution that was sent.
 
-    A union bound: each of n windows exceeds the threshold with a probability of 1e-6 / n, so an honest demo
-    fails once in 10^6 runs, however many windows there are. With 100,000 reports a window, an epsilon that
-    is 10 % off in one of 20 windows fails it with 99.9 %.
+    A union bound: each of n windows exceeds the threshold with probability 1e-6 / n, so an honest demo fails
+    once in 10^6 runs, whatever n. With 100,000 reports a window, an epsilon that is 10 % off in one of 20
+    windows fails it with probability 99.9 %.
 
     Parameters
     ----------

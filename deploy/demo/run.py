@@ -1,4 +1,4 @@
-"""The demo: Kafka, two workers and a producer on real data, and a verdict on what comes out."""
+"""The demo: Kafka, two workers and a producer on real data, and a verdict on the results."""
 
 import asyncio
 import time
@@ -36,30 +36,30 @@ from producers.producer import Producer
 from producers.transport.cluster import Cluster
 
 WORKERS = 2
-STREAM_SECONDS = {True: 25.0, False: 60.0}  # ending by itself, and watched in a terminal
+STREAM_SECONDS = {True: 25.0, False: 60.0}  # with --once, and watched in a terminal
 VERDICT_SECONDS = 40.0
 REFRESH_SECONDS = 1.0
-BLOCK_MILLISECONDS = 30_000.0  # the producer need not go on with anything else meanwhile
+BLOCK_MILLISECONDS = 30_000.0  # the demo has nothing else to do meanwhile
 PROGRESS_SECONDS = 5.0
 
 
 def run_demo(*, once: bool, cluster: Cluster | None) -> None:
-    """Run the whole path on the flights; ends by itself when `once`, else with Ctrl-C.
+    """Run the whole path on the flights, until done if `once`, else until Ctrl-C.
 
     Raises
     ------
-    DemoError when counts, intervals or discoveries are not what they should be.
+    DemoError if counts, intervals or discoveries are not as promised.
     """
     flights = load_flights()
     with ExitStack() as stack:
         folder = stack.enter_context(HeldFolder())
         if cluster is None:
-            _tell("starting Kafka …")
+            _print("starting Kafka …")
             cluster = Cluster(stack.enter_context(Broker()).bootstrap_servers)
         probe(cluster)
         configuration = configure(folder, cluster, flights)
         topic_setup.create(cluster, configuration.topics, configuration.kafka.replication_factor)
-        _tell(f"Kafka is at {cluster.bootstrap_servers}; starting {WORKERS} workers …")
+        _print(f"Kafka is at {cluster.bootstrap_servers}; starting {WORKERS} workers …")
         logs = [folder / f"worker-{number}.log" for number in range(WORKERS)]
         workers = [start_worker(configuration, log) for log in logs]
         stack.callback(stop, workers)
@@ -69,7 +69,7 @@ def run_demo(*, once: bool, cluster: Cluster | None) -> None:
 
 
 class Demo:
-    """One run: the stream, what the workers make of it, and the verdict."""
+    """One run: the stream, the live view of the workers' counts, and the verdict."""
 
     def __init__(
         self, configuration: Configuration, flights: Flights, workers: dict[Path, Child], pages: list[str]
@@ -82,18 +82,18 @@ class Demo:
         self.merged = MergedCounts()
 
     async def run(self, *, once: bool) -> None:
-        """Stream, show, judge; then leave the page up until Ctrl-C unless `once`."""
+        """Stream, show, judge; then keep the page up until Ctrl-C unless `once`."""
         producer = Producer(producer_config(self.configuration, block_milliseconds=BLOCK_MILLISECONDS))
         for page in self.pages:
-            _tell(f"metrics: {page}metrics")
+            _print(f"metrics: {page}metrics")
         with served(0, producer, err=True):
             canary = self.configuration.collection("canary")
             await self._stream(DemoStream(producer, self.flights, canary, STREAM_SECONDS[once]))
             if not once:
                 start = min(window_start for _, window_start in self.merged.windows())
                 command = rollup_command(self.configuration, "carrier", start)
-                _tell(f"All final windows of carrier as one answer: {command}")
-                _tell(f"The page stays up: {self.pages[0]}  (Ctrl-C ends the demo)")
+                _print(f"All final windows of carrier as one answer: {command}")
+                _print(f"The page stays up: {self.pages[0]}  (Ctrl-C ends the demo)")
                 await asyncio.Event().wait()
 
     async def _stream(self, stream: DemoStream) -> None:
@@ -110,24 +110,24 @@ class Demo:
     async def _show(self, stream: DemoStream, following: list[asyncio.Task[None]]) -> None:
         addresses = [f"live page: {self.pages[0]}", f"metrics: {self.pages[0]}metrics"]
         live = Live(console=self.console, auto_refresh=False, screen=False)
-        told = 0.0
+        shown_at = 0.0
         with live if self.console.is_terminal else ExitStack():
             while not (stream.finished and self._counted() >= stream.accepted()):
                 await asyncio.sleep(REFRESH_SECONDS)
                 self._check_alive(stream, following)
                 flights, counted = len(self.flights.carriers), self._counted()
                 sent = f"{stream.sent:,} of {flights:,} flights sent"
-                status = f"{sent}, {counted:,} reports counted, the canary's too"
+                status = f"{sent}, {counted:,} reports counted (canary included)"
                 if self.console.is_terminal:
                     judged = await self._judged(self.merged, stream.sent)
                     live.update(live_view(judged, status, addresses, *self.console.size), refresh=True)
-                elif time.monotonic() - told >= PROGRESS_SECONDS:
-                    told = time.monotonic()
-                    _tell(status)
+                elif time.monotonic() - shown_at >= PROGRESS_SECONDS:
+                    shown_at = time.monotonic()
+                    _print(status)
 
     async def _judge(self, stream: DemoStream) -> None:
-        """Check all that the demo promises; say `demo: ok` or raise."""
-        _tell("all counted; waiting for the final estimates, then recounting the log …")
+        """Check all that the demo promises; print `demo: ok` or raise."""
+        _print("all counted; waiting for the final estimates, then recounting the log …")
         comparison = await self._settled()
         judged = await self._judged(comparison.counts, stream.sent)
         for one in judged:
@@ -145,11 +145,11 @@ class Demo:
         self._say("demo: ok")
 
     def _say(self, sentence: str) -> None:
-        """Wrapped at words in a terminal, one line for programs."""
+        """Print a sentence, wrapped at words in a terminal, in one line for programs."""
         self.console.print(sentence, soft_wrap=not self.console.is_terminal)
 
     async def _settled(self) -> Comparison:
-        """Recount once every window has its final estimate."""
+        """Recount as soon as every window has its final estimate."""
         deployment = await asyncio.to_thread(deployment_of, self.configuration)
         deadline = time.monotonic() + VERDICT_SECONDS
         while True:
@@ -188,7 +188,7 @@ class Demo:
         return wrong
 
     async def _judged(self, counts: MergedCounts, sent: int) -> list[JudgedCollection]:
-        """Estimates over all windows together (counts add), beside the truth of the flights sent so far."""
+        """Estimate over all windows together (counts add), beside the truth of the flights sent so far."""
         true_values = {"carrier": self.flights.carriers, "destination": self.flights.destinations}
         judged = []
         for name, values in true_values.items():
@@ -222,5 +222,5 @@ class Demo:
         return self.configuration.topics
 
 
-def _tell(text: str) -> None:
+def _print(text: str) -> None:
     click.echo(text, err=True)

@@ -1,4 +1,4 @@
-"""What the demo runs on: a collection file of its own and two workers."""
+"""The demo's collection file and workers."""
 
 import json
 import os
@@ -37,12 +37,12 @@ collections:
 
 
 class DemoError(DeniableError, RuntimeError):
-    """The demo did not come out as promised; the message says what is wrong."""
+    """The demo's results are not as promised; the message says what is wrong."""
 
 
 def configure(folder: Path, cluster: Cluster, flights: Flights) -> Configuration:
-    """Write the demo's collection file: under a prefix of its own, so that demos share a broker in peace."""
-    secret = folder / "secret"  # goes with the folder, so that nobody need hear of it
+    """Write the demo's collection file, with a new topic prefix so that demos can share a broker."""
+    secret = folder / "secret"  # deleted with the folder
     secret.touch(mode=0o600)
     secret.write_bytes(os.urandom(NEW_SECRET_BYTES))
     candidates = sorted({*flights.destinations, *flights.decoys})
@@ -57,7 +57,7 @@ def configure(folder: Path, cluster: Cluster, flights: Flights) -> Configuration
 
 
 def _kafka(cluster: Cluster, prefix: str) -> dict[str, object]:
-    """The section `kafka`; a password that came from the environment stays there, and workers inherit it."""
+    """Build the section `kafka`; a password stays in the environment, which workers inherit."""
     section: dict[str, object] = {"bootstrap_servers": cluster.bootstrap_servers, "topic_prefix": prefix}
     if cluster.security is None:
         return section | {"allow_plaintext": cluster.allow_plaintext}
@@ -73,13 +73,13 @@ def start_worker(configuration: Configuration, log: Path) -> Child:
 
 
 def rollup_command(configuration: Configuration, collection: str, start: int) -> str:
-    """What to type for one answer over all windows of a collection since a moment, unix seconds."""
+    """Return the command that estimates over all windows of a collection since `start`, unix seconds."""
     arguments = ["rollup", collection, "--config", str(configuration.path), "--from", str(start)]
     return shlex.join([sys.executable, "-m", "deploy", *arguments])
 
 
 def page_of(worker: Child, log: Path) -> str:
-    """Wait until a worker says where its page is."""
+    """Wait until a worker prints the address of its page."""
     deadline = time.monotonic() + WORKER_START_SECONDS
     while time.monotonic() < deadline and worker.poll() is None:
         for line in log.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -1,4 +1,4 @@
-"""The demo's input: every flight a client of its own, streamed as if all took off now, beside a canary."""
+"""The demo's input: flights, each of another client, streamed as if all took off now, and a canary."""
 
 import threading
 import time
@@ -16,14 +16,14 @@ CANARY_REPORTS = 100_000  # a window
 
 
 class DemoStream:
-    """Sends all flights within some seconds, in a thread that does not outlive the process.
+    """Sends all flights within `seconds`, in a daemon thread.
 
     Parameters
     ----------
     producer : of all collections of the demo; closed at the end.
-    flights : what to send.
-    canary : the collection that a canary flies for meanwhile.
-    seconds : how long to take, as far as the machine keeps up.
+    flights : to send.
+    canary : the canary's collection, sent meanwhile.
+    seconds : how long to take, if the machine keeps up.
     """
 
     def __init__(self, producer: Producer, flights: Flights, canary: Collection, seconds: float) -> None:
@@ -47,20 +47,20 @@ class DemoStream:
         threading.Thread(target=self._run, daemon=True).start()
 
     def check(self) -> None:
-        """Raise what went wrong in the thread, if anything did."""
+        """Raise the thread's error, if there was one."""
         if self._error is not None:
             raise self._error
 
     def sent_to(self, collection: str) -> int:
-        """Reports of one collection that were given to the producer."""
+        """Return the number of reports passed to the producer for one collection."""
         return self._canary.sent if collection == self._canary_name else self.sent
 
     def accepted(self) -> int:
-        """Reports that the broker has acknowledged, once finished."""
+        """Return the number of reports that the broker has acknowledged, once finished."""
         return sum(self._counters.acknowledged.values()) if self._counters else 0
 
     def reports_of(self, collection: str) -> int:
-        """Reports of one collection that the broker has acknowledged, once finished."""
+        """Return the same number for one collection."""
         return self._counters.acknowledged[collection] if self._counters else 0
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether the demo's estimates are what they claim: exact counts, honest intervals, few false discoveries."""
+"""Test the demo's claims: exact counts, intervals that cover, few false discoveries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ class JudgedCollection:
 
     Parameters
     ----------
-    collection : what was asked.
-    estimate : of all windows together.
-    truth : number of flights by value; decoys are absent.
+    collection : that was estimated.
+    estimate : over all windows together.
+    truth : number of flights by value, without decoys.
     """
 
     collection: Collection
@@ -28,11 +28,11 @@ class JudgedCollection:
     truth: Mapping[str, int]
 
     def true_frequency(self, value: str) -> float:
-        """Share of the flights that hold a value."""
+        """Return the share of flights with this value."""
         return self.truth.get(value, 0) / sum(self.truth.values())
 
     def misses(self) -> list[str]:
-        """Real values whose 95 % interval does not hold the truth."""
+        """Return values whose 95 % interval misses the truth."""
         estimate = self.estimate
         return [
             value
@@ -41,7 +41,7 @@ class JudgedCollection:
         ]
 
     def discoveries(self) -> list[str]:
-        """Values that the estimate calls significant."""
+        """Return values that the estimate calls significant."""
         labels = self.collection.labels()
         return [value for value, found in zip(labels, self.estimate.significant, strict=True) if found]
 
@@ -74,11 +74,11 @@ def tally(judged: list[JudgedCollection]) -> VerdictCounts:
 
 
 def faults(judged: list[JudgedCollection]) -> list[str]:
-    """What is wrong with the estimates, one sentence each; none when they hold.
+    """Return what is wrong with the estimates, one sentence each; empty if nothing is.
 
     Two one-sided binomial tests, each with a false-alarm rate of 1e-6 if intervals miss 5 % of the time and
     5 % of the discoveries are false. With 121 values the first fails from 21 misses on: intervals that cover
-    only 70 % of the time fail it with 99.95 %.
+    only 70 % of the time fail it with probability 99.95 %.
     """
     of = tally(judged)
     sentences = []
@@ -90,7 +90,7 @@ def faults(judged: list[JudgedCollection]) -> list[str]:
 
 
 def most(trials: int, rate: float) -> int:
-    """The most hits that the tests allow: more have a probability below FALSE_ALARM_RATE."""
+    """Return the most hits that the tests allow: more have a probability below FALSE_ALARM_RATE."""
     return max(hits for hits in range(trials + 1) if at_least(hits, trials, rate) >= FALSE_ALARM_RATE)
 
 

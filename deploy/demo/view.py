@@ -1,4 +1,4 @@
-"""What the demo shows: truth, estimate and interval of every value, and the verdict in words."""
+"""The demo's screen: truth, estimate and interval of every value, and the verdict in words."""
 
 from collections.abc import Set
 
@@ -11,17 +11,17 @@ from deploy.demo.verdict import MISS_RATE, JudgedCollection, most, tally
 from estimators.frequency.significance import FALSE_DISCOVERY_RATE
 
 TABLE_COLUMNS = 40  # characters of a table, and of the gap beside it
-TABLE_FRAME = 4  # lines of a table that are no values: two of title, the heads, and what is left out
+TABLE_FRAME = 4  # lines of a table without values: two of title, the header, the number left out
 
 
 def truth_table(judged: JudgedCollection, rows: int | None = None, missed: Set[str] = frozenset()) -> Table:
-    """Values by true frequency, each with its estimate and 95 % interval.
+    """Build a table of values by true frequency, each with its estimate and 95 % interval.
 
     Parameters
     ----------
     judged : a collection's estimate beside the truth.
-    rows : how many values to show; None for all that occur.
-    missed : values to mark, since their interval does not hold the truth.
+    rows : number of values to show; None for all that occur.
+    missed : values to mark, whose interval misses the truth.
     """
     collection, estimate = judged.collection, judged.estimate
     values = sorted(judged.truth, key=lambda value: -judged.truth[value])
@@ -56,13 +56,13 @@ def truth_table(judged: JudgedCollection, rows: int | None = None, missed: Set[s
 def live_view(
     judged: list[JudgedCollection], status: str, addresses: list[str], width: int, height: int
 ) -> RenderableType:
-    """The live screen: what is going on, where to look, and as many values as still fit.
+    """Build the live screen: status, addresses, and as many values as fit.
 
     Parameters
     ----------
-    judged : a table each, beside each other where there is room.
-    status, addresses : lines above them.
-    width, height : of the terminal, characters and lines.
+    judged : shown as a table each, side by side if there is room.
+    status, addresses : lines above the tables.
+    width, height : of the terminal, in characters and lines.
     """
     lines = [Text(status, style="bold"), *(Text(address, style="cyan") for address in addresses)]
     beside = max(1, min(len(judged), width // TABLE_COLUMNS))
@@ -77,7 +77,7 @@ def live_view(
 
 
 def verdict(judged: list[JudgedCollection]) -> list[str]:
-    """How honest the estimates were, one by one, and what the check allows all of them together."""
+    """State how many intervals miss and discoveries are false, and how many the check allows."""
     of = tally(judged)
     return [
         *(_summary(one) for one in judged),
@@ -94,6 +94,6 @@ def _summary(judged: JudgedCollection) -> str:
     false = sum(value not in judged.truth for value in found)
     held = len(judged.truth) - len(judged.misses())
     return (
-        f"{judged.collection.name}: {held} of {len(judged.truth)} intervals hold the truth; "
+        f"{judged.collection.name}: {held} of {len(judged.truth)} intervals contain the truth; "
         f"{len(found)} values significant"
     ) + (f", {false} of {decoys} decoys among them" if decoys else "")

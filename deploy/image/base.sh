@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds a stand-in for python:slim where no image can be pulled: base.sh NAME. It holds this machine's Python,
-# of the environment in .venv, and the libraries that it loads; no shell, no package manager.
+# Builds a substitute for python:slim where no image can be pulled: base.sh NAME. It has the Python of .venv on this
+# machine and the libraries that it loads; no shell, no package manager.
 set -eu
 cd "$(dirname "$0")/../.."
 name=${1:?usage: base.sh NAME}
@@ -15,7 +15,7 @@ mkdir -m 1777 "$root/tmp"
 cp "$python" "$root$python"
 tar -C "$library" --exclude=site-packages --exclude=test --exclude=__pycache__ -c . | tar -C "$root$library" -x
 if [ "$python" != /usr/bin/python3 ]; then ln -s "$python" "$root/usr/bin/python3"; fi
-# Wheels of PyPI (manylinux) count on these of every system, beside what Python itself loads.
+# Wheels of PyPI (manylinux) expect these on every system, beside what Python itself loads.
 {
     find "$library/lib-dynload" -name '*.so' -exec ldd "$python" {} + | grep -o '/[^ ]*' | grep -v ':$'
     ldconfig -p | grep -E 'x86-64|AArch64' |

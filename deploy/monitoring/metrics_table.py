@@ -1,4 +1,4 @@
-"""All metrics as a table; `python -m deploy.monitoring.metrics_table docs/metrics.md` writes it there."""
+"""Write the table of all metrics: `python -m deploy.monitoring.metrics_table docs/metrics.md`."""
 
 import sys
 from collections.abc import Iterable
@@ -15,12 +15,12 @@ HEADING = "| metric | kind | meaning | remedy |\n|---|---|---|---|\n"
 
 
 def table(metrics: Iterable[Metric] = METRICS) -> str:
-    """The table in Markdown, a row for each metric."""
+    """Return the table in Markdown, a row for each metric."""
     return HEADING + "".join(map(_row, metrics))
 
 
 def with_table(text: str) -> str:
-    """A text with the table between its markers; ValueError if it does not hold them."""
+    """Return a text with the table between its markers; ValueError if it lacks them."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):

@@ -40,18 +40,20 @@ PARAMETERS = {
 @click.option("--p", type=float, help="RAPPOR: P(report 1 | permanent bit 0).")
 @click.option("--q", type=float, help="RAPPOR: P(report 1 | permanent bit 1).")
 @click.option("--hashes", type=int, help="RAPPOR: bits that a value sets; 1 of one-hot, hot of k-hot.")
-@click.option("--reports", type=int, metavar="N", help="Tell what this many reports cost together.")
+@click.option("--reports", type=int, metavar="N", help="Show what this many reports cost together.")
 @click.option(
     "--budget",
     type=float,
     metavar="E",
-    help="Tell how many reports keep this epsilon: of 100000, memoized of 10000.",
+    help="Show how many reports keep within this epsilon, up to 100000, memoized up to 10000.",
 )
 @click.option("--delta", type=float, default=1e-6, show_default=True)
 @click.option(
-    "--memoized", is_flag=True, help="The reports share one permanent response; k-RR: one report, repeated."
+    "--memoized",
+    is_flag=True,
+    help="All reports repeat one permanent response; for k-RR: one report, repeated.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object; null is unbounded.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; null means unbounded.")
 def account(
     mechanism: str,
     reports: int | None,
@@ -61,17 +63,17 @@ def account(
     as_json: bool,
     **parameters: float | None,
 ) -> None:
-    """Tell what reports of one client and value cost, or how many a budget allows.
+    """Show what reports of one client and value cost, or how many a budget allows.
 
     Four bounds: basic composition, tight zCDP, tight RDP, and the exact distribution of the privacy loss
-    (memoized longitudinal k-RR: from above by up to 3 % beyond 30 reports).
+    (for memoized longitudinal k-RR beyond 30 reports, an upper bound that is at most 3 % too high).
 
     Example: deniable account --mechanism k-rr --k 16 --epsilon 1 --reports 5
     """
     given = {name: value for name, value in parameters.items() if value is not None}
     if set(given) != set(PARAMETERS[mechanism]):
         wanted = " ".join(f"--{name.replace('_', '-')}" for name in PARAMETERS[mechanism])
-        raise click.UsageError(f"--mechanism {mechanism} takes just {wanted}")
+        raise click.UsageError(f"--mechanism {mechanism} takes exactly {wanted}")
     try:
         asked = _mechanism(mechanism, given)
         if reports is not None and budget is None:
@@ -113,7 +115,7 @@ def _one_report(mechanism: Mechanism, memoized: bool) -> dict[str, Any]:
 
 
 def _table(found: dict[str, Any], reports: int | None, budget: float | None, delta: float, most: int) -> str:
-    """Write what the JSON object says as lines of a name, a figure, rounded up, and its meaning."""
+    """Write the JSON object's fields as lines of name, figure (rounded up) and meaning."""
     permanent = found["epsilon_inf"]
     lines = [
         ("epsilon_one", rounded_up(found["epsilon_one"]), "one report"),
@@ -134,7 +136,7 @@ def _table(found: dict[str, Any], reports: int | None, budget: float | None, del
 
 
 def _allowed(reports: int | None, most: int) -> str:
-    """Number of reports in words; the largest that is tried stands for that many or more."""
+    """Write a number of reports; the largest number tried stands for that many or more."""
     if reports is None:
         return "any"
     return f"{reports} or more" if reports == most else str(reports)

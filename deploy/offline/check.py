@@ -12,7 +12,7 @@ from deploy.config.file import CollectionFileError, load
 @click.command()
 @config_option
 def check(config: Path) -> None:
-    """Check the collection file and say what each collection costs; nothing connects.
+    """Check the collection file and show what each collection costs; does not connect.
 
     Example: deniable check --config deniable.yaml
     """
@@ -21,5 +21,5 @@ def check(config: Path) -> None:
         click.echo(describe(allowance))
     try:
         _ = loaded.cluster
-    except CollectionFileError as error:  # the environment of those that connect may hold the rest
-        click.echo(f"as it is here, what connects refuses: {error}", err=True)
+    except CollectionFileError as error:  # other commands may get the missing fields from their environment
+        click.echo(f"commands that connect would refuse this: {error}", err=True)

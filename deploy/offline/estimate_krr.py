@@ -1,4 +1,4 @@
-"""`deniable estimate`: frequencies from counts that are at hand, without Kafka."""
+"""`deniable estimate`: frequencies from given counts, without Kafka."""
 
 import json
 from typing import Any, BinaryIO
@@ -23,7 +23,7 @@ MOST_BYTES = 1 << 25
 
 @click.group()
 def estimate() -> None:
-    """Estimate frequencies from counts of randomized reports; nothing connects.
+    """Estimate frequencies from counts of randomized reports; does not connect.
 
     Example: deniable estimate k-rr --epsilon 1.0986 --counts 50,30,15,5
     """
@@ -41,26 +41,30 @@ def estimate() -> None:
     type=click.Choice(ESTIMATORS),
     default="mle",
     show_default=True,
-    help="Of the point estimate; errors and intervals are always those of inv.",
+    help="Estimator of the frequencies; errors and intervals always come from inv.",
 )
 @click.option("--counts", metavar="N,N,...", help="Reports per value, at least two values.")
 @click.option(
     "--input",
     "source",
     type=click.File("rb"),
-    help="The counts from a file, one a line; - is stdin.",
+    help="Read the counts from a file, one a line; - for stdin.",
 )
 @click.option(
-    "--iterations", type=click.IntRange(1), default=ITERATIONS, show_default=True, help="Most steps of ibu."
+    "--iterations",
+    type=click.IntRange(1),
+    default=ITERATIONS,
+    show_default=True,
+    help="Maximum number of ibu's iterations.",
 )
 @click.option(
     "--tolerance",
     type=click.FloatRange(0),
     default=TOLERANCE,
     show_default=True,
-    help="Length of the step after which ibu stops.",
+    help="ibu stops when an iteration changes the estimate by less.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def krr_command(
     epsilon: float,
     estimator: str,
@@ -70,7 +74,7 @@ def krr_command(
     tolerance: float,
     as_json: bool,
 ) -> None:
-    """Estimate how often each value was true from how often k-RR reported it.
+    """Estimate how frequent each true value is from how often k-RR reported each value.
 
     Example: deniable estimate k-rr --epsilon 1.0986 --counts 50,30,15,5 --json
     """
@@ -90,10 +94,10 @@ def krr_command(
 
 
 def _whole_numbers(text: str, place: str) -> NDArray[np.int64]:
-    """Counts, one a line; ValueError tells the place of a line that is none."""
+    """Parse counts, one a line; ValueError names the first wrong line."""
     fields = text.split("\n") if text else []
     if not 2 <= len(fields) <= MOST_VALUES:
-        raise ValueError(f"counts must be of 2 to {MOST_VALUES} values, got {len(fields)}")
+        raise ValueError(f"there must be 2 to {MOST_VALUES} counts, got {len(fields)}")
     numbers = []
     for number, field in enumerate(fields, start=1):
         try:
@@ -106,7 +110,7 @@ def _whole_numbers(text: str, place: str) -> NDArray[np.int64]:
 
 
 def _record(result: Estimate, mechanism: KRR) -> dict[str, Any]:
-    """The estimate for programs: arrays of equal length, in the order of the counts."""
+    """Return the estimate for programs: arrays of equal length, in the order of the counts."""
     return {
         "estimator": result.estimator,
         "N": result.reports,
@@ -124,7 +128,7 @@ def _record(result: Estimate, mechanism: KRR) -> dict[str, Any]:
 
 
 def _table(result: Estimate) -> str:
-    """The estimate for people: a line for each value, numbered from 0."""
+    """Return the estimate for people: a line for each value, numbered from 0."""
     lines = [f"{result.reports} reports, estimator {result.estimator}, 95 % intervals"]
     lines += [f"{name}: {figure:g}" for name, figure in result.diagnostics.items()]
     lines.append(f"{'value':>7} {'frequency':>10} {'std error':>10} {'low':>9} {'high':>9} {'count':>12}")

@@ -1,4 +1,4 @@
-"""`deniable estimate rappor`: decode counts that are in files of google/rappor's format."""
+"""`deniable estimate rappor`: decode counts in files of google/rappor's formats."""
 
 import json
 from collections.abc import Iterator
@@ -22,17 +22,25 @@ _file = click.File("rb")
 @estimate.command("rappor")
 @click.option("--params", type=_file, required=True, help="A header k,h,m,p,q,f and a line of values.")
 @click.option(
-    "--counts", type=_file, required=True, help="A line a cohort: reports, then counts of its bits."
+    "--counts", type=_file, required=True, help="A line for each cohort: its reports, then its counts by bit."
 )
 @click.option(
-    "--map", "map_", type=_file, required=True, help="A line a candidate: name, then one-based bit positions."
+    "--map",
+    "map_",
+    type=_file,
+    required=True,
+    help="A line for each candidate: its name, then bit positions from 1.",
 )
-@click.option("--no-background", is_flag=True, help="Every report is of a candidate: no column for others.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+@click.option(
+    "--no-background",
+    is_flag=True,
+    help="Assume that all values are candidates; without, other values get a column.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def rappor_command(
     params: BinaryIO, counts: BinaryIO, map_: BinaryIO, no_background: bool, as_json: bool
 ) -> None:
-    """Estimate how often each candidate was true from the bit counts of each cohort.
+    """Estimate how frequent each candidate is from the bit counts of each cohort.
 
     Example: deniable estimate rappor --params p.csv --counts c.csv --map m.csv
     """
@@ -51,7 +59,7 @@ def rappor_command(
 
 @contextmanager
 def _errors_of(file: BinaryIO) -> Iterator[None]:
-    """Say which file has what is wrong."""
+    """Name the file in errors."""
     try:
         yield
     except ValueError as error:

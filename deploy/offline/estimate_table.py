@@ -11,7 +11,7 @@ SHOWN = 50  # lines of a table, the most frequent first
 
 
 def record_of(names: Sequence[str], result: Estimate, name: str = "candidate") -> dict[str, Any]:
-    """The estimate for programs: arrays of equal length in the order of `names`; infinite ones are null."""
+    """Return the estimate for programs: arrays of equal length in the order of `names`; infinite is null."""
     other, other_error = result.other or (None, None)
     return {
         "estimator": result.estimator,
@@ -33,20 +33,20 @@ def _finite(figure: float | None) -> float | None:
 
 
 def table(names: Sequence[str], result: Estimate, name: str = "candidate") -> str:
-    """The most frequent values for people, `*` behind those that are significant."""
+    """Return the most frequent values for people; `*` marks significant ones."""
     head = f"{result.reports} reports, {len(names)} {name}s, 95 % intervals, * significant"
     return "\n".join([head, *_lines(names, [result], name), *_last(names, result, name)])
 
 
 def roll_up_table(names: Sequence[str], result: RollUp, name: str) -> str:
-    """As `table`, with the errors of either assumption on who reported."""
+    """Like `table`, with errors under both assumptions about who reported."""
     independent, shared = result.independent, result.shared
     if shared is independent:
         return table(names, independent, name)
     head = [
         f"{independent.reports} reports, {len(names)} {name}s, 95 % intervals, * significant",
-        "on the left, if every report comes from another client; on the right, safe also where the same",
-        "clients report in every window",
+        "left: if every report comes from another client; right: also valid if the same clients report in",
+        "every window",
     ]
     lines = [*_lines(names, [independent, shared], name), *_last(names, independent, name)]
     if independent.other is not None and shared.other is not None:
@@ -55,7 +55,7 @@ def roll_up_table(names: Sequence[str], result: RollUp, name: str) -> str:
 
 
 def _lines(names: Sequence[str], results: Sequence[Estimate], name: str) -> list[str]:
-    """Head and rows; frequencies are those of the first result."""
+    """Return header and rows; frequencies are those of the first result."""
     order = (-results[0].frequency).argsort(kind="stable")[:SHOWN].tolist()
     printable = {place: _printable(names[place]) for place in order}
     width = max(len(name), *map(len, printable.values()))
@@ -75,17 +75,17 @@ def _errors(result: Estimate, place: int) -> str:
 
 
 def _last(names: Sequence[str], result: Estimate, name: str) -> list[str]:
-    """What is left out, and what no name explains."""
+    """Return lines about values left out, and about reports that no name explains."""
     lines = []
     if len(names) > SHOWN:
         lines.append(f"and {len(names) - SHOWN} more; --json shows all")
     if result.other is not None:
         screened = len(names) - int(result.diagnostics.get("chosen", len(names)))
-        held = f"other strings, and {screened} {name}s not chosen" if screened else "other strings"
-        lines.append(f"{held}: {result.other[0]:.6f}, standard error {result.other[1]:.6f}")
+        others = f"other strings, and {screened} {name}s not chosen" if screened else "other strings"
+        lines.append(f"{others}: {result.other[0]:.6f}, standard error {result.other[1]:.6f}")
     return lines
 
 
 def _printable(name: str) -> str:
-    """A name from a file must not steer the terminal, nor hide blanks at its ends."""
+    """Escape a name from a file: it must not control the terminal, nor hide blanks at its ends."""
     return name if name.isprintable() and name == name.strip() else ascii(name)

@@ -23,7 +23,7 @@ MOST_REPORTS = 10**13
 
 @dataclass(frozen=True)
 class GoogleParameters:
-    """What params.csv says, under the names of the paper; a BitChannel.
+    """The content of params.csv, under the paper's names; a BitChannel.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def parse_counts(text: str, parameters: GoogleParameters) -> BitCounts:
         rows.append(row)
     table = np.array(rows, np.int64)
     if not table.any():
-        raise ValueError("must hold at least 1 report, got 0")
+        raise ValueError("must have at least 1 report, got 0")
     return BitCounts(table[:, 1:], table[:, 0], parameters)
 
 

@@ -1,16 +1,15 @@
-"""Whole numbers as people and files write them."""
+"""Parse whole numbers from options and files."""
 
 
 def parse_whole(text: str, least: int, most: int) -> int:
-    """Read decimal digits, with or without space around them.
+    """Parse decimal digits, with or without space around them.
 
-    What stands there instead is shown only where it is a number: it may be a true value, in a file that was
-    given by mistake.
+    Errors show the text only if it is a number: a file given by mistake may contain true values.
 
     Parameters
     ----------
-    text : what stands there.
-    least, most : ends of the range that is allowed, 0 <= least <= most < 10^20.
+    text : to parse.
+    least, most : ends of the allowed range, 0 <= least <= most < 10^20.
 
     Returns
     -------

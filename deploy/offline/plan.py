@@ -1,4 +1,4 @@
-"""`deniable plan`: which mechanism to take, and what it will be able to tell."""
+"""`deniable plan`: compare mechanisms by what their estimates will be able to detect."""
 
 import json
 import math
@@ -26,15 +26,15 @@ from estimators.planning import (
 
 @dataclass(frozen=True)
 class PlanRow:
-    """What one mechanism will be able to tell; a column of the record, a line of the table.
+    """The expected accuracy of one mechanism; a column of the record, a line of the table.
 
     Parameters
     ----------
     mechanism : name.
     epsilon : privacy loss of one report, exact.
     std_error : of a rare value's frequency, fraction of all reports.
-    smallest_detectable : frequency found with probability 0.9; None when there is none.
-    reports_needed : reports for the wanted standard error.
+    smallest_detectable : frequency found with probability 0.9; None if there is none.
+    reports_needed : number of reports for the wanted standard error.
     """
 
     mechanism: str
@@ -46,7 +46,7 @@ class PlanRow:
 
 @click.command("plan")
 @click.option(
-    "--values", type=click.IntRange(2, LARGEST_K), required=True, help="Values, or candidates, to tell apart."
+    "--values", type=click.IntRange(2, LARGEST_K), required=True, help="Number of values or candidates."
 )
 @click.option("--epsilon", type=float, required=True, help="Privacy loss of one report, in [1e-6, 16].")
 @click.option(
@@ -63,13 +63,13 @@ class PlanRow:
     "--plot",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE.png",
-    help="Smallest detectable frequency over the number of reports.",
+    help="Plot the smallest detectable frequency by the number of reports.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def plan_command(
     values: int, epsilon: float, reports: int, std_error: float, plot: Path | None, as_json: bool
 ) -> None:
-    """Compare k-RR and RAPPOR before a single report, at the same epsilon.
+    """Compare k-RR and RAPPOR at the same epsilon, before any report is sent.
 
     Example: deniable plan --values 105 --epsilon 1 --reports 336776
     """
@@ -91,7 +91,7 @@ def plan_command(
 
 
 def _mechanisms(values: int, epsilon: float) -> dict[str, Mechanism]:
-    """Mechanisms by name, each with the least error at this epsilon; one-hot only as far as reports go."""
+    """Return mechanisms by name, each with the least error at this epsilon; one-hot only if values fit."""
     made: dict[str, Mechanism] = {"k-rr": KRR.from_epsilon(values, epsilon)}
     if values <= LARGEST_BUCKETS:
         made["rappor-one-hot"] = best_one_hot(values, epsilon)
@@ -111,7 +111,7 @@ def _row(name: str, mechanism: Mechanism, values: int, reports: int, std_error: 
 
 
 def _table(rows: list[PlanRow], std_error: float, best: str, limit: float) -> str:
-    """The comparison for people."""
+    """Return the comparison for people."""
     wanted = f"reports for {std_error:g}"
     lines = [f"{'mechanism':<15} {'epsilon':>8} {'std error':>10} {'detectable':>11} {wanted:>18}"]
     for row in rows:
@@ -122,5 +122,5 @@ def _table(rows: list[PlanRow], std_error: float, best: str, limit: float) -> st
         )
     lines.append(f"least error: {best}; k-RR beats one-hot RAPPOR below {limit:.1f} values at this epsilon")
     lines.append("std error: of a rare value; detectable: found with probability 0.9; rappor: 8 cohorts of")
-    lines.append("128 bits, 2 hashes, for values that are not listed beforehand")
+    lines.append("128 bits, 2 hashes, for values not listed beforehand")
     return "\n".join(lines)

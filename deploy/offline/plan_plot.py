@@ -22,9 +22,9 @@ def save_plot(
     ----------
     path : file to write.
     mechanisms : by name.
-    values : values that are looked at.
-    epsilon : as declared, for the title.
-    reports : number of reports that is marked.
+    values : number of values.
+    epsilon : for the title.
+    reports : number of reports to mark.
 
     Raises
     ------

@@ -33,13 +33,13 @@ HEADINGS = (
 @click.option(
     "--data-dir",
     type=Folder(),
-    help="Folder of the producers; wins over the collection file.",
+    help="Folder of the producers; overrides the collection file.",
 )
 def spent(config: Path, data_dir: Path | None) -> None:
-    """Tell what clients have spent of their budgets, in the present period and ever.
+    """Show how much of their budgets clients have spent, in the present period and in all.
 
-    Ids of clients are read from stdin, one a line, since others can see a command line; the answer names
-    them by their lines. Producers may run meanwhile; nothing connects.
+    Reads client ids from stdin, one a line, because other users can see a command line; the answer names
+    clients by their line numbers. Producers may run meanwhile; does not connect.
 
     Example: deniable spent --config deniable.yaml
     """
@@ -47,29 +47,29 @@ def spent(config: Path, data_dir: Path | None) -> None:
     allowances = {each.collection.name: each for each in settings.allowances}
     with Statements(settings.data_dir, settings.secret_path, settings.allowances) as statements:
         for number, client in _clients(click.get_binary_stream("stdin")):
-            told = statements.of(client, time.time())
-            click.echo(f"client of line {number}\n{_table(told, allowances)}")
+            spending = statements.of(client, time.time())
+            click.echo(f"client of line {number}\n{_table(spending, allowances)}")
 
 
 def _clients(stream: BinaryIO) -> Iterator[tuple[int, str]]:
-    """Ids, with the number of the line of each, from 1 on; a line that is empty is the client ''."""
+    """Yield line numbers, from 1, and client ids; an empty line is the client ''."""
     number = 0
     while line := stream.readline(MAX_LINE_BYTES + 1):
         number += 1
         if len(line) > MAX_LINE_BYTES:
-            raise click.ClickException(f"line {number} of stdin: it is longer than {MAX_LINE_BYTES} bytes")
+            raise click.ClickException(f"line {number} of stdin: longer than {MAX_LINE_BYTES} bytes")
         try:
             yield number, line.removesuffix(b"\n").removesuffix(b"\r").decode()
         except UnicodeDecodeError:
-            raise click.ClickException(f"line {number} of stdin: it is not UTF-8") from None
+            raise click.ClickException(f"line {number} of stdin: not UTF-8") from None
 
 
-def _table(told: Mapping[str, Spent], allowances: Mapping[str, Allowance]) -> str:
+def _table(spending: Mapping[str, Spent], allowances: Mapping[str, Allowance]) -> str:
     rows: list[tuple[str, ...]] = [HEADINGS]
-    for name, spent in told.items():
+    for name, spent in spending.items():
         budget, share = _budget(spent, allowances.get(name))
         rows.append(_row(name, spent, budget, share))
-    rows.append(_row("total", total(told.values()), "", ""))
+    rows.append(_row("total", total(spending.values()), "", ""))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  " + "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
@@ -90,7 +90,7 @@ def _row(name: str, spent: Spent, budget: str, share: str) -> tuple[str, ...]:
 
 
 def _budget(spent: Spent, allowance: Allowance | None) -> tuple[str, str]:
-    """The budget and the share of it that is spent, rounded up, in words."""
+    """Return the budget and the spent share of it, rounded up, in words."""
     if allowance is None:
         return "not in the file", ""
     if allowance.budget is None:

@@ -1,4 +1,4 @@
-"""A run of `deniable canary`: values drawn from a known distribution, through a producer, without an end."""
+"""A run of `deniable canary`: send values drawn from a known distribution until a signal ends it."""
 
 import time
 
@@ -25,18 +25,18 @@ def run_canary(
     metrics_port: int | None,
     metrics_listen: tuple[str, int] | None = None,
 ) -> None:
-    """Send until a signal ends it, then say on stderr what became of the reports.
+    """Send until a signal ends it, then print on stderr what became of the reports.
 
     Parameters
     ----------
     config : of a producer of one collection, a canary.
-    reports_per_window : how many, at a steady rate.
-    metrics_port : where to serve the producer's metrics on loopback, 0 for any; None for nowhere.
-    metrics_listen : address and port where they are served to others as well.
+    reports_per_window : sent at a steady rate.
+    metrics_port : loopback port for the producer's metrics, 0 for a free one; None to serve none.
+    metrics_listen : address and port that serve them to other machines, too.
 
     Raises
     ------
-    SecretError and StoreError when the producer's folder cannot be used; DeliveryError when its thread died.
+    SecretError and StoreError if the producer's folder cannot be used; DeliveryError if its thread died.
     """
     began, producer = time.monotonic(), Producer(config)
     (collection,) = (allowance.collection for allowance in config.allowances)
@@ -53,7 +53,7 @@ def run_canary(
 
 
 def draw(words: NDArray[np.uint64], k: int) -> NDArray[np.intp]:
-    """Values from `true_frequencies`, to within 2^-52 each, one for each uniform 64-bit word: its quantile.
+    """Draw values from `true_frequencies`, exact to 2^-52: the quantile of each uniform 64-bit word.
 
     Parameters
     ----------
@@ -69,16 +69,16 @@ def draw(words: NDArray[np.uint64], k: int) -> NDArray[np.intp]:
 
 
 class Canary:
-    """Reports independent draws at a steady rate, from its making on.
+    """Reports independent draws at a steady rate, from construction on.
 
-    What is dropped, since the outbox is full, was chosen by its time alone: the rest are such draws all the
-    same. So no draw is made twice, and nothing needs to be kept between runs.
+    Reports dropped because the outbox is full were chosen by their time alone, so the others still are
+    independent draws. No draw is repeated, so nothing needs to be kept between runs.
 
     Parameters
     ----------
-    producer : of the collection, among others perhaps.
+    producer : of the collection and possibly others.
     collection : a canary.
-    reports_per_window : how many, >= 1.
+    reports_per_window : >= 1.
     """
 
     def __init__(self, producer: Producer, collection: Collection, reports_per_window: int) -> None:
@@ -90,7 +90,7 @@ class Canary:
         self.sent = 0
 
     def send_due(self) -> None:
-        """Report as many as the time that has passed asks for."""
+        """Report as many draws as are due since the last call."""
         due = int(self._reports_per_second * (time.monotonic() - self._began))
         if due > self.sent:
             places = draw(self._words.words64(due - self.sent), len(self._labels))

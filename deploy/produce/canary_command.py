@@ -26,12 +26,12 @@ REPORTS_PER_WINDOW = 100_000
     type=click.IntRange(1, 10**9),
     default=REPORTS_PER_WINDOW,
     show_default=True,
-    help="How many in a window, at a steady rate; the more, the smaller the defects that are seen.",
+    help="Reports a window, at a steady rate; more reports show smaller defects.",
 )
 @click.option(
     "--data-dir",
     type=Folder(),
-    help="Folder of secret and outbox, which processes may share; wins over the collection file.",
+    help="Folder of secret and outbox, which processes may share; overrides the collection file.",
 )
 @metrics_port_option
 @metrics_listen_option
@@ -46,17 +46,17 @@ def canary(
     config: Path,
     bootstrap_servers: str | None,
 ) -> None:
-    """Send reports whose true distribution is known, until Ctrl-C, as any producer does.
+    """Send reports with a known true distribution, like any producer, until Ctrl-C.
 
-    Workers compare what arrives with it in every window, see deniable_canary_chi_square. The values are drawn
-    at random and are nobody's: no limit of a client holds. While Kafka is away reports are kept.
+    Workers compare each window with that distribution, see deniable_canary_chi_square. The values are random
+    and belong to nobody, so no client limits apply. While Kafka is away, reports are kept.
 
     Example: deniable canary canary --reports 100000
     """
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
     if not asked.canary:
-        raise click.UsageError(f"{collection} is no canary; its entry must say canary: true")
+        raise click.UsageError(f"{collection} is not a canary; its entry must say canary: true")
     if reports < (least := asked.minimum_reports):
         raise click.UsageError(f"--reports must be at least minimum_reports, {least}, got {reports}")
     settings = producer_config(loaded, [asked], data_dir=data_dir)

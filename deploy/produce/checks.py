@@ -1,4 +1,4 @@
-"""What is checked before anything is sent, of whichever command."""
+"""Checks before any command sends reports."""
 
 from pathlib import Path
 
@@ -12,21 +12,21 @@ from producers.config import ProducerConfig
 
 
 def check_topics(loaded: Configuration, collection: Collection, data_dir: Path) -> None:
-    """Check the topic of reports if Kafka is there; if it is not, say what that means."""
+    """Check the topic of reports; if Kafka is away, warn and continue."""
     try:
         topic_setup.require_reports(loaded.cluster, loaded.topics)
     except RefusedError:
         raise
     except UnreachableError as error:
         click.echo(
-            f"{error}\nreports are kept in {data_dir} and sent once it answers; what comes later than "
-            f"{collection.grace_seconds} s after its window is not counted",
+            f"{error}\nreports are kept in {data_dir} and sent once it answers; those later than "
+            f"{collection.grace_seconds} s after their window are not counted",
             err=True,
         )
 
 
 def check_own_clients(settings: ProducerConfig) -> None:
-    """Refuse, with a ClickException, collections of which one report costs more than the budget."""
+    """Raise ClickException if one report of a collection costs more than its budget."""
     for allowance in settings.allowances:
         try:
             allowance.check_own_clients()

@@ -35,7 +35,7 @@ from producers.wire import mechanism_number, report_bytes
     type=InputParameter(),
     default="-",
     show_default=True,
-    help="A file in UTF-8; - is stdin, which cannot be resumed; nor can a pipe.",
+    help="A file in UTF-8, or - for stdin. Runs on stdin or a pipe cannot be resumed.",
 )
 @click.option("--follow", is_flag=True, help="Wait for more lines at the end of the file, as tail -F does.")
 @click.option(
@@ -44,16 +44,16 @@ from producers.wire import mechanism_number, report_bytes
     type=click.Choice(["csv", "jsonl"]),
     default="csv",
     show_default=True,
-    help="csv: the first line names the columns; jsonl: an object a line.",
+    help="csv, whose first line names the columns, or jsonl, an object a line.",
 )
 @click.option("--field", required=True, metavar="NAME", help="Column or field that holds the value.")
 @click.option("--clients", metavar="NAME", help="Column or field that holds the client's id.")
-@click.option("--no-clients", is_flag=True, help="Every line is a client of its own: no limit holds.")
-@click.option("--strict", is_flag=True, help="Stop at a bad line; else it is told and skipped.")
+@click.option("--no-clients", is_flag=True, help="Every line is a different client: no client limits apply.")
+@click.option("--strict", is_flag=True, help="Stop at a bad line instead of skipping it.")
 @click.option(
     "--data-dir",
     type=Folder(),
-    help="Folder of secret, budgets and outbox, which processes may share; wins over the collection file.",
+    help="Folder of secret, budgets and outbox, which processes may share; overrides the collection file.",
 )
 @metrics_port_option
 @metrics_listen_option
@@ -78,26 +78,26 @@ def produce(
 ) -> None:
     """Randomize values from a file or stdin and send the reports; nothing else leaves.
 
-    A run that is killed or loses its broker is resumed by the same command where it was, no line sent twice;
-    after a run that ended, the same command sends the file again. While Kafka is away reports are kept; the
-    status is 1 if it does not come back within a minute of the end. What a limit of its client refuses, and a
-    line that lacks a field, is counted.
+    After a kill, or if Kafka stays away, the same command resumes where the run ended and sends no line
+    twice; after a complete run, it sends the file again. While Kafka is away, reports are kept; the exit
+    status is 1 if it does not return within a minute of the end. Reports refused by client limits, and lines
+    that lack a field, are counted and listed at the end.
 
     Example: deniable produce carrier --input f.csv --field carrier --no-clients
     """
     if (clients is None) != no_clients:
         raise click.UsageError(
-            "give either --clients NAME, or --no-clients if every line is a client of its own"
+            "give either --clients NAME, or --no-clients if every line is a different client"
         )
     if follow and not is_file(stream):
         raise click.UsageError(
-            "--follow needs --input with a regular file; stdin and pipes are read as lines come, without it"
+            "--follow needs --input with a regular file; stdin and pipes are read as lines arrive, without it"
         )
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
     if asked.canary:
         raise click.UsageError(
-            f"{collection} is a canary, whose values are drawn: give deniable canary {collection}"
+            f"{collection} is a canary, whose values are random: use deniable canary {collection}"
         )
     if layout == "csv" and takes_several(asked):
         raise click.UsageError(f"a value of {collection} is a list of texts: give JSON lines, --format jsonl")
@@ -114,12 +114,12 @@ def produce(
         ),
         metrics_port=metrics_port,
         metrics_listen=metrics_listen,
-        tell_unknown=context.find_root().params["verbose"],
+        logs_unknown=context.find_root().params["verbose"],
     )
 
 
 def _batch_lines(settings: ProducerConfig, collection: Collection) -> int:
-    """So many lines that a batch is taken whole, or not: as a part of its own, in a quarter of the outbox."""
+    """Return the most lines that are stored as one part, wholly or not at all, in a quarter of the outbox."""
     size = report_bytes(mechanism_number(collection.mechanism), collection.mechanism.width)
     return min(BATCH_LINES, settings.outbox_bytes // 4 // size, PART_BYTES // (size + QUEUED_BYTES))
 

@@ -1,4 +1,4 @@
-"""A producer's metrics and health, for scrapes and probes of this machine and of others."""
+"""Serve a producer's metrics and health, on loopback and to other machines."""
 
 import json
 import threading
@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 
 
 class QuietHandler(WSGIRequestHandler):
-    """Logs no requests; who sends nothing for so long is no longer waited for."""
+    """Logs no requests, and times out clients that send nothing."""
 
     timeout = 10.0
 
@@ -24,47 +24,47 @@ class QuietHandler(WSGIRequestHandler):
 
 
 class ProbeServer(ThreadingMixIn, WSGIServer):
-    """Answers each request in a thread of its own."""
+    """Answers each request in a separate thread."""
 
     daemon_threads = True
 
     def server_bind(self) -> None:
-        """Bind without asking for the machine's name: that may take seconds."""
+        """Bind without resolving the machine's name, which may take seconds."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
         self.setup_environ()
 
 
 class ProbeServer6(ProbeServer):
-    """The same at an address of IPv6."""
+    """The same at an IPv6 address."""
 
     address_family = AF_INET6
 
 
 class MetricsSource(Protocol):
-    """What metrics and health are asked of: a producer."""
+    """The source of metrics and health: a producer."""
 
     @property
     def registry(self) -> CollectorRegistry:
         """What `/metrics` tells."""
 
     def reasons_not_ready(self) -> list[str]:
-        """Why `/readyz` answers 503; empty when it answers 200."""
+        """Return why `/readyz` answers 503; empty if it answers 200."""
 
 
 @contextmanager
 def served(port: int | None, source: MetricsSource, *, err: bool = False) -> Iterator[None]:
-    """Serve `/metrics`, `/healthz` and `/readyz` on loopback, and say where; None serves nothing.
+    """Serve `/metrics`, `/healthz` and `/readyz` on loopback, and print the address.
 
     Parameters
     ----------
-    port : in [0, 65535], 0 for a free one, or None.
-    source : what is served.
-    err : say it on stderr instead of stdout.
+    port : in [0, 65535], 0 for a free one; None to serve nothing.
+    source : of metrics and health.
+    err : True to print on stderr instead of stdout.
 
     Raises
     ------
-    click.ClickException when the port cannot be used.
+    click.ClickException if the port cannot be used.
     """
     if port is None:
         yield
@@ -78,16 +78,16 @@ def served(port: int | None, source: MetricsSource, *, err: bool = False) -> Ite
 
 @contextmanager
 def probes_at(address: tuple[str, int] | None, source: MetricsSource) -> Iterator[None]:
-    """Serve the same there, for other machines; None serves nothing.
+    """Serve the same to other machines.
 
     Parameters
     ----------
-    address : an IP address of this machine, and a port.
-    source : what is served.
+    address : an IP address of this machine, and a port; None to serve nothing.
+    source : of metrics and health.
 
     Raises
     ------
-    click.ClickException when it cannot be listened on.
+    click.ClickException if the address cannot be used.
     """
     if address is None:
         yield
@@ -142,4 +142,4 @@ def _health(path: str, source: MetricsSource) -> tuple[str, dict[str, Any]]:
             reasons = source.reasons_not_ready()
             status = "503 Service Unavailable" if reasons else "200 OK"
             return status, {"ready": not reasons, "reasons": reasons}
-    return "404 Not Found", {"error": "there are /metrics, /healthz and /readyz"}
+    return "404 Not Found", {"error": "only /metrics, /healthz and /readyz are served"}

@@ -1,4 +1,4 @@
-"""A run of `deniable produce`: from an input through a producer to the broker's last acknowledgement."""
+"""A run of `deniable produce`: from the input to the broker's last acknowledgement."""
 
 import signal
 import time
@@ -19,11 +19,11 @@ from producers.errors import DeliveryError
 from producers.metrics.counters import Receipt
 from producers.producer import Producer
 
-WAIT_SECONDS = 60.0  # for the store, for room in the outbox, and for one more acknowledgement at the end
-STOP_SECONDS = 10.0  # for acknowledgements, of a run that is cut short
+WAIT_SECONDS = 60.0  # for the store, for room in the outbox, and at the end for each acknowledgement
+STOP_SECONDS = 10.0  # for acknowledgements of an interrupted run
 WAITING = (
-    "waiting up to {:.0f} s for Kafka; Ctrl-C ends at once, and what is kept is sent by the next "
-    "deniable produce with this folder"
+    "waiting up to {:.0f} s for Kafka; Ctrl-C ends at once, and the next deniable produce with this folder "
+    "sends what is kept"
 )
 
 _log = structlog.get_logger(__name__)
@@ -35,26 +35,26 @@ def run_produce(
     feed: InputBatches,
     *,
     metrics_port: int | None,
-    tell_unknown: bool,
+    logs_unknown: bool,
     metrics_listen: tuple[str, int] | None = None,
 ) -> None:
-    """Send each line of the input as one report, and say on stderr what became of them.
+    """Send each line of the input as one report, and print on stderr what became of the reports.
 
-    A run that is cut short, by an error or by a signal, says so too unless nothing was sent, and is resumed
-    by the next.
+    A run interrupted by an error or a signal prints that too, unless nothing was sent, and is resumed by the
+    next.
 
     Parameters
     ----------
     config : of a producer of one collection.
     inputs, feed : what to read, and how.
-    metrics_port : where to serve the producer's metrics on loopback, 0 for any; None for nowhere.
-    metrics_listen : address and port where they are served to others as well.
-    tell_unknown : whether to log how many values the collection does not know: a true count.
+    metrics_port : loopback port for the producer's metrics, 0 for a free one; None to serve none.
+    metrics_listen : address and port that serve them to other machines, too.
+    logs_unknown : whether to log how many values the collection does not know: a true count.
 
     Raises
     ------
-    FeedError when the input cannot be used; DeliveryError when Kafka did not take all; SecretError and
-    StoreError when the producer's folder cannot be used.
+    FeedError if the input cannot be used; DeliveryError if Kafka did not take all reports; SecretError and
+    StoreError if the producer's folder cannot be used.
     """
     began, producer, waits = time.monotonic(), Producer(config), WaitView()
     patience, is_whole = STOP_SECONDS, False
@@ -73,13 +73,13 @@ def run_produce(
         used = counters.packs or counters.stored or counters.refused or counters.backlog.packs
         if is_whole or used or feed.skipped:
             click.echo(summary(counters, feed.skipped, time.monotonic() - began), err=True)
-        if tell_unknown:
+        if logs_unknown:
             _log.info("values that the collection does not know", count=producer.unknown()[collection])
     inputs.forget_progress()
 
 
 def close(producer: Producer, seconds: float, waits: WaitView) -> None:
-    """Close it once all is acknowledged or so many seconds have passed; the rest stays in its folder."""
+    """Close the producer once all is acknowledged, or after `seconds`; the rest stays in its folder."""
     with suppress(DeliveryError), waits.shown(WAITING.format(seconds)):
         if seconds:
             producer.flush(seconds)
@@ -89,7 +89,7 @@ def close(producer: Producer, seconds: float, waits: WaitView) -> None:
 
 @contextmanager
 def one_more_interrupt_ends() -> Iterator[None]:
-    """Let Ctrl-C end the process at once: what the store has is kept, whatever is killed."""
+    """Let another Ctrl-C end the process at once: the store survives a kill."""
     before = signal.getsignal(signal.SIGINT)
     handle(signal.SIGINT, leave_at_once)
     try:
@@ -99,7 +99,7 @@ def one_more_interrupt_ends() -> Iterator[None]:
 
 
 class ProduceRun:
-    """Takes batches from the input to the producer."""
+    """Passes batches from the input to the producer."""
 
     def __init__(
         self, producer: Producer, collection: str, feed: InputBatches, inputs: Inputs, waits: WaitView
@@ -111,11 +111,11 @@ class ProduceRun:
         self._waits = waits
 
     def send(self) -> None:
-        """Read and report all there is.
+        """Read and report the whole input.
 
         Raises
         ------
-        FeedError when the input cannot be used; DeliveryError when reports can neither leave nor be kept.
+        FeedError if the input cannot be used; DeliveryError if reports can neither be sent nor kept.
         """
         began, view = time.monotonic(), ProduceView()
         with view.shown():
@@ -128,11 +128,11 @@ class ProduceRun:
             raise FeedError(f"no line of the input can be used; is '{field}' the right field?")
 
     def drain(self) -> None:
-        """Wait until all is acknowledged, as long as something is within WAIT_SECONDS.
+        """Wait until all is acknowledged, as long as an acknowledgement arrives every WAIT_SECONDS.
 
         Raises
         ------
-        DeliveryError if nothing was.
+        DeliveryError if none arrives.
         """
         with self._waits.shown(WAITING.format(WAIT_SECONDS)):
             while True:
@@ -144,13 +144,13 @@ class ProduceRun:
                         raise
 
     def _send(self, batch: InputBatch) -> None:
-        """Report a batch; where there is no room for it, once more when there should be.
+        """Report a batch; if there is no room for it, try once more when there should be.
 
-        Reports that were dropped have not been charged, let alone sent, and their lines can be taken again.
+        Dropped reports were neither charged nor sent, so their lines can be reported again.
         """
         receipt = self._report(batch)
         if receipt.dropped == len(batch.values):
-            # A DeliveryError is raised for what was dropped at the least.
+            # Whatever happens next, report dropped lines by a DeliveryError.
             with self._waits.shown(f"no room: {WAITING.format(WAIT_SECONDS)}"), suppress(DeliveryError):
                 self._producer.flush(WAIT_SECONDS)
             receipt = self._report(batch)

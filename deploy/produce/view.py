@@ -1,6 +1,6 @@
-"""What `deniable produce` says on stderr: progress on a terminal, what it waits for, a summary at the end.
+"""The messages of `deniable produce` on stderr: progress on a terminal, waits, a summary at the end.
 
-Rule: what is said depends on how many lines and reports there are, never on what they say.
+Rule: messages depend on numbers of lines and reports, never on values.
 """
 
 import logging
@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from producers.metrics.counters import Counters
 
-TELL_SECONDS = 0.5
+NOTICE_SECONDS = 0.5
 WHY_REFUSED = {
     "over_budget": "over the budget of their client",
     "over_window": "over their client's limit for a window",
@@ -25,7 +25,7 @@ WHY_REFUSED = {
 
 
 class ProduceView:
-    """How far the input is read and how fast, in a line that a terminal shows and nothing else does."""
+    """A progress line with position and speed, shown only on a terminal."""
 
     def __init__(self) -> None:
         self._bar = Progress(
@@ -41,7 +41,7 @@ class ProduceView:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show it; logs go above it meanwhile."""
+        """Show the line; logs appear above it meanwhile."""
         with self._bar:
             handlers = [each for each in logging.getLogger().handlers if type(each) is logging.StreamHandler]
             before = [handler.setStream(sys.stderr) for handler in handlers]
@@ -53,7 +53,7 @@ class ProduceView:
                         handler.setStream(stream)
 
     def update(self, reports: int, seconds: float, bytes_done: int | None, total_bytes: int | None) -> None:
-        """Tell how far it is; None where nobody knows."""
+        """Update the line; None for unknown figures."""
         said = f"{reports:,} reports, {reports / max(seconds, 1e-9):,.0f} a second"
         if self._task is None:
             self._task = self._bar.add_task("", total=None, said=said)
@@ -61,15 +61,15 @@ class ProduceView:
 
 
 class WaitView:
-    """Says what is waited for once that takes longer than TELL_SECONDS, and each thing once in a run."""
+    """Prints what a run waits for if that takes longer than NOTICE_SECONDS; each message once in a run."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._printed: set[str] = set()
 
     @contextmanager
     def shown(self, said: str) -> Iterator[None]:
-        """What is waited for within."""
-        timer = threading.Timer(TELL_SECONDS, self._tell, (said,))
+        """Print a message if the block takes long."""
+        timer = threading.Timer(NOTICE_SECONDS, self._print, (said,))
         timer.daemon = True
         timer.start()
         try:
@@ -77,20 +77,20 @@ class WaitView:
         finally:
             timer.cancel()
 
-    def _tell(self, said: str) -> None:
-        if said not in self._told:
-            self._told.add(said)
+    def _print(self, said: str) -> None:
+        if said not in self._printed:
+            self._printed.add(said)
             click.echo(said, err=True)
 
 
 def summary(counters: Counters, skipped: int, seconds: float) -> str:
-    """One line about a run that took so long and skipped so many lines."""
+    """Summarize a run in one line."""
     sent = sum(counters.acknowledged.values())
     rate = f"{sent / max(seconds, 1e-9):.0f} reports/s"
     said = [f"{number_of(sent, 'report')} sent in {number_of(counters.packs, 'pack')} ({rate})"]
-    # Fewer than there are while some of this run's own still wait.
+    # A lower bound while some of this run's reports still wait.
     if (earlier := sent - sum(counters.stored.values())) > 0:
-        said.append(f"{earlier} of those were kept by earlier runs")
+        said.append(f"{earlier} of those kept by earlier runs")
     if skipped:
         said.append(f"{number_of(skipped, 'line')} skipped")
     for (_, reason), count in counters.refused.items():
@@ -100,7 +100,7 @@ def summary(counters: Counters, skipped: int, seconds: float) -> str:
     if unsendable := counters.unsendable:
         packs_are = number_of(unsendable, "pack")
         said.append(
-            f"{packs_are} kept that cannot be sent: damaged, too large for the broker, or of a later version"
+            f"{packs_are} kept but cannot be sent: damaged, too large for the broker, or of a later version"
         )
     if (packs := counters.backlog.packs - unsendable) > 0:
         said.append(f"{number_of(packs, 'pack')} kept for the next deniable produce with this folder")

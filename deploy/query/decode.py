@@ -1,4 +1,4 @@
-"""`deniable decode`: the past of a RAPPOR collection with other candidates than those of its file."""
+"""`deniable decode`: decode the past of a RAPPOR collection with other candidates than those of its file."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from estimators.mechanisms.rappor import Rappor
     "file",
     type=click.Path(path_type=Path, readable=False),
     required=True,
-    help="The strings to look for, one a line, in UTF-8.",
+    help="File of strings to look for, one a line, in UTF-8.",
 )
 @from_option
 @to_option
@@ -37,7 +37,7 @@ def decode(
     config: Path,
     bootstrap_servers: str | None,
 ) -> None:
-    """Look for strings that nobody thought of then in the final windows of a period.
+    """Look for other strings in the final windows of a period.
 
     Example: deniable decode place --candidates m.csv --from 2026-01-31T00Z
     """
@@ -45,8 +45,8 @@ def decode(
     asked = loaded.collection(collection)
     if not isinstance(asked.mechanism, Rappor):
         raise click.ClickException(
-            f"decode takes a collection of mechanism rappor, got {collection} of {asked.mechanism.name}: its "
-            f"values were fixed when they were randomized; use deniable rollup {collection}"
+            f"decode needs a collection with mechanism rappor, got {collection} with {asked.mechanism.name}, "
+            f"whose values cannot change later; use deniable rollup {collection}"
         )
     candidates = _candidates(file)
     past = past_of(loaded, replace(asked, candidates=tuple(candidates)), start, end)
@@ -54,7 +54,7 @@ def decode(
 
 
 def _candidates(file: Path) -> list[str]:
-    """Lines of the file, empty ones left out; of what they hold, nothing is told."""
+    """Read the non-empty lines of the file; errors never quote them."""
     try:
         lines = text_at(file, MOST_BYTES).split("\n")
     except ValueError as error:
@@ -68,12 +68,12 @@ def _candidates(file: Path) -> list[str]:
             )
     if not 1 <= len(first) <= MOST_CANDIDATES:
         raise click.ClickException(
-            f"--candidates {file} must hold 1 to {MOST_CANDIDATES} lines, got {len(first)}"
+            f"--candidates {file} must have 1 to {MOST_CANDIDATES} lines, got {len(first)}"
         )
     if spaced := sum(line != line.strip() for line in first):
         click.echo(
-            f"warning: --candidates {file}: {spaced} lines begin or end with blanks; they belong to what is "
-            "looked for",
+            f"warning: --candidates {file}: {spaced} lines begin or end with blanks, which are part of the "
+            "strings",
             err=True,
         )
     return list(first)

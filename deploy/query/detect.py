@@ -1,4 +1,4 @@
-"""`deniable detect`: whether windows and packs of the past look forged."""
+"""`deniable detect`: test whether past windows and packs look forged."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from aggregator.history.periods import iso
 from aggregator.history.rollup import WindowCoverage, coverage_of
 from aggregator.history.window_reader import check_room, read_windows
 from aggregator.topics.partition_reader import KafkaRecord
-from deploy.cli.event_loop import run_until_told
+from deploy.cli.event_loop import run_until_signalled
 from deploy.cli.options import config_option, servers_option
 from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import Configuration, load
@@ -28,11 +28,11 @@ from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from producers import wire
 
-ALARMS_TOLD = 5
+ALARMS_SHOWN = 5
 SAID = {
-    "cohorts": "clients fell into cohorts unevenly",
-    "impossible": "counts that no true values explain",
-    "change": "another distribution than in the window before",
+    "cohorts": "clients are spread unevenly over cohorts",
+    "impossible": "no true values explain the counts",
+    "change": "the distribution differs from the window before",
     "popcounts": "reports with too few or too many ones",
 }
 
@@ -57,14 +57,14 @@ class DetectAnswer(msgspec.Struct, frozen=True):
     "packs",
     type=click.IntRange(1, MOST_TAIL),
     metavar="N",
-    help="Look at the newest N packs of each partition, too, whatever their window (RAPPOR alone).",
+    help="Also test the newest N packs of each partition, whatever their window (RAPPOR only).",
 )
 @click.option(
     "--rate",
     type=click.FloatRange(1e-9, 0.5),
     default=0.001,
     show_default=True,
-    help="In what share of runs a detector may alarm of honest reports.",
+    help="Share of runs in which a detector may raise an alarm on honest reports.",
 )
 @json_option
 @config_option
@@ -79,9 +79,9 @@ def detect(
     config: Path,
     bootstrap_servers: str | None,
 ) -> int:
-    """Look for forged reports in the final windows of a period; exit status 1 if there is an alarm.
+    """Look for forged reports in the final windows of a period; exit status 1 on an alarm.
 
-    Forged reports that follow the randomizer are seen by nobody: docs/poisoning.md tells what is.
+    Nobody can detect forged reports that follow the randomizer: docs/poisoning.md says what can be detected.
 
     Example: deniable detect place --from 2026-01-31T00Z --reports 1000
     """
@@ -89,8 +89,7 @@ def detect(
     asked = loaded.collection(collection)
     if packs is not None and not isinstance(asked.mechanism, Rappor | HotRappor):
         raise click.UsageError(
-            f"--reports counts the ones of RAPPOR reports, and {collection} is of {asked.mechanism.name}: "
-            "leave it out"
+            f"--reports is for RAPPOR, and {collection} uses {asked.mechanism.name}: leave it out"
         )
     period = period_asked(asked, start, end)
     try:
@@ -100,7 +99,7 @@ def detect(
     cluster, topics = loaded.cluster, loaded.topics
     topic_setup.require_readable(cluster, topics, topics.windows)
     partitions = 0 if packs is None else topic_setup.partitions_of(cluster, topics, topics.reports)
-    windows, joined = run_until_told(read_windows(cluster, topics, asked, period))
+    windows, joined = run_until_signalled(read_windows(cluster, topics, asked, period))
     findings = list(judge_windows(asked, windows, rate))
     if packs is not None:
         findings.append(finding("popcounts", _packs(loaded, asked, packs, partitions), rate))
@@ -113,7 +112,7 @@ def detect(
         for line in coverage_lines(asked, coverage):
             click.echo(line, err=True)
         for found in findings:
-            _tell(found)
+            _print_finding(found)
     _warn(loaded, asked)
     return 1 if any(found.alarms for found in findings) else 0
 
@@ -122,14 +121,14 @@ def _warn(loaded: Configuration, collection: Collection) -> None:
     per_window = {each.collection: each.reports_per_window for each in loaded.allowances}[collection]
     if per_window > 1:
         click.echo(
-            f"warning: {collection.name} takes {per_window} reports of a client a window; honest ones alarm "
-            "more often than stated where clients send more than one",
+            f"warning: {collection.name} allows {per_window} reports a client and window; if clients send "
+            "more than one, honest reports raise more alarms than stated",
             err=True,
         )
 
 
 def _packs(loaded: Configuration, collection: Collection, packs: int, partitions: int) -> list[ScoredWindow]:
-    """The newest packs of each partition, as producers sent them, counted or not."""
+    """Return the newest packs of each partition, as producers sent them, counted or not."""
     judged: list[ScoredWindow] = []
 
     def take(partition: int, record: KafkaRecord) -> None:
@@ -141,26 +140,26 @@ def _packs(loaded: Configuration, collection: Collection, packs: int, partitions
             judged.append(ScoredWindow({"partition": partition, "offset": record.offset}, p_value))
 
     cluster, name = loaded.cluster, loaded.topics.reports
-    run_until_told(
+    run_until_signalled(
         read_topic(cluster, name, range(partitions), OffsetRange(tail=packs), committed=False, show=take)
     )
     return judged
 
 
-def _tell(found: DetectorFinding) -> None:
+def _print_finding(found: DetectorFinding) -> None:
     things = "packs" if found.detector == "popcounts" else "windows"
     click.echo(
         f"{found.detector}: {len(found.alarms)} of {found.judged} {things} alarm ({SAID[found.detector]}), "
         f"p {found.p_value:.2g}"
     )
-    for alarm in found.alarms[:ALARMS_TOLD]:
+    for alarm in found.alarms[:ALARMS_SHOWN]:
         click.echo("  " + " ".join(f"{name}={_shown(name, value)}" for name, value in alarm.items()))
-    if len(found.alarms) > ALARMS_TOLD:
-        click.echo(f"  and {len(found.alarms) - ALARMS_TOLD} more; --json tells all")
+    if len(found.alarms) > ALARMS_SHOWN:
+        click.echo(f"  and {len(found.alarms) - ALARMS_SHOWN} more; --json shows all")
 
 
 def _shown(name: str, value: int | str | float) -> str:
-    """A value's name must not steer the terminal."""
+    """Escape a value's name, which must not control the terminal."""
     if name == "window_start" and isinstance(value, int):
         return iso(value)
     if isinstance(value, str):

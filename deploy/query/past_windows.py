@@ -1,4 +1,4 @@
-"""Windows of the past for a command: which period, what was joined, and what that lacks, in words."""
+"""Past windows for a command: parse the period, join its windows, and say which are missing."""
 
 import time
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ import msgspec
 from aggregator.history.periods import Period, iso, period_of
 from aggregator.history.rollup import WindowCoverage, coverage_of, record_of, roll_up
 from aggregator.history.window_reader import Joined, join_windows
-from deploy.cli.event_loop import run_until_told
+from deploy.cli.event_loop import run_until_signalled
 from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import Configuration
 from deploy.offline.estimate_table import roll_up_table
 from estimators.collection import Collection
 from estimators.rollup import RollUp
 
-SPANS_TOLD = 5
+SPANS_SHOWN = 5
 
 from_option = click.option(
     "--from",
@@ -38,9 +38,9 @@ class Past:
 
     Parameters
     ----------
-    collection : whose.
-    coverage : which windows they are.
-    joined : their counts.
+    collection : of the windows.
+    coverage : lists joined and missing windows.
+    joined : counts of the joined windows.
     """
 
     collection: Collection
@@ -48,7 +48,7 @@ class Past:
     joined: Joined
 
     def roll_up(self) -> RollUp | None:
-        """Estimate over all of them; None when there are too few reports. ClickException tells a failure."""
+        """Estimate over all windows; None with too few reports; ClickException if estimating fails."""
         try:
             return roll_up(self.collection, self.joined)
         except (ValueError, ArithmeticError) as error:
@@ -59,7 +59,7 @@ class Past:
 
         Parameters
         ----------
-        names : of the frequencies, in their order; `name` heads them.
+        names : of the frequencies, in order; `name` is their heading.
         as_json : True for the record, with all values.
 
         Raises
@@ -71,7 +71,7 @@ class Past:
             record = record_of(self.collection, self.coverage, self.joined, result, whole=True)
             click.echo(msgspec.json.encode(record))
         else:
-            self.tell()
+            self.print_coverage()
         if result is None:
             raise self._too_few()
         if not as_json:
@@ -80,37 +80,39 @@ class Past:
     def _too_few(self) -> click.ClickException:
         return click.ClickException(
             f"{self.coverage.windows} windows of {self.collection.name} were joined, with "
-            f"{self.joined.counts.reports} reports: there is an estimate from minimum_reports = "
-            f"{self.collection.minimum_reports} on; give a longer period"
+            f"{self.joined.counts.reports} reports, fewer than minimum_reports = "
+            f"{self.collection.minimum_reports}; give a longer period"
         )
 
-    def tell(self) -> None:
-        """Say on stderr which windows were joined, and which not."""
+    def print_coverage(self) -> None:
+        """Print on stderr which windows were joined, and which not."""
         for line in coverage_lines(self.collection, self.coverage):
             click.echo(line, err=True)
 
 
 def past_of(configuration: Configuration, collection: Collection, start: str, end: str | None) -> Past:
-    """Join the windows that lie whole between two moments, the second one now if it is not given.
+    """Join the windows that are wholly between two times; the second is now if None.
 
     Raises
     ------
-    click.UsageError if these are no moments, or hold no window; TopicSetupError, KafkaError, TimeoutError.
+    click.UsageError if a time is invalid or there is no window between; TopicSetupError, KafkaError,
+    TimeoutError.
     """
     period = period_asked(collection, start, end)
     cluster, topics = configuration.cluster, configuration.topics
     topic_setup.require_readable(cluster, topics, topics.windows)
-    joined = run_until_told(join_windows(cluster, topics, collection, period))
+    joined = run_until_signalled(join_windows(cluster, topics, collection, period))
     return Past(collection, coverage_of(collection, period, joined), joined)
 
 
 def period_asked(collection: Collection, start: str, end: str | None) -> Period:
-    """The span between two moments; click.UsageError if these are no moments, or hold no window."""
+    """Return the period between two times; click.UsageError if one is invalid or no window is between."""
     try:
         period = period_of(start, end or iso(int(time.time())))
         if not period.windows(collection.window_seconds):
             raise ValueError(
-                f"from and to must hold at least 1 whole window of {collection.window_seconds} s, got 0"
+                f"from and to must have at least 1 whole window of {collection.window_seconds} s between "
+                f"them, got 0"
             )
     except ValueError as error:
         raise click.UsageError(f"--{error}") from error
@@ -118,27 +120,27 @@ def period_asked(collection: Collection, start: str, end: str | None) -> Period:
 
 
 def coverage_lines(collection: Collection, coverage: WindowCoverage) -> list[str]:
-    """Which windows were joined, and which not, in sentences."""
+    """Say in sentences which windows were joined, and which not."""
     period = Period(coverage.start, coverage.end)
     lines = [
         f"{collection.name}: {coverage.windows} of {coverage.expected} windows of "
         f"{collection.window_seconds} s joined, {period}"
     ]
     if coverage.missing:
-        why = "no reports, not final yet, lost, or older than the topic keeps"
+        why = "no reports, not final yet, lost, or older than the topic's retention"
         lines.append(f"missing ({why}): {_spans(coverage.missing)}")
     if coverage.incomplete:
         lines.append(f"incomplete (their first pages are deleted): {_spans(coverage.incomplete)}")
     lines += [
-        f"{windows} windows under other parameters (fingerprint {fingerprint}) passed over: counts of "
-        f"different meaning cannot be added"
+        f"{windows} windows with other parameters (fingerprint {fingerprint}) skipped: their counts cannot "
+        f"be added"
         for fingerprint, windows in coverage.passed_over.items()
     ]
     if coverage.foreign:
-        lines.append(f"{coverage.foreign} records of the windows topic are none of this version: passed over")
+        lines.append(f"{coverage.foreign} records of the windows topic are not of this version: skipped")
     return lines
 
 
 def _spans(spans: Sequence[Period]) -> str:
-    told = ", ".join(map(str, spans[:SPANS_TOLD]))
-    return told if len(spans) <= SPANS_TOLD else f"{told}, and {len(spans) - SPANS_TOLD} more spans"
+    shown = ", ".join(map(str, spans[:SPANS_SHOWN]))
+    return shown if len(spans) <= SPANS_SHOWN else f"{shown}, and {len(spans) - SPANS_SHOWN} more spans"

@@ -19,7 +19,7 @@ from deploy.query.past_windows import from_option, json_option, past_of, to_opti
 def rollup(
     collection: str, start: str, end: str | None, as_json: bool, config: Path, bootstrap_servers: str | None
 ) -> None:
-    """Answer over many windows: join those that are final and lie whole in a period.
+    """Estimate over a period: join its final windows.
 
     Example: deniable rollup carrier --from 2026-01-31T00Z --to 2026-02-01T00Z
     """

@@ -1,4 +1,4 @@
-"""Following a collection's estimates in a terminal, or as JSON lines."""
+"""Follow a collection's estimates in a terminal, or as JSON lines."""
 
 import asyncio
 import sys
@@ -17,7 +17,7 @@ from rich.table import Table
 from aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
 from aggregator.records.estimate_parts import Parts
 from aggregator.views.latest_estimates import LatestEstimates
-from deploy.cli.event_loop import run_until_told
+from deploy.cli.event_loop import run_until_signalled
 from deploy.cli.line_output import end_with_the_reader, write_line
 from deploy.cli.options import config_option, servers_option
 from deploy.cluster.topics import setup as topic_setup
@@ -25,7 +25,7 @@ from deploy.config.file import Configuration, load
 from estimators.collection import Collection
 from estimators.frequency.estimate import QUANTILE_975
 
-TABLE_FRAME = 9  # lines that are no values: title (3), head and borders (4), what is left out, (other)
+TABLE_FRAME = 9  # lines without values: title (3), header and borders (4), number left out, (other)
 LOOK_SECONDS = 1.0
 
 
@@ -34,30 +34,30 @@ LOOK_SECONDS = 1.0
 @config_option
 @servers_option
 def watch(collection: str, config: Path, bootstrap_servers: str | None) -> None:
-    """Follow a collection's estimates: a live table, or JSON lines when stdout is no terminal.
+    """Follow a collection's estimates: a live table, or JSON lines if stdout is not a terminal.
 
     Example: deniable watch carrier
     """
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
     topic_setup.require_readable(loaded.cluster, loaded.topics, loaded.topics.estimates)
-    run_until_told(watch_collection(loaded, asked))
+    run_until_signalled(watch_collection(loaded, asked))
 
 
 class EveryEstimate(LatestEstimates):
-    """For programs: not the newest window alone, but whatever is published of older ones too."""
+    """All estimates for programs: those of older windows, too, not only of the newest."""
 
     def __init__(self) -> None:
         super().__init__()
         self._parts = Parts()
 
     def take(self, data: bytes) -> EstimateRecord | None:
-        """The estimate of a record, when all its parts are there; DecodeError when it holds none."""
+        """Return the estimate of a record once all its parts have arrived; DecodeError if it is none."""
         return self._parts.add(decode_estimate(data))
 
 
 async def watch_collection(configuration: Configuration, collection: Collection) -> None:
-    """Show each new estimate until interrupted: a live table, or JSON lines when stdout is no terminal."""
+    """Show each new estimate until interrupted: a live table, or JSON lines if stdout is not a terminal."""
     if not sys.stdout.isatty():
         end_with_the_reader()
         await _follow(EveryEstimate(), configuration, collection, _print_line)
@@ -72,11 +72,11 @@ async def watch_collection(configuration: Configuration, collection: Collection)
 
         live.update(f"waiting for the first estimate of {collection.name} …", refresh=True)
         following = _follow(board, configuration, collection, lambda _: show())
-        await asyncio.gather(following, _look_again(show))
+        await asyncio.gather(following, _refresh(show))
 
 
-async def _look_again(show: Callable[[], None]) -> None:
-    """Show now and then what is there, since figures grow old when no estimate comes."""
+async def _refresh(show: Callable[[], None]) -> None:
+    """Redraw regularly, since figures become old when no estimate arrives."""
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         show()
@@ -101,13 +101,13 @@ def _print_line(record: EstimateRecord) -> None:
 
 
 def table_of(record: EstimateRecord, rows: int, old_since: int | None = None) -> Table:
-    """The `rows` most frequent values with their 95 % intervals; what is not significant is dim.
+    """Build a table of the `rows` most frequent values with 95 % intervals; insignificant values are dim.
 
     Parameters
     ----------
     record : to show.
-    rows : values that there is room for.
-    old_since : when the next estimate should have been there, unix seconds; None if it need not be yet.
+    rows : number of values to show.
+    old_since : when the next estimate was due, unix seconds; None if it is not due yet.
     """
     state = "final" if record.final else "provisional"
     title = (

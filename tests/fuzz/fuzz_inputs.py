@@ -52,15 +52,15 @@ class Pieces:
 def check(data: bytes) -> None:
     """FeedError is all that comes of an input; all of it is taken; values do not depend on the pieces."""
     choice, size = (data[0], data[1] + 1) if len(data) > 1 else (0, 1)
-    longest, told = input_lines.LONGEST_LINE, feed.TOLD_LINES
+    longest, told = input_lines.LONGEST_LINE, feed.PRINTED_LINES
     input_lines.LONGEST_LINE = csv_records.LONGEST_LINE = LONGEST_LINE
-    feed.TOLD_LINES = 0
+    feed.PRINTED_LINES = 0
     try:
         whole = _read(data[2:], choice, 1 << 16, waits=False)
         assert _read(data[2:], choice, size, waits=bool(choice & 16)) == whole
     finally:
         input_lines.LONGEST_LINE = csv_records.LONGEST_LINE = longest
-        feed.TOLD_LINES = told
+        feed.PRINTED_LINES = told
 
 
 def _read(data: bytes, choice: int, size: int, *, waits: bool) -> object:

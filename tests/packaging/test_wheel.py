@@ -66,9 +66,7 @@ def fresh(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The commands of an environment with the wheel and what it declares, in the locked versions."""
     home = tmp_path_factory.mktemp("fresh")
     subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-    locked = re.findall(
-        r"^[\w.-]+==\S+?(?= ;| \\|$)", (REPOSITORY / "requirements.lock").read_text(), re.MULTILINE
-    )
+    locked = re.findall(r"^[\w.-]+==[^\\\n]+", (REPOSITORY / "requirements.lock").read_text(), re.MULTILINE)
     constraints = home / "constraints.txt"
     constraints.write_text("\n".join(locked) + "\n")
     (wheel,) = built.glob("*.whl")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the image of the tests' broker, and prints its name: image.sh NAME. Pulls nothing: a Java runtime by
-# jlink, the libraries that it loads, a static busybox as /bin/sh, and Kafka's jars.
+# Builds the image of the tests' broker and prints its name: image.sh NAME. Pulls nothing; it consists of a Java
+# runtime by jlink, the libraries that it loads, a static busybox as /bin/sh, and Kafka's jars.
 set -eu
 cd "$(dirname "$0")/../../.."
 name=${1:?usage: image.sh NAME}

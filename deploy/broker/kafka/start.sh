@@ -1,5 +1,6 @@
 #!/bin/sh
-# In the image: formats an empty folder, then becomes the broker. PORT and CONTROLLER_PORT are free ones of loopback.
+# Entry point of the image: formats an empty folder, then becomes the broker on the loopback ports PORT and
+# CONTROLLER_PORT.
 set -eu
 : "${PORT:?must be the port of clients}" "${CONTROLLER_PORT:?must be the port of the controller}"
 sed -e "s/\${port}/$PORT/" -e "s/\${controller_port}/$CONTROLLER_PORT/" /kafka/server.properties >server.properties

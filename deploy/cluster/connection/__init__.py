@@ -1,4 +1,4 @@
-"""Connecting to brokers, and the cause and remedy when that fails.
+"""Connect to brokers; when that fails, name cause and remedy.
 
 Begin with `probe`; `causes` turns errors of clients into causes.
 """

@@ -1,4 +1,4 @@
-"""What an error in connecting to Kafka means, in words, and what to do about it."""
+"""Turn errors of connecting to Kafka into a cause and a remedy."""
 
 import socket
 import ssl
@@ -21,7 +21,7 @@ from producers.transport.security import Security
 
 NAMES_DIFFER = (62, 64)  # OpenSSL: X509_V_ERR_HOSTNAME_MISMATCH, _IP_ADDRESS_MISMATCH
 EXPIRED, NOT_YET_VALID = 10, 9
-#: What brokers answer in TLS to a certificate that is absent, expired or of a stranger; Java's are vague.
+#: TLS alerts of brokers for an absent, expired or untrusted client certificate; Java's are vague.
 CERTIFICATE_ALERTS = (
     "CERTIFICATE_REQUIRED",
     "BAD_CERTIFICATE",
@@ -33,19 +33,19 @@ TRUST = "set ca_file of kafka.security to the certificate of the CA that signed 
 
 
 class TlsPort(ConnectionError):
-    """A connection in clear, to what speaks TLS."""
+    """A plaintext connection to a TLS port."""
 
 
 class PlaintextPort(ConnectionError):
-    """A connection in TLS, to a broker that speaks without."""
+    """A TLS connection to a plaintext port."""
 
 
 class NotKafka(ConnectionError):
-    """Something listens, and does not answer as Kafka does."""
+    """Something listens there, but does not answer like Kafka."""
 
 
 class LoginWanted(ConnectionError):
-    """A broker that does without a name at first throws us out when we ask for more."""
+    """The broker accepts a connection without a login, but closes it at the first request."""
 
 
 class Cause(NamedTuple):
@@ -53,9 +53,9 @@ class Cause(NamedTuple):
 
     Parameters
     ----------
-    what : what is wrong.
+    what : is wrong.
     remedy : what to do about it.
-    is_answer : whether something answered, so that waiting does not help.
+    is_answer : whether something answered, so waiting does not help.
     """
 
     what: str
@@ -64,13 +64,13 @@ class Cause(NamedTuple):
 
 
 def cause_of(error: BaseException, waited_seconds: float, security: Security | None) -> Cause:
-    """What an error means.
+    """Explain an error.
 
     Parameters
     ----------
-    error : of asyncio, ssl, a socket or aiokafka; what led to it is looked at too.
-    waited_seconds : after which it was given up, for the message.
-    security : what the connection was made with.
+    error : of asyncio, ssl, a socket or aiokafka; its causes are examined, too.
+    waited_seconds : before giving up, for the message.
+    security : of the connection.
     """
     for each in _chain(error):
         if found := _known(each, waited_seconds, security):
@@ -89,7 +89,7 @@ def _known(error: BaseException, waited_seconds: float, security: Security | Non
         case TlsPort() | PlaintextPort() | NotKafka() | LoginWanted():
             return _of_speech(error, security)
         case KafkaConnectionError():
-            return None  # of aiokafka, for anything: what led to it says more
+            return None  # aiokafka raises it for anything; its cause says more
         case KafkaError():
             return _of_login(error)
         case OSError():
@@ -100,24 +100,24 @@ def _known(error: BaseException, waited_seconds: float, security: Security | Non
 def _of_speech(error: ConnectionError, security: Security | None) -> Cause:
     match error:
         case TlsPort():
-            return Cause("it wants TLS, and we came without", "give kafka.security with its ca_file")
+            return Cause("it requires TLS, and we connected without", "give kafka.security with its ca_file")
         case PlaintextPort():
             return Cause(
-                "it is a Kafka listener without TLS, and we came with it",
+                "it is a Kafka listener without TLS, and we connected with it",
                 "name the port of a TLS listener in kafka.bootstrap_servers",
             )
         case LoginWanted() if security is None:
             return Cause(
-                "it wants a user name, in clear, which deniable does not send",
+                "it requires a login without TLS, which deniable does not send",
                 "name the port of a TLS listener, and give kafka.security",
             )
         case LoginWanted():
             return Cause(
-                "it wants a user name and a password, and we gave none",
+                "it requires a user name and a password, and we gave none",
                 "set username and password_file of kafka.security",
             )
     return Cause(
-        f"what listens there is no Kafka broker with{'out' if security is None else ''} TLS",
+        f"the server there is not a Kafka broker with{'out' if security is None else ''} TLS",
         "correct kafka.bootstrap_servers",
     )
 
@@ -126,17 +126,17 @@ def _of_login(error: KafkaError) -> Cause:
     match error:
         case SaslAuthenticationFailed():
             return Cause(
-                "the password is wrong, or the user unknown (brokers do not tell which)",
+                "the password is wrong, or the user unknown (brokers do not say which)",
                 "check username and password_file of kafka.security against the broker's SCRAM users",
             )
         case UnsupportedSaslMechanismError():
             return Cause(
-                "it does not take SCRAM-SHA-512",
+                "it does not accept SCRAM-SHA-512",
                 "add it to sasl.enabled.mechanisms of that listener, or name the port of another one",
             )
         case IllegalSaslStateError():
             return Cause(
-                "that listener knows clients by certificate, and we came with a user name",
+                "that listener identifies clients by certificate, and we gave a user name",
                 "leave username out of kafka.security, or name the port of its SASL_SSL listener",
             )
     return Cause(f"it refused: {type(error).__name__}", "look at the broker's log")
@@ -145,32 +145,32 @@ def _of_login(error: KafkaError) -> Cause:
 def _of_network(error: OSError, waited_seconds: float) -> Cause:
     match error:
         case socket.gaierror():
-            return Cause(f"{error.strerror}", "correct the host's name, or mend DNS", False)
+            return Cause(f"{error.strerror}", "correct the host name, or fix DNS", False)
         case TimeoutError():
-            said = f"no answer within {waited_seconds:g} s"
-            return Cause(said, "is the broker up, and is there a firewall between?", False)
+            what = f"no answer within {waited_seconds:g} s"
+            return Cause(what, "check that the broker runs and that no firewall is in between", False)
         case ConnectionRefusedError():
-            return Cause("Connection refused", "is the broker up, and is it that port?", False)
+            return Cause("Connection refused", "check that the broker runs, and the port", False)
         case ConnectionError():
             return Cause(
                 "it closed the connection",
-                "look at the broker's log, and at its connections.max.idle.ms and quotas of connections",
+                "look at the broker's log, its connections.max.idle.ms and its connection quotas",
                 False,
             )
-    return Cause(error.strerror or str(error), "is the network there?", False)
+    return Cause(error.strerror or str(error), "check the network", False)
 
 
 def _of_certificate(error: ssl.SSLCertVerificationError) -> Cause:
     if error.verify_code in NAMES_DIFFER:
         return Cause(
             "its certificate is for another host name",
-            "name the broker in kafka.bootstrap_servers, and in its advertised.listeners, as its certificate "
-            "does (subjectAltName)",
+            "use the name in its certificate (subjectAltName) in kafka.bootstrap_servers and in the broker's "
+            "advertised.listeners",
         )
     if error.verify_code == EXPIRED:
         return Cause("its certificate, or its CA's, has expired", "renew the broker's certificate")
     if error.verify_code == NOT_YET_VALID:
-        return Cause("its certificate is not valid yet", "check this clock and that of the CA")
+        return Cause("its certificate is not valid yet", "check the clocks of this machine and of the CA")
     return Cause(f"its certificate is not trusted: {error.verify_message}", TRUST)
 
 
@@ -180,8 +180,8 @@ def _of_tls(error: ssl.SSLError, security: Security | None) -> Cause:
         return _of_our_certificate(security)
     if "PROTOCOL_VERSION" in reason or "HANDSHAKE_FAILURE" in reason or "NO_SHARED_CIPHER" in reason:
         return Cause(
-            f"it has no version or cipher of TLS in common with us ({reason})",
-            "let the broker's ssl.enabled.protocols hold TLSv1.3 or TLSv1.2",
+            f"it has no TLS version or cipher in common with us ({reason})",
+            "add TLSv1.3 or TLSv1.2 to the broker's ssl.enabled.protocols",
         )
     if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF_WHILE_READING"):
         return _of_speech(NotKafka(), security)
@@ -192,20 +192,20 @@ def _of_our_certificate(security: Security | None) -> Cause:
     file = None if security is None else security.certificate_file
     if file is None:
         return Cause(
-            "it wants a client's certificate, and we gave none",
+            "it requires a client certificate, and we gave none",
             "set certificate_file and key_file of kafka.security, or name the port of its SASL_SSL listener",
         )
     ends = end_of_file(file)
     if ends is not None and ends < datetime.now(UTC):
-        return Cause(f"our certificate has expired on {ends:%Y-%m-%d}", f"renew certificate_file {file}")
+        return Cause(f"our certificate expired on {ends:%Y-%m-%d}", f"renew certificate_file {file}")
     return Cause(
         "it does not trust our certificate",
-        f"let a CA sign certificate_file {file} that is in the broker's truststore, and for clientAuth",
+        f"have certificate_file {file} signed, for clientAuth, by a CA in the broker's truststore",
     )
 
 
 def end_of_file(certificate_file: Path) -> datetime | None:
-    """When the first certificate of a PEM file expires; None if it cannot be told."""
+    """Return when the first certificate of a PEM file expires; None if it cannot be read."""
     try:
         return x509.load_pem_x509_certificates(certificate_file.read_bytes())[0].not_valid_after_utc
     except (OSError, ValueError):
@@ -213,7 +213,7 @@ def end_of_file(certificate_file: Path) -> datetime | None:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error that says most first: what led to it, then itself."""
+    """Yield an error's causes before the error itself: the cause says most."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
             yield from _chain(each)

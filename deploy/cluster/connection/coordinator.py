@@ -1,4 +1,4 @@
-"""Asking who coordinates groups and transactions, which a new broker does not at once."""
+"""Ask a coordinator of groups or transactions, which a new broker starts only when first asked."""
 
 import time
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from kafka.errors import (
 )
 
 COORDINATOR_SECONDS = 20.0
-#: Of a new broker, while it makes and loads its topics of offsets and of transactions.
+#: Raised while a new broker creates and loads its topics of offsets and transactions.
 STARTING_ERRORS = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
 
 T = TypeVar("T")
 
 
 def patiently(ask: Callable[[], T]) -> T:
-    """The answer, asked for again while the broker starts; KafkaError when it takes longer than 20 s."""
+    """Return the answer; ask again while the broker starts, and raise KafkaError after 20 s."""
     deadline = time.monotonic() + COORDINATOR_SECONDS
     while True:
         try:

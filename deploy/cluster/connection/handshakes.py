@@ -1,6 +1,6 @@
-"""The stages of a connection to one broker, each of which raises what went wrong in it.
+"""The stages of a connection to one broker; each raises what went wrong in it.
 
-Rule: nothing is tried twice; whoever calls bounds the time, and `connection_causes` says what an error means.
+Rule: nothing is retried; the caller limits the time, and `causes` explains the error.
 """
 
 import asyncio
@@ -21,25 +21,25 @@ from deploy.cluster.connection.causes import LoginWanted, NotKafka, PlaintextPor
 from producers.transport.cluster import Cluster
 from producers.transport.security import Security
 
-# ApiVersions, version 0, from a client without a name: size, key 18, version, correlation id, no client id.
+# ApiVersions request, version 0: size, key 18, version, correlation id, no client id.
 CORRELATION_ID = b"deny"
 QUESTION = struct.pack(">ihh4sh", 10, 18, 0, CORRELATION_ID, -1)
 TLS_ALERT = b"\x15\x03"
-CLOSE_SECONDS = 0.2  # which TLS may take to say so; without a connection nothing tells that it is closed
-ANSWER_BYTES = 8  # a size, then our correlation id
+CLOSE_SECONDS = 0.2  # for the shutdown of TLS; a connection that never opened does not report its end
+ANSWER_BYTES = 8  # size, then our correlation id
 
 Address = tuple[str, int]
 
 
 class Connected(NamedTuple):
-    """What is read and written of one connection."""
+    """The streams of one connection."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
 
 class _Connection(AIOKafkaConnection):  # type: ignore[misc] # aiokafka has no types
-    """A connection whose end waits for nobody: TLS would wait for the broker to say goodbye, too."""
+    """A connection that closes at once: TLS would wait for the broker to close it, too."""
 
     def close(self, *arguments: Any, **keywords: Any) -> "asyncio.Future[None]":
         writer = self._writer
@@ -50,9 +50,9 @@ class _Connection(AIOKafkaConnection):  # type: ignore[misc] # aiokafka has no t
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """IP addresses of a host; gaierror.
+    """Resolve a host to IP addresses; gaierror.
 
-    In a thread of its own: the end of an event loop, and of Python, waits for those that asyncio uses.
+    Uses a daemon thread, since event loops and Python wait at their end for the threads of asyncio's pool.
     """
     loop = asyncio.get_running_loop()
     found: asyncio.Future[list[str]] = loop.create_future()
@@ -73,7 +73,7 @@ async def resolve(host: str, port: int) -> list[str]:
             addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
         except OSError as error:
             failed = error
-        with suppress(RuntimeError):  # nobody waits any more, and the loop is closed
+        with suppress(RuntimeError):  # the loop is closed, nobody waits any more
             loop.call_soon_threadsafe(answer, addresses, failed)
 
     threading.Thread(target=ask, daemon=True).start()
@@ -81,14 +81,14 @@ async def resolve(host: str, port: int) -> list[str]:
 
 
 async def dial(host: str, port: int) -> None:
-    """Resolve the name and connect by TCP; OSError."""
+    """Resolve a name and connect by TCP; OSError."""
     await _close(await _open(host, port, None))
 
 
 async def greet(host: str, port: int, security: Security | None) -> bytes | None:
-    """TCP, TLS where it is used, and the question which versions there are, which everybody may ask.
+    """Connect, by TLS if configured, and ask for API versions, which needs no permission.
 
-    With TLS 1.3 a broker that refuses our certificate says so only once we have asked something.
+    With TLS 1.3 a broker that refuses our certificate says so only after the first request.
 
     Returns
     -------
@@ -96,7 +96,7 @@ async def greet(host: str, port: int, security: Security | None) -> bytes | None
 
     Raises
     ------
-    OSError, ssl.SSLError, SecurityError; TlsPort, PlaintextPort, NotKafka if the other end speaks otherwise.
+    OSError, ssl.SSLError, SecurityError; TlsPort, PlaintextPort or NotKafka if the protocol differs.
     """
     context = None if security is None else security.new_context()
     try:
@@ -104,7 +104,7 @@ async def greet(host: str, port: int, security: Security | None) -> bytes | None
     except (ssl.SSLCertVerificationError, TlsPort):
         raise
     except ssl.SSLError as error:
-        if "_ALERT_" in (error.reason or ""):  # said in TLS
+        if "_ALERT_" in (error.reason or ""):  # so the broker uses TLS
             raise
         if await _speaks(host, port, None):
             raise PlaintextPort from error
@@ -118,7 +118,7 @@ async def greet(host: str, port: int, security: Security | None) -> bytes | None
 
 
 async def log_in(cluster: Cluster, host: str, port: int) -> list[Address]:
-    """Connect as Kafka's clients do, SASL included, and ask which brokers there are.
+    """Connect like Kafka's clients, SASL included, and ask for the cluster's brokers.
 
     Returns
     -------
@@ -126,7 +126,7 @@ async def log_in(cluster: Cluster, host: str, port: int) -> list[Address]:
 
     Raises
     ------
-    OSError, KafkaError; LoginWanted if we are let in without a name, and then thrown out.
+    OSError, KafkaError; LoginWanted if the broker accepts us without a login and then disconnects.
     """
     settings: dict[str, Any] = cluster.client_settings()
     del settings["bootstrap_servers"]
@@ -150,7 +150,7 @@ async def log_in(cluster: Cluster, host: str, port: int) -> list[Address]:
 
 
 async def _open(host: str, port: int, context: ssl.SSLContext | None) -> Connected:
-    """Connect to the first of the host's addresses that takes us."""
+    """Connect to the first of the host's addresses that accepts."""
     failed: OSError | None = None
     for address in await resolve(host, port):
         try:
@@ -184,7 +184,7 @@ async def _ask(host: str, port: int, context: ssl.SSLContext | None) -> bytes | 
 
 
 async def _speaks(host: str, port: int, context: ssl.SSLContext | None) -> bool:
-    """Whether Kafka answers in this way instead; with TLS, whether TLS does."""
+    """Whether Kafka answers without TLS or, given a context, whether the server does TLS."""
     try:
         if context is None:
             await _ask(host, port, None)
@@ -205,7 +205,7 @@ async def _close(stream: Connected) -> None:
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    """Let a library log nothing: the cause is told once, by us."""
+    """Silence a library's log: we report the cause once."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""Whether a Kafka is there and lets us in. Its clients go on trying for half a minute and name no cause."""
+"""Check that Kafka can be reached and accepts us; its clients retry for half a minute and name no cause."""
 
 import asyncio
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ PROBE_SECONDS = 5.0
 
 
 class UnreachableError(DeniableError, RuntimeError):
-    """No Kafka that lets us in answers at any of the brokers' addresses."""
+    """None of the brokers' addresses can be used."""
 
 
 class RefusedError(UnreachableError):
-    """A broker answers, and does not let us in, or we do not trust it: waiting does not help."""
+    """A broker answers but refuses us, or we do not trust it: waiting does not help."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of connecting to one broker.
+    """The outcome of connecting to one broker.
 
     Parameters
     ----------
     address : HOST:PORT.
     cause : why it cannot be used; None if it can.
-    certificate : the broker's, DER; None without TLS, or when we did not come so far.
-    brokers : advertised addresses of all brokers that it knows.
+    certificate : the broker's, DER; None without TLS, or if connecting failed earlier.
+    brokers : advertised addresses of the cluster's brokers.
     """
 
     address: str
@@ -39,14 +39,14 @@ class Tried:
 
 
 def probe(cluster: Cluster) -> None:
-    """Connect to all brokers at once, as their clients would, until one lets us in, within 5 s.
+    """Connect to all brokers at once, like Kafka's clients, until one accepts us; for at most 5 s.
 
-    Not to be called in an event loop.
+    Must not be called within an event loop.
 
     Raises
     ------
-    UnreachableError with the reason of every address; RefusedError if one of the brokers has answered;
-    SecurityError if a file of `kafka.security` is of no use.
+    UnreachableError with the reason for every address; RefusedError if a broker answered; SecurityError if a
+    file of `kafka.security` cannot be used.
     """
     if cluster.security is not None:
         cluster.security.check()
@@ -60,14 +60,12 @@ def probe(cluster: Cluster) -> None:
     if cluster.security is None and all(is_loopback(host) for host, _ in cluster.addresses()):
         remedy = "start one with deniable broker, or name an existing one with --bootstrap-servers HOST:PORT"
     else:
-        remedy = (
-            "see whether it is up, and whether kafka.bootstrap_servers names it; deniable doctor tells more"
-        )
+        remedy = "check that it runs and that kafka.bootstrap_servers names it; deniable doctor says more"
     raise UnreachableError(f"no Kafka broker answers ({reasons}); {remedy}")
 
 
 async def _causes_of(cluster: Cluster) -> dict[str, Cause] | None:
-    """Why each broker cannot be used, by address; None as soon as one can."""
+    """Return why each broker cannot be used, by address; None as soon as one can."""
     addresses = cluster.addresses()
     tasks = [asyncio.create_task(try_broker(cluster, *each, PROBE_SECONDS)) for each in addresses]
     try:
@@ -83,7 +81,7 @@ async def _causes_of(cluster: Cluster) -> dict[str, Cause] | None:
 
 
 async def try_broker(cluster: Cluster, host: str, port: int, seconds: float) -> Tried:
-    """Connect to one broker and log in, within so many seconds."""
+    """Connect to one broker and log in, for at most `seconds`."""
     address = address_of(host, port)
     certificate = None
     try:
@@ -92,7 +90,7 @@ async def try_broker(cluster: Cluster, host: str, port: int, seconds: float) -> 
             brokers = await log_in(cluster, host, port)
     except SecurityError:
         raise
-    except Exception as error:  # noqa: BLE001 - clients raise what they like; each becomes a cause
+    except Exception as error:  # noqa: BLE001 - clients raise anything; each becomes a cause
         return Tried(address, cause_of(error, seconds, cluster.security), certificate)
     return Tried(address, None, certificate, tuple(brokers))
 

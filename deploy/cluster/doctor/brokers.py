@@ -1,4 +1,4 @@
-"""One stage of connecting, tried with several brokers at once."""
+"""Try one stage of connecting with several brokers at once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Unusable(NamedTuple):
-    """A broker with which a stage failed."""
+    """A broker for which a stage failed."""
 
     address: Address
     cause: Cause
@@ -26,7 +26,7 @@ def try_all(
     seconds: float,
     security: Security | None,
 ) -> tuple[dict[Address, T], list[Unusable]]:
-    """Do the same with all addresses at once, within so many seconds: what came of it, what went wrong."""
+    """Try all addresses at once, for at most `seconds`; return results and failures."""
     asked = list(dict.fromkeys(addresses))
 
     async def one(host: str, port: int) -> T:
@@ -35,7 +35,7 @@ def try_all(
 
     async def all_at_once() -> list[T | BaseException]:
         came = await asyncio.gather(*(one(*each) for each in asked), return_exceptions=True)
-        await asyncio.sleep(0)  # a turn of the loop, in which what was aborted is closed
+        await asyncio.sleep(0)  # one iteration of the loop closes aborted connections
         return came
 
     came: dict[Address, T] = {}
@@ -49,7 +49,7 @@ def try_all(
 
 
 def findings_of(unusable: Iterable[Unusable], *, others: bool) -> list[Finding]:
-    """In words; a broker that does not answer while others do is a warning."""
+    """Return findings; a broker that does not answer while others do is a warning."""
     return [
         Finding(
             f"{address_of(*each.address)}: {each.cause.what}",

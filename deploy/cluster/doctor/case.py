@@ -1,4 +1,4 @@
-"""What is examined, what the steps so far have found, and what a step answers."""
+"""The subject of an examination, the results of its steps so far, and a step's answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -13,14 +13,14 @@ from producers.transport.cluster import Cluster
 
 
 class StepAnswer(NamedTuple):
-    """Of a step: what is wrong, and what to say when nothing is."""
+    """A step's findings, and the note to print if there are none."""
 
     findings: list[Finding]
     note: str = ""
 
 
 class NotUsedError(Exception):
-    """The step does not concern the role, or has nothing to go by; the message says why."""
+    """The step does not concern the role, or cannot be judged; the message says why."""
 
 
 @dataclass
@@ -29,12 +29,12 @@ class Case:
 
     Parameters
     ----------
-    configuration : which Kafka, which topics.
-    role : whose needs are looked at.
-    clock : now, unix seconds.
+    configuration : names Kafka and topics.
+    role : whose needs are examined.
+    clock : returns now, unix seconds.
 
-    Steps fill in the rest: addresses that are usable, brokers that are advertised, and when Kafka appended a
-    record, unix seconds, with when we asked for it.
+    Steps fill in the rest: usable addresses, advertised brokers, and when Kafka appended a record and when we
+    asked for it, both unix seconds.
     """
 
     configuration: Configuration
@@ -46,6 +46,6 @@ class Case:
 
     @property
     def cluster(self) -> Cluster:
-        """The brokers that steps so far have found usable; Kafka's clients lose time with any other."""
+        """The brokers found usable so far; Kafka's clients lose time with any other."""
         servers = ",".join(address_of(*each) for each in self.usable)
         return replace(self.configuration.cluster, bootstrap_servers=servers)

@@ -1,8 +1,8 @@
-"""Whether this machine's clock agrees with Kafka's, whose append times decide what is early and late.
+"""Compare this machine's clock with Kafka's, whose append times decide what is early and late.
 
-An aggregator knows from the record that it has just written, and aborted. Others write nothing: they ask for
-the newest append time of a topic, which Kafka's clock has passed. So they find out that they are behind, but
-that they are ahead only while records come.
+The aggregator's role compares with the record that it has just written and aborted. Other roles write
+nothing: they ask for the newest append time of a topic, which Kafka's clock has passed. So they notice that
+this clock is behind, but that it is ahead only while records arrive.
 """
 
 from kafka import KafkaAdminClient, OffsetSpec, TopicPartition
@@ -15,22 +15,22 @@ LIMIT_SECONDS = 60.0
 
 
 def clock_skew(case: Case, _seconds: float) -> StepAnswer:
-    """Compare; beyond 60 s something is wrong."""
+    """Compare the clocks; more than 60 s is a finding."""
     if case.appended is not None:
         appended, asked = case.appended
         return _judge(appended - asked, "")
     newest = _newest_append(case)
     behind = None if newest is None else newest - case.clock()
     if behind is None:
-        raise NotUsedError("cannot be told: no record yet")
+        raise NotUsedError("unknown: there is no record yet")
     if behind < -LIMIT_SECONDS:
         said = f"the newest record is {-behind:.0f} s old"
-        return StepAnswer([], f"not behind Kafka's; whether ahead cannot be told: {said}")
+        return StepAnswer([], f"not behind Kafka's; unknown whether ahead: {said}")
     return _judge(behind, "or more")
 
 
 def _judge(behind_seconds: float, more: str) -> StepAnswer:
-    """From how far Kafka's clock is ahead of ours."""
+    """Judge by how far Kafka's clock is ahead of ours."""
     if abs(behind_seconds) <= LIMIT_SECONDS:
         return StepAnswer([], f"within {max(abs(behind_seconds), 0.1):.1f} s of Kafka's")
     which = "behind" if behind_seconds > 0 else "ahead of"
@@ -40,7 +40,7 @@ def _judge(behind_seconds: float, more: str) -> StepAnswer:
 
 
 def _newest_append(case: Case) -> float | None:
-    """Unix seconds; None of empty topics. Needs Describe alone."""
+    """Return the newest append time, unix seconds; None if topics are empty. Needs only Describe."""
     names = case.configuration.topics
     topic = names.estimates if case.role is Role.READER else names.reports
     admin = KafkaAdminClient(**case.cluster.client_settings())

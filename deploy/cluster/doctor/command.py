@@ -22,21 +22,21 @@ NAME_WIDTH = 16
 
 
 @click.command()
-@role_option("Whose needs are looked at.")
-@click.option("--json", "is_json", is_flag=True, help="A JSON line for each step.")
+@role_option("Whose needs are examined.")
+@click.option("--json", "is_json", is_flag=True, help="Print one JSON line a step.")
 @config_option
 @servers_option
 def doctor(role: str, is_json: bool, config: Path, bootstrap_servers: str | None) -> None:
     """Find out within 10 s what is wrong between this machine and Kafka.
 
-    As an aggregator it writes one record into `state`, in a transaction that it aborts: nobody sees it.
+    As an aggregator it writes one record to `state`, in a transaction that it aborts, so nobody sees it.
 
     Example: deniable doctor --as producer
     """
     loaded = load(config, bootstrap_servers)
     if loaded.cluster.security is not None:
-        loaded.cluster.security.check()  # files of this machine, before any broker is asked
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # there is nothing to tidy up
+        loaded.cluster.security.check()  # local files, before any broker is asked
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # there is nothing to clean up
         handle(number, leave_at_once)
     has_failed = False
     for result in examine(Case(loaded, Role(role), time.time)):
@@ -46,11 +46,11 @@ def doctor(role: str, is_json: bool, config: Path, bootstrap_servers: str | None
     if lost:
         raise click.ClickException(lost)
     sys.stderr.flush()
-    os._exit(int(has_failed))  # a step that was given up may still wait for a name or a broker
+    os._exit(int(has_failed))  # an abandoned step may still wait for a name or a broker
 
 
 def lines_of(result: Result) -> str:
-    """A step as it is printed: how it went, and what to do."""
+    """Return a step's result as printed: status, findings and remedies."""
     head = f"{result.step:<{NAME_WIDTH}}"
     indent = " " * NAME_WIDTH
     if not result.findings:
@@ -68,5 +68,5 @@ def _json(result: Result) -> str:
     findings = [
         {"what": each.what, "remedy": each.remedy, "is_warning": each.is_warning} for each in result.findings
     ]
-    told = {"step": result.step, "status": result.status, "note": result.note, "findings": findings}
-    return json.dumps({**told, "seconds": round(result.seconds, 3)})
+    fields = {"step": result.step, "status": result.status, "note": result.note, "findings": findings}
+    return json.dumps({**fields, "seconds": round(result.seconds, 3)})

@@ -1,4 +1,4 @@
-"""Steps from an address to a login: it resolves and listens, TLS fits on both sides, we are let in."""
+"""Steps from an address to a login: name, TCP, TLS on both sides, authentication."""
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -21,12 +21,12 @@ def connection(case: Case, seconds: float) -> StepAnswer:
     reached, unusable = try_all(cluster.addresses(), dial, seconds, cluster.security)
     case.usable = list(reached)
     count = len(reached)
-    note = f"{count} of {count + len(unusable)} addresses of kafka.bootstrap_servers take connections"
+    note = f"{count} of {count + len(unusable)} addresses of kafka.bootstrap_servers accept connections"
     return StepAnswer(findings_of(unusable, others=bool(reached)), note)
 
 
 def tls(case: Case, seconds: float) -> StepAnswer:
-    """Shake hands with each broker that takes connections, and ask what everybody may ask."""
+    """Do the TLS handshake with each broker that accepts connections; send a request that needs no login."""
     security = case.configuration.cluster.security
     greeted, unusable = try_all(
         case.usable, lambda host, port: greet(host, port, security), seconds, security
@@ -34,7 +34,7 @@ def tls(case: Case, seconds: float) -> StepAnswer:
     case.usable = list(greeted)
     found = findings_of(unusable, others=bool(greeted))
     if security is None:
-        return StepAnswer(found, "none on either side")
+        return StepAnswer(found, "not used on either side")
     now = datetime.fromtimestamp(case.clock(), UTC)
     for address, certificate in greeted.items():
         if certificate is not None:
@@ -44,11 +44,11 @@ def tls(case: Case, seconds: float) -> StepAnswer:
         own = end_of_file(security.certificate_file)
         if own is not None:
             found += expiry(f"certificate_file {security.certificate_file}", own, now)
-    return StepAnswer(found, "certificates fit, and last")
+    return StepAnswer(found, "certificates fit and do not expire soon")
 
 
 def authentication(case: Case, seconds: float) -> StepAnswer:
-    """Log in at each broker that was greeted, and ask which others there are."""
+    """Log in at each broker that answered, and ask for the cluster's brokers."""
     cluster = case.configuration.cluster
     let_in, unusable = try_all(case.usable, partial(log_in, cluster), seconds, cluster.security)
     case.usable = list(let_in)
@@ -56,11 +56,11 @@ def authentication(case: Case, seconds: float) -> StepAnswer:
     as_whom = "anybody"
     if cluster.security is not None:
         as_whom = cluster.security.username or f"{cluster.security.certificate_file or 'anybody'}"
-    return StepAnswer(findings_of(unusable, others=bool(let_in)), f"let in as {as_whom}")
+    return StepAnswer(findings_of(unusable, others=bool(let_in)), f"logged in as {as_whom}")
 
 
 def advertised(case: Case, seconds: float) -> StepAnswer:
-    """Log in at each advertised address: there clients go, whichever broker they asked first."""
+    """Log in at each advertised address, to which clients go whichever broker they asked first."""
     cluster = case.configuration.cluster
 
     async def enter(host: str, port: int) -> list[Address]:
@@ -68,17 +68,17 @@ def advertised(case: Case, seconds: float) -> StepAnswer:
         return await log_in(cluster, host, port)
 
     _let_in, unusable = try_all(case.advertised, enter, seconds, cluster.security)
-    told = [Unusable(address, cause._replace(remedy=_remedy(cause.remedy))) for address, cause in unusable]
-    note = f"all {len(case.advertised)} that the cluster advertises let us in"
-    return StepAnswer(findings_of(told, others=False), note)
+    failed = [Unusable(address, cause._replace(remedy=_remedy(cause.remedy))) for address, cause in unusable]
+    note = f"all {len(case.advertised)} advertised addresses accept us"
+    return StepAnswer(findings_of(failed, others=False), note)
 
 
 def _remedy(remedy: str) -> str:
-    return f"{remedy}; brokers tell this address (advertised.listeners), so it must hold for every client"
+    return f"{remedy}; brokers advertise this address (advertised.listeners), so every client must reach it"
 
 
 def expiry(whose: str, ends: datetime, now: datetime) -> list[Finding]:
-    """A warning if a certificate ends within 14 days."""
+    """Return a warning if a certificate expires within 14 days."""
     left = ends - now
     if left >= SOON:
         return []

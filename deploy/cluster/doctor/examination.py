@@ -1,4 +1,4 @@
-"""The steps in their order, each within its time; what rests on a step that failed is skipped."""
+"""Run the steps in order, each with a time limit; skip steps that depend on a failed one."""
 
 import threading
 import time
@@ -14,9 +14,9 @@ from deploy.cluster.doctor.topics import authorization, state, topics
 from deploy.cluster.doctor.transactions import transactions
 from deploy.cluster.finding import Finding
 
-TOTAL_SECONDS = 8.0  # of the 10 that a run may take with the start of Python
-LEAST_SECONDS = 0.2  # below which a step is not begun
-GIVE_UP_SECONDS = 0.3  # for a step to say itself that it had no answer
+TOTAL_SECONDS = 8.0  # of the 10 that a run may take, start of Python included
+LEAST_SECONDS = 0.2  # with less time left a step is not begun
+GIVE_UP_SECONDS = 0.3  # for a step to report its own timeout
 
 
 class Step(NamedTuple):
@@ -24,9 +24,9 @@ class Step(NamedTuple):
 
     Parameters
     ----------
-    name : as it is printed.
-    examine : of the case, within so many seconds; it may take longer, and is then left alone.
-    seconds : its share.
+    name : as printed.
+    examine : takes the case and the seconds it has; if it takes longer, it is abandoned.
+    seconds : its time limit.
     needs : the step that must not have failed; empty for none.
     """
 
@@ -51,7 +51,7 @@ STEPS = (
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a step. `status`: ok, warning, failed or skipped; `note` where nothing is found."""
+    """A step's result. `status`: ok, warning, failed or skipped; `note` if there are no findings."""
 
     step: str
     status: str
@@ -61,7 +61,7 @@ class Result:
 
 
 def examine(case: Case, total_seconds: float = TOTAL_SECONDS) -> Iterator[Result]:
-    """Take the steps one after the other, each result as soon as it is there; not in an event loop."""
+    """Run the steps one by one and yield each result; not within an event loop."""
     deadline = time.monotonic() + total_seconds
     failed: dict[str, str] = {}
     for step in STEPS:
@@ -78,7 +78,7 @@ def examine(case: Case, total_seconds: float = TOTAL_SECONDS) -> Iterator[Result
 def _take(step: Step, case: Case, left_seconds: float) -> Result:
     seconds = min(step.seconds, left_seconds - GIVE_UP_SECONDS)
     if seconds < LEAST_SECONDS:
-        slow = Finding("no time was left for it", "mend what is slow")
+        slow = Finding("no time was left for it", "fix the slow step first")
         return Result(step.name, "failed", (slow,), "", 0.0)
     began = time.monotonic()
     answer, status = _within(step, case, seconds)
@@ -89,7 +89,7 @@ def _take(step: Step, case: Case, left_seconds: float) -> Result:
 
 
 def _within(step: Step, case: Case, seconds: float) -> tuple[StepAnswer, str]:
-    """Examine in a thread that can be left alone: Kafka's clients may wait for half a minute."""
+    """Examine in a thread that can be abandoned: Kafka's clients may wait for half a minute."""
     came: list[tuple[StepAnswer, str]] = []
 
     def run() -> None:
@@ -97,7 +97,7 @@ def _within(step: Step, case: Case, seconds: float) -> tuple[StepAnswer, str]:
             came.append((step.examine(case, seconds), "ok"))
         except NotUsedError as said:
             came.append((StepAnswer([], str(said)), "skipped"))
-        except Exception as error:  # noqa: BLE001 - clients raise what they like; each becomes a cause
+        except Exception as error:  # noqa: BLE001 - clients raise anything; each becomes a cause
             cause = cause_of(error, seconds, case.configuration.cluster.security)
             came.append((StepAnswer([Finding(cause.what, cause.remedy)]), "ok"))
 
@@ -107,6 +107,7 @@ def _within(step: Step, case: Case, seconds: float) -> tuple[StepAnswer, str]:
     if came:
         return came[0]
     finding = Finding(
-        f"no answer within {seconds:.1f} s", "was the broker stopped, is it overloaded or only just started?"
+        f"no answer within {seconds:.1f} s",
+        "check whether the broker is stopped, overloaded or just starting",
     )
     return StepAnswer([finding]), "ok"

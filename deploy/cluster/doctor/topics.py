@@ -1,4 +1,4 @@
-"""Whether we may do what the role needs; whether the topics are there and fit; what `state` holds."""
+"""Check the role's permissions, the topics and their settings, and the content of `state`."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ Ask = Callable[[KafkaAdminClient, Case], list[Finding]]
 
 
 def authorization(case: Case, _seconds: float) -> StepAnswer:
-    """Ask the broker what we may do; asking changes nothing."""
+    """Ask the broker for our permissions; asking changes nothing."""
     cluster, topics = case.cluster, case.configuration.topics
     admin = KafkaAdminClient(**cluster.client_settings())
     try:
@@ -31,20 +31,20 @@ def authorization(case: Case, _seconds: float) -> StepAnswer:
 
 
 def topics(case: Case, _seconds: float) -> StepAnswer:
-    """As `topics check`, of the topics that the role may see."""
+    """Check like `topics check`, but only the topics that the role may see."""
     match case.role:
         case Role.AGGREGATOR:
-            return StepAnswer(_asked(case, _all_topics), "all are there and fit")
+            return StepAnswer(_asked(case, _all_topics), "all exist and fit")
         case Role.PRODUCER:
-            return StepAnswer(_asked(case, _reports), "the one for reports is there and fits")
-    return StepAnswer(_asked(case, _read_topics), "those that are read are there and fit")
+            return StepAnswer(_asked(case, _reports), "the topic of reports exists and fits")
+    return StepAnswer(_asked(case, _read_topics), "the topics to read exist and fit")
 
 
 def state(case: Case, _seconds: float) -> StepAnswer:
-    """Whether ledgers are set up, count this log, and have missed nothing of it."""
+    """Check that ledgers are set up, count this log and have missed none of it."""
     if case.role is not Role.AGGREGATOR:
         raise NotUsedError(f"a {case.role} has none")
-    return StepAnswer(_asked(case, _ledgers), "ledgers count this log, and nothing of it was lost")
+    return StepAnswer(_asked(case, _ledgers), "ledgers count this log, and none of it was lost")
 
 
 def _all_topics(admin: KafkaAdminClient, case: Case) -> list[Finding]:

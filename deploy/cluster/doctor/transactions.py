@@ -1,7 +1,7 @@
-"""Whether a ledger could be written: a transaction on `state` that is aborted.
+"""Check that a ledger could be written, by a transaction on `state` that is aborted.
 
-Rule: the transactional id is that of no worker, so that nobody is fenced; what is written is never seen,
-since whoever reads `state` reads what was committed.
+Rule: no worker uses this transactional id, so no worker is fenced; nobody sees the record, since readers of
+`state` read only what was committed.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.roles import Role
 
-TRANSACTION_MILLISECONDS = 10_000  # should we be killed, readers of that partition wait for so long
+TRANSACTION_MILLISECONDS = 10_000  # if we are killed, readers of that partition wait for so long
 KEY = b"doctor"
 
 
@@ -24,15 +24,15 @@ def transactions(case: Case, seconds: float) -> StepAnswer:
     try:
         case.appended = asyncio.run(_abort_one(case, seconds))
     except ProducerFenced:
-        return StepAnswer([Finding("another doctor was at work at the same time", "run it again")])
+        return StepAnswer([Finding("another doctor ran at the same time", "run it again")])
     except KafkaError as error:
         said = f"no transaction on {case.configuration.topics.state}: {error!r}"
         return StepAnswer([Finding(said, "look at the broker's log")])
-    return StepAnswer([], "one was begun, written and aborted")
+    return StepAnswer([], "one was begun, written to and aborted")
 
 
 async def _abort_one(case: Case, seconds: float) -> tuple[float, float]:
-    """When the record was appended, and when we asked for it, both unix seconds."""
+    """Return when the record was appended and when we asked for it, both unix seconds."""
     names = case.configuration.topics
     producer: AIOKafkaProducer[bytes, bytes] = AIOKafkaProducer(
         **case.cluster.client_settings(),
@@ -49,6 +49,6 @@ async def _abort_one(case: Case, seconds: float) -> tuple[float, float]:
             await producer.abort_transaction()
             await producer.stop()
     except BaseException:
-        await producer.client.close()  # without waiting for what is still to be sent
+        await producer.client.close()  # without waiting for unsent records
         raise
     return written.timestamp / 1000, asked

@@ -1,4 +1,4 @@
-"""What each role may do in Kafka, as ACLs and quotas.
+"""The permissions of each role in Kafka, as ACLs and quotas.
 
 May import `connection`. Begin with `roles`.
 """

@@ -1,7 +1,7 @@
-"""The permissions of principals: made where they are absent, those beyond the plan told and left alone.
+"""Create the permissions of principals; report those beyond the plan and leave them alone.
 
-Rule: users and their passwords are not made here. They are the operator's secrets, and this command has no
-safe place to put them.
+Rule: this does not create users or passwords. They are the operator's secrets, and this command has no safe
+place for them.
 """
 
 import time
@@ -30,38 +30,38 @@ Principals = Mapping[Role, Sequence[str]]
 
 
 class AclError(DeniableError, RuntimeError):
-    """Permissions or quotas cannot be made; the message says why, and what to do."""
+    """Permissions or quotas cannot be set; the message says why, and what to do."""
 
 
 def allow(admin: KafkaAdminClient, topics: Topics, principals: Principals) -> list[str]:
-    """Allow each principal what its role needs; returns once the broker abides by it.
+    """Allow each principal what its role needs; return once the broker applies it.
 
     Parameters
     ----------
-    admin : connected as somebody who may alter ACLs.
-    topics : of the deployment; they need not be there.
+    admin : connected as a principal that may alter ACLs.
+    topics : of the deployment; they need not exist.
     principals : names by role, without `User:`.
 
     Returns
     -------
-    A line for each permission that was made; empty when all were there already.
+    A line for each new permission; empty if all existed.
 
     Raises
     ------
     AclError; KafkaError.
     """
-    made = []
+    created = []
     for role, names in principals.items():
         for name in names:
             wanted = {_acl(name, each): each for each in permissions_of(role, topics)}
             absent = [rule for rule in wanted if rule not in _present(admin, name)]
             _create(admin, name, absent)
-            made += [f"User:{name} may {wanted[rule]}" for rule in absent]
-    return made
+            created += [f"User:{name} may {wanted[rule]}" for rule in absent]
+    return created
 
 
 def beyond(admin: KafkaAdminClient, topics: Topics, principals: Principals) -> list[str]:
-    """A line for each rule about one of these principals that none of its roles has."""
+    """Return a line for each rule about one of these principals that none of its roles needs."""
     planned = {
         _acl(name, each)
         for role, names in principals.items()
@@ -69,19 +69,19 @@ def beyond(admin: KafkaAdminClient, topics: Topics, principals: Principals) -> l
         for each in permissions_of(role, topics)
     }
     names = sorted({name for each in principals.values() for name in each})
-    return [_told(rule) for name in names for rule in _present(admin, name) if rule not in planned]
+    return [_in_words(rule) for name in names for rule in _present(admin, name) if rule not in planned]
 
 
 def _create(admin: KafkaAdminClient, name: str, rules: Sequence[ACL]) -> None:
     if not rules:
         return
-    failed = admin.create_acls(rules)["failed"]  # it returns what other clients raise
+    failed = admin.create_acls(rules)["failed"]  # returned, not raised
     if failed:
         raise refusal(failed[0](f"no permissions for User:{name}"))
     deadline = time.monotonic() + SEEN_SECONDS
     while not set(rules) <= set(_present(admin, name)):
         if time.monotonic() > deadline:
-            raise AclError(f"the permissions of User:{name} were made, and the broker does not show them")
+            raise AclError(f"the permissions of User:{name} were created, but the broker does not show them")
         time.sleep(0.05)
 
 
@@ -96,12 +96,12 @@ def _present(admin: KafkaAdminClient, name: str) -> list[ACL]:
 
 
 def refusal(error: KafkaError) -> AclError:
-    """What an answer of the broker means."""
+    """Explain a broker's refusal."""
     match error:
         case SecurityDisabledError():
             return AclError(
-                "the brokers have no authorizer, so that everybody may do everything, and permissions cannot "
-                "be made: set authorizer.class.name on the brokers, or leave --acls out"
+                "the brokers have no authorizer, so everybody may do everything and permissions cannot be "
+                "set: set authorizer.class.name on the brokers, or leave --acls out"
             )
         case ClusterAuthorizationFailedError():
             return AclError(
@@ -115,7 +115,7 @@ def _acl(name: str, permission: Permission) -> ACL:
     return ACL(f"User:{name}", ANYWHERE, permission.operation, ACLPermissionType.ALLOW, permission.pattern)
 
 
-def _told(rule: ACL) -> str:
+def _in_words(rule: ACL) -> str:
     found = rule.resource_pattern
     prefixed = found.pattern_type is ACLResourcePatternType.PREFIXED
     kind = found.resource_type.name.lower().replace("_", " ")

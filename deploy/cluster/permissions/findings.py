@@ -1,7 +1,7 @@
-"""What the principal that we connect as may not do, though its role needs it: one sentence each.
+"""Find permissions that our principal lacks and its role needs.
 
-Rule: asking has no effect. Of topics and groups the broker tells what is allowed; of transactional ids it
-does not, so the end of a transaction is asked for that nobody has begun, which changes nothing.
+Rule: asking has no effect. For topics and groups the broker lists what is allowed. For transactional ids it
+does not, so we ask it to end a transaction that nobody has begun, which changes nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,19 +25,19 @@ from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.roles import Permission, Role, permissions_of, words
 from producers.transport.cluster import Cluster
 
-NO_PRODUCER = -1  # which Kafka gives to nobody
+NO_PRODUCER = -1  # an id that Kafka assigns to nobody
 
 
 def permission_findings(
     admin: KafkaAdminClient, cluster: Cluster, topics: Topics, role: Role
 ) -> list[Finding]:
-    """One finding about all that the role needs and may not do; empty when it may all."""
+    """Return one finding with all permissions that the role lacks; empty if it has all."""
     lacks = missing(admin, topics, permissions_of(role, topics))
     return [lack(cluster, lacks, role, suited(admin, topics, role))] if lacks else []
 
 
 def suited(admin: KafkaAdminClient, topics: Topics, other_than: Role) -> Role | None:
-    """Another role whose work the principal may do, and whose topics are there; None if there is none."""
+    """Return another role that the principal has all permissions for, and whose topics exist; else None."""
     for role in Role:
         asked = permissions_of(role, topics)
         names = {each.name for each in asked if each.kind is ResourceType.TOPIC}
@@ -48,9 +48,9 @@ def suited(admin: KafkaAdminClient, topics: Topics, other_than: Role) -> Role | 
 
 
 def missing(admin: KafkaAdminClient, topics: Topics, asked: Sequence[Permission]) -> list[Permission]:
-    """Which of them the principal of `admin` has not; of a topic that is absent nothing is missing.
+    """Return those permissions that the principal of `admin` lacks; none are missing on an absent topic.
 
-    A topic that is hidden may be neither read nor written; whether its settings may be seen, is not told.
+    A hidden topic may be neither read nor written; the broker does not say whether its settings may be seen.
     """
     names = {each.name for each in asked if each.kind is ResourceType.TOPIC}
     allowed = topic_operations(admin, sorted(names))
@@ -62,10 +62,10 @@ def _is_allowed(
 ) -> bool:
     match asked.kind:
         case ResourceType.TOPIC:
-            told = allowed.get(asked.name)
-            if not told:
-                return told is None or asked.operation is ACLOperation.DESCRIBE_CONFIGS
-            return asked.operation.name in told
+            operations = allowed.get(asked.name)
+            if not operations:
+                return operations is None or asked.operation is ACLOperation.DESCRIBE_CONFIGS
+            return asked.operation.name in operations
         case ResourceType.GROUP:
             group = f"{asked.name}deniable" if asked.is_prefix else asked.name
             return asked.operation.name in group_operations(admin, group)
@@ -75,7 +75,7 @@ def _is_allowed(
 
 
 def topic_operations(admin: KafkaAdminClient, names: Iterable[str]) -> dict[str, set[str]]:
-    """What is allowed on each topic, `READ` and so on; nothing on a hidden one, absent ones are left out."""
+    """Return allowed operations by topic, such as `READ`: none for a hidden topic, no entry if absent."""
     found = {}
     for topic in admin.describe_topics(list(names)):
         if topic["error_code"] == TopicAuthorizationFailedError.errno:
@@ -86,16 +86,16 @@ def topic_operations(admin: KafkaAdminClient, names: Iterable[str]) -> dict[str,
 
 
 def group_operations(admin: KafkaAdminClient, group: str) -> set[str]:
-    """What is allowed on a group, which need not be there."""
+    """Return allowed operations on a group, which need not exist."""
 
     async def ask() -> set[str]:
         node = await admin._find_coordinator_id(group)
-        # A later version tells nothing of a group that is not there.
+        # Later versions say nothing about a group that does not exist.
         request = DescribeGroupsRequest(groups=[group], include_authorized_operations=True, max_version=5)
-        (told,) = (await admin._manager.send(request, node_id=node)).groups
-        if told.error_code:
-            raise for_code(told.error_code)(group)
-        return {ACLOperation(each).name for each in told.authorized_operations}
+        (answer,) = (await admin._manager.send(request, node_id=node)).groups
+        if answer.error_code:
+            raise for_code(answer.error_code)(group)
+        return {ACLOperation(each).name for each in answer.authorized_operations}
 
     try:
         return patiently(lambda: admin._manager.run(ask))
@@ -104,7 +104,7 @@ def group_operations(admin: KafkaAdminClient, group: str) -> set[str]:
 
 
 def may_write_transactions(admin: KafkaAdminClient, transactional_id: str) -> bool:
-    """Whether a producer with this id would be let write; one that is at work does not notice."""
+    """Whether a producer with this id may write; a running one is not affected."""
 
     async def ask() -> Any:
         node = await admin._find_coordinator_id(transactional_id, CoordinatorType.TRANSACTION)
@@ -112,7 +112,7 @@ def may_write_transactions(admin: KafkaAdminClient, transactional_id: str) -> bo
             transactional_id=transactional_id, producer_id=NO_PRODUCER, producer_epoch=0, committed=False
         )
         error = for_code((await admin._manager.send(request, node_id=node)).error_code)
-        # Whatever else is wrong with the question was looked at after the permission.
+        # Any other error comes after the check of the permission.
         if error in (*STARTING_ERRORS, TransactionalIdAuthorizationFailedError):
             raise error(transactional_id)
 
@@ -126,14 +126,14 @@ def may_write_transactions(admin: KafkaAdminClient, transactional_id: str) -> bo
 def lack(
     cluster: Cluster, missing: Sequence[Permission], role: Role | None, other: Role | None = None
 ) -> Finding:
-    """What is not allowed, and the remedy.
+    """Describe missing permissions and the remedy.
 
     Parameters
     ----------
-    cluster : whom we connect as.
-    missing : what is not allowed.
-    role : for which that is needed; None for none.
-    other : a role that the principal has, where `--as` chooses between them.
+    cluster : names our principal.
+    missing : permissions.
+    role : that needs them; None if no role does.
+    other : a role that the principal has, if `--as` can choose it.
     """
     what = f"{who(cluster)} may not {', '.join(map(str, missing))}"
     if role is None:
@@ -141,13 +141,13 @@ def lack(
     hint = f"did you mean --as {other}?" if other else f"run it as the principal of {_a(role)}."
     return Finding(
         f"{what}, which {_a(role)} needs",
-        f"{hint} If it is to be {_a(role)}, let an administrator of the cluster run deniable topics create "
+        f"{hint} If it should be {_a(role)}, let an administrator of the cluster run deniable topics create "
         f"--acls --{role} {principal_name(cluster) or 'NAME'}",
     )
 
 
 def unreadable(cluster: Cluster, asked: Permission, role: Role) -> Finding:
-    """As `lack`, of a command that needs this alone: a whole role is not handed out for it."""
+    """Like `lack`, for a command that needs only this permission: no whole role is granted for it."""
     return Finding(
         f"{who(cluster)} may not {asked}, which {_a(role)} may",
         f"run it as the principal of {_a(role)}, or allow this alone: {_acls_lines(cluster, [asked])}",
@@ -171,14 +171,14 @@ def _acls_line(cluster: Cluster, missing: Permission) -> str:
 
 
 def principal_name(cluster: Cluster) -> str | None:
-    """Whom the broker takes us for; None with a certificate, whose subject it maps as it is told to."""
+    """Return our principal's name; None with a certificate, whose subject the broker maps."""
     if cluster.security is None:
         return "ANONYMOUS"
     return cluster.security.username
 
 
 def who(cluster: Cluster) -> str:
-    """Whom we connect as, for messages."""
+    """Name our principal, for messages."""
     name = principal_name(cluster)
     if name is None and cluster.security is not None and cluster.security.certificate_file is not None:
         return f"the principal of certificate_file {cluster.security.certificate_file}"

@@ -1,6 +1,6 @@
-"""How many bytes a second each producer may send to each broker, so that none can fill the others' topic.
+"""Limit the bytes a second that each producer may send to each broker, so none can fill the topic.
 
-Kafka slows down who is above; nothing is refused.
+Kafka throttles producers above the limit; it refuses nothing.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from deploy.cluster.permissions.acls import refusal
 
 DEFAULT_BYTES_PER_SECOND = 10_000_000
 KEY = "producer_byte_rate"
-EXACTLY = 0  # how an entity of the question is matched: by its name
+EXACTLY = 0  # match an entity by its exact name
 
 
 def limit(admin: KafkaAdminClient, names: Iterable[str], bytes_per_second: int | None) -> list[str]:
@@ -21,13 +21,13 @@ def limit(admin: KafkaAdminClient, names: Iterable[str], bytes_per_second: int |
 
     Parameters
     ----------
-    admin : connected as somebody who may alter the cluster's settings.
+    admin : connected as a principal that may alter the cluster's settings.
     names : of the principals, without `User:`.
-    bytes_per_second : of each, >= 0, 0 for no quota; None: 10,000,000 for those that have none.
+    bytes_per_second : for each, >= 0, 0 for no quota; None: 10,000,000 for those without a quota.
 
     Returns
     -------
-    A line for each that was changed.
+    A line for each changed quota.
 
     Raises
     ------
@@ -39,12 +39,12 @@ def limit(admin: KafkaAdminClient, names: Iterable[str], bytes_per_second: int |
         wanted = present or DEFAULT_BYTES_PER_SECOND if bytes_per_second is None else bytes_per_second or None
         if wanted != present:
             _set(admin, name, wanted)
-            changed.append(f"User:{name} sends {_told(wanted)}")
+            changed.append(f"User:{name} sends {_in_words(wanted)}")
     return changed
 
 
 def quota_of(admin: KafkaAdminClient, name: str) -> float | None:
-    """Bytes a second that a principal may send to a broker; None for any number."""
+    """Return the bytes a second that a principal may send to a broker; None without a limit."""
     _, request = DescribeClientQuotasRequest, _question(name)
     answer = admin._manager.run(admin._manager.send, request)
     _raise(answer.error_code, answer.error_message)
@@ -74,7 +74,7 @@ def _raise(code: int, said: str | None) -> None:
         raise refusal(error)
 
 
-def _told(bytes_per_second: float | None) -> str:
+def _in_words(bytes_per_second: float | None) -> str:
     if bytes_per_second is None:
-        return "as much as it likes"
+        return "without a quota"
     return f"at most {bytes_per_second:,.0f} bytes a second to each broker"

@@ -1,4 +1,4 @@
-"""The option `--as`, of its own file: roles load Kafka's client, which most commands can do without."""
+"""The option `--as`, in a separate file: roles import Kafka's client, which most commands do not need."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ Command = Callable[..., Any]
 
 
 def role_option(meaning: str) -> Callable[[Command], Command]:
-    """Ask for a role, the aggregator's by default; `meaning` is the option's help."""
+    """Add the option for a role, by default the aggregator; `meaning` is the option's help."""
     return click.option(
         "--as",
         "role",

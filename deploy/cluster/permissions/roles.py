@@ -1,7 +1,7 @@
-"""What each role may do on a secured cluster, and nothing else.
+"""The permissions that each role needs on a secured cluster, and no others.
 
-Rule: Read and Write bring Describe with them, and a transaction or an idempotent producer needs Write on what
-it writes alone. Whatever stands here without need is found by a test, which takes away one after the other.
+Rule: Read and Write include Describe, and transactional and idempotent producers need only Write. A test
+removes one permission after the other, and so finds those that are not needed.
 """
 
 from enum import StrEnum
@@ -19,7 +19,7 @@ _KINDS = {
 
 
 class Role(StrEnum):
-    """What a principal is there for."""
+    """The work that a principal does."""
 
     PRODUCER = "producer"
     AGGREGATOR = "aggregator"
@@ -34,7 +34,7 @@ class Permission(NamedTuple):
     kind : of the resource: topic, group or transactional id.
     name : of the resource.
     operation : that is allowed.
-    is_prefix : whether all resources are meant whose names begin so.
+    is_prefix : True for all resources whose names begin with `name`.
     """
 
     kind: ResourceType
@@ -54,7 +54,7 @@ class Permission(NamedTuple):
 
 
 def permissions_of(role: Role, topics: Topics) -> list[Permission]:
-    """All that a role needs."""
+    """Return all permissions that a role needs."""
     match role:
         case Role.PRODUCER:
             return [topic_permission(topics.reports, ACLOperation.WRITE)]
@@ -74,7 +74,7 @@ def _of_aggregator(topics: Topics) -> list[Permission]:
     return [
         *(topic_permission(name, ACLOperation.READ) for name in read),
         *(topic_permission(name, ACLOperation.WRITE) for name in written),
-        # Settings that change counts are looked at before a worker starts, and while it runs.
+        # Workers check settings that change counts, at their start and while they run.
         *(
             topic_permission(name, ACLOperation.DESCRIBE_CONFIGS)
             for name in dict.fromkeys((topics.reports, *written))

@@ -1,4 +1,5 @@
-"""Creating and checking the topics, and the identity of the log that `state` counts.
+"""Create and check the topics, and note which log `state` counts.
 
-May import `connection` and `permissions`. Begin with `plan` and `setup`; `findings` says what does not fit.
+May import `connection` and `permissions`. Begin with `plan` and `setup`; `findings` describes what does not
+fit.
 """

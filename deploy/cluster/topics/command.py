@@ -21,12 +21,12 @@ Command = Callable[..., None]
 
 
 class Principal(click.ParamType):
-    """The name of a principal, with `User:` before it or not."""
+    """The name of a principal, with or without `User:` before it."""
 
     name = "NAME"
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> str:
-        """The name alone. `*` is refused: to Kafka that is everybody."""
+        """Return the name alone; refuse `*`, by which Kafka means everybody."""
         name = str(value).removeprefix("User:")
         if not name.strip() or name == "*":
             self.fail(f"must be one principal, got '{value}'", parameter, context)
@@ -40,15 +40,14 @@ def _principal_option(role: Role) -> Callable[[Command], Command]:
         type=Principal(),
         multiple=True,
         default=[f"deniable-{role}"],
-        show_default=f"deniable-{role}, where no principal is named",
-        help=f"A principal that does the work of a{'n' * (role is Role.AGGREGATOR)} {role}; may be repeated. "
-        f"User:NAME is the same as NAME.",
+        show_default=f"deniable-{role}, if no principal is given",
+        help=f"A principal for the role {role}; may be repeated. User:NAME is the same as NAME.",
     )
 
 
 @click.group()
 def topics() -> None:
-    """Make or check the topics that a deployment needs.
+    """Create or check the topics that a deployment needs.
 
     Example: deniable topics create
     """
@@ -57,8 +56,10 @@ def topics() -> None:
 @topics.command()
 @config_option
 @servers_option
-@click.option("--partitions", type=click.IntRange(1, 1000), help="Wins over kafka.partitions of the file.")
-@click.option("--acls", "with_acls", is_flag=True, help="Allow three principals what they need, and no more.")
+@click.option("--partitions", type=click.IntRange(1, 1000), help="Overrides kafka.partitions of the file.")
+@click.option(
+    "--acls", "with_acls", is_flag=True, help="Also create the permissions of each role's principal."
+)
 @_principal_option(Role.PRODUCER)
 @_principal_option(Role.AGGREGATOR)
 @_principal_option(Role.READER)
@@ -66,8 +67,8 @@ def topics() -> None:
     "--producer-bytes-per-second",
     type=click.IntRange(min=0),
     metavar="BYTES",
-    help=f"With --acls, what each producer may send to each broker; 0: no limit. Default: "
-    f"{quota_setup.DEFAULT_BYTES_PER_SECOND} for those that have no quota.",
+    help=f"With --acls, bytes a second that each producer may send to each broker; 0 for no limit. Default: "
+    f"{quota_setup.DEFAULT_BYTES_PER_SECOND} for producers without a quota.",
 )
 @click.pass_context
 def create(
@@ -81,24 +82,24 @@ def create(
     readers: Sequence[str],
     producer_bytes_per_second: int | None,
 ) -> None:
-    """Make the topics that are absent, and permissions with --acls; a second call changes nothing.
+    """Create absent topics and, with --acls, permissions; a second call changes nothing.
 
-    Users and passwords are not made: those are yours. A principal with a certificate is called by its
-    subject, as the broker maps it. Where one is named, only those that are named are meant: name all three
-    roles at first, and one that is added later alone.
+    Users and passwords are not created. A principal with a certificate is named by its subject, as the broker
+    maps it. If you name any principal, only named ones get permissions: name all three roles at first, and
+    later only the principal that you add.
 
     Example: deniable topics create --acls --producer app-1 --aggregator worker --reader dashboard
     """
     given = _given(context, producers, aggregators, readers)
     if not with_acls and (given or producer_bytes_per_second is not None):
-        raise click.UsageError("principals and their quota are made with --acls: give that, too")
+        raise click.UsageError("--producer, --aggregator, --reader and the quota need --acls")
     loaded = load(config, bootstrap_servers)
     wanted = replace(loaded.topics, partitions=partitions or loaded.topics.partitions)
-    made = topic_setup.create(loaded.cluster, wanted, loaded.kafka.replication_factor)
-    for name in made:
+    created = topic_setup.create(loaded.cluster, wanted, loaded.kafka.replication_factor)
+    for name in created:
         click.echo(name)
-    few = "1 topic" if len(made) == 1 else f"{len(made)} topics"
-    click.echo(f"{few} made" if made else "all topics were there already", err=True)
+    few = "1 topic" if len(created) == 1 else f"{len(created)} topics"
+    click.echo(f"{few} created" if created else "all topics existed already", err=True)
     if with_acls:
         everybody = {Role.PRODUCER: producers, Role.AGGREGATOR: aggregators, Role.READER: readers}
         _allow(loaded.cluster, wanted, given or everybody, producer_bytes_per_second)
@@ -106,8 +107,8 @@ def create(
         click.echo(f"not ready: {finding}", err=True)
     if wanted != loaded.topics:
         click.echo(
-            f"they have {wanted.partitions} partitions, and {config} says {loaded.topics.partitions}: "
-            f"set kafka.partitions: {wanted.partitions} in it, or every other command refuses them",
+            f"they have {wanted.partitions} partitions, but {config} says {loaded.topics.partitions}: "
+            f"set kafka.partitions: {wanted.partitions} in it, or all other commands refuse the topics",
             err=True,
         )
 
@@ -115,7 +116,7 @@ def create(
 def _given(
     context: click.Context, producers: Sequence[str], aggregators: Sequence[str], readers: Sequence[str]
 ) -> dict[Role, Sequence[str]]:
-    """Principals that were named; where any is, only those are meant."""
+    """Return the principals given; the default ones if none is given."""
     named = {Role.PRODUCER: producers, Role.AGGREGATOR: aggregators, Role.READER: readers}
     default = click.core.ParameterSource.DEFAULT
     return {
@@ -136,22 +137,22 @@ def _allow(
     for line in lines:
         click.echo(line)
     if not lines:
-        click.echo("all permissions and quotas were there already", err=True)
+        click.echo("all permissions and quotas existed already", err=True)
     for line in more:
-        click.echo(f"beyond what its role needs, and left as it is: {line}", err=True)
+        click.echo(f"more than its role needs, left unchanged: {line}", err=True)
 
 
 @topics.command("check")
 @config_option
 @servers_option
-@role_option("Whose work the principal of the collection file is to do.")
+@role_option("Role of the collection file's principal.")
 def check_topics(config: Path, bootstrap_servers: str | None, role: str) -> None:
-    """Check topics, their settings, and our permissions; a remedy for each finding, exit status 1 if any.
+    """Check topics, settings and our permissions; print a remedy for each finding, exit status 1 if any.
 
-    A producer and a reader are not allowed to see all topics, and are told of theirs.
+    Producers and readers may not see all topics; for them only those of their role are checked.
 
     Example: deniable topics check --as producer
     """
     loaded = load(config, bootstrap_servers)
     topic_setup.refuse(topic_setup.check(loaded.cluster, loaded.topics, Role(role), loaded.collections))
-    click.echo("all topics fit" if role == Role.AGGREGATOR else f"all that a {role} needs fits")
+    click.echo("all topics fit" if role == Role.AGGREGATOR else f"all topics that a {role} needs fit")

@@ -1,4 +1,4 @@
-"""What is wrong with the topics themselves, each with its remedy.
+"""Find what is wrong with the topics themselves, each with its remedy.
 
 Rule: no remedy deletes a topic that may hold ledgers, or the log that they count.
 """
@@ -18,36 +18,36 @@ from deploy.cluster.topics.plan import TopicPlan, plan
 from estimators.collection import Collection
 from producers.transport.cluster import Cluster
 
-# What changes counts; retention and segments are the operator's choice.
+# Settings that change counts; retention and segments are the operator's choice.
 REQUIRED = ("cleanup.policy", "message.timestamp.type")
 
 
 def numbers_of(admin: KafkaAdminClient, topics: Topics) -> dict[str, int]:
-    """Numbers of partitions by topic, of those that are there and that we may see."""
+    """Return numbers of partitions by topic, for topics that exist and that we may see."""
     described = admin.describe_topics([topic.name for topic in plan(topics)])
     return {topic["name"]: len(topic["partitions"]) for topic in described if not topic["error_code"]}
 
 
 def topic_findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) -> list[Finding]:
-    """Topics that are absent, or unfit; KafkaError if the broker does not let us see all of it."""
+    """Find absent and unfit topics; KafkaError if the broker does not let us see all of them."""
     numbers = numbers_of(admin, topics)
     unfit = number_findings(admin, cluster, topics, numbers)
     return unfit + visible_findings(admin, topics)
 
 
 def visible_findings(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
-    """Topics that are absent, or wrongly set, of those that we are allowed to see."""
+    """Find absent and wrongly configured topics, among those that we may see."""
     numbers, allowed = numbers_of(admin, topics), operations_of(admin, topics)
     absent = [absence(topic.name) for topic in plan(topics) if topic.name not in allowed]
-    fitting = [topic for topic in _told(admin, topics) if numbers.get(topic.name) == topic.partitions]
+    fitting = [topic for topic in _visible(admin, topics) if numbers.get(topic.name) == topic.partitions]
     return absent + setting_findings(admin, fitting)
 
 
 def limits_exceeded(
     admin: KafkaAdminClient, topics: Topics, collections: Sequence[Collection]
 ) -> list[Finding]:
-    """Settings that no count depends on now, and that end it some day."""
-    planned = _told(admin, topics)
+    """Find settings that change no count now, but will end counting some day."""
+    planned = _visible(admin, topics)
     described = admin.describe_topics([topic.name for topic in planned]) if planned else []
     replicas = {
         topic["name"]: min(len(each["replica_nodes"]) for each in topic["partitions"]) for topic in described
@@ -59,12 +59,12 @@ def limits_exceeded(
 
 
 def operations_of(admin: KafkaAdminClient, topics: Topics) -> dict[str, set[str]]:
-    """What we may do with each topic that is there, or hidden from us."""
+    """Return allowed operations by topic, for topics that exist or are hidden from us."""
     return topic_operations(admin, [topic.name for topic in plan(topics)])
 
 
-def _told(admin: KafkaAdminClient, topics: Topics) -> list[TopicPlan]:
-    """Topics of which the broker tells us the settings."""
+def _visible(admin: KafkaAdminClient, topics: Topics) -> list[TopicPlan]:
+    """Return the topics whose settings the broker lets us see."""
     allowed = operations_of(admin, topics)
     return [topic for topic in plan(topics) if "DESCRIBE_CONFIGS" in allowed.get(topic.name, ())]
 
@@ -72,10 +72,10 @@ def _told(admin: KafkaAdminClient, topics: Topics) -> list[TopicPlan]:
 def number_findings(
     admin: KafkaAdminClient, cluster: Cluster, topics: Topics, numbers: Mapping[str, int]
 ) -> list[Finding]:
-    """Topics with another number of partitions than the deployment's.
+    """Find topics whose number of partitions differs from the deployment's.
 
-    If `state` says that its ledgers count another log than this one, or fewer partitions of it, that is all
-    that is told: whatever the collection file says, the other numbers are right.
+    If `state` says that its ledgers count another log, or fewer partitions of this one, that is the only
+    finding: the other numbers are right, whatever the collection file says.
     """
     names = [topic.name for topic in plan(topics)]
     unfit = [name for name in names if numbers.get(name, topics.partitions) != topics.partitions]
@@ -83,13 +83,13 @@ def number_findings(
         return []
     log = log_identity.log_of(admin, topics) if topics.reports in numbers else None
     notes = log_identity.notes(cluster, topics, numbers.get(topics.state, 0), log)
-    if log is not None and (told := log_identity.log_findings(topics, log, notes)):
-        return told
+    if log is not None and (found := log_identity.log_findings(topics, log, notes)):
+        return found
     kept = {topics.reports, topics.state} if notes else {topics.reports}
     return [
         Finding(
-            f"topic {name} has {numbers[name]} partitions, not {topics.partitions}, and their number "
-            f"never changes",
+            f"topic {name} has {numbers[name]} partitions, not {topics.partitions}, and the number must "
+            f"never change",
             _remedy(numbers, is_kept=name in kept),
         )
         for name in unfit
@@ -102,15 +102,15 @@ def _remedy(numbers: Mapping[str, int], *, is_kept: bool) -> str:
     if is_kept:
         return "use another kafka.topic_prefix"
     return (
-        "if Kafka made it by itself (auto.create.topics.enable), delete it and run deniable topics create; "
-        "if not, use another kafka.topic_prefix"
+        "if Kafka created it by itself (auto.create.topics.enable), delete it and run deniable topics "
+        "create; if not, use another kafka.topic_prefix"
     )
 
 
 def reports_findings(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
-    """What a producer must know, which may be allowed to see `reports` alone.
+    """Find what concerns a producer, which may be allowed to see only `reports`.
 
-    Of what is sent to more partitions than all other topics have, workers do not count all.
+    If `reports` has more partitions than all other topics, workers do not count all of it.
     """
     numbers = numbers_of(admin, topics)
     reports, *others = plan(topics)
@@ -122,7 +122,7 @@ def reports_findings(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
         return [
             Finding(
                 f"topic {reports.name} has {number} partitions, and no other topic of this deployment has as "
-                f"many: workers do not count all of it; deniable topics check says why",
+                f"many, so workers do not count all of it; deniable topics check says why",
                 "If partitions were added, set another kafka.topic_prefix for producers and workers, and run "
                 "deniable topics create",
             )
@@ -131,17 +131,17 @@ def reports_findings(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
         which = f"{number} (kafka.partitions)" if seen else "the kafka.partitions of the workers"
         return [
             Finding(
-                f"topic {reports.name} has {number} partitions, not {reports.partitions}, and their number "
-                f"never changes",
+                f"topic {reports.name} has {number} partitions, not {reports.partitions}, and the number "
+                f"must never change",
                 f"use {which}, or another kafka.topic_prefix",
             )
         ]
-    # A producer need not be told: workers look at it too.
-    return setting_findings(admin, [each for each in _told(admin, topics) if each == reports])
+    # Not for producers: workers check it, too.
+    return setting_findings(admin, [each for each in _visible(admin, topics) if each == reports])
 
 
 def fit_findings(admin: KafkaAdminClient, topics: Topics, name: str) -> list[Finding]:
-    """What a reader of one topic must know: whether it is there, with all partitions that are read."""
+    """Find whether one topic is absent or lacks partitions that are read."""
     numbers = numbers_of(admin, topics)
     if name in numbers:
         number = numbers[name]
@@ -152,31 +152,31 @@ def fit_findings(admin: KafkaAdminClient, topics: Topics, name: str) -> list[Fin
 
 
 def setting_findings(admin: KafkaAdminClient, planned: Sequence[TopicPlan]) -> list[Finding]:
-    """Settings that change counts, of topics that are there; KafkaError if they are not told."""
+    """Find settings of existing topics that change counts; KafkaError if we may not see them."""
     if not planned:
         return []
-    told = settings_of(admin, [topic.name for topic in planned])
+    settings = settings_of(admin, [topic.name for topic in planned])
     return [
         Finding(
-            f"topic {topic.name}: {key} must be {topic.settings[key]}, got {told[topic.name][key]}",
+            f"topic {topic.name}: {key} must be {topic.settings[key]}, got {settings[topic.name][key]}",
             f"{_change(admin)} --topic {topic.name} --add-config {key}={topic.settings[key]}",
         )
         for topic in planned
         for key in REQUIRED
-        if told[topic.name][key] != topic.settings[key]
+        if settings[topic.name][key] != topic.settings[key]
     ]
 
 
 def settings_of(admin: KafkaAdminClient, names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Settings by topic; KafkaError if those of one are not told."""
+    """Return settings by topic; KafkaError if we may not see those of one."""
     resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
     if not resources:
         return {}
-    told = admin.describe_configs(resources, config_filter="all").get("topic", {})
+    settings = admin.describe_configs(resources, config_filter="all").get("topic", {})
     for each in resources:
-        if not told.get(each.name):  # kafka-python passes over the error that stands there instead
-            raise KafkaError(f"it does not tell the settings of topic {each.name}")
-    return {name: {key: each["value"] for key, each in found.items()} for name, found in told.items()}
+        if not settings.get(each.name):  # kafka-python ignores the error in the answer
+            raise KafkaError(f"it does not let us see the settings of topic {each.name}")
+    return {name: {key: each["value"] for key, each in found.items()} for name, found in settings.items()}
 
 
 def _change(admin: KafkaAdminClient) -> str:
@@ -184,5 +184,5 @@ def _change(admin: KafkaAdminClient) -> str:
 
 
 def absence(name: str) -> Finding:
-    """That a topic is not there."""
+    """Report an absent topic."""
     return Finding(f"topic {name} is absent", "run deniable topics create")

@@ -1,6 +1,6 @@
-"""Which log the ledgers count: noted in `state` when it is begun, before any worker counts.
+"""Note in `state` which log the ledgers count, before any worker counts, and check it.
 
-Rule: what is told here, of what would make workers refuse or lose records, is told in their words.
+Rule: findings that would make workers refuse or lose records use the workers' own words.
 """
 
 import time
@@ -31,7 +31,7 @@ KEY = row_keys.encode_key(row_keys.SingleKey.GENESIS)
 
 
 def log_of(admin: KafkaAdminClient, topics: Topics) -> Genesis:
-    """Identity of the topic `reports`; KafkaError when it is not there."""
+    """Return the identity of the topic `reports`; KafkaError if it is absent."""
     (described,) = admin.describe_topics([topics.reports])
     if described["error_code"]:
         raise for_code(described["error_code"])(topics.reports)
@@ -41,14 +41,15 @@ def log_of(admin: KafkaAdminClient, topics: Topics) -> Genesis:
 def begin(admin: KafkaAdminClient, cluster: Cluster, topics: Topics, *, reports_made: bool) -> None:
     """Note the log in every partition of `state` that has no such note.
 
-    Not if workers have counted it, or if another partition notes another log: `findings` tells of both.
+    Does nothing if workers have counted it, or if another partition notes another log: `findings` reports
+    both.
 
     Parameters
     ----------
     admin : connected.
-    cluster : where to write.
-    topics : all there.
-    reports_made : whether `reports` was made just now, so that nobody can have counted it.
+    cluster : to write to.
+    topics : all exist.
+    reports_made : whether `reports` was just created, so nobody can have counted it.
     """
     log = log_of(admin, topics)
     noted = notes(cluster, topics, topics.partitions, log)
@@ -68,11 +69,11 @@ def begin(admin: KafkaAdminClient, cluster: Cluster, topics: Topics, *, reports_
 
 
 def findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) -> list[Finding]:
-    """What is wrong with what the topics hold, which are all there and fit, with its remedy."""
+    """Find what is wrong with the content of the topics, which all exist and fit."""
     log = log_of(admin, topics)
     found = notes(cluster, topics, topics.partitions, log)
-    if told := log_findings(topics, log, found):
-        return told
+    if wrong := log_findings(topics, log, found):
+        return wrong
     if len(found) == topics.partitions:
         return _lost(admin, topics)
     if not _committed(admin, topics):
@@ -80,14 +81,14 @@ def findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) -> list[
     return [
         Finding(
             f"topic {topics.state} was deleted after {topics.group} had counted {topics.reports}",
-            f"stop all workers, then run deniable replay --rebuild, which counts again what {topics.reports} "
+            f"stop all workers, then run deniable replay --rebuild, which recounts what {topics.reports} "
             f"still holds",
         )
     ]
 
 
 def log_findings(topics: Topics, log: Genesis, noted: Mapping[int, Genesis]) -> list[Finding]:
-    """Whether `reports` is another log now than the one that `state` notes, or has other partitions."""
+    """Find whether `reports` is not the log that `state` notes, or has other partitions."""
     for note in noted.values():
         if note.topic_id != log.topic_id:
             return [_of(log_was_recreated(topics))]
@@ -101,14 +102,14 @@ def _of(error: LedgerRefusedError | RecordsLostError) -> Finding:
 
 
 def notes(cluster: Cluster, topics: Topics, partitions: int, log: Genesis | None) -> dict[int, Genesis]:
-    """By partition of `state`, which log it counts; partitions that do not say so are left out.
+    """Return the log that each partition of `state` counts; partitions without a note are left out.
 
-    The note is among the first records, and is written anew for another log only: so little is read if it is
-    of `log`, the present one.
+    The note is among the first records and is rewritten only for another log, so little is read if it notes
+    `log`, the present one.
 
     Raises
     ------
-    RowError when a note cannot be read; KafkaError.
+    RowError if a note cannot be decoded; KafkaError.
     """
     found: dict[int, Genesis] = {}
     consumer = KafkaConsumer(
@@ -126,7 +127,7 @@ def notes(cluster: Cluster, topics: Topics, partitions: int, log: Genesis | None
         deadline = time.monotonic() + READ_SECONDS
         while unread:
             if time.monotonic() > deadline:
-                raise KafkaTimeoutError(f"of topic {topics.state} nothing more came for {READ_SECONDS:g} s")
+                raise KafkaTimeoutError(f"topic {topics.state} sent nothing more for {READ_SECONDS:g} s")
             for source, records in consumer.poll(POLL_MILLISECONDS).items():
                 deadline = time.monotonic() + READ_SECONDS
                 values = [record.value for record in records if record.key == KEY and record.value]
@@ -147,9 +148,9 @@ def _is_of(log: Genesis | None, note: Genesis | None) -> bool:
 
 
 def _lost(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
-    """Partitions of `reports` of which records were deleted before they were counted."""
+    """Find partitions of `reports` whose records were deleted before they were counted."""
     sources = [TopicPartition(topics.reports, partition) for partition in range(topics.partitions)]
-    # First: workers go on meanwhile, and so does retention.
+    # Ask this first: workers and retention advance meanwhile.
     starts = admin.list_partition_offsets(dict.fromkeys(sources, OffsetSpec.EARLIEST))
     if not any(start.offset for start in starts.values()):
         return []
@@ -162,7 +163,7 @@ def _lost(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
 
 
 def _committed(admin: KafkaAdminClient, topics: Topics) -> dict[int, int]:
-    """Position of each partition of `reports` that the group has counted; Kafka forgets an idle group."""
+    """Return the group's position by partition of `reports`; Kafka forgets those of an idle group."""
     offsets = patiently(lambda: admin.list_group_offsets(topics.group))[topics.group]
     return {
         source.partition: found.offset

@@ -1,14 +1,14 @@
-"""The topics that one deployment needs, and the settings that the design rests on."""
+"""The topics of a deployment, and the settings that its correctness depends on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aggregator.topics.names import Topics
 
-RECORD_BYTES = 1_048_588  # Kafka's own default; packs and rows stay below it
+RECORD_BYTES = 1_048_588  # Kafka's default; packs and rows stay below it
 DAY_MILLISECONDS = 86_400_000
 WEEK_MILLISECONDS = 7 * DAY_MILLISECONDS
-SAFE_REPLICAS = 3  # from which on one may be lost while two still hold what was acknowledged
+SAFE_REPLICAS = 3  # one may be lost while two still have every acknowledged record
 WINDOWS_MILLISECONDS = 90 * DAY_MILLISECONDS  # how far back roll-ups reach
 
 
@@ -22,13 +22,13 @@ class TopicPlan:
 
 
 def plan(topics: Topics) -> list[TopicPlan]:
-    """Every topic of a deployment, `reports` first, then `state`.
+    """Return every topic of a deployment, `reports` first, then `state`.
 
-    `reports` carries the log's own append time, so that lateness is decided by the log and a replay decides
-    the same. So does `state`: an idle partition learns the time from it.
+    `reports` has append times, so the log decides what is late and a replay decides the same. So has `state`:
+    an idle partition learns the time from it.
 
-    Deletions stay for as long as brokers remember a producer (producer.id.expiration.ms): a transaction's
-    marker that is emptied before that stays in the log as its producer's last, and aiokafka cannot read it.
+    Tombstones stay for as long as brokers remember a producer (producer.id.expiration.ms): if a transaction's
+    marker is emptied before, it stays in the log as its producer's last batch, and aiokafka cannot read it.
     """
     log_time = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": str(RECORD_BYTES)}
     compacted = {
@@ -53,6 +53,6 @@ def plan(topics: Topics) -> list[TopicPlan]:
 
 
 def settings_made(topic: TopicPlan, replication_factor: int) -> dict[str, str]:
-    """Settings that a new topic gets: with three replicas, two must have what is acknowledged."""
+    """Return the settings of a new topic: with three replicas, two must have every acknowledged record."""
     in_sync = {"min.insync.replicas": "2"} if replication_factor >= SAFE_REPLICAS else {}
     return {**topic.settings, **in_sync}

@@ -1,4 +1,4 @@
-"""The topics of one deployment: made when absent, checked when present."""
+"""Create absent topics of a deployment, and check existing ones."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,20 +31,20 @@ METADATA_SECONDS = 10.0
 
 
 class TopicSetupError(DeniableError, RuntimeError):
-    """The topics cannot be made or used; the message says what to do."""
+    """The topics cannot be created or used; the message says what to do."""
 
 
 def create(cluster: Cluster, topics: Topics, replication_factor: int) -> list[str]:
-    """Make the topics that are absent, and note in a new `state` which log it counts.
+    """Create absent topics, and note in a new `state` which log it counts.
 
     Returns
     -------
-    Their names; empty when all were there already.
+    Names of the new topics; empty if all existed.
 
     Raises
     ------
-    TopicSetupError when a present one does not fit or the broker refuses. That `state` was deleted, and is to
-    be rebuilt, is a finding of `check`.
+    TopicSetupError if an existing topic does not fit or the broker refuses. A deleted `state`, which must be
+    rebuilt, is a finding of `check`.
     """
     with connected(cluster) as admin:
         wanted = {
@@ -56,7 +56,7 @@ def create(cluster: Cluster, topics: Topics, replication_factor: int) -> list[st
             for topic in plan(topics)
         }
         present = numbers_of(admin, topics)
-        # Before more are made beside them.
+        # Check existing topics before creating others beside them.
         refuse(topic_findings.number_findings(admin, cluster, topics, present))
         absent = sorted(set(wanted) - present.keys())
         if absent:
@@ -69,7 +69,7 @@ def create(cluster: Cluster, topics: Topics, replication_factor: int) -> list[st
 def _create(
     admin: KafkaAdminClient, cluster: Cluster, topics: Topics, wanted: Mapping[str, Mapping[str, object]]
 ) -> None:
-    """Make topics and wait until all are known; one that somebody else makes meanwhile is no error."""
+    """Create topics and wait until all are visible; one created by somebody else meanwhile is no error."""
     for topic in admin.create_topics(wanted, raise_errors=False)["topics"]:
         name, error, said = topic["name"], topic["error_code"], topic["error_message"]
         if error == InvalidReplicationFactorError.errno:
@@ -78,7 +78,7 @@ def _create(
         if error == TopicAuthorizationFailedError.errno:
             said = f"{who(cluster)} may not; run it as an administrator of the cluster"
         if error not in (0, TopicAlreadyExistsError.errno):
-            raise TopicSetupError(f"topic {name} cannot be made: {said}")
+            raise TopicSetupError(f"topic {name} cannot be created: {said}")
     deadline = time.monotonic() + METADATA_SECONDS
     while not wanted.keys() <= numbers_of(admin, topics).keys() and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -90,14 +90,14 @@ def check(
     role: Role | None = Role.AGGREGATOR,
     collections: Sequence[Collection] = (),
 ) -> list[Finding]:
-    """What is wrong with the topics, with what they hold, and with our permissions; empty when all is well.
+    """Find what is wrong with the topics, their content and our permissions; empty if all is well.
 
     Parameters
     ----------
     cluster, topics : of the deployment.
-    role : for which we must be allowed what it needs; None for who makes topics, and does none of the work. A
-        producer and a reader see only their own topics.
-    collections : of the collection file, for how long reports must be kept.
+    role : whose permissions we need; None for an administrator, who creates topics and has no role. Producers
+        and readers see only the topics of their role.
+    collections : of the collection file; they determine how long reports must be kept.
     """
     with connected(cluster) as admin:
         lacks = [] if role is None else permission_findings(admin, cluster, topics, role)
@@ -116,7 +116,7 @@ def check(
 
 
 def require(cluster: Cluster, topics: Topics) -> Genesis:
-    """Identity of the log, if all topics are there and fit and we may do an aggregator's work.
+    """Return the log's identity if all topics exist and fit and we have an aggregator's permissions.
 
     Raises
     ------
@@ -129,11 +129,11 @@ def require(cluster: Cluster, topics: Topics) -> Genesis:
 
 
 def partitions_of(cluster: Cluster, topics: Topics, name: str) -> int:
-    """Number of partitions of one of the topics, whatever its settings.
+    """Return a topic's number of partitions, whatever its settings.
 
     Raises
     ------
-    TopicSetupError if it is absent, or must not be read.
+    TopicSetupError if it is absent or we may not read it.
     """
     with connected(cluster) as admin:
         _refuse_unreadable(admin, cluster, topics, name)
@@ -144,7 +144,7 @@ def partitions_of(cluster: Cluster, topics: Topics, name: str) -> int:
 
 
 def require_readable(cluster: Cluster, topics: Topics, name: str) -> None:
-    """Check the one topic that is read; TopicSetupError if it is absent, unfit, or must not be read."""
+    """Check the topic to read; TopicSetupError if it is absent or unfit, or if we may not read it."""
     with connected(cluster) as admin:
         _refuse_unreadable(admin, cluster, topics, name)
         refuse(topic_findings.fit_findings(admin, topics, name))
@@ -169,13 +169,13 @@ def _refuse_lacks(
 
 
 def standing(cluster: Cluster, topics: Topics) -> tuple[Genesis, list[Finding]]:
-    """Identity of the log, and settings under which no worker should go on counting, as they are now.
+    """Return the log's present identity, and findings with which no worker should continue counting.
 
-    Of a topic that is absent nothing is said, or made again with other partitions: whoever uses it notices.
+    Says nothing about topics that are absent or were recreated with other partitions: their clients notice.
 
     Raises
     ------
-    TopicSetupError if there is no log, or the broker does not tell.
+    TopicSetupError if there is no log, or the broker does not let us see it.
     """
     with connected(cluster) as admin:
         present = numbers_of(admin, topics)
@@ -189,7 +189,7 @@ def standing(cluster: Cluster, topics: Topics) -> tuple[Genesis, list[Finding]]:
 
 
 def require_reports(cluster: Cluster, topics: Topics) -> None:
-    """Check the one topic that a producer writes to; TopicSetupError with a line for each finding."""
+    """Check the topic that producers write to; TopicSetupError with a line for each finding."""
     with connected(cluster) as admin:
         _refuse_lacks(admin, cluster, topics, Role.PRODUCER)
         refuse(topic_findings.reports_findings(admin, topics))
@@ -203,7 +203,7 @@ def refuse(findings: Sequence[Finding]) -> None:
 
 @contextmanager
 def connected(cluster: Cluster) -> Iterator[KafkaAdminClient]:
-    """A client for administration; UnreachableError, or TopicSetupError with what the broker refused."""
+    """Connect an admin client; UnreachableError, or TopicSetupError with what the broker refused."""
     probe(cluster)
     try:
         admin = KafkaAdminClient(**cluster.client_settings())

@@ -1,1 +1,1 @@
-"""Grafana's dashboards: what each shows, and the JSON of it in `deploy/monitoring/grafana`."""
+"""Grafana's dashboards, written as JSON to `deploy/monitoring/grafana`."""

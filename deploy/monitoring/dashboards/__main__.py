@@ -1,4 +1,4 @@
-"""`python -m deploy.monitoring.dashboards` writes the dashboards anew."""
+"""Write the dashboards: `python -m deploy.monitoring.dashboards`."""
 
 from deploy.monitoring.dashboards.files import FOLDER, written
 

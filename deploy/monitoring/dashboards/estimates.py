@@ -1,4 +1,4 @@
-"""What the estimates say, how sure they are, and how it was before."""
+"""The dashboard of estimates: values, errors and history."""
 
 from grafana_foundation_sdk.builders import table, timeseries
 from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
@@ -12,26 +12,26 @@ from deploy.monitoring.dashboards.panels import (
     SHARE,
     banded,
     columns,
+    described,
     largest,
     lines,
     rate,
     series,
-    told,
 )
 
 ONE_VALUE = 'value=~"$value"'
 FREQUENCY = catalogue.ESTIMATE_FREQUENCY
-#: Estimate and ends of its 95 % interval, those of the record.
+#: Estimate and ends of its 95 % interval, as in the record.
 INTERVAL = {"estimate": FREQUENCY, "low": catalogue.ESTIMATE_LOW, "high": catalogue.ESTIMATE_HIGH}
 
 
 def estimates() -> Dashboard:
-    """The dashboard for who asks what the answers are."""
+    """Build the dashboard for analysts."""
     values = chosen("value", series(FREQUENCY, COLLECTION)).multi(True)
     return framed(
         "deniable-estimates",
         "deniable: estimates",
-        "What do the estimates say, how sure are they, and how was it before?",
+        "What are the estimates, how certain are they, and how have they changed?",
         [one_collection(), values],
         {"Newest window": (_newest(), *_behind()), "History": (_leading(), _other(), _one_value())},
     )
@@ -40,8 +40,8 @@ def estimates() -> Dashboard:
 def _newest() -> table.Panel:
     figures = {**INTERVAL, "standard error": catalogue.ESTIMATE_STD_ERROR}
     queries = {heading: largest("value", metric, COLLECTION) for heading, metric in figures.items()}
-    question = "What is the answer now, and what else may be true?"
-    panel = columns("Estimates", told(question, *figures.values()), SHARE, "value", queries, "estimate")
+    question = "What is the newest estimate, and how uncertain is it?"
+    panel = columns("Estimates", described(question, *figures.values()), SHARE, "value", queries, "estimate")
     bar = DynamicConfigValue("custom.cellOptions", {"type": "gauge", "mode": "basic"})
     return panel.min(0).override_by_name("estimate", [bar])
 
@@ -53,9 +53,9 @@ def _behind() -> Panels:
     return (
         lines(
             "Reports behind the estimate",
-            told(
-                "Do enough answer? The error falls with the root of their number, which starts anew with "
-                "each window.",
+            described(
+                "Are there enough reports? The error falls with the square root of their number, which "
+                "starts again from 0 with each window.",
                 catalogue.ESTIMATE_REPORTS,
             ),
             NUMBER,
@@ -63,8 +63,8 @@ def _behind() -> Panels:
         ),
         lines(
             "Time since the newest window began",
-            told(
-                "Is the answer old? It should rise to little more than the length of a window.",
+            described(
+                "Is the estimate old? Its age should rise to little more than the length of a window.",
                 catalogue.ESTIMATE_WINDOW_START,
             ),
             SECONDS,
@@ -72,7 +72,7 @@ def _behind() -> Panels:
         ),
         lines(
             "Values not shown",
-            told("Do these panels leave values out?", catalogue.ESTIMATE_VALUES_DROPPED),
+            described("Do these panels leave values out?", catalogue.ESTIMATE_VALUES_DROPPED),
             "suffix: values/s",
             {"{{collection}}": dropped},
         ),
@@ -81,8 +81,8 @@ def _behind() -> Panels:
 
 def _leading() -> timeseries.Panel:
     shares = largest("value", FREQUENCY, COLLECTION)
-    question = "Who leads, and since when? Differences within the intervals of the panels below may be noise."
-    return lines("Leading values", told(question, FREQUENCY), SHARE, {"{{value}}": shares}).span(12)
+    question = "Which values lead, and since when? Differences within the intervals below may be noise."
+    return lines("Leading values", described(question, FREQUENCY), SHARE, {"{{value}}": shares}).span(12)
 
 
 def _other() -> timeseries.Panel:
@@ -90,13 +90,13 @@ def _other() -> timeseries.Panel:
         "estimate": catalogue.ESTIMATE_OTHER_FREQUENCY,
         "standard error": catalogue.ESTIMATE_OTHER_STD_ERROR,
     }
-    question = "How much is in none of the values listed? No interval is known of it, only a standard error."
+    question = "What share is in no listed value? It has a standard error, but no interval."
     queries = {legend: largest("collection", metric, COLLECTION) for legend, metric in figures.items()}
-    return lines("Other", told(question, *figures.values()), SHARE, queries).span(12)
+    return lines("Other", described(question, *figures.values()), SHARE, queries).span(12)
 
 
 def _one_value() -> timeseries.Panel:
     queries = {legend: largest("value", each, COLLECTION, ONE_VALUE) for legend, each in INTERVAL.items()}
     question = "Has the share of this value changed?"
-    panel = lines("$value", told(question, *INTERVAL.values()), SHARE, queries)
+    panel = lines("$value", described(question, *INTERVAL.values()), SHARE, queries)
     return banded(panel, "low", "high").span(24).repeat("value").repeat_direction("h").max_per_row(3)

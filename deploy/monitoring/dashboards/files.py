@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parents[1] / "grafana"
 
 
 def written() -> dict[str, str]:
-    """The text of each file by its name."""
+    """Return the text of each file by its name."""
     dashboards = {"health.json": health(), "estimates.json": estimates(), "privacy.json": privacy()}
     return {
         name: json.dumps(dashboard, cls=JSONEncoder, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""What the dashboards have in common: names that stay, the choice of Prometheus, deployment, collections."""
+"""The frame of all dashboards: stable ids, and variables for data source, deployment and collections."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,15 +23,15 @@ Panels = Sequence[Builder[model.Panel]]
 def framed(
     uid: str, title: str, description: str, variables: Sequence[QueryVariable], rows: Mapping[str, Panels]
 ) -> model.Dashboard:
-    """A whole dashboard.
+    """Build a whole dashboard.
 
     Parameters
     ----------
-    uid : what links to it use; never changed.
-    title, description : what it says of itself.
-    variables : what one chooses, beside the Prometheus that is asked and the deployment, always a single
-        one: names of collections and numbers of partitions are the same in others.
-    rows : panels by the title of their row. They are numbered in this order.
+    uid : used by links; never changes.
+    title, description : texts of the dashboard.
+    variables : beside data source and deployment, which is always a single one, since deployments share names
+        of collections and numbers of partitions.
+    rows : panels by the title of their row, numbered in this order.
     """
     frame = Dashboard(title).uid(uid).description(description).tags([TAG])
     frame = frame.time("now-3h", "now").refresh("30s").tooltip(model.DashboardCursorSync.CROSSHAIR)
@@ -50,18 +50,18 @@ def framed(
 
 
 def one_collection() -> QueryVariable:
-    """The choice of a collection."""
+    """Build the variable for one collection."""
     return chosen("collection", series(EPSILON_PER_REPORT))
 
 
 def some_collections() -> QueryVariable:
-    """The choice of collections; all at first."""
+    """Build the variable for several collections; all at first."""
     everything = model.VariableOption(selected=True, text="All", value="$__all")
     return one_collection().multi(True).include_all(True).all_value(".*").current(everything)
 
 
 def chosen(label: str, among: str) -> QueryVariable:
-    """The choice of a label's value, among those that these series have, as PromQL."""
+    """Build the PromQL that lists a label's values among these series."""
     variable = QueryVariable(label).label(label.capitalize()).datasource(DATASOURCE)
     variable = variable.query({"query": f"label_values({among}, {label})", "refId": label, "qryType": 1})
     variable = variable.refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)

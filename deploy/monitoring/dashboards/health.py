@@ -1,4 +1,4 @@
-"""Whether reports are counted, windows become final and producers get rid of what they hold."""
+"""The dashboard of health: counting, final windows, producers' delivery."""
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
@@ -12,25 +12,25 @@ from deploy.monitoring.dashboards.panels import (
     REPORTS_PER_SECOND,
     SECONDS,
     SHARE,
+    described,
     durations,
     largest,
     limited,
     lines,
     rate,
     series,
-    told,
 )
 from deploy.monitoring.dashboards.producing import producing
 
-STILL_WINDOWS, STILL_SECONDS = 3, 600  # so long without a canary, the alert DeniableCanaryStill waits
+STILL_WINDOWS, STILL_SECONDS = 3, 600  # the alert DeniableCanaryStill waits so long without a canary
 
 
 def health() -> Dashboard:
-    """The dashboard for who runs it."""
+    """Build the dashboard for operators."""
     return framed(
         "deniable-health",
         "deniable: pipeline health",
-        "Are reports counted, do windows become final, do producers get rid of what they hold?",
+        "Are reports counted, do windows become final, do producers deliver?",
         [some_collections()],
         {
             "Counting": _counting(),
@@ -46,15 +46,15 @@ def _counting() -> Panels:
     return (
         lines(
             "Workers and partitions",
-            "Is every partition owned? Workers that tell of themselves, and partitions that they count. With "
-            "fewer than `reports` has, records wait: start workers, or see their `/readyz`.",
+            "Is every partition owned? Workers that are scraped, and partitions that they count. If these "
+            "are fewer than those of `reports`, records wait: start workers, or see their `/readyz`.",
             NUMBER,
             {"workers": f"count({series(workers.RESYNCS)})", "partitions owned": owned},
         ),
         limited(
             lines(
                 "Stalled partitions",
-                told("Does any partition stand still?", workers.STALLED),
+                described("Is any partition stalled?", workers.STALLED),
                 NUMBER,
                 {"partition {{partition}}": largest("partition", workers.STALLED)},
             ),
@@ -62,19 +62,21 @@ def _counting() -> Panels:
         ),
         lines(
             "Lag",
-            told("Does counting keep up?", workers.LAG),
+            described("Does counting keep up?", workers.LAG),
             RECORDS,
             {"partition {{partition}}": largest("partition", workers.LAG)},
         ),
         lines(
-            "Age of what was counted last",
-            told("How old is the newest record counted? It ages where nobody reports.", workers.WATERMARK),
+            "Age of the newest counted record",
+            described(
+                "How old is the newest counted record? It ages while nobody reports.", workers.WATERMARK
+            ),
             SECONDS,
             {"partition {{partition}}": f"time() - {largest('partition', workers.WATERMARK)}"},
         ),
         lines(
             "Ledgers opened again",
-            told("Do workers lose what they own? Ledgers a second.", workers.RESYNCS),
+            described("Do workers lose partitions? Ledgers a second.", workers.RESYNCS),
             "suffix:/s",
             {"all workers": f"sum({rate(workers.RESYNCS)})"},
         ),
@@ -87,19 +89,19 @@ def _accepting() -> Panels:
     return (
         lines(
             "Reports",
-            told("How many reports arrive, and are they counted?", workers.REPORTS),
+            described("How many reports arrive, and are they counted?", workers.REPORTS),
             REPORTS_PER_SECOND,
             {"{{result}}": f"sum by (result) ({rate(workers.REPORTS, COLLECTION)})"},
         ),
         lines(
             "Rejected share of packs",
-            told("Is more turned away than usual? Of the packs of all collections.", workers.PACKS),
+            described("Are more packs rejected than usual? Packs of all collections.", workers.PACKS),
             SHARE,
             {"rejected": f"sum({rejected}) / sum({all_packs})"},
         ),
         lines(
             "Packs rejected",
-            told("Why are packs turned away? Those of all collections.", workers.PACKS_REJECTED),
+            described("Why are packs rejected? Packs of all collections.", workers.PACKS_REJECTED),
             PACKS_PER_SECOND,
             {"{{reason}}": f"sum by (reason) ({rate(workers.PACKS_REJECTED)})"},
         ),
@@ -113,22 +115,22 @@ def _estimating() -> Panels:
     return (
         lines(
             "Windows",
-            told("Do windows become final?", workers.WINDOWS),
+            described("Do windows become final?", workers.WINDOWS),
             NUMBER,
             {"{{state}}": f"sum by (state) ({windows})"},
         ),
         limited(
             lines(
                 "Late windows",
-                told("Which collections wait for answers that are due?", workers.WINDOWS),
+                described("Which collections wait for final estimates that are due?", workers.WINDOWS),
                 NUMBER,
                 {"{{collection}}": late},
             ),
             1,
         ),
         lines(
-            "What went wrong with windows",
-            told("Are there windows without an estimate, or with a second final one?", *failures),
+            "Failures of windows",
+            described("Are there windows without an estimate, or with a second final one?", *failures),
             "suffix: windows/s",
             {
                 f"{{{{collection}}}}: {metric.name}": f"sum by (collection) ({rate(metric, COLLECTION)})"
@@ -136,7 +138,7 @@ def _estimating() -> Panels:
             },
         ),
         *_watching(),
-        durations("Time to estimate", "Does estimating keep up with the windows?", workers.ESTIMATE),
+        durations("Time to estimate", "Does estimation keep up with the windows?", workers.ESTIMATE),
         durations("Time to store", "Does Kafka store counts in time?", workers.CHECKPOINT),
     )
 
@@ -148,8 +150,8 @@ def _watching() -> Panels:
     return (
         lines(
             "Canaries",
-            told(
-                "Does the whole path still answer rightly?",
+            described(
+                "Is the whole path still correct?",
                 workers.CANARY_CHI_SQUARE,
                 workers.CANARY_THRESHOLD,
             ),
@@ -161,15 +163,15 @@ def _watching() -> Panels:
         ),
         lines(
             "Windows of canaries",
-            told("Were all of them right, also those between two scrapes?", workers.CANARY_WINDOWS),
+            described("Were all windows right, including those between two scrapes?", workers.CANARY_WINDOWS),
             "suffix: windows/s",
             {"{{collection}}: {{result}}": windows},
         ),
         limited(
             lines(
                 "Silence of canaries",
-                told(
-                    "Do they still fly? Time since the newest window began, as a share of "
+                described(
+                    "Are canaries still sent? Time since the newest window began, as a share of "
                     f"{STILL_WINDOWS} windows and {STILL_SECONDS // 60} minutes.",
                     workers.CANARY_WINDOW,
                     workers.ESTIMATE_WINDOW_START,

@@ -1,6 +1,6 @@
-"""What a panel is made of: a question, what the metrics mean, a unit, queries.
+"""Build panels from a question, the metrics' meanings, a unit and queries.
 
-Every query is matched by `=~`, so that the same text serves one choice of a variable and several.
+Every query matches by `=~`, so the same text serves one choice of a variable and several.
 """
 
 from collections.abc import Mapping
@@ -25,53 +25,53 @@ HEIGHT = 8  # of a panel, of Grafana's rows of 30 pixels
 JOB = 'job=~"$job"'  # a deployment, see `deploy/monitoring/prometheus/recording.yml`
 COLLECTION = 'collection=~"$collection"'
 
-#: Grafana's own names of units; what it has no name for it writes behind the figure.
+#: Grafana's names of units; it writes unknown ones behind the figure.
 SHARE, SECONDS, BYTES, BYTES_PER_SECOND, NUMBER = "percentunit", "s", "bytes", "Bps", "short"
 RECORDS, REPORTS_PER_SECOND, PACKS_PER_SECOND = "suffix: records", "suffix: reports/s", "suffix: packs/s"
 NATS, FACTOR = "suffix: nats", "prefix:×"
 
 
-def told(question: str, *metrics: Metric) -> str:
-    """A panel's description: the question that it answers, then what the catalogue says of its metrics."""
+def described(question: str, *metrics: Metric) -> str:
+    """Return a panel's description: the question that it answers, then its metrics' meanings and remedies."""
     return "\n\n".join((question, *(f"`{metric.exposed}`: {metric.help}" for metric in metrics)))
 
 
 def series(metric: Metric, *matchers: str) -> str:
-    """What the chosen deployment tells of a metric, of a histogram its buckets, as PromQL."""
+    """Return the PromQL of a metric of the chosen deployment; of a histogram, of its buckets."""
     name = f"{metric.exposed}_bucket" if isinstance(metric, HistogramMetric) else metric.exposed
     return f"{name}{{{','.join((JOB, *matchers))}}}"
 
 
 def rate(metric: Metric, *matchers: str) -> str:
-    """Increase of a counter, or of the buckets of a histogram, a second, as PromQL."""
+    """Return the PromQL of the rate per second of a counter, or of a histogram's buckets."""
     return f"rate({series(metric, *matchers)}[$__rate_interval])"
 
 
 def largest(by: str, metric: Metric, *matchers: str) -> str:
-    """The largest figure of the chosen deployment for each value of a label, as PromQL.
+    """Return the PromQL of the largest figure of the chosen deployment for each value of a label.
 
-    While a partition or a collection changes hands two workers may tell of it.
+    Two workers may export the same partition or collection while it moves between them.
     """
     return f"max by ({by}) ({series(metric, *matchers)})"
 
 
 def durations(title: str, question: str, metric: HistogramMetric) -> timeseries.Panel:
-    """A panel with the median and the 99th percentile of a histogram in seconds, over all workers."""
+    """Build a panel with median and 99th percentile of a histogram in seconds, over all workers."""
     buckets = f"sum by (le) ({rate(metric)})"
     shown = {
         "median": f"histogram_quantile(0.5, {buckets})",
         "99 %": f"histogram_quantile(0.99, {buckets})",
     }
-    return lines(title, told(question, metric), SECONDS, shown)
+    return lines(title, described(question, metric), SECONDS, shown)
 
 
 def lines(title: str, description: str, unit: str, queries: Mapping[str, str]) -> timeseries.Panel:
-    """A panel of lines over time, from 0 on.
+    """Build a panel of lines over time, from 0 up.
 
     Parameters
     ----------
-    title, description, unit : what the panel says of itself.
-    queries : PromQL by legend, which may hold labels as `{{label}}`.
+    title, description, unit : texts of the panel.
+    queries : PromQL by legend, which may contain labels as `{{label}}`.
     """
     panel = timeseries.Panel().title(title).description(description).unit(unit).datasource(DATASOURCE)
     panel = panel.height(HEIGHT).span(8).axis_soft_min(0).fill_opacity(0).line_width(1)
@@ -81,14 +81,14 @@ def lines(title: str, description: str, unit: str, queries: Mapping[str, str]) -
 
 
 def limited(panel: timeseries.Panel, limit: float) -> timeseries.Panel:
-    """The panel with a dashed line at a limit, red from there on."""
+    """Add a dashed line at a limit, red above it."""
     steps = [Threshold(None, "green"), Threshold(limit, "red")]
     panel = panel.thresholds(ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(steps))
     return panel.thresholds_style(common.GraphThresholdsStyleConfig().mode(GraphThresholdsStyleMode.DASHED))
 
 
 def banded(panel: timeseries.Panel, low: str, high: str) -> timeseries.Panel:
-    """The panel with the area between two of its lines filled, and these lines not drawn."""
+    """Fill the area between two lines, and hide these lines."""
     edge = [DynamicConfigValue("custom.lineWidth", 0)]
     fill = [DynamicConfigValue("custom.fillBelowTo", low), DynamicConfigValue("custom.fillOpacity", 25)]
     return panel.override_by_name(low, edge).override_by_name(high, edge + fill)
@@ -97,12 +97,12 @@ def banded(panel: timeseries.Panel, low: str, high: str) -> timeseries.Panel:
 def columns(
     title: str, description: str, unit: str, label: str, queries: Mapping[str, str], largest_first: str = ""
 ) -> table.Panel:
-    """A table of the newest figures: a row for each value of a label, a column for each query.
+    """Build a table of the newest figures: a row for each value of a label, a column for each query.
 
     Parameters
     ----------
-    title, description, unit : what the panel says of itself.
-    label : the one label of all the queries' results.
+    title, description, unit : texts of the panel.
+    label : the only label of the queries' results.
     queries : PromQL by heading of the column.
     largest_first : heading of the column that sorts the rows; else the label does.
     """

@@ -1,4 +1,4 @@
-"""What answers cost those who give them: per report, in a period, and ever."""
+"""The dashboard of privacy: what reports cost clients, singly, in a period and in all."""
 
 from grafana_foundation_sdk.builders import table
 from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
@@ -13,11 +13,11 @@ from deploy.monitoring.dashboards.panels import (
     REPORTS_PER_SECOND,
     SHARE,
     columns,
+    described,
     largest,
     limited,
     lines,
     rate,
-    told,
 )
 from producers.metrics import definitions as producers
 from producers.metrics.metric import Metric
@@ -27,11 +27,11 @@ ODDS = "odds change at most by"
 
 
 def privacy() -> Dashboard:
-    """The dashboard for who has to answer for what is asked of people."""
+    """Build the dashboard for privacy reviewers."""
     return framed(
         "deniable-privacy",
         "deniable: privacy budget",
-        "What can a report give away, how much may a client give away in a period, and how much has one?",
+        "What can one report reveal, what may a client's reports reveal in a period, and what have they?",
         [some_collections()],
         {"Promises": (_promises(),), "Spending": _spending()},
     )
@@ -48,10 +48,10 @@ def _promises() -> table.Panel:
     queries = {ODDS: f"exp({_largest(workers.EPSILON_PER_REPORT)})"} | losses
     rounded_up = {heading: f"ceil(1e4 * {query}) / 1e4" for heading, query in queries.items()}
     question = (
-        "What is promised to who answers? One report cannot change anyone's odds of anything by more than "
-        "the factor exp(epsilon). All is rounded up. An empty field: there is none."
+        "What is promised to people who report? One report cannot change the odds of any statement about "
+        "them by more than the factor exp(epsilon). All figures are rounded up. An empty field means none."
     )
-    panel = columns("Promises", told(question, *figures.values()), NATS, "collection", rounded_up)
+    panel = columns("Promises", described(question, *figures.values()), NATS, "collection", rounded_up)
     return panel.override_by_name(ODDS, [DynamicConfigValue("unit", FACTOR)]).decimals(4).height(HEIGHT)
 
 
@@ -62,7 +62,7 @@ def _spending() -> Panels:
         limited(
             lines(
                 "Budget that one client can have used",
-                told("How near is the end of the budget?", bound),
+                described("How near is the end of the budget?", bound),
                 SHARE,
                 {"{{collection}}": _largest(bound)},
             ),
@@ -71,7 +71,7 @@ def _spending() -> Panels:
         limited(
             lines(
                 "Budget that one client has used",
-                told("How much has the one spent that spent most, as producers know it?", held),
+                described("How much has the client spent that spent most, according to producers?", held),
                 SHARE,
                 {"{{collection}}": _largest(held)},
             ),
@@ -79,14 +79,14 @@ def _spending() -> Panels:
         ),
         lines(
             "Reports refused by limits",
-            told("Do limits silence clients?", producers.REFUSED),
+            described("Do limits refuse reports?", producers.REFUSED),
             REPORTS_PER_SECOND,
             {"{{collection}}: {{reason}}": f"sum by (collection, reason) ({refused})"},
         ),
         lines(
             "Epsilon that one client can have used",
-            told(
-                "What can all reports of a client give away together by now, against what is allowed?",
+            described(
+                "What can all reports of a client reveal together by now, compared with the budget?",
                 workers.BUDGET_USED_BOUND,
                 workers.BUDGET_EPSILON,
             ),
@@ -98,7 +98,7 @@ def _spending() -> Panels:
         ).span(12),
         lines(
             "Reports that one client can have sent",
-            told("How many reports is that?", workers.BUDGET_REPORTS_BOUND),
+            described("How many reports is that?", workers.BUDGET_REPORTS_BOUND),
             "suffix: reports",
             {"{{collection}}": _largest(workers.BUDGET_REPORTS_BOUND)},
         ).span(12),
@@ -106,5 +106,5 @@ def _spending() -> Panels:
 
 
 def _largest(metric: Metric) -> str:
-    """The largest figure of each collection over all workers or producers, as PromQL."""
+    """Return the PromQL of each collection's largest figure over all workers or producers."""
     return largest("collection", metric, COLLECTION)

@@ -1,4 +1,4 @@
-"""Whether producers get rid of what they hold."""
+"""Panels about producers' delivery."""
 
 from deploy.monitoring.dashboards.frame import Panels
 from deploy.monitoring.dashboards.panels import (
@@ -7,35 +7,35 @@ from deploy.monitoring.dashboards.panels import (
     COLLECTION,
     REPORTS_PER_SECOND,
     SECONDS,
+    described,
     lines,
     rate,
     series,
-    told,
 )
 from producers.metrics import definitions as producers
 
 
 def producing() -> Panels:
-    """Panels of what producers tell."""
+    """Build the panels of producers' metrics."""
     acknowledged = rate(producers.REPORTS, 'result="acknowledged"')
     return (
         lines(
             "Reports of producers",
-            told("Does what apps report reach the broker in time?", producers.REPORTS),
+            described("Do reports of apps reach the broker in time?", producers.REPORTS),
             REPORTS_PER_SECOND,
             {"{{result}}": f"sum by (result) ({rate(producers.REPORTS, COLLECTION)})"},
         ),
         lines(
             "Reports refused",
-            told("Why do producers refuse reports?", producers.REFUSED),
+            described("Why do producers refuse reports?", producers.REFUSED),
             REPORTS_PER_SECOND,
             {"{{reason}}": f"sum by (reason) ({rate(producers.REFUSED, COLLECTION)})"},
         ),
         lines(
             "Reports in a pack",
-            told(
-                "Are packs large enough? Of all collections. A small one costs workers as much as a large "
-                "one: raise `pack_seconds`.",
+            described(
+                "Are packs large enough? Packs of all collections. A small one costs workers as much as a "
+                "large one: raise `pack_seconds`.",
                 producers.PACKS,
             ),
             "suffix: reports",
@@ -43,20 +43,20 @@ def producing() -> Panels:
         ),
         lines(
             "Largest outbox",
-            told("Will reports be dropped?", producers.OUTBOX_BYTES),
+            described("Will reports be dropped?", producers.OUTBOX_BYTES),
             BYTES,
             {"of one producer": f"max({series(producers.OUTBOX_BYTES)})"},
         ),
         lines(
             "Oldest pack in an outbox",
-            told("Will reports expire before they are sent?", producers.OUTBOX_AGE),
+            described("Will reports expire before they are sent?", producers.OUTBOX_AGE),
             SECONDS,
             {"of all producers": f"max({series(producers.OUTBOX_AGE)})"},
         ),
         lines(
             "Packs that wait",
-            told(
-                "Do packs wait, or will they never leave?",
+            described(
+                "Do packs wait, or can they never be sent?",
                 producers.OUTBOX_PACKS,
                 producers.OUTBOX_UNSENDABLE,
             ),
@@ -68,7 +68,7 @@ def producing() -> Panels:
         ),
         lines(
             "Sent",
-            told("What does it cost the network?", producers.SENT_BYTES),
+            described("How much network traffic do producers cause?", producers.SENT_BYTES),
             BYTES_PER_SECOND,
             {"all producers": f"sum({rate(producers.SENT_BYTES)})"},
         ),

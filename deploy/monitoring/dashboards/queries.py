@@ -1,16 +1,16 @@
-"""The queries of dashboards, as Prometheus is asked them. Needs their JSON alone."""
+"""Extract the queries of dashboards from their JSON."""
 
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-#: What Grafana puts in place of its variables: everything, and rates over a minute.
+#: Values for Grafana's variables: everything, and rates over a minute.
 EVERYTHING = {"$job": ".*", "$collection": ".*", "$value": ".*", "$__rate_interval": "1m"}
 
 
 class Query(NamedTuple):
-    """One query: where it stands, its PromQL, and the legend, which names labels as `{{label}}`."""
+    """One query: its dashboard and panel, its PromQL, and its legend, which names labels as `{{label}}`."""
 
     dashboard: str
     panel: str
@@ -19,12 +19,12 @@ class Query(NamedTuple):
 
 
 def queries(folder: Path, variables: Mapping[str, str] = EVERYTHING) -> Iterator[Query]:
-    """All queries of the dashboards in a folder, in the order in which they stand there.
+    """Yield all queries of the dashboards in a folder, in order.
 
     Parameters
     ----------
-    folder : holds a `.json` file for each dashboard.
-    variables : what stands in place of each, by its name with the dollar sign.
+    folder : with a `.json` file for each dashboard.
+    variables : values by the variable's name with the dollar sign.
     """
     for path in sorted(folder.glob("*.json")):
         dashboard = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Lines of input: from pipes, files and growing files to batches, with the position to resume from.
+"""Read lines from pipes, files and growing files into batches, with the position to resume from.
 
 Begin with `batches`; `source` reads bytes, `json_lines` and `csv_records` read records from them.
 """

@@ -1,4 +1,4 @@
-"""Lines to batches: what a producer takes at a time, and where in the input that ends."""
+"""Group lines into batches for the producer, each with the position in the input where it ends."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,14 +16,14 @@ from deploy.produce.input.values import Value
 from producers.storage.input_progress import InputProgress
 
 BATCH_LINES = 10_000
-BATCH_SECONDS = 1.0  # a line's window is that of its batch
-TOLD_LINES = 5  # bad lines that are told one by one; the rest is counted
-OWN_CLIENT = "each line"  # stands for the client where there is no field of it, and goes nowhere
-LACKING = "it lacks a field, or its client is empty or no text"
+BATCH_SECONDS = 1.0  # all lines of a batch get the same window
+PRINTED_LINES = 5  # bad lines printed one by one; the rest is only counted
+OWN_CLIENT = "each line"  # placeholder without a field for clients; never sent
+LACKING = "it lacks a field, or its client is empty or not text"
 
 
 class InputBatch(NamedTuple):
-    """Values of some lines, their clients unless each line has its own, and where a file is behind them."""
+    """Values of some lines, their clients if they have any, and a file's position after them."""
 
     values: list[Value]
     clients: list[str] | None
@@ -32,7 +32,7 @@ class InputBatch(NamedTuple):
 
 @dataclass
 class _Gathered:
-    """Lines of the next batch, and when the first of them came."""
+    """Lines of the next batch, and when the first of them arrived."""
 
     values: list[Value] = field(default_factory=list)
     clients: list[str] = field(default_factory=list)
@@ -52,13 +52,13 @@ class _Gathered:
 
 @dataclass
 class InputBatches:
-    """How to read inputs.
+    """Reads batches from inputs.
 
     Parameters
     ----------
     layout : `csv`, with a header line, or `jsonl`, an object a line.
-    value_field, client_field : names of the columns or fields; None: every line is a client of its own.
-    read_value : makes of a field what the collection takes.
+    value_field, client_field : names of the columns or fields; None: every line is a different client.
+    read_value : converts a field to a value of the collection.
     is_strict : whether a bad line is an error; else it is skipped.
     batch_lines : most lines of a batch.
     used, skipped : lines so far that became a report, and that could not.
@@ -74,17 +74,17 @@ class InputBatches:
     skipped: int = field(default=0, init=False)
 
     def batches(self, source: InputSource, place: Place) -> Iterator[InputBatch]:
-        """Batches of up to `batch_lines` lines, or of a second.
+        """Yield batches of up to `batch_lines` lines, or of a second.
 
         Parameters
         ----------
-        source : what to read.
-        place : where to begin; it goes along.
+        source : to read from.
+        place : where to begin; advanced with each batch.
 
         Raises
         ------
-        FeedError, behind a batch of what precedes it, when the input cannot be read, its header lacks a
-        column, or a line is bad and that is an error.
+        FeedError, after a batch of the preceding lines, if the input cannot be read, its header lacks a
+        column, or, when strict, a line is bad.
         """
         gathered = _Gathered()
         try:
@@ -116,7 +116,7 @@ class InputBatches:
         return csv.records(lines)
 
     def _take(self, record: InputRecord, number: int, gathered: _Gathered) -> bool:
-        """Whether it becomes a report."""
+        """Take a record; return whether it becomes a report."""
         if record.fields is None and not record.fault:
             return False
         fault = record.fault or self._gather(record.fields or {}, gathered)
@@ -125,13 +125,13 @@ class InputBatches:
         return not fault
 
     def _gather(self, fields: Mapping[str, Any], gathered: _Gathered) -> str:
-        """Take a report out of them; what is wrong with them, if anything."""
+        """Take a report from the fields; return what is wrong with them, empty if nothing."""
         client = fields.get(self.client_field) if self.client_field else OWN_CLIENT
         if self.value_field not in fields or not (isinstance(client, str) and client):
             return LACKING
         try:
             value = self.read_value(fields[self.value_field])
-        except RecursionError:  # the parser went as deep, with less of the stack in use
+        except RecursionError:  # the parser managed this depth with less of the stack in use
             return TOO_DEEP
         gathered.add(value, client)
         self.used += 1
@@ -143,7 +143,7 @@ class InputBatches:
 
     def _skip(self, number: int, fault: str, is_whole: bool) -> None:
         if self.is_strict:
-            raise FeedError(f"line {number} of the input: {fault}; what precedes it was taken")
+            raise FeedError(f"line {number} of the input: {fault}; the lines before it were taken")
         self.skipped += is_whole
-        if is_whole and self.skipped <= TOLD_LINES:
+        if is_whole and self.skipped <= PRINTED_LINES:
             click.echo(f"line {number} skipped: {fault}", err=True)

@@ -1,4 +1,4 @@
-"""Records of CSV. No message holds any of their text."""
+"""Read CSV records. Messages never contain their text."""
 
 import csv
 from codecs import BOM_UTF8
@@ -14,34 +14,34 @@ TOO_LONG_RECORD = f"it begins a record of more than {LONGEST_LINE} bytes; is a q
 
 
 class CsvRecords:
-    """Records of CSV whose first one names the columns. A field may hold line ends.
+    """Reads CSV records; the first names the columns. A field may contain line ends.
 
-    Where a line begins no record, it alone is passed over: the next line may begin one. That a quote is not
-    closed is known once the record would be longer than a line may be, or at the end of the input; what
-    follows the quote waits until then.
+    If a line begins no valid record, only this line is skipped: the next line may begin one. An unclosed
+    quote is detected once the record would exceed the longest line, or at the end of the input; the text
+    after the quote waits until then.
 
-    An empty line is a record with one empty field, as in RFC 4180: where there is one column, a value.
+    An empty line is a record with one empty field, as in RFC 4180: a value if there is only one column.
 
     Parameters
     ----------
-    wanted : names of the columns to look for; each must be there once.
+    wanted : names of the columns to read; each must occur once.
     """
 
     def __init__(self, wanted: Sequence[str]) -> None:
         self._wanted = wanted
-        self._columns: Mapping[str, int] = {}  # none before the header was read
+        self._columns: Mapping[str, int] = {}  # empty before the header is read
         self._empty: Sequence[str] = []  # cells of an empty line
 
     def read_header(self, lines: Lines) -> None:
-        """Read the header alone, of an input of which it was read before."""
+        """Read only the header, when an input is resumed."""
         next(self.records(lines))
 
     def records(self, lines: Lines) -> Iterator[InputRecord | None]:
-        """The header, unless it was read before, then the records; None as `json_records`.
+        """Yield the header, unless it was read before, then the records; None like `json_records`.
 
         Raises
         ------
-        FeedError if the header does not name the columns.
+        FeedError if the header lacks a column.
         """
         for row in _rows(lines):
             if row is None:
@@ -78,11 +78,11 @@ class _Row:
 
 
 class _NotYetError(Exception):
-    """The end of the record has not come."""
+    """The end of the record has not arrived yet."""
 
 
 class _TooLongError(Exception):
-    """The record is longer than a line may be."""
+    """The record exceeds the longest line."""
 
 
 def _rows(lines: Lines) -> Iterator[_Row | InputRecord | None]:
@@ -94,7 +94,7 @@ def _rows(lines: Lines) -> Iterator[_Row | InputRecord | None]:
 
 
 def _row(first: bytes, lines: Lines) -> _Row | InputRecord | None:
-    """The row that begins with this line, or what is wrong with it; None where its end has not come yet."""
+    """Return the row that begins with this line, or its fault; None if its end has not arrived yet."""
     taken = [first]
     try:
         return _Row(taken, _cells(_texts(taken, lines)))
@@ -105,14 +105,14 @@ def _row(first: bytes, lines: Lines) -> _Row | InputRecord | None:
         fault = NO_UTF8 if len(taken) == 1 else NO_UTF8_RECORD
     except _TooLongError:
         fault = TOO_LONG_RECORD
-    except csv.Error as error:  # its words are the module's own, none of the input's
-        fault = f"it is no CSV: {error}"
+    except csv.Error as error:  # its message never quotes the input
+        fault = f"it is not CSV: {error}"
     lines.put_back(taken[1:])
     return InputRecord(taken[:1], None, fault)
 
 
 def _cells(texts: Iterator[str]) -> list[str]:
-    """Cells of the next record, as long as a line may be: a lower limit would leave out values."""
+    """Read the next record's cells; each may be as long as a line, since a lower limit would skip values."""
     usual = csv.field_size_limit(LONGEST_LINE)
     try:
         return next(csv.reader(texts, strict=True))
@@ -121,7 +121,7 @@ def _cells(texts: Iterator[str]) -> list[str]:
 
 
 def _texts(taken: list[bytes], lines: Lines) -> Iterator[str]:
-    """Lines as csv.reader asks for them, which it does no further than a record goes."""
+    """Yield lines as csv.reader asks for them, which it does only up to the end of a record."""
     size = 0
     while True:
         yield taken[-1].removeprefix(BOM_UTF8).decode()

@@ -1,4 +1,4 @@
-"""What `deniable produce` reads: stdin, a file, or the files that take each other's place under one name."""
+"""Open what `deniable produce` reads: stdin, a file, or the files that replace each other under one name."""
 
 import os
 import stat
@@ -14,12 +14,12 @@ STDIN = 0
 
 
 class InputParameter(click.ParamType):
-    """The name of a file or pipe, or `-` for stdin, as a stream of bytes."""
+    """The name of a file or pipe, or `-` for stdin, opened as a stream of bytes."""
 
     name = "filename"
 
     def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> BinaryIO:
-        """Open it; a named pipe without waiting for its writer."""
+        """Open the input; do not wait for the writer of a named pipe."""
         if value == "-":
             return click.get_binary_stream("stdin")
         try:
@@ -32,20 +32,20 @@ class InputParameter(click.ParamType):
 
 
 def is_file(stream: BinaryIO) -> bool:
-    """Whether it is a regular file opened by name, not stdin: that alone can be resumed and followed."""
+    """Whether this is a regular file opened by name, not stdin: only such can be resumed and followed."""
     return stream.fileno() != STDIN and stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
 
 
 class Inputs:
-    """Sources, one after the other, each with the place to begin at.
+    """Yields sources, one after the other, each with the place to begin at.
 
-    Says on stderr where an interrupted run is resumed, and that another file has taken the place of one.
+    Prints on stderr where an interrupted run is resumed, and when another file has replaced the present one.
 
     Parameters
     ----------
     stream : open for reading.
-    progress : what is kept of it, for a file; None keeps nothing.
-    follow : whether to go on at the end of a file.
+    progress : stored progress in a file; None stores none.
+    follow : whether to wait for more at the end of a file.
 
     Raises
     ------
@@ -66,24 +66,24 @@ class Inputs:
 
     @property
     def key(self) -> str:
-        """By which progress in the present source is kept; empty where none is."""
+        """The key of the present source's stored progress; empty if none is stored."""
         return self._place.key
 
     def __iter__(self) -> Iterator[tuple[InputSource, Place]]:
         yield self._source, self._place
         while self._progress is not None and isinstance(self._source, InputFile) and self._follow:
-            click.echo(f"the input {self._source.fate}: going on at line 1 of what it is now", err=True)
+            click.echo(f"the input {self._source.fate}: continuing at line 1 of the new file", err=True)
             with successor(self._progress.path) as file:
                 self._source, self._place = file, self._progress.start(file)
                 yield self._source, self._place
 
     def position(self) -> tuple[int | None, int | None]:
-        """Bytes read, and bytes that there are now, of the present file; None where it is none."""
+        """Bytes read and present size of the present file; None if it is not a file."""
         if isinstance(self._place, FilePlace):
             return self._place.bytes_done, self._place.file.size
         return None, None
 
     def forget_progress(self) -> None:
-        """Let the next run begin at line 1; StoreError if that cannot be noted."""
+        """Let the next run begin at line 1; StoreError if that cannot be stored."""
         if self._progress is not None:
             self._progress.forget()

@@ -1,4 +1,4 @@
-"""Records of an input, and those of JSON lines. No message holds any of their text."""
+"""Records of an input, and how to read them from JSON lines. Messages never contain their text."""
 
 import json
 from codecs import BOM_UTF8
@@ -10,21 +10,21 @@ import msgspec
 
 from deploy.produce.input.lines import LinePart, Lines
 
-NO_OBJECT = "it is no JSON object"
+NO_OBJECT = "it is not a JSON object"
 NO_UTF8 = "it is not UTF-8"
 TOO_DEEP = "it is nested too deep"
 
 
 @dataclass(frozen=True, slots=True)
 class InputRecord:
-    """A record, a line that is none, or a piece of a line that is passed over.
+    """A record, a bad line, or a piece of a skipped line.
 
     Parameters
     ----------
-    lines : of the input, which it is made of.
-    fields : by name, those that it has; None where none are meant to be there, as in a header.
-    fault : what is wrong with the line; empty when nothing is.
-    is_whole : whether nothing of the line is to come.
+    lines : of the input that it consists of.
+    fields : by name; None if there can be none, as in a header.
+    fault : what is wrong with the line; empty if nothing is.
+    is_whole : whether the line is complete.
     """
 
     lines: Sequence[bytes]
@@ -34,12 +34,12 @@ class InputRecord:
 
 
 def passed(part: LinePart) -> InputRecord:
-    """A piece of a line that is passed over."""
+    """Return the record of a piece of a skipped line."""
     return InputRecord([part.data], None, part.fault, part.is_last)
 
 
 def json_records(lines: Lines) -> Iterator[InputRecord | None]:
-    """One from each line; None where the next has not come yet."""
+    """Yield a record for each line; None while the next line has not arrived."""
     while (line := lines.take()) != b"":
         if line is None:
             yield None
@@ -63,5 +63,6 @@ def _json(line: bytes) -> Any:
     try:
         return msgspec.json.decode(line)
     except msgspec.DecodeError:
-        # It refuses numbers beyond floats and lone surrogates: a value is no reason to leave a line out.
+        # msgspec refuses numbers beyond floats and lone surrogates; whether a line is used must not depend on
+        # its value.
         return json.loads(line.decode(), parse_int=float)

@@ -1,20 +1,20 @@
-"""Lines of an input, as bytes with their ends, so that they add up to the input; too long ones in pieces."""
+"""Split an input into lines, as bytes with their line ends; too long lines come in pieces."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-LONGEST_LINE = 1 << 20  # bytes, its end included
+LONGEST_LINE = 1 << 20  # bytes, line end included
 TOO_LONG = f"it has more than {LONGEST_LINE} bytes"
 
 
 class LinePart(NamedTuple):
-    """A piece of a line that is passed over.
+    """A piece of a skipped line.
 
     Parameters
     ----------
-    data : its bytes; none where the input ends.
-    fault : what is wrong with the line; empty for one that was taken before, as far as it went then.
+    data : its bytes; empty at the end of the input.
+    fault : what is wrong with the line; empty if its beginning was taken by an earlier run.
     is_last : whether the line ends with it.
     """
 
@@ -24,12 +24,12 @@ class LinePart(NamedTuple):
 
 
 class Lines:
-    """Takes lines out of what is read; they can be put back.
+    """Takes lines from a source; they can be put back.
 
     Parameters
     ----------
-    read : as Source.read.
-    within_line : whether it begins in a line that was taken before: the rest of it is passed over.
+    read : reads a chunk, like InputSource.read.
+    within_line : whether reading begins within a line that an earlier run took: its rest is skipped.
     """
 
     def __init__(self, read: Callable[[], bytes | None], *, within_line: bool = False) -> None:
@@ -37,14 +37,14 @@ class Lines:
         self._ready: deque[bytes | LinePart] = deque()
         self._rest = b""
         self._passing = within_line
-        self._fault = ""  # of the line that is being passed over
+        self._fault = ""  # of the line being skipped
         self._is_over = False
 
     def take(self) -> bytes | LinePart | None:
-        """The next line, or a piece of one that is passed over.
+        """Take the next line, or a piece of a skipped one.
 
-        Empty at the end of the input, for good, whatever is written behind it; None where no whole line has
-        come yet. The last line may lack its end.
+        Returns an empty line at the end of the input, and from then on, whatever is appended; None while no
+        whole line has arrived. The last line may lack its line end.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class Lines:
         return self._ready.popleft()
 
     def put_back(self, lines: Iterable[bytes | LinePart]) -> None:
-        """Take these again before any other."""
+        """Put lines back, to be taken before any other."""
         self._ready.extendleft(reversed(list(lines)))
 
     def _split(self, data: bytes) -> None:

@@ -1,7 +1,7 @@
-"""Where an input is resumed: behind what an interrupted run has reported of it.
+"""Find the place where an interrupted run of an input is resumed: after what it has reported.
 
-A place is kept by keyed hash of all that precedes it, in the transaction that stores the reports: a file that
-was replaced or changed there is read from its start.
+A place is stored with a keyed hash of all bytes before it, in the transaction that stores the reports: a file
+that was replaced, or changed before that place, is read from its start.
 """
 
 import json
@@ -21,12 +21,12 @@ DIGEST_BYTES = 32
 
 
 class Place:
-    """Behind the last line that was taken from an input that cannot be read twice.
+    """The position after the last line taken from an input that cannot be read twice.
 
     Attributes
     ----------
-    bytes_done, lines : that precede it; a line without its end is not counted yet.
-    key : by which progress is kept; empty where none is.
+    bytes_done, lines : before it; a line without its end is not counted yet.
+    key : of stored progress; empty if none is stored.
     """
 
     key = ""
@@ -37,36 +37,36 @@ class Place:
 
     @property
     def begins_within_line(self) -> bool:
-        """Whether the input begins here with the rest of a line that an interrupted run has reported."""
+        """Whether the next bytes are the rest of a line that an interrupted run has reported."""
         return False
 
     def seek(self) -> None:
-        """Let the input be read from here; one that cannot be read twice is here anyway."""
+        """Read the input from here; one that cannot be read twice is here anyway."""
 
     def rewind(self) -> None:
-        """Let the input be read from its start."""
+        """Read the input from its start."""
 
     def advance(self, data: bytes, *, is_reported: bool) -> None:
-        """Go behind these lines, which became a report or did not; the last may be a piece of a line."""
+        """Move past lines that became a report, or did not; the last may be a piece of a line."""
         self.bytes_done += len(data)
         self.lines += data.count(b"\n")
 
     def progress(self) -> InputProgress | None:
-        """What is to be kept of it, if anything."""
+        """Return the progress to store; None if there is none."""
         return None
 
 
 class FilePlace(Place):
-    """The same of a file.
+    """The position in a file.
 
-    What is kept of it is at the end of a line: behind one without an end only if that was reported, so that
-    what is written behind that is not taken for another line.
+    Stored places are at line ends. A place after a line without its end is stored only if the line was
+    reported, so text appended to it later is not taken for another line.
 
     Parameters
     ----------
     file : InputFile.
-    digest : keyed hash, to be fed with all that precedes the place.
-    key : as an attribute.
+    digest : keyed hash, updated with all bytes before the place.
+    key : of stored progress.
     """
 
     def __init__(self, file: InputFile, digest: blake2b, key: str) -> None:
@@ -76,7 +76,7 @@ class FilePlace(Place):
         self._digest = digest
         self._last = b"\n"
         self._line_start: InputProgress | None = (
-            None  # of a line whose end has not come, unless it was reported
+            None  # while a line's end has not arrived, unless it was reported
         )
 
     @property
@@ -85,11 +85,11 @@ class FilePlace(Place):
         return self._last != b"\n"
 
     def seek(self) -> None:
-        """Let the file be read from here."""
+        """Read the file from here."""
         self.file.seek(self.bytes_done)
 
     def rewind(self) -> None:
-        """Let the file be read from its start."""
+        """Read the file from its start."""
         self.file.seek(0)
 
     def advance(self, data: bytes, *, is_reported: bool) -> None:
@@ -103,7 +103,7 @@ class FilePlace(Place):
             self._line_start = None
 
     def skip(self, bytes_done: int, lines: int) -> None:
-        """Go from the start behind so many bytes, if there are so many, that are so many lines."""
+        """Move from the start past these bytes and lines, if the file has so many."""
         self.rewind()
         while self.bytes_done < bytes_done and (data := self.file.read_up_to(bytes_done - self.bytes_done)):
             self._digest.update(data)
@@ -112,21 +112,22 @@ class FilePlace(Place):
         self.lines = lines
 
     def progress(self) -> InputProgress:
-        """What is to be kept of it."""
+        """Return the progress to store."""
         if self._line_start is not None:
             return self._line_start
         return InputProgress(self.file.inode, self.bytes_done, self.lines, self._digest.digest())
 
 
 class ResumePoints:
-    """What is kept of one input: of what is reported from one field of a file to one collection.
+    """Stored progress of reporting one field of a file to one collection.
 
-    Not to be asked while a Producer of this process has the store open: SQLite's locks are the process's.
+    Must not be used while a Producer of this process has the store open: SQLite's locks belong to the
+    process.
 
     Parameters
     ----------
     data_dir : of the store.
-    secret : Secret that keys the hashes; without it they tell nothing of the file.
+    secret : Secret that keys the hashes; without it they reveal nothing about the file.
     collection, field : names.
     path : of the file.
     """
@@ -139,15 +140,15 @@ class ResumePoints:
         self._keys: set[str] = set()
 
     def start(self, file: InputFile) -> FilePlace:
-        """The first place of a file, under the name that it has now where no link leads any further."""
+        """Return the first place of a file, keyed by its resolved name."""
         key = json.dumps([*self._names, str(self.path.resolve())])
         self._keys.add(key)
         return FilePlace(file, self._secret.function(PURPOSE, DIGEST_BYTES), key)
 
     def find(self, file: InputFile) -> FilePlace:
-        """Where an interrupted run of this input was, if the file is still the same; else its first place.
+        """Return where an interrupted run of this input ended, if the file is the same; else its first place.
 
-        Says on stderr what an interrupted run means for this one.
+        Prints on stderr what an interrupted run means for this one.
 
         Raises
         ------
@@ -160,13 +161,13 @@ class ResumePoints:
             return place
         place.skip(kept.bytes_done, kept.lines)
         if place.progress() != kept:
-            click.echo("the input is not what a run was interrupted in: starting at line 1", err=True)
+            click.echo("the input has changed since a run was interrupted: starting at line 1", err=True)
             return self.start(file)
         click.echo(f"resuming at line {place.lines + 1 + place.begins_within_line}", err=True)
         return place
 
     def forget(self) -> None:
-        """Let the next run read from their start all files that were begun.
+        """Forget stored progress, so the next run reads all files from their start.
 
         Raises
         ------

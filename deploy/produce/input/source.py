@@ -1,4 +1,4 @@
-"""Bytes of an input as they come: of a pipe, of a file, of a file that grows."""
+"""Read bytes as they arrive: from a pipe, a file, or a growing file."""
 
 import os
 import select
@@ -12,19 +12,19 @@ from estimators.errors import DeniableError
 
 CHUNK_BYTES = 1 << 16
 POLL_SECONDS = 0.2
-# After its rename a file may get lines until its writer has opened the new one.
+# After its rename a file may get more lines, until its writer has opened the new one.
 LINGER_SECONDS = 1.0
 
 
 class FeedError(DeniableError, RuntimeError):
-    """The input cannot be used, or stops being of use at a line."""
+    """The input cannot be used, or cannot be used beyond a line."""
 
 
 class InputSource(Protocol):
-    """What lines are read from."""
+    """A source of bytes."""
 
     def read(self) -> bytes | None:
-        """Up to CHUNK_BYTES; none at the end; None when nothing came for POLL_SECONDS.
+        """Read up to CHUNK_BYTES; empty at the end; None if nothing arrived within POLL_SECONDS.
 
         Raises
         ------
@@ -48,7 +48,7 @@ class Pipe:
 
 
 class InputFile:
-    """An open file. One that is followed ends when another takes its place, or when it becomes shorter.
+    """An open file. A followed file ends when another replaces it, or when it becomes shorter.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class InputFile:
 
     Attributes
     ----------
-    fate : why a followed file has ended.
+    fate : why a followed file ended.
     """
 
     def __init__(self, path: Path, descriptor: int, *, follow: bool) -> None:
@@ -70,20 +70,20 @@ class InputFile:
 
     @property
     def inode(self) -> int:
-        """Of the file, in [0, 2**63): SQLite's integers have a sign."""
+        """The file's inode number, in [0, 2**63), since SQLite's integers are signed."""
         return os.fstat(self.descriptor).st_ino & (2**63 - 1)
 
     @property
     def size(self) -> int:
-        """Bytes of the file at this moment."""
+        """Present size of the file, bytes."""
         return os.fstat(self.descriptor).st_size
 
     def seek(self, position: int) -> None:
-        """Read on from there."""
+        """Continue reading from a position."""
         os.lseek(self.descriptor, position, os.SEEK_SET)
 
     def read_up_to(self, size: int) -> bytes:
-        """Up to size or CHUNK_BYTES bytes, none at the present end; FeedError if they cannot be read."""
+        """Read up to `size` or CHUNK_BYTES bytes; empty at the present end; FeedError if reading fails."""
         try:
             return os.read(self.descriptor, min(size, CHUNK_BYTES))
         except OSError as error:
@@ -92,7 +92,7 @@ class InputFile:
     def read(self) -> bytes | None:
         """As Source."""
         try:
-            is_over = self._follow and self._is_over()  # asked first: what was written before is still read
+            is_over = self._follow and self._is_over()  # before reading, so that no last lines are missed
         except OSError as error:
             raise _unreadable(error) from error
         data = self.read_up_to(CHUNK_BYTES)
@@ -117,12 +117,12 @@ class InputFile:
         try:
             return not os.path.samestat(self.path.stat(), os.fstat(self.descriptor))
         except FileNotFoundError:
-            return False  # until there is another
+            return False  # wait until there is another file
 
 
 @contextmanager
 def successor(path: Path) -> Iterator[InputFile]:
-    """The file that has taken this place, to be followed; waits until there is one."""
+    """Wait for the file that replaces the one at this path, and open it to be followed."""
     descriptor = _open(path)
     try:
         yield InputFile(path, descriptor, follow=True)
@@ -131,7 +131,7 @@ def successor(path: Path) -> Iterator[InputFile]:
 
 
 def open_at_once(path: str | Path, flags: int = os.O_RDONLY) -> int:
-    """Open for reading without waiting for the writer of a named pipe; reading waits as ever. OSError."""
+    """Open for reading without waiting for the writer of a named pipe; reading still waits. OSError."""
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
     os.set_blocking(descriptor, True)
     return descriptor

@@ -1,4 +1,4 @@
-"""`deniable inspect`: what is in the topics, in words or as JSON lines.
+"""`deniable inspect`: print the records of topics, in words or as JSON lines.
 
-Begin with `command`; `topic` reads, `records` and `rows` describe.
+Begin with `command`; `topic` reads records, `records` and `rows` decode them.
 """

@@ -9,7 +9,7 @@ import click
 
 from aggregator.records import estimate_schema
 from aggregator.topics.partition_reader import KafkaRecord
-from deploy.cli.event_loop import run_until_told
+from deploy.cli.event_loop import run_until_signalled
 from deploy.cli.line_output import end_with_the_reader, write_line
 from deploy.cli.options import config_option, servers_option
 from deploy.cluster.topics import setup as topic_setup
@@ -24,12 +24,14 @@ MOST_TAIL = 1_000_000
 @click.command()
 @click.argument("topic", type=click.Choice(list(READERS)))
 @click.option("--partition", type=click.IntRange(min=0), help="This partition alone.")
-@click.option("--offset", type=click.IntRange(min=0), help="Begin here, in each partition.")
-@click.option("--tail", type=click.IntRange(1, MOST_TAIL), metavar="N", help="Begin with the last N of each.")
-@click.option("--follow", is_flag=True, help="Go on at the end.")
-@click.option("--payload", is_flag=True, help="Tell also what reports, counters and columns hold.")
-@click.option("--json", "is_json", is_flag=True, help="JSON lines on a terminal, too.")
-@click.option("--schema", is_flag=True, help="Instead, print the JSON Schema of estimates; nothing connects.")
+@click.option("--offset", type=click.IntRange(min=0), help="Begin at this offset in each partition.")
+@click.option(
+    "--tail", type=click.IntRange(1, MOST_TAIL), metavar="N", help="Begin with the last N records of each."
+)
+@click.option("--follow", is_flag=True, help="Wait for more at the end.")
+@click.option("--payload", is_flag=True, help="Also print the content of reports, counters and columns.")
+@click.option("--json", "is_json", is_flag=True, help="Print JSON lines on a terminal, too.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of estimates instead; does not connect.")
 @config_option
 @servers_option
 def inspect(
@@ -44,9 +46,9 @@ def inspect(
     config: Path,
     bootstrap_servers: str | None,
 ) -> None:
-    """Print the records of a topic, decoded, a line each: JSON lines when stdout is no terminal.
+    """Print the records of a topic, decoded, a line each; JSON lines if stdout is not a terminal.
 
-    A record that is damaged, or of another program, is a line with its place and what is wrong with it.
+    For a record that is damaged or from another program, the line has its place and what is wrong with it.
 
     Example: deniable inspect rejected --tail 10
     """
@@ -63,12 +65,12 @@ def inspect(
     partitions = range(number) if partition is None else [partition]
     inspection = Inspection(loaded.by_fingerprint(), payload)
     show = _printer(topic, inspection, is_json=is_json or not sys.stdout.isatty())
-    run_until_told(_read(loaded, topic, partitions, OffsetRange(offset, tail, follow), show))
+    run_until_signalled(_read(loaded, topic, partitions, OffsetRange(offset, tail, follow), show))
 
 
 def _print_schema(topic: str) -> None:
     if topic != "estimates":
-        raise click.UsageError(f"--schema must be asked of estimates, got {topic}")
+        raise click.UsageError(f"--schema is for the topic estimates, got {topic}")
     click.echo(estimate_schema.text(), nl=False)
 
 
@@ -86,6 +88,6 @@ async def _read(
     if not sys.stdout.isatty():
         end_with_the_reader()
     cluster, name = loaded.cluster, loaded.topics.prefix + topic
-    committed = topic != "reports"  # what aborted transactions wrote there counts
+    committed = topic != "reports"  # workers count records of aborted transactions there, too
     if not await read_topic(cluster, name, partitions, span, committed=committed, show=show):
-        click.echo(f"topic {name} holds no records there", err=True)
+        click.echo(f"topic {name} has no records there", err=True)

@@ -1,7 +1,7 @@
-"""What one record of our topics says, decoded: a line of `deniable inspect`.
+"""Decode one record of our topics: a line of `deniable inspect`.
 
-Rule: of a record that cannot be decoded nothing is told but its place, its size and what is wrong with it;
-what the bits of reports say, only if asked for.
+Rule: of a record that cannot be decoded, only place, size and problem are shown; the bits of reports are
+shown only on request.
 """
 
 import json
@@ -18,7 +18,7 @@ from aggregator.topics.partition_reader import KafkaRecord
 from deploy.query.inspection.rows import Fields, Inspection, counts_row, instant, state_row
 from producers import wire
 
-#: How the header of a pack names mechanisms.
+#: Names of mechanisms by their number in a pack's header.
 MECHANISMS = {
     wire.KRR_NUMBER: "k-rr",
     wire.RAPPOR_NUMBER: "rappor",
@@ -35,20 +35,20 @@ class _Rejected(msgspec.Struct):
 
 
 def fields_of(topic: str, inspection: Inspection, partition: int, record: KafkaRecord) -> Fields:
-    """Place, time, kind and contents of a record; of one that is damaged or none of ours, what is wrong.
+    """Return place, time, kind and contents of a record; for a damaged or foreign one, what is wrong.
 
     Parameters
     ----------
     topic : one of READERS.
-    inspection : how to tell of it.
-    partition, record : where it is, and the record.
+    inspection : options of the output.
+    partition, record : its partition, and the record.
     """
     place: Fields = {"partition": partition, "offset": record.offset, "time": instant(record.timestamp)}
     try:
         return place | READERS[topic](inspection, record)
     except (wire.WireError, RowError, msgspec.DecodeError) as error:
         problem = str(error)
-    except (ValueError, OverflowError, RecursionError):  # whose words may show what stands there
+    except (ValueError, OverflowError, RecursionError):  # their messages may quote the record
         problem = "it cannot be decoded"
     size = len(record.key or b"") + len(record.value or b"")
     return place | {"kind": "unreadable", "problem": problem, "bytes": size}
@@ -76,7 +76,7 @@ def _pack(inspection: Inspection, record: KafkaRecord) -> Fields:
 def _rejected(_: Inspection, record: KafkaRecord) -> Fields:
     said = msgspec.json.decode(record.value or b"", type=_Rejected)
     if said.reason not in REASONS:
-        raise RowError("reason is none that workers give")
+        raise RowError("its reason is unknown")
     return {
         "kind": "rejected",
         "report_partition": said.partition,
@@ -126,14 +126,14 @@ READERS: dict[str, Callable[[Inspection, KafkaRecord], Fields]] = {
 
 
 def line_of(fields: Fields) -> str:
-    """A line for people: time, partition:offset, kind, and the other fields."""
+    """Return a line for people: time, partition:offset, kind, and the other fields."""
     said = dict(fields)
     head = f"{said.pop('time')} {said.pop('partition')}:{said.pop('offset')} {said.pop('kind')}"
     return " ".join([head, *(f"{name}={_shown(value)}" for name, value in said.items())])
 
 
 def _shown(value: object) -> str:
-    """A plain word as it is, anything else as JSON: no control character reaches a terminal."""
+    """Return a plain word unchanged, anything else as JSON: no control character reaches a terminal."""
     if isinstance(value, str) and value.isascii() and value.replace("-", "").isalnum():
         return value
     return json.dumps(value)

@@ -1,4 +1,4 @@
-"""What a row of `state` or `counts` says, decoded."""
+"""Decode rows of `state` and `counts`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,37 +16,37 @@ Fields = dict[str, object]
 
 @dataclass(frozen=True)
 class Inspection:
-    """How to tell of the records of a topic.
+    """Options of the output.
 
     Parameters
     ----------
-    collections : of the file, by fingerprint; others are told by fingerprint alone.
-    payload : True to tell what randomized reports, counters and estimates hold, too.
+    collections : of the file, by fingerprint; others are shown by fingerprint alone.
+    payload : True to show the content of randomized reports, counters and estimates, too.
     """
 
     collections: Mapping[int, Collection]
     payload: bool
 
     def named(self, fingerprint: int) -> Fields:
-        """Which collection it is; its name is None if the file lacks it."""
+        """Return name and fingerprint of a collection; the name is None if the file lacks it."""
         known = self.collections.get(fingerprint)
         return {"collection": known.name if known else None, "fingerprint": f"{fingerprint:016x}"}
 
 
 def instant(unix_ms: int) -> str:
-    """Time in UTC; ValueError or OverflowError if there is none."""
+    """Return a time in UTC; ValueError or OverflowError if it is out of range."""
     return (
         datetime.fromtimestamp(unix_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     )
 
 
 def state_row(inspection: Inspection, record: KafkaRecord) -> Fields:
-    """What a row of a ledger says; RowError if it is none."""
+    """Decode a ledger's row; RowError if it is none."""
     return _row(inspection, row_keys.decode_key(record.key or b""), record.value)
 
 
 def counts_row(inspection: Inspection, record: KafkaRecord) -> Fields:
-    """What a row of `counts` says, its source partition first; RowError if it is none."""
+    """Decode a row of `counts`, its source partition first; RowError if it is none."""
     key, source = row_keys.split_source(record.key or b"")
     return {"source": source} | _row(inspection, key, record.value)
 
@@ -57,7 +57,7 @@ def _row(inspection: Inspection, key: row_keys.Key, value: bytes | None) -> Fiel
 
 
 def _key(inspection: Inspection, key: row_keys.Key) -> Fields:
-    """Kind of a row, and what its key says."""
+    """Return a row's kind and the fields of its key."""
     if isinstance(key, row_keys.SingleKey):
         return {"kind": key.name.lower()}
     said: Fields = {"kind": KINDS[type(key)], **inspection.named(key.fingerprint)}
@@ -67,7 +67,7 @@ def _key(inspection: Inspection, key: row_keys.Key) -> Fields:
         said |= {"cohort": key.cohort, "page": key.page}
     if isinstance(key, row_keys.RejectedKey):
         if key.reason not in REASONS:
-            raise row_values.RowError("reason is none that workers give")
+            raise row_values.RowError("its reason is unknown")
         said["reason"] = key.reason
     return said
 

@@ -1,4 +1,4 @@
-"""Reading a topic from where one likes, to its end or on and on."""
+"""Read a topic from any offset, to its end or continuously."""
 
 import asyncio
 from collections import deque
@@ -19,13 +19,13 @@ Show = Callable[[int, KafkaRecord], None]
 
 @dataclass(frozen=True)
 class OffsetRange:
-    """What to read of each partition.
+    """The records to read in each partition.
 
     Parameters
     ----------
-    offset : where to begin; None for the first record there is.
-    tail : how many records before the end to begin with instead; None for all.
-    follow : whether to go on at the end.
+    offset : where to begin; None for the first record.
+    tail : begin this many records before the end instead; None for all.
+    follow : whether to wait for more at the end.
     """
 
     offset: int | None = None
@@ -36,22 +36,22 @@ class OffsetRange:
 async def read_topic(
     cluster: Cluster, topic: str, partitions: Iterable[int], span: OffsetRange, *, committed: bool, show: Show
 ) -> int:
-    """Give records to `show`: those that are there by partition, then what comes.
+    """Pass records to `show`: existing ones by partition, then new ones.
 
     Parameters
     ----------
-    cluster, topic, partitions : what to read.
-    span : from where to where.
-    committed : False to see what open and aborted transactions hold, too.
+    cluster, topic, partitions : to read.
+    span : offsets to read.
+    committed : False to see records of open and aborted transactions, too.
     show : called with partition and record.
 
     Returns
     -------
-    How many records there were; never, where it goes on at the end.
+    Number of records; does not return when following.
 
     Raises
     ------
-    KafkaError; TimeoutError if nothing comes for 60 s before the end is reached.
+    KafkaError; TimeoutError if nothing arrives for 60 s before the end is reached.
     """
     reached, found = {}, 0
     for source in [TopicPartition(topic, partition) for partition in partitions]:
@@ -74,7 +74,7 @@ async def read_topic(
 async def _present(
     consumer: AIOKafkaConsumer, source: TopicPartition, span: OffsetRange
 ) -> AsyncIterator[KafkaRecord]:
-    """What the partition holds now, from where the span begins."""
+    """Read the partition's present records from the span's begin."""
     start = (await consumer.beginning_offsets([source]))[source]
     end = (await consumer.end_offsets([source]))[source]
     first = max(span.offset or 0, start)
@@ -88,7 +88,7 @@ async def _present(
 async def _tail_offset(
     consumer: AIOKafkaConsumer, source: TopicPartition, records: int, start: int, end: int
 ) -> int:
-    """Where the last so many records begin: not all offsets hold one, some are markers or compacted away."""
+    """Return the offset of the N-th record from the end; offsets may be markers or compacted away."""
     back = records
     while True:
         first = max(start, end - back)
@@ -103,7 +103,7 @@ async def _towards(
     consumer: AIOKafkaConsumer, source: TopicPartition, end: int
 ) -> AsyncIterator[KafkaRecord]:
     while await consumer.position(source) < end:
-        async with asyncio.timeout(SILENCE_SECONDS):  # aiokafka waits for a broker without end
+        async with asyncio.timeout(SILENCE_SECONDS):  # aiokafka waits for a broker forever
             batch: list[KafkaRecord] = []
             while not batch and await consumer.position(source) < end:
                 batch = (await _poll(consumer)).get(source, [])
@@ -112,9 +112,9 @@ async def _towards(
 
 
 async def _poll(consumer: AIOKafkaConsumer) -> dict[TopicPartition, list[KafkaRecord]]:
-    await asyncio.sleep(0)  # what is buffered is given without letting anybody else run
+    await asyncio.sleep(0)  # getmany returns buffered records without yielding to other tasks
     task = asyncio.current_task()
-    if task is not None and task.cancelling():  # while a consumer stopped, which swallows it
+    if task is not None and task.cancelling():  # a stopping consumer swallows the cancellation
         raise asyncio.CancelledError
     found: dict[TopicPartition, list[KafkaRecord]] = await consumer.getmany(
         timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_POLL

@@ -51,8 +51,8 @@ class Told:
 
 def test_costs_and_what_a_client_may_have_spent_are_told() -> None:
     told = Told()
-    told.watch.tell_costs()
-    told.watch.tell_used(NOW)
+    told.watch.show_costs()
+    told.watch.show_used(NOW)
     assert CARRIER.budget is not None
     rho = zcdp_rho(loss_of_reports(CARRIER.collection.mechanism, 1, memoized=False))
     assert told.of(CARRIER) == [rho, 8.0, *exposure(CARRIER, CARRIER.budget, NOW)]
@@ -61,8 +61,8 @@ def test_costs_and_what_a_client_may_have_spent_are_told() -> None:
 
 def test_of_a_collection_without_a_budget_nothing_is_told_that_a_budget_bounds() -> None:
     told = Told()
-    told.watch.tell_costs()
-    told.watch.tell_used(NOW)
+    told.watch.show_costs()
+    told.watch.show_used(NOW)
     rho = zcdp_rho(loss_of_reports(PLACE.collection.mechanism, 1, memoized=False))
     assert told.of(PLACE) == [rho, None, None, None, None]
 
@@ -105,8 +105,8 @@ AS_ACCOUNT = {
 def test_the_gauges_are_what_account_says_of_so_many_reports(allowance: Allowance, line: str) -> None:
     told = Told(allowance)
     told.metrics.show_collection(allowance.collection)
-    told.watch.tell_costs()
-    told.watch.tell_used(NOW)
+    told.watch.show_costs()
+    told.watch.show_used(NOW)
     rho, budget, reports, used, ratio = told.of(allowance)
     assert reports
     assert budget
@@ -122,7 +122,7 @@ def test_where_the_budget_stops_a_client_the_gauge_is_what_account_allows() -> N
     """So many that the bounds allow different numbers."""
     allowance = replace(CARRIER, budget=Budget(2.0, 1e-6, 86_400))
     told = Told(allowance)
-    told.watch.tell_used(NOW)
+    told.watch.show_used(NOW)
     line = "--mechanism k-rr --k 16 --epsilon 0.1"
     assert (
         told.figure(allowance, "budget_reports_bound") == accounted(f"{line} --budget 2")["reports"]["exact"]

@@ -10,11 +10,11 @@ from deploy.aggregate.replay import _compare
 @pytest.mark.parametrize(
     ("whole_from", "said"),
     [
-        (0, "no window of the log is still kept (retention_seconds) with all its records"),
+        (0, "no window with all its records is still stored (retention_seconds)"),
         (
             1_767_225_600,
-            "records were deleted; windows that start at 2026-01-01T00:00:00+00:00 or later can be compared "
-            "again, and none of those is counted and still kept (retention_seconds)",
+            "records were deleted; only windows that start at 2026-01-01T00:00:00+00:00 or later can be "
+            "compared, and none of those is counted and still stored (retention_seconds)",
         ),
     ],
 )

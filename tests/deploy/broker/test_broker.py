@@ -96,7 +96,7 @@ def test_a_broker_that_does_not_come_up_is_told_with_the_log(data_dir: Path) -> 
     (data_dir / "kafka").mkdir(parents=True)
     (data_dir / "kafka" / "meta.properties").write_text("version=1\ncluster.id=strange\nnode.id=7\n")
     broker = Broker(data_dir)
-    with pytest.raises(BrokerError, match=r"did not come up, its log ends:\n(.*\n)*.*node.id"):
+    with pytest.raises(BrokerError, match=r"did not start, its log ends:\n(.*\n)*.*node.id"):
         broker.start()
     assert broker.child is None
 

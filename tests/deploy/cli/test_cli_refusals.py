@@ -25,7 +25,7 @@ def test_what_cannot_be_sent_is_told_alone_and_what_was_sent_first(deployment: D
     lines = nothing.stderr.splitlines()
     assert (nothing.returncode, nothing.stdout, len(lines)) == (1, "", 4)
     assert "made a new secret" in lines[0]
-    assert lines[1] == "line 2 skipped: it is no CSV: unexpected end of data"
+    assert lines[1] == "line 2 skipped: it is not CSV: unexpected end of data"
     assert lines[2] == "0 reports sent in 0 packs (0 reports/s); 1 line skipped"
     assert lines[3] == "Error: no line of the input can be used; is 'carrier' the right field?"
     assert (deployment.folder / ".deniable").stat().st_mode & 0o777 == 0o700
@@ -35,7 +35,8 @@ def test_what_cannot_be_sent_is_told_alone_and_what_was_sent_first(deployment: D
     assert (strict.returncode, strict.stdout, len(lines)) == (1, "", 2)
     assert lines[0].startswith("10000 reports sent in ")
     assert lines[1] == (
-        "Error: line 10002 of the input: it is no CSV: unexpected end of data; what precedes it was taken"
+        "Error: line 10002 of the input: it is not CSV: unexpected end of data; "
+        "the lines before it were taken"
     )
 
     some = deployment.run(*PRODUCE, given=b"carrier\n" + b"AA\n" * 10 + b'"AA\n')
@@ -88,14 +89,14 @@ def test_another_number_of_partitions_is_made_once_and_then_stays(deployment: De
     made = deployment.run("topics", "create", "--partitions", "3")
     assert (made.returncode, len(made.stdout.split())) == (0, 6)
     assert made.stderr.splitlines() == [
-        "6 topics made",
-        "they have 3 partitions, and deniable.yaml says 2: set kafka.partitions: 3 in it, "
-        "or every other command refuses them",
+        "6 topics created",
+        "they have 3 partitions, but deniable.yaml says 2: set kafka.partitions: 3 in it, "
+        "or all other commands refuse the topics",
     ]
     for arguments in (["create"], ["check"], ["create", "--partitions", "2"]):
         refused = deployment.run("topics", *arguments)
         assert (refused.returncode, refused.stdout) == (1, "")
         assert refused.stderr.splitlines()[0] == (
-            f"Error: topic {prefix}reports has 3 partitions, not 2, and their number never changes: "
+            f"Error: topic {prefix}reports has 3 partitions, not 2, and the number must never change: "
             "use 3 (kafka.partitions), or another kafka.topic_prefix"
         )

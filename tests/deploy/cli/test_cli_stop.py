@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.aggregate.command import STOP_SECONDS, _tell_failure
+from deploy.aggregate.command import STOP_SECONDS, _print_failure
 from deploy.broker.broker import Broker
 from tests.support.deploy.deployments import Deployment
 from tests.support.deploy.processes import wait_until
@@ -54,7 +54,7 @@ def test_only_a_cancelled_thread_ends_without_a_word(
     def fail() -> None:
         raise failure
 
-    monkeypatch.setattr(threading, "excepthook", _tell_failure)
+    monkeypatch.setattr(threading, "excepthook", _print_failure)
     thread = threading.Thread(target=fail)
     thread.start()
     thread.join()

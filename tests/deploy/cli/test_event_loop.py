@@ -7,7 +7,7 @@ import sys
 WORK = """
 import asyncio, gc, signal, sys
 from contextlib import suppress
-from deploy.cli.event_loop import run_until_told
+from deploy.cli.event_loop import run_until_signalled
 from deploy.cli.signals import end_in_good_order, handle
 
 async def busy():
@@ -28,7 +28,7 @@ async def work():
 
 handle(15, end_in_good_order)
 try:
-    run_until_told(work())
+    run_until_signalled(work())
 except SystemExit as end:
     status = end.code
 if signal.getsignal(15) is not end_in_good_order:

@@ -172,7 +172,7 @@ def test_the_schema_of_estimates_is_printed_and_nothing_connects(run: Run) -> No
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("reports --schema", "--schema must be asked of estimates, got reports"),
+        ("reports --schema", "--schema is for the topic estimates, got reports"),
         ("reports --offset 1 --tail 1", "give either --offset or --tail"),
         (
             "nonsense",
@@ -208,7 +208,7 @@ def test_check_tells_programs_of_every_collection(run: Run) -> None:
         ("produce carrier --no-clients", "Missing option '--field'"),
         (
             "produce carrier --field x",
-            "give either --clients NAME, or --no-clients if every line is a client",
+            "give either --clients NAME, or --no-clients if every line is a different client",
         ),
         ("produce carrier --field x --clients y --no-clients", "give either --clients NAME, or --no-clients"),
         ("produce carrier --field x --no-clients --format xml", "'xml' is not one of 'csv', 'jsonl'"),
@@ -242,7 +242,7 @@ def test_an_unknown_collection_is_status_1(line: str, run: Run) -> None:
     assert run(line) == (
         1,
         "",
-        "Error: deniable.yaml: there is no collection 'nope'; there are: carrier, destination, several\n",
+        "Error: deniable.yaml: there is no collection 'nope'; known ones: carrier, destination, several\n",
     )
 
 

@@ -189,10 +189,10 @@ def test_a_collection_is_found_by_name_or_the_names_are_told(file: Path) -> None
     assert loaded.collection("destination").name == "destination"
     with pytest.raises(CollectionFileError) as caught:
         loaded.collection("nope")
-    assert str(caught.value) == f"{file}: there is no collection 'nope'; there are: carrier, destination"
+    assert str(caught.value) == f"{file}: there is no collection 'nope'; known ones: carrier, destination"
 
 
 def test_an_endless_file_is_refused() -> None:
     with pytest.raises(CollectionFileError) as caught:
         load(Path("/dev/zero"), environment={})
-    assert str(caught.value) == "/dev/zero: must be of at most 67108864 bytes, got more"
+    assert str(caught.value) == "/dev/zero: must have at most 67108864 bytes, got more"

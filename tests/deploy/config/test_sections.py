@@ -263,7 +263,7 @@ def test_a_million_candidates_are_the_most(file: Path) -> None:
 def test_an_endless_candidates_file_is_refused(file: Path) -> None:
     text = WHOLE.replace("candidates: [JFK, LAX]", "candidates_file: /dev/zero")
     assert refusal(file, text) == (
-        "collections[1] (destination): candidates_file /dev/zero must be of at most 67108864 bytes, got more"
+        "collections[1] (destination): candidates_file /dev/zero must have at most 67108864 bytes, got more"
     )
 
 

@@ -66,7 +66,7 @@ def test_a_section_without_a_line_is_refused(file: Path) -> None:
     """Who comments its fields out does not mean connections in clear."""
     said = (
         "kafka.security must not be empty: name its fields, or write {} for TLS with the authorities that "
-        "this system trusts; leave it out for connections in clear"
+        "this system trusts; leave it out for plaintext connections"
     )
     for kafka in ("{security: }", "{allow_plaintext: true, security: null}"):
         text = f"kafka: {kafka}\n{WHOLE}"
@@ -92,7 +92,7 @@ def test_a_password_in_the_file_is_refused_and_not_shown(file: Path) -> None:
     for written in (f"'{SECRET}'", "null", "5", f"[{SECRET}]"):
         said = refusal(file, secured(f"{{username: a, password: {written}}}"), **{f"{S}PASSWORD": SECRET})
         assert said == (
-            "kafka.security.password must not stand in the file: name a password_file, or set the variable "
+            "kafka.security.password must not be in the file: name a password_file, or set the variable "
             f"{S}PASSWORD"
         )
 
@@ -164,10 +164,10 @@ def test_variables_that_contradict_each_other_are_named(file: Path) -> None:
             file, secured("{username: a, password_file: p}"), **{name: both[name] for name in names}
         ) == (
             "kafka.security: username needs either password_file, or a password in the environment "
-            f"(of kafka the environment sets {', '.join(names)})"
+            f"(set by the environment: {', '.join(names)})"
         )
     assert refusal(file, WHOLE, DENIABLE_KAFKA__BOOTSTRAP_SERVERS="kafka.example:1").endswith(
-        "(of kafka the environment sets DENIABLE_KAFKA__BOOTSTRAP_SERVERS)"
+        "(set by the environment: DENIABLE_KAFKA__BOOTSTRAP_SERVERS)"
     )
 
 
@@ -186,7 +186,7 @@ def test_a_check_needs_no_credentials_and_says_who_will(file: Path) -> None:
     checked = CliRunner().invoke(deniable, ["check", "--config", str(file)])
     assert (checked.exit_code, checked.stderr) == (
         0,
-        f"as it is here, what connects refuses: {file}: kafka.security: a password needs username\n",
+        f"commands that connect would refuse this: {file}: kafka.security: a password needs username\n",
     )
 
 
@@ -259,7 +259,7 @@ def test_a_slip_beside_the_section_is_not_shown_either(file: Path, kafka: str) -
         ("{password: !!timestamp hunter2}", ": failed to construct timestamp from …"),
         ("{password: @hunter2}", ": found character … that cannot start any token"),
         ('{password: "\\hunter2"}', ": found unknown escape character …"),
-        ("{username: &a u, password: &a hunter2}", "an anchor (&…) stands twice"),
+        ("{username: &a u, password: &a hunter2}", "an anchor (&…) is defined twice"),
         ("{password: [hunter2}", ": expected ',' or ']', but got '}'"),
         *(
             (f"{{password: {value}}}", "is not YAML: a value is no date, or not what its tag ")

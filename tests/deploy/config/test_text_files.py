@@ -32,7 +32,7 @@ def test_text_with_or_without_a_byte_order_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"5\n6\n77", "{} must be of at most 5 bytes, got more"),
+        (b"5\n6\n77", "{} must have at most 5 bytes, got more"),
         (b"5\n\xff\xfe", "{} must be text in UTF-8, byte 2 is not"),
     ],
 )

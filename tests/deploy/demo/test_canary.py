@@ -27,7 +27,7 @@ def test_one_window_that_is_off_fails_and_is_named(place: int) -> None:
     windows[place] = SWAPPED
     (said,) = judge_canary("canary", windows, MECHANISM).faults()
     assert said.startswith("canary: chi-square of 6 final windows, largest ")
-    assert said.endswith(", threshold 34.4: reports are not distributed as those that were sent")
+    assert said.endswith(", threshold 34.4: reports do not have the distribution that was sent")
 
 
 def test_a_canary_that_never_flew_fails() -> None:

@@ -55,7 +55,7 @@ def test_the_final_table_is_whole_and_marks_what_misses() -> None:
 def test_the_verdict_says_what_it_allows() -> None:
     one = judged(2, 1, found=30)
     assert verdict([one]) == [
-        "place: 119 of 121 intervals hold the truth; 30 values significant, 1 of 210 decoys among them",
+        "place: 119 of 121 intervals contain the truth; 30 values significant, 1 of 210 decoys among them",
         "intervals: 2 of 121 miss the truth; 5 % are stated to, the check allows 20",
         "decoys: 1 of 30 significant values; 5 % are stated to be, the check allows 10",
     ]

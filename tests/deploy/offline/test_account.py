@@ -129,8 +129,8 @@ def test_a_bad_parameter_is_refused_in_one_line(line: str, said: str) -> None:
         ("--reports 5", "Missing option '--mechanism'"),
         (K_RR, "give either --reports N or --budget E"),
         (f"{K_RR} --reports 5 --budget 1", "give either --reports N or --budget E"),
-        ("--mechanism k-rr --k 16 --reports 5", "--mechanism k-rr takes just --k --epsilon"),
-        (f"{K_RR} --f 0.5 --reports 5", "--mechanism k-rr takes just --k --epsilon"),
+        ("--mechanism k-rr --k 16 --reports 5", "--mechanism k-rr takes exactly --k --epsilon"),
+        (f"{K_RR} --f 0.5 --reports 5", "--mechanism k-rr takes exactly --k --epsilon"),
         (f"{K_RR} --reports many", "'many' is not a valid integer"),
     ],
 )

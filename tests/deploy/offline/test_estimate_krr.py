@@ -79,8 +79,8 @@ def test_the_table_has_a_line_for_each_value() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--counts", "5"], "counts must be of 2 to 1400000 values, got 1"),
-        (["--counts", ""], "counts must be of 2 to 1400000 values, got 0"),
+        (["--counts", "5"], "there must be 2 to 1400000 counts, got 1"),
+        (["--counts", ""], "there must be 2 to 1400000 counts, got 0"),
         (["--counts", "0,0"], "counts must hold at least 1 report, got 0"),
         (["--counts", "5,-1"], f"--counts, number 2: {COUNT}, got -1"),
         (["--counts", "5,,1"], f"--counts, number 2: {COUNT}, got nothing"),
@@ -102,9 +102,9 @@ def test_bad_values_are_refused_in_one_line(arguments: list[str], message: str) 
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("", "counts must be of 2 to 1400000 values, got 0"),
-        ("\n", "counts must be of 2 to 1400000 values, got 0"),
-        ("0\n" * 1_400_001, "counts must be of 2 to 1400000 values, got 1400001"),
+        ("", "there must be 2 to 1400000 counts, got 0"),
+        ("\n", "there must be 2 to 1400000 counts, got 0"),
+        ("0\n" * 1_400_001, "there must be 2 to 1400000 counts, got 1400001"),
         ("5\n\n6\n", f"stdin, line 2: {COUNT}, got nothing"),
         ("5\nx\n", f"stdin, line 2: {COUNT}, got text"),
         ("\x00\n5", f"stdin, line 1: {COUNT}, got text"),

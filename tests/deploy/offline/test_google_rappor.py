@@ -109,7 +109,7 @@ COUNT = r"must be a whole number in \[0, 10000000000000\]"
         ("5,1,2\n5,1.5,1\n", f"line 2, cell 2 {COUNT}, got 1.5"),
         ("5,1,2\n\n5,1,12345678901234\n", f"line 3, cell 3 {COUNT}, got 12345678901234"),
         ("5,1,2\n5,1,7\n", "line 2, cell 3 must be at most the reports of the cohort, 5, got 7"),
-        ("0,0,0\n0,0,0\n", "must hold at least 1 report, got 0"),
+        ("0,0,0\n0,0,0\n", "must have at least 1 report, got 0"),
         ("5,1," + "2" * 200_000, "line 1 is no CSV: field larger than field limit .131072."),
     ],
 )

@@ -98,8 +98,8 @@ def test_an_empty_line_is_the_client_of_that_name() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (b"secret-\xff-id", "line 2 of stdin: it is not UTF-8"),
-        (b"x" * (MAX_LINE_BYTES + 1), f"line 2 of stdin: it is longer than {MAX_LINE_BYTES} bytes"),
+        (b"secret-\xff-id", "line 2 of stdin: not UTF-8"),
+        (b"x" * (MAX_LINE_BYTES + 1), f"line 2 of stdin: longer than {MAX_LINE_BYTES} bytes"),
     ],
 )
 @pytest.mark.usefixtures("folder")

@@ -86,7 +86,7 @@ def test_what_is_sent_has_the_known_distribution_at_the_rate_asked_for(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["carrier"], "carrier is no canary; its entry must say canary: true"),
+        (["carrier"], "carrier is not a canary; its entry must say canary: true"),
         (["canary", "--reports", "999"], "--reports must be at least minimum_reports, 1000, got 999"),
     ],
 )
@@ -102,7 +102,7 @@ def test_produce_sends_nothing_to_a_canary() -> None:
         produce_command, ["canary", "--field", "value", "--no-clients"], input="value\n1\n"
     )
     assert ended.exit_code == 2
-    assert "canary is a canary, whose values are drawn: give deniable canary canary" in ended.stderr
+    assert "canary is a canary, whose values are random: use deniable canary canary" in ended.stderr
 
 
 def gauges(page: str) -> dict[str, float]:

@@ -63,8 +63,8 @@ def test_without_kafka_reports_are_kept_and_it_is_said(nowhere: str, monkeypatch
     waiting = [line for line in told if "packs wait in the outbox: no Kafka broker answers" not in line]
     assert absent.startswith(f"no Kafka broker answers ({nowhere}: Connection refused); ")
     assert kept == (
-        "reports are kept in .deniable and sent once it answers; what comes later than 30 s after its window "
-        "is not counted"
+        "reports are kept in .deniable and sent once it answers; those later than 30 s after their window "
+        "are not counted"
     )
     assert waiting == [produce.WAITING.format(1.0)]
     assert re.fullmatch(
@@ -81,7 +81,7 @@ def test_a_pipe_without_a_writer_is_not_waited_for(nowhere: str) -> None:
     ended = run("--input", "pipe", "--follow", address=nowhere)
     assert ended.exit_code == 2
     assert (
-        "--follow needs --input with a regular file; stdin and pipes are read as lines come, without it"
+        "--follow needs --input with a regular file; stdin and pipes are read as lines arrive, without it"
     ) in " ".join(ended.stderr.split())
 
 

@@ -145,8 +145,8 @@ def answering(status: int, body: bytes) -> Iterator[int]:
     ("body", "said"),
     [
         (b'{"ready": false, "reasons": ["a", "b"]}', "is not ready: a; b"),
-        (b"nonsense", "is not ready: it answered with status 503, as no deniable does"),
-        (b"[]", "is not ready: it answered with status 503, as no deniable does"),
+        (b"nonsense", "is not ready: it answered with status 503 and no reasons: it is not deniable"),
+        (b"[]", "is not ready: it answered with status 503 and no reasons: it is not deniable"),
     ],
 )
 def test_ready_says_why_not(body: bytes, said: str) -> None:
@@ -159,7 +159,7 @@ def test_ready_says_why_not(body: bytes, said: str) -> None:
 def test_ready_takes_nothing_else_for_yes(body: bytes) -> None:
     with answering(200, body) as port:
         ended = CliRunner().invoke(ready, ["--address", f"127.0.0.1:{port}"])
-    said = f"Error: what answers at 127.0.0.1:{port} is no deniable, or serves no /readyz\n"
+    said = f"Error: the server at 127.0.0.1:{port} is not deniable, or serves no /readyz\n"
     assert (ended.exit_code, ended.output) == (1, said)
 
 

@@ -77,7 +77,7 @@ class Producing:
         *,
         batch_lines: int = 10,
         strict: bool = False,
-        tell_unknown: bool = False,
+        logs_unknown: bool = False,
         **options: Any,
     ) -> None:
         """Run to the end, whatever that is."""
@@ -101,7 +101,7 @@ class Producing:
                 Inputs(stream, progress, follow=False),
                 InputBatches("csv", "value", "who", text, strict, batch_lines),
                 metrics_port=None,
-                tell_unknown=tell_unknown,
+                logs_unknown=logs_unknown,
             )
 
     def reports(self) -> int:
@@ -160,7 +160,7 @@ def test_a_lost_broker_leaves_what_is_taken_to_the_next_run(producing: Producing
     producing.run()
     resumed, line = producing.said()
     assert resumed == "resuming at line 102"
-    assert summed(line) == (100, "; 100 of those were kept by earlier runs")
+    assert summed(line) == (100, "; 100 of those kept by earlier runs")
     assert producing.reports() == 100
 
 
@@ -191,7 +191,7 @@ def test_a_strict_run_stops_and_is_resumed_at_the_bad_line(producing: Producing)
         with pytest.raises(FeedError) as caught:
             producing.run(strict=True)
         assert str(caught.value) == (
-            "line 102 of the input: it is no CSV: ',' expected after '\"'; what precedes it was taken"
+            "line 102 of the input: it is not CSV: ',' expected after '\"'; the lines before it were taken"
         )
         assert producing.reports() == 100
     assert producing.said()[-1] == "resuming at line 102"
@@ -199,7 +199,7 @@ def test_a_strict_run_stops_and_is_resumed_at_the_bad_line(producing: Producing)
         stream.write(bad.replace(b'"B6"x', b'"B6" '))
     producing.run()
     assert producing.reports() == 101
-    skipped = "line 102 skipped: it is no CSV: ',' expected after '\"'"
+    skipped = "line 102 skipped: it is not CSV: ',' expected after '\"'"
     assert producing.said()[:2] == ["resuming at line 102", skipped]
 
 
@@ -278,7 +278,7 @@ def test_a_run_of_which_a_pack_is_damaged_has_not_ended(producing: Producing, da
         assert resumed == "resuming at line 252"
         assert summed(line)[0] == sent
         assert line.endswith(
-            "; 1 pack kept that cannot be sent: damaged, too large for the broker, or of a later version"
+            "; 1 pack kept but cannot be sent: damaged, too large for the broker, or of a later version"
         )
     assert producing.reports() == sound
     with closing(Store(producing.data_dir)) as store:
@@ -300,5 +300,5 @@ def test_unknown_values_are_told_only_where_asked_for(producing: Producing) -> N
         said.append([re.sub(r"\(\d+ reports/s\)", "", line) for line in producing.said()] + logs)
     assert said[0] == said[1]
     with capture_logs() as logs:
-        producing.run(tell_unknown=True)
+        producing.run(logs_unknown=True)
     assert logs == [{"event": "values that the collection does not know", "count": 5, "log_level": "info"}]

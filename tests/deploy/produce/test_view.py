@@ -36,7 +36,7 @@ def test_a_summary_tells_all_that_happened() -> None:
     )
     assert summary(said, 6, 1.0).split("; ") == [
         "500 reports sent in 2 packs (500 reports/s)",
-        "200 of those were kept by earlier runs",
+        "200 of those kept by earlier runs",
         "6 lines skipped",
         "1 report refused, over the budget of their client",
         "2 reports refused, over their client's limit for a window",
@@ -49,7 +49,7 @@ def test_a_summary_tells_all_that_happened() -> None:
 def test_packs_that_cannot_be_sent_are_told_apart() -> None:
     said = counters(backlog=Backlog(packs=3), unsendable=1)
     assert summary(said, 0, 1.0).split("; ")[1:] == [
-        "1 pack kept that cannot be sent: damaged, too large for the broker, or of a later version",
+        "1 pack kept but cannot be sent: damaged, too large for the broker, or of a later version",
         "2 packs kept for the next deniable produce with this folder",
     ]
     assert "for the next" not in summary(counters(backlog=Backlog(packs=1), unsendable=1), 0, 1.0)
@@ -102,7 +102,7 @@ def test_what_is_waited_for_is_told_once_and_only_when_it_takes_long(
     waits = WaitView()
     with waits.shown("the bus"):
         pass
-    monkeypatch.setattr(produce_view, "TELL_SECONDS", 0)
+    monkeypatch.setattr(produce_view, "NOTICE_SECONDS", 0)
     for _ in range(2):
         with waits.shown("the train"):
             time.sleep(0.2)

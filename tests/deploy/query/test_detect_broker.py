@@ -102,10 +102,10 @@ def test_people_get_sentences(deployment: Deployment) -> None:
     lines = ended.stdout.splitlines()
     assert lines[0].startswith("impossible: ")
     assert lines[-2].startswith(
-        "change: 1 of 4 windows alarm (another distribution than in the window before), p "
+        "change: 1 of 4 windows alarm (the distribution differs from the window before), p "
     )
     assert lines[-1].startswith("  window_start=2023-11-14T22:13:28Z p_value=")
-    assert "warning: place takes 100 reports" in run(deployment, "place", *PERIOD).stderr
+    assert "warning: place allows 100 reports" in run(deployment, "place", *PERIOD).stderr
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_people_get_sentences(deployment: Deployment) -> None:
     [
         (
             ("carrier", *PERIOD, "--reports", "5"),
-            "--reports counts the ones of RAPPOR reports, and carrier",
+            "--reports is for RAPPOR, and carrier",
         ),
         (("carrier", "--from", "noon"), "--from must be whole seconds"),
         (

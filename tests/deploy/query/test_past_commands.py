@@ -78,7 +78,7 @@ def run_decode(*options: str, file: str = "words.txt", collection: str = "destin
 
 TOLD = [
     "{}: 7 of 10 windows of 60 s joined, 2026-01-31T00:00:00Z to 2026-01-31T00:10:00Z",
-    "missing (no reports, not final yet, lost, or older than the topic keeps): 2026-01-31T00:03:00Z to "
+    "missing (no reports, not final yet, lost, or older than the topic's retention): 2026-01-31T00:03:00Z to "
     "2026-01-31T00:05:00Z",
     "incomplete (their first pages are deleted): 2026-01-31T00:07:00Z to 2026-01-31T00:08:00Z",
 ]
@@ -100,8 +100,8 @@ def test_rollup_tells_both_errors_where_clients_keep_noise(past: Past) -> None:
     lines = ended.stdout.splitlines()
     assert lines[:3] == [
         "504000 reports, 2 values, 95 % intervals, * significant",
-        "on the left, if every report comes from another client; on the right, safe also where the same",
-        "clients report in every window",
+        "left: if every report comes from another client; right: also valid if the same clients report in",
+        "every window",
     ]
     assert lines[3].split() == ["value", "frequency", *["std", "error", "low", "high"] * 2]
     jfk = lines[4].split()
@@ -140,9 +140,9 @@ def test_rollup_gives_programs_every_value_of_a_large_domain(past: Past) -> None
 def test_what_was_passed_over_is_told(past: Past) -> None:
     past.others, past.foreign = {0xAB: 12}, 3
     assert run_rollup("carrier", *PERIOD).stderr.splitlines()[3:] == [
-        "12 windows under other parameters (fingerprint 00000000000000ab) passed over: counts of different "
-        "meaning cannot be added",
-        "3 records of the windows topic are none of this version: passed over",
+        "12 windows with other parameters (fingerprint 00000000000000ab) skipped: their counts cannot "
+        "be added",
+        "3 records of the windows topic are not of this version: skipped",
     ]
 
 
@@ -158,8 +158,8 @@ def test_many_gaps_are_summed_up(past: Past) -> None:
 def test_too_few_reports_are_told_in_both_forms(past: Past) -> None:
     past.reports = 3
     said = (
-        "Error: 7 windows of carrier were joined, with 21 reports: there is an estimate from minimum_reports "
-        "= 100 on; give a longer period\n"
+        "Error: 7 windows of carrier were joined, with 21 reports, fewer than minimum_reports "
+        "= 100; give a longer period\n"
     )
     table, record = run_rollup("carrier", *PERIOD), run_rollup("carrier", *PERIOD, "--json")
     assert (table.exit_code, table.stdout, record.exit_code, record.stderr) == (1, "", 1, said)
@@ -168,9 +168,7 @@ def test_too_few_reports_are_told_in_both_forms(past: Past) -> None:
     past.reports = 1
     few = run_decode(*PERIOD)
     assert (few.exit_code, few.stdout) == (1, "")
-    assert few.stderr.endswith(
-        "with 56 reports: there is an estimate from minimum_reports = 100 on; give a longer period\n"
-    )
+    assert few.stderr.endswith("with 56 reports, fewer than minimum_reports = 100; give a longer period\n")
 
 
 def test_decode_finds_what_nobody_thought_of_then(past: Past) -> None:
@@ -196,7 +194,7 @@ def test_decode_gives_programs_what_rollup_gives_them(past: Past) -> None:
 def test_candidates_with_blanks_are_warned_of(past: Past) -> None:
     Path("blank.txt").write_text("JFK \nLHR\n")
     assert run_decode(*PERIOD, file="blank.txt").stderr.splitlines()[0] == (
-        "warning: --candidates blank.txt: 1 lines begin or end with blanks; they belong to what is looked for"
+        "warning: --candidates blank.txt: 1 lines begin or end with blanks, which are part of the strings"
     )
     assert "blanks" not in run_decode(*PERIOD).stderr
 
@@ -205,8 +203,8 @@ def test_decode_takes_bloom_filters_alone(past: Past) -> None:
     ended = run_decode(*PERIOD, collection="carrier")
     assert (ended.exit_code, ended.stdout, past.asked) == (1, "", [])
     assert ended.stderr == (
-        "Error: decode takes a collection of mechanism rappor, got carrier of k-rr: its values were fixed "
-        "when they were randomized; use deniable rollup carrier\n"
+        "Error: decode needs a collection with mechanism rappor, got carrier with k-rr, whose values "
+        "cannot change later; use deniable rollup carrier\n"
     )
 
 
@@ -215,12 +213,12 @@ def test_decode_takes_bloom_filters_alone(past: Past) -> None:
     [
         (None, "cannot be read: No such file or directory"),
         (b"\xff", "must be text in UTF-8, byte 0 is not"),
-        (b"\n\n", "must hold 1 to 1000000 lines, got 0"),
+        (b"\n\n", "must have 1 to 1000000 lines, got 0"),
         (
             b"secret\n\nb\nsecret\n",
             "lines must be distinct, line 4 repeats line 1; sort -u keeps one of each",
         ),
-        (b"".join(b"%d\n" % i for i in range(1_000_001)), "must hold 1 to 1000000 lines, got 1000001"),
+        (b"".join(b"%d\n" % i for i in range(1_000_001)), "must have 1 to 1000000 lines, got 1000001"),
     ],
     ids=["absent", "bytes", "empty", "twice", "many"],
 )
@@ -247,7 +245,7 @@ def test_an_unfit_file_of_candidates_is_refused_without_its_content(
         ),
         (
             ("--from", str(START + 1), "--to", str(START + 119)),
-            "Error: --from and to must hold at least 1 whole window of 60 s, got 0",
+            "Error: --from and to must have at least 1 whole window of 60 s between them, got 0",
         ),
         (("--to", str(START)), "Error: Missing option '--from'."),
     ],

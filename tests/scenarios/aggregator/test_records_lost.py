@@ -59,12 +59,12 @@ def test_a_worker_that_is_overtaken_by_retention_says_so(
         before = stored_positions(deployment)
         assert all(position <= 11 for position in before)
         assert accept_loss(configuration) == "".join(
-            f"partition {partition}: {21 - position} offsets were deleted uncounted; counting goes on behind "
-            f"them\n"
+            f"partition {partition}: {21 - position} offsets were deleted uncounted; counting continues "
+            f"behind them\n"
             for partition, position in enumerate(before)
         )
         counted = [22] * len(partitions)
         assert wait_until(lambda: stored_positions(deployment) == counted, 60), workers.tell()
-        assert accept_loss(configuration) == "nothing is lost: every ledger stands within the log\n"
+        assert accept_loss(configuration) == "nothing is lost: every ledger's position is within the log\n"
     finally:
         workers.stop()

@@ -72,7 +72,7 @@ def deployment(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def test_a_second_create_changes_nothing(deployment: Deployment) -> None:
     again = deployment.run("topics", "create")
     assert (again.returncode, again.stdout) == (0, "")
-    assert again.stderr == "all topics were there already\n"
+    assert again.stderr == "all topics existed already\n"
 
 
 @pytest.mark.contract

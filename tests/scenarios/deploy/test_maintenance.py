@@ -68,7 +68,7 @@ def test_a_deleted_state_is_rebuilt_from_the_log(deployment: Deployment) -> None
     delete(deployment, "state")
     again = deployment.run("topics", "create")
     assert (again.returncode, again.stdout) == (0, f"{deployment.prefix}state\n")
-    assert "1 topic made\nnot ready: topic" in again.stderr
+    assert "1 topic created\nnot ready: topic" in again.stderr
     assert "then run deniable replay --rebuild" in again.stderr
     checked = deployment.run("topics", "check")
     assert checked.returncode == 1
@@ -106,7 +106,7 @@ def test_a_log_that_was_made_again_is_not_counted_into_the_old_state(deployment:
     delete(deployment, "reports")
     again = deployment.run("topics", "create")
     assert (again.returncode, again.stdout) == (0, f"{deployment.prefix}reports\n")
-    assert "1 topic made\nnot ready: " in again.stderr
+    assert "1 topic created\nnot ready: " in again.stderr
     remedy = again.stderr.split("not ready: ")[1]
     assert "was deleted and made again" in remedy
     assert deployment.run("topics", "check").stderr == f"Error: {remedy}"
@@ -191,7 +191,7 @@ def test_there_is_nothing_to_accept_or_to_retire(deployment: Deployment) -> None
     accepted = deployment.run("replay", "--accept-loss")
     assert (accepted.returncode, accepted.stdout) == (
         0,
-        "nothing is lost: every ledger stands within the log\n",
+        "nothing is lost: every ledger's position is within the log\n",
     )
     edit(deployment, ("revision: 1", "revision: 2"))
     unknown = deployment.run("retire", "carriers")

@@ -52,7 +52,7 @@ class Attempt(NamedTuple):
         return (
             isinstance(self.error, PermissionError | AclError)
             or "uthoriz" in repr(self.error)
-            or "does not tell the settings" in str(self.error)
+            or "does not let us see the settings" in str(self.error)
         )
 
     def __str__(self) -> str:

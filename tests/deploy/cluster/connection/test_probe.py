@@ -56,7 +56,7 @@ def test_a_closed_port_is_named_with_what_to_do(closed: str) -> None:
 def test_what_is_no_kafka_is_told_apart(answer: bytes) -> None:
     with listening(answer) as address, pytest.raises(UnreachableError) as caught:
         probe(Cluster(address))
-    assert f"({address}: what listens there is no Kafka broker without TLS);" in str(caught.value)
+    assert f"({address}: the server there is not a Kafka broker without TLS);" in str(caught.value)
 
 
 def test_silence_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ def named(patient: Patient, security: Security | None, servers: str, step: str, 
         assert isinstance(caught.value, RefusedError) is refused
 
 
-WRONG = "the password is wrong, or the user unknown (brokers do not tell which)"
+WRONG = "the password is wrong, or the user unknown (brokers do not say which)"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ WRONG = "the password is wrong, or the user unknown (brokers do not tell which)"
         (lambda patient: patient.by_password("nobody", "any"), WRONG),
         (
             lambda patient: trusting(patient.broker),
-            "it wants a user name and a password, and we gave none",
+            "it requires a user name and a password, and we gave none",
         ),
     ],
     ids=["wrong password", "unknown user", "no user name"],
@@ -85,13 +85,13 @@ def test_who_is_not_known_by_password(
 @pytest.mark.parametrize(
     ("security", "cause"),
     [
-        (lambda broker: None, "it wants TLS, and we came without"),
-        (trusting, "it wants a client's certificate, and we gave none"),
+        (lambda broker: None, "it requires TLS, and we connected without"),
+        (trusting, "it requires a client certificate, and we gave none"),
         (
             lambda broker: by_certificate(
                 broker, broker.authority.issue("admin", client=True, not_after=YESTERDAY)
             ),
-            f"our certificate has expired on {YESTERDAY:%Y-%m-%d}",
+            f"our certificate expired on {YESTERDAY:%Y-%m-%d}",
         ),
         (
             lambda broker: by_certificate(broker, broker.stranger.issue("admin", client=True)),
@@ -120,12 +120,12 @@ def test_a_user_name_where_certificates_tell_who_we_are(patient: Patient) -> Non
         username="admin",
         password="any",
     )
-    cause = "that listener knows clients by certificate, and we came with a user name"
+    cause = "that listener identifies clients by certificate, and we gave a user name"
     named(patient, both, patient.broker.ssl_servers, "authentication", cause)
 
 
 def test_tls_to_a_port_without(patient: Patient, broker: str) -> None:
-    cause = "it is a Kafka listener without TLS, and we came with it"
+    cause = "it is a Kafka listener without TLS, and we connected with it"
     named(patient, patient.by_password(ADMIN), broker, "TLS", cause)
 
 
@@ -181,7 +181,7 @@ def test_a_certificate_that_expires_soon_is_a_warning(patient: Patient) -> None:
 
 def test_a_listener_without_scram(patient: Patient) -> None:
     security, servers = patient.by_password(ADMIN), patient.broker.plain_servers
-    named(patient, security, servers, "authentication", "it does not take SCRAM-SHA-512")
+    named(patient, security, servers, "authentication", "it does not accept SCRAM-SHA-512")
 
 
 @contextmanager
@@ -276,4 +276,4 @@ def test_an_advertised_address_that_is_not_in_the_certificate(patient: Patient) 
     assert [each.what for each in results["brokers"].findings] == [
         f"{broker.sasl_servers}: its certificate is for another host name"
     ]
-    assert results["brokers"].findings[0].remedy.endswith("so it must hold for every client")
+    assert results["brokers"].findings[0].remedy.endswith("so every client must reach it")

@@ -46,7 +46,7 @@ def principals(secured_broker: SecuredBroker, tmp_path_factory: pytest.TempPathF
             file.write(CANARY)
     named = [f"--{role}={each.user}" for role, each in made.by_role.items()]
     created = made.admin.run("topics", "create", "--acls", *named)
-    assert (created.returncode, created.stderr) == (0, "6 topics made\n")
+    assert (created.returncode, created.stderr) == (0, "6 topics created\n")
     planned = [
         f"User:{each.user} may {permission}"
         for role, each in made.by_role.items()
@@ -176,7 +176,7 @@ def test_everybody_can_do_their_work(working: Principals, monkeypatch: pytest.Mo
         for _ in range(100):  # while the worker's transactions go on, which asking does not disturb
             assert missing(admin, working.topics, permissions_of(Role.AGGREGATOR, working.topics)) == []
     assert "ledger lost" not in aggregator.said("worker.log")
-    nothing = (0, "nothing is lost: every ledger stands within the log\n")
+    nothing = (0, "nothing is lost: every ledger's position is within the log\n")
     assert invoke(aggregator, monkeypatch, "replay", "--accept-loss") == nothing
 
 
@@ -210,7 +210,7 @@ def test_a_second_call_changes_nothing_and_tells_what_is_beyond(
     again = invoke(principals.admin, monkeypatch, "topics", "create", "--acls", *named)
     assert again == (
         0,
-        "all topics were there already\nall permissions and quotas were there already\n",
+        "all topics existed already\nall permissions and quotas existed already\n",
     )
     late = principals.add("late")
     extra = ResourcePattern(ResourceType.TOPIC, principals.topics.rejected)
@@ -218,9 +218,9 @@ def test_a_second_call_changes_nothing_and_tells_what_is_beyond(
     arguments = ("--acls", "--producer", f"User:{late.user}", "--producer-bytes-per-second", "0")
     assert invoke(principals.admin, monkeypatch, "topics", "create", *arguments) == (
         0,
-        "all topics were there already\n"
+        "all topics existed already\n"
         f"User:{late.user} may Write topic {principals.topics.reports}\n"
-        f"beyond what its role needs, and left as it is: User:{late.user}: allow Read topic "
+        f"more than its role needs, left unchanged: User:{late.user}: allow Read topic "
         f"{principals.topics.rejected}\n",
     )
 

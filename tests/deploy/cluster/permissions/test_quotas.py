@@ -58,7 +58,7 @@ def test_a_quota_that_is_there_stays_until_another_is_asked_for(
             (5000, [f"User:{name} sends at most 5,000 bytes a second to each broker"], 5000),
             (5000, [], 5000),
             (None, [], 5000),
-            (0, [f"User:{name} sends as much as it likes"], None),
+            (0, [f"User:{name} sends without a quota"], None),
             (0, [], None),
         ):
             assert limit(admin, [name], asked) == told

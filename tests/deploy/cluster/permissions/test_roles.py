@@ -63,10 +63,10 @@ def test_what_is_lacking_is_told_with_the_remedy() -> None:
     (write,) = permissions_of(Role.PRODUCER, TOPICS)
     assert str(lack(cluster, [write], Role.PRODUCER)) == (
         "User:app may not Write topic d-reports, which a producer needs: run it as the principal of a "
-        "producer. If it is to be a producer, let an administrator of the cluster run "
+        "producer. If it should be a producer, let an administrator of the cluster run "
         "deniable topics create --acls --producer app"
     )
-    assert "needs: did you mean --as reader? If it is to be a producer, " in str(
+    assert "needs: did you mean --as reader? If it should be a producer, " in str(
         lack(cluster, [write], Role.PRODUCER, Role.READER)
     )
     assert str(unreadable(cluster, write, Role.PRODUCER)) == (

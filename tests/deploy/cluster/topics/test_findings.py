@@ -16,7 +16,7 @@ LOG = bytes(range(16))
 NAMES = ("reports", "state", "counts", "rejected", "estimates", "windows")
 USE_6 = "use 6 (kafka.partitions), or another kafka.topic_prefix"
 DELETE = (
-    "if Kafka made it by itself (auto.create.topics.enable), delete it and run deniable topics create; if "
+    "if Kafka created it by itself (auto.create.topics.enable), delete it and run deniable topics create; if "
     "not, use another kafka.topic_prefix"
 )
 PREFIX = "use another kafka.topic_prefix"
@@ -119,7 +119,7 @@ def test_a_producer_does_not_send_where_partitions_were_added() -> None:
         for others in (all_with(4), {"counts": 4}):
             (finding,) = reports_findings(admin(**{**others, "reports": 6}), Topics("test-", file))
             assert finding.what.startswith("topic test-reports has 6 partitions, and no other topic of this")
-            assert "many: workers do not count all of it; deniable topics check says why" in finding.what
+            assert "many, so workers do not count all of it; deniable topics check says why" in finding.what
             assert "use 6" not in finding
 
 
@@ -133,7 +133,7 @@ def test_a_producer_needs_to_see_no_other_topic(numbers: dict[str, int]) -> None
 def test_a_producer_with_another_number_is_told_what_is_known() -> None:
     topics, but = (
         Topics("test-", 4),
-        "topic test-reports has 6 partitions, not 4, and their number never changes",
+        "topic test-reports has 6 partitions, not 4, and the number must never change",
     )
     assert list(map(str, reports_findings(admin(**all_with(6)), topics))) == [f"{but}: {USE_6}"]
     assert list(map(str, reports_findings(admin(reports=6), topics))) == [
@@ -147,5 +147,5 @@ def test_a_producer_with_another_number_is_told_what_is_known() -> None:
 def test_settings_that_are_not_told_are_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in the answer to somebody who may not see them, or about a topic that has just gone."""
     monkeypatch.setattr(Admin, "describe_configs", lambda *_, **__: {"topic": {"test-reports": {}}})
-    with pytest.raises(KafkaError, match=r"it does not tell the settings of topic test-reports$"):
+    with pytest.raises(KafkaError, match=r"it does not let us see the settings of topic test-reports$"):
         setting_findings(admin(reports=4), plan(Topics("test-", 4))[:1])

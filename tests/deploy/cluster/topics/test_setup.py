@@ -123,7 +123,7 @@ def test_another_number_of_partitions_is_refused_before_anything_is_made(
     admin.create_topics({topics.reports: {"num_partitions": 2, "replication_factor": 1}})
     assert wait_until(lambda: not admin.describe_topics([topics.reports])[0]["error_code"], 30)
     assert create_refused(broker, Topics(topics.prefix, 3)) == (
-        f"topic {topics.reports} has 2 partitions, not 3, and their number never changes: "
+        f"topic {topics.reports} has 2 partitions, not 3, and the number must never change: "
         "use 2 (kafka.partitions), or another kafka.topic_prefix"
     )
     assert sum("absent" in finding for finding in check(Cluster(broker), topics)) == 5
@@ -138,15 +138,15 @@ def test_one_that_differs_from_the_others_is_not_the_measure(
         lambda: not any(t["error_code"] for t in admin.describe_topics([topics.reports, topics.state])), 30
     )
     assert create_refused(broker, topics) == (
-        f"topic {topics.state} has 1 partitions, not 2, and their number never changes: if Kafka made it by "
-        "itself (auto.create.topics.enable), delete it and run deniable topics create; if not, use another "
-        "kafka.topic_prefix"
+        f"topic {topics.state} has 1 partitions, not 2, and the number must never change: if Kafka created "
+        "it by itself (auto.create.topics.enable), delete it and run deniable topics create; if not, use "
+        "another kafka.topic_prefix"
     )
 
 
 def test_what_the_broker_refuses_is_told(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
     with pytest.raises(
-        TopicSetupError, match=r"^topic \S+ cannot be made: kafka.replication_factor must be at most"
+        TopicSetupError, match=r"^topic \S+ cannot be created: kafka.replication_factor must be at most"
     ) as caught:
         create(Cluster(broker), topics, 3)
     assert "the number of brokers, got 3 (" in str(caught.value)

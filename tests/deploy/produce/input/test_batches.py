@@ -78,15 +78,15 @@ def test_an_empty_line_is_a_record_like_any_other(capsys: pytest.CaptureFixture[
     assert read(csv(), "value,x\nAA,1\n\nB6,2\n") == (["AA", "B6"], None)
     assert capsys.readouterr().err == f"line 3 skipped: {LACKING}\n"
     assert read(jsonl(), '{"value": "AA"}\n\n{"value": "B6"}\n') == (["AA", "B6"], None)
-    assert capsys.readouterr().err == "line 2 skipped: it is no JSON object\n"
+    assert capsys.readouterr().err == "line 2 skipped: it is not a JSON object\n"
 
 
 @pytest.mark.parametrize(
     ("bad", "fault"),
     [
-        (f'"AA"{CANARY}', "it is no CSV: ',' expected after '\"'"),
-        (f"{CANARY}\r{CANARY}", "it is no CSV: new-line character seen in unquoted field"),
-        (f'"{CANARY}', "it is no CSV: unexpected end of data"),
+        (f'"AA"{CANARY}', "it is not CSV: ',' expected after '\"'"),
+        (f"{CANARY}\r{CANARY}", "it is not CSV: new-line character seen in unquoted field"),
+        (f'"{CANARY}', "it is not CSV: unexpected end of data"),
         (CANARY.encode() + b"\xff", "it is not UTF-8"),
         (
             f'"{CANARY}\n'.encode() + b"\xff",
@@ -135,12 +135,12 @@ def test_no_depth_of_nesting_stops_a_run(depth: int) -> None:
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        (b"broken", "it is no JSON object"),
+        (b"broken", "it is not a JSON object"),
         (b"[" * 100_000, TOO_DEEP),
         (b'{"who": "x", "value": ' + b"[" * 3_000 + b"]" * 3_000 + b"}", TOO_DEEP),
-        (b"[1]", "it is no JSON object"),
-        (b"null", "it is no JSON object"),
-        (b"", "it is no JSON object"),
+        (b"[1]", "it is not a JSON object"),
+        (b"null", "it is not a JSON object"),
+        (b"", "it is not a JSON object"),
         (b'{"value": "\xff"}', "it is not UTF-8"),
         (b'{"who": "x"}', LACKING),
         (b'{"value": "AA"}', LACKING),
@@ -164,7 +164,7 @@ def test_few_bad_lines_are_named_and_many_counted(capsys: pytest.CaptureFixture[
     assert feed.skipped == 7
     output = capsys.readouterr()
     assert output.out == ""
-    assert output.err.splitlines() == [f"line {n} skipped: it is no JSON object" for n in range(2, 7)]
+    assert output.err.splitlines() == [f"line {n} skipped: it is not a JSON object" for n in range(2, 7)]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_few_bad_lines_are_named_and_many_counted(capsys: pytest.CaptureFixture[
         (f"value,x,value\n{CANARY},1,2\n", "the input has 2 columns 'value'; rename all but one"),
         (
             f'"value\n{CANARY}\n',
-            "the first line of the input must name the columns: it is no CSV: unexpected end of data",
+            "the first line of the input must name the columns: it is not CSV: unexpected end of data",
         ),
     ],
 )
@@ -230,5 +230,5 @@ def test_a_strict_feed_stops_at_a_bad_line_behind_what_precedes_it() -> None:
     assert place.lines == 3
     with pytest.raises(FeedError) as caught:
         next(batches)
-    assert str(caught.value) == f"line 4 of the input: {LACKING}; what precedes it was taken"
+    assert str(caught.value) == f"line 4 of the input: {LACKING}; the lines before it were taken"
     assert feed.skipped == 0

@@ -120,13 +120,13 @@ def _replace(path: Path) -> None:
         (
             _change,
             ["AA", "UA", "B6", "9\nE", "DL"],
-            "the input is not what a run was interrupted in: starting at line 1\n",
+            "the input has changed since a run was interrupted: starting at line 1\n",
         ),
-        (_truncate, [], "the input is not what a run was interrupted in: starting at line 1\n"),
+        (_truncate, [], "the input has changed since a run was interrupted: starting at line 1\n"),
         (
             _replace,
             ["AA", "UA", "B6", "9\nE", "DL"],
-            "the input is not what a run was interrupted in: starting at line 1\n",
+            "the input has changed since a run was interrupted: starting at line 1\n",
         ),
     ],
 )

@@ -76,7 +76,7 @@ def test_where_it_begins_can_be_told(deployment: Deployment) -> None:
     for where in (("--offset", "1000"), ("--partition", "0")):
         nothing = deployment.run("inspect", "rejected", *where)
         assert (nothing.returncode, nothing.stdout) == (0, "")
-        assert nothing.stderr == f"topic {deployment.prefix}rejected holds no records there\n"
+        assert nothing.stderr == f"topic {deployment.prefix}rejected has no records there\n"
     assert refusals(deployment, "--partition", "1", "--tail", "1") == [4]
     assert lines(deployment, "state", "--partition", "0")[0]["kind"] == "genesis"
 
