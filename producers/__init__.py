@@ -5,9 +5,9 @@ May import `estimators`. Begin with `producer.py`; to audit privacy read `random
 producer, config, errors   what an application sees
 responders      checked values to randomized reports, by mechanism
 randomization   the secret, the random source, permanent responses, the randomizers themselves
-budget          which reports a client may still make, and what it has spent
+budget          which reports a client may still send, and what it has spent
 pipeline        from the call to the store to the sender: queue, packing, transactions
-storage         the SQLite file in which a producer keeps what must outlive it
+storage         the SQLite file with all that must survive the process
 transport       Kafka: addresses, TLS, connections, sending
 metrics         counters and their names
 concurrency     threads, signals and forks

@@ -1,4 +1,4 @@
-"""What a producer is told: its collections and their limits, where to send, and how much room there is."""
+"""The configuration of a producer: collections and limits, destination, sizes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,28 +15,28 @@ MAX_SECONDS = 3600
 
 @dataclass(frozen=True, kw_only=True)
 class ProducerConfig:
-    """All that a producer needs to know.
+    """The configuration of a producer.
 
     Parameters
     ----------
-    allowances : a collection each, with its budget and its reports per window; names distinct.
+    allowances : one for each collection, with its budget and reports per window; names distinct.
     bootstrap_servers : "host:port", or several with commas.
-    topic : the topic `reports`, its prefix included.
+    topic : name of the topic `reports`, prefix included.
     partitions : of that topic, in [1, 1000]; must be its real number, which is checked once Kafka answers.
-    data_dir : folder of secret, budgets and outbox, made when absent; processes may share it.
-    secret_file : default `secret` in data_dir, made when absent.
-    pack_reports : reports of a full pack, in [1, 1000000]; fewer where a record would pass MAX_RECORD_BYTES.
-    pack_seconds : age at which a pack leaves although it is not full, in (0, 3600].
+    data_dir : folder of secret, budgets and outbox, created if absent; processes may share it.
+    secret_file : default `secret` in data_dir, created if absent.
+    pack_reports : reports of a full pack, in [1, 1000000]; fewer if a record would exceed MAX_RECORD_BYTES.
+    pack_seconds : age at which a pack is sent although it is not full, in (0, 3600].
     outbox_bytes : that may wait in data_dir for acknowledgement, in [1000000, inf).
     block_milliseconds : how long a call to `report` may wait in all, in [0, 3600000].
     connect_seconds : how long one attempt to reach Kafka may take, in (0, 3600].
-    security : of the connections; None for connections in clear.
-    allow_plaintext : True when connections in clear may go to other machines.
+    security : of the connections; None for plaintext connections.
+    allow_plaintext : True if plaintext connections to other machines are allowed.
 
     Raises
     ------
-    ValueError if a name is not distinct, an address is none, or a number is out of range; PlaintextError,
-    a ValueError, where reports would leave this machine in clear and nothing allows it.
+    ValueError if a name is not distinct, an address is invalid, or a number is out of range; PlaintextError,
+    a ValueError, if reports would leave this machine unencrypted and nothing allows it.
     """
 
     allowances: tuple[Allowance, ...]
@@ -58,7 +58,7 @@ class ProducerConfig:
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"names of collections must be distinct, got {name} twice")
-        _ = self.cluster  # which checks the addresses
+        _ = self.cluster  # checks the addresses
         self._check("partitions", 1, MAX_PARTITIONS)
         self._check("pack_reports", 1, MAX_PACK_REPORTS)
         self._check("pack_seconds", 0, MAX_SECONDS, open_below=True)
@@ -68,12 +68,12 @@ class ProducerConfig:
 
     @property
     def secret_path(self) -> Path:
-        """Where the secret is: `secret_file`, else `secret` in data_dir."""
+        """Path of the secret: `secret_file`, else `secret` in data_dir."""
         return self.secret_file or self.data_dir / "secret"
 
     @property
     def cluster(self) -> Cluster:
-        """Which Kafka, and how to connect to it."""
+        """The Kafka cluster, and how to connect to it."""
         return Cluster(self.bootstrap_servers, self.security, self.allow_plaintext)
 
     def _check(self, field: str, lowest: int, highest: int | None, *, open_below: bool = False) -> None:

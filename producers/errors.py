@@ -4,19 +4,19 @@ from estimators.errors import DeniableError
 
 
 class DeliveryError(DeniableError, RuntimeError):
-    """The broker cannot be used, or did not take every report."""
+    """The broker cannot be used, or has not acknowledged every report."""
 
 
 class HopelessError(DeliveryError):
-    """Waiting will not help."""
+    """The broker cannot be used, and waiting will not help."""
 
 
 class PartitionsError(HopelessError):
-    """The topic has another number of partitions."""
+    """The topic's number of partitions differs from the configuration's."""
 
 
 class ClosedError(DeniableError, RuntimeError):
-    """The producer takes nothing more."""
+    """The producer is closed and takes no more reports."""
 
     def __init__(self) -> None:
         super().__init__("the producer is closed")

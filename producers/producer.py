@@ -28,21 +28,21 @@ from producers.transport.sender import STALL_SECONDS
 
 
 class Producer:
-    """Randomizes values, stores the reports, sends them in packs. A context manager: it closes.
+    """Randomizes values, stores the reports, sends them in packs. A context manager, which closes it.
 
-    For threads, and for signal handlers, whatever they interrupt. What is stored survives a crash: it is sent
-    by the next producer with the same folder, under the same pack ids. Kafka need not be there; what the
-    outbox has no room for is dropped and counted. In a forked child the first call begins anew, with a lane
-    of the outbox of its own; the parent keeps what it has.
+    Can be used from several threads and from signal handlers. Stored reports survive a crash: the next
+    producer with the same folder sends them, under the same pack ids. Kafka may be away; reports without room
+    in the outbox are dropped and counted. In a forked child the first call starts afresh, with a separate
+    lane of the outbox; the parent keeps its own.
 
     Parameters
     ----------
     config : ProducerConfig.
-    registry : where the metrics go; one of its own when None.
+    registry : for the metrics; a new one if None.
 
     Raises
     ------
-    SecretError if the secret cannot be used, StoreError if the store cannot.
+    SecretError if the secret cannot be used; StoreError if the store cannot be used.
     """
 
     def __init__(self, config: ProducerConfig, registry: CollectorRegistry | None = None) -> None:
@@ -56,13 +56,13 @@ class Producer:
             name: responder_of(allowance.collection, self._secret, self._words)
             for name, allowance in self._allowances.items()
         }
-        self._closing = threading.Lock()  # never waited for: who closes first takes it for good
+        self._closing = threading.Lock()  # nobody waits for it: the first `close` takes it forever
         self.begin_anew()
-        self._keeper.open()
+        self._storing.open()
         try:
-            self._keeper.start()
+            self._storing.start()
         except DeliveryError:
-            self._keeper.abandon()
+            self._storing.abandon()
             raise
         self.registry = CollectorRegistry() if registry is None else registry
         self.registry.register(ProducerMetrics(self._allowances, self.counters))
@@ -79,33 +79,33 @@ class Producer:
     ) -> Receipt:
         """Randomize one value or many and store the reports. All are checked before the first is randomized.
 
-        Waits for room and for the store, for block_milliseconds in all; what is not stored then is stored,
-        refused or dropped later, and counted.
+        Waits for room and for the store, at most block_milliseconds in all; reports that are undecided then
+        are stored, refused or dropped later, and counted.
 
         Parameters
         ----------
         collection : name of one of the collections.
         values : one value, or a list, tuple or one-dimensional array: text; integers for a k-RR collection
-            without a list of values; sets of text for k-hot RAPPOR. A value that the collection does not know
-            is reported all the same.
-        clients : text, the client of each value, whose limits hold. None says that every value is a client of
-            its own: nothing is limited then but the cost of one report. A client has one cohort for ever,
-            and where the collection memoizes, one permanent response to each value.
-        at : unix seconds of the events, one number or one for each; None is now. Only the window leaves. A
-            report counts if the log appends it at most grace_seconds after the end of its window and 300 s
-            before its start. What by this machine's clock is more than 300 s beyond that is refused here, as
-            too late or too early; where clients are given, whatever is late. The rest is sent, and what the
-            log then has too late is acknowledged and expired.
-        progress : path of an input and how far it was read: noted if and only if these reports, which are
-            then stored or dropped together, are not dropped.
+            without a list of values; sets of text for k-hot RAPPOR. Values that the collection does not know
+            are reported, too.
+        clients : text, the client of each value, whose limits apply. None means that every value is from a
+            different client: then only the cost of one report is limited. A client keeps one cohort and, if
+            the collection memoizes, one permanent response to each value.
+        at : unix seconds of the events, one number or one for each; None means now. Only the window leaves. A
+            report counts if the log appends it at most grace_seconds after the end of its window, and at most
+            300 s before its start. Reports that miss that by more than 300 s by this machine's clock are
+            refused here as too late or too early; if clients are given, all late ones. Others are sent; those
+            that the log appends too late are acknowledged and expired.
+        progress : path of an input and how far it was read: stored if and only if these reports are not
+            dropped. They are then stored or dropped together.
 
         Raises
         ------
-        ValueError if there is no such collection, or if one report costs more than its budget; TypeError or
-        ValueError if values, clients or times are of the wrong type, number or range, or a client is empty;
-        ClosedError, a RuntimeError, after `close`; DeliveryError if the thread that stores has died.
+        ValueError if the collection is unknown, or if one report costs more than its budget; TypeError or
+        ValueError if values, clients or times have the wrong type, number or range, or a client is empty;
+        ClosedError, a RuntimeError, after `close`; DeliveryError if the storing thread has died.
         """
-        keeper = self._running()
+        storing = self._running()
         if collection not in self._allowances:
             raise ValueError(f"collection must be one of {', '.join(self._allowances)}")
         batch = self._responders[collection].prepare(values, clients)
@@ -120,64 +120,64 @@ class Producer:
             submission = self._randomize(collection, batch, windows, part, progress)
             tickets.append(submission.ticket)
             with patience:
-                is_queued = keeper.put(submission, patience.left)
+                is_queued = storing.put(submission, patience.left)
             if not is_queued:
                 dropped = submission.ticket.reports
-                self._tally.drop(collection, dropped)
+                self._totals.drop(collection, dropped)
                 submission.ticket.settle(Receipt(dropped=dropped, why_dropped="the queue is full"))
         for ticket in tickets:
             with patience:
                 ticket.done.wait(patience.left)
         receipt = sum((ticket.receipt for ticket in tickets), Receipt())
         if receipt.pending:
-            keeper.check()
+            storing.check()
         return receipt
 
     def flush(self, timeout: float = 30.0) -> None:
-        """Send all that is stored, in packs that are not full too, and wait until it is acknowledged.
+        """Send all stored reports, also in packs that are not full, and wait until they are acknowledged.
 
         Raises
         ------
-        DeliveryError if not all is acknowledged within timeout seconds, at once where waiting cannot help, or
-        if reports were dropped since the last flush; ClosedError, a RuntimeError, after `close`.
+        DeliveryError if not all are acknowledged within `timeout` seconds (at once if waiting cannot help),
+        or if reports were dropped since the last flush; ClosedError, a RuntimeError, after `close`.
         """
         wrong = self._flushed(self._running(), timeout, "later")
         _raise([*wrong, *self._newly_dropped()])
 
     def close(self, timeout: float = 30.0) -> None:
-        """Take no more reports, flush, disconnect. Calling it again does nothing.
+        """Refuse further reports, flush, disconnect. Calling it again does nothing.
 
-        What is not acknowledged stays in the outbox, for the next producer with this folder.
+        Unacknowledged packs stay in the outbox for the next producer with this folder.
 
         Raises
         ------
-        DeliveryError as `flush`, or if what was queued is not stored some seconds after that.
+        DeliveryError like `flush`, or if queued reports are not stored within some seconds after that.
         """
-        if not self._closing.acquire(blocking=False) or not self._keeper.is_begun:
+        if not self._closing.acquire(blocking=False) or not self._storing.is_begun:
             return
-        wrong = self._flushed(self._keeper, timeout, "by the next producer with it")
+        wrong = self._flushed(self._storing, timeout, "by the next producer with it")
         try:
-            self._keeper.close()
-        finally:  # what is dropped while it closes is told as well
+            self._storing.close()
+        finally:  # report drops during closing, too
             _raise([*wrong, *self._newly_dropped()])
 
     def counters(self) -> Counters:
-        """Totals since the start, or since the fork."""
-        return self._tally.counters()
+        """Return totals since the start, or since the fork."""
+        return self._totals.counters()
 
     def reasons_not_ready(self) -> list[str]:
-        """Why what is reported does not reach Kafka now: packs wait, and none was acknowledged for 20 s.
+        """Return why reports do not reach Kafka: packs wait, and none was acknowledged for 20 s; else empty.
 
-        They are kept, and nothing is to be done for their sake; empty when all is well.
+        The packs are kept; the application need not do anything.
         """
-        if self._tally.standstill_seconds() <= STALL_SECONDS:
+        if self._totals.standstill_seconds() <= STALL_SECONDS:
             return []
-        reason = self._keeper.trouble or f"nothing was acknowledged for {STALL_SECONDS:.0f} s"
-        packs = self._tally.sendable()
+        reason = self._storing.trouble or f"nothing was acknowledged for {STALL_SECONDS:.0f} s"
+        packs = self._totals.sendable()
         return [f"{'1 pack waits' if packs == 1 else f'{packs} packs wait'} in the outbox: {reason}"]
 
     def unknown(self) -> dict[str, int]:
-        """Values that a collection did not know, by name. Depends on true values: never to be exported."""
+        """Return the number of unknown values by collection. It depends on true values: never export it."""
         return {name: responder.unknown for name, responder in self._responders.items()}
 
     def __enter__(self) -> Self:
@@ -189,20 +189,20 @@ class Producer:
         self.close()
 
     def before_fork(self) -> fork_hooks.Pause:
-        """Ask its threads to stand still, with nothing open that must not be copied."""
-        return self._keeper.pause()
+        """Ask its threads to pause, with nothing open that must not be copied."""
+        return self._storing.pause()
 
     def begin_anew(self) -> None:
-        """Forget what belongs to the parent; without one, begin."""
-        self._tally = ReportTotals(self._allowances)
-        self._dropped_told = 0
-        self._keeper = StoringThread(self._config, self._secret, self._words, self._clock, self._tally)
+        """Start afresh, forgetting what belongs to the parent, if there is one."""
+        self._totals = ReportTotals(self._allowances)
+        self._dropped_reported = 0
+        self._storing = StoringThread(self._config, self._secret, self._words, self._clock, self._totals)
 
     def _running(self) -> StoringThread:
         if self._closing.locked():
             raise ClosedError
-        self._keeper.start()
-        return self._keeper
+        self._storing.start()
+        return self._storing
 
     def _randomize(
         self,
@@ -218,18 +218,18 @@ class Producer:
             collection, windows[part], cohorts, rows, clients, PendingReceipt(len(rows)), progress
         )
 
-    def _flushed(self, keeper: StoringThread, timeout: float, sent: str) -> list[str]:
-        """What is wrong after waiting until all is acknowledged; nothing, if it is."""
+    def _flushed(self, storing: StoringThread, timeout: float, sent: str) -> list[str]:
+        """Wait until all is acknowledged; return what is wrong, empty if nothing is."""
         seal, patience, wrong = FlushRequest(), TimeBudget(timeout), []
         with patience:
-            is_queued = keeper.put(seal, patience.left)
+            is_queued = storing.put(seal, patience.left)
         is_done = is_queued and seal.done.wait(patience.left)
         if not is_done:
             wrong.append(f"not all was acknowledged within {timeout:g} s")
-        reason = seal.error if is_done else keeper.trouble
+        reason = seal.error if is_done else storing.trouble
         if reason is not None:
             wrong.append(reason)
-        counters = self._tally.counters()
+        counters = self._totals.counters()
         packs = counters.backlog.packs - counters.unsendable
         if wrong and packs > 0:
             kept = "1 pack is" if packs == 1 else f"{packs} packs are"
@@ -237,9 +237,9 @@ class Producer:
         return wrong
 
     def _newly_dropped(self) -> list[str]:
-        # Two flushes at the same time may both tell of a drop; none goes untold.
-        before, now = self._dropped_told, self._tally.dropped()
-        self._dropped_told = now
+        # Two simultaneous flushes may both report a drop; none is missed.
+        before, now = self._dropped_reported, self._totals.dropped()
+        self._dropped_reported = now
         lost = "1 report was" if now - before == 1 else f"{now - before} reports were"
         return [f"{lost} dropped since the last flush"] if now > before else []
 

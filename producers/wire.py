@@ -1,4 +1,4 @@
-"""The pack: the only thing that leaves a producer (DESIGN section 4, version 1).
+"""The pack: the only data that leaves a producer.
 
 Pure: bytes in, bytes out. Little-endian, 52 bytes of header, then the reports:
 
@@ -6,7 +6,7 @@ Pure: bytes in, bytes out. Little-endian, 52 bytes of header, then the reports:
     8  8  fingerprint        16  8  window start, unix seconds          24  4  reports n     28  4  width
     32 16 random pack id     48  4  CRC-32C of all but these four bytes 52 … payload
 
-The payload is n unsigned integers of 1, 2 or 4 bytes (k-RR, longitudinal too, width = k) or n rows of
+The payload is n unsigned integers of 1, 2 or 4 bytes (k-RR and longitudinal k-RR, width = k) or n rows of
 width / 8 bytes, bit 0 lowest (RAPPOR of any kind, width = bits).
 """
 
@@ -25,7 +25,7 @@ from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor_bits import TwoStepBits
 
 MAGIC = b"DNBL"
-VERSION = 1  # that is written
+VERSION = 1  # of written packs
 KRR_NUMBER = 1
 RAPPOR_NUMBER = 2
 LONGITUDINAL_KRR_NUMBER = 3
@@ -35,7 +35,7 @@ PACK_ID_BYTES = 16
 MAX_BUCKETS = 2**31
 MAX_BITS = 4096
 MAX_WINDOW_START = 253_402_300_799  # the last second of the year 9999
-EARLY_SECONDS = 300  # how far a window may start after the append time: room for producers' clocks
+EARLY_SECONDS = 300  # a window may start so much after the append time: tolerance for producers' clocks
 
 MALFORMED = "malformed"
 UNSUPPORTED_VERSION = "unsupported_version"
@@ -48,11 +48,11 @@ HEADER_BYTES = _HEADER.size
 
 
 class WireError(DeniableError, ValueError):
-    """These bytes are no pack. The message is the reason: malformed, unsupported_version or oversized."""
+    """These bytes are not a pack. The message is the reason: malformed, unsupported_version or oversized."""
 
     @property
     def reason(self) -> str:
-        """Why, in the word that counts it."""
+        """The reason, as counted in metrics."""
         return str(self.args[0])
 
 
@@ -68,7 +68,7 @@ class Pack:
     window_start : unix seconds, in [0, MAX_WINDOW_START].
     reports : n, at least 1.
     width : k in [2, 2**31], or bits, a multiple of 8 in [8, 4096].
-    pack_id : 16 random bytes; what a resent pack is recognised by.
+    pack_id : 16 random bytes, which identify a resent pack.
     payload : n * report_bytes(mechanism, width) bytes.
     """
 
@@ -83,12 +83,12 @@ class Pack:
 
 
 def bucket_dtype(k: int) -> np.dtype[np.unsignedinteger]:
-    """The narrowest little-endian unsigned integer that holds k - 1: 1, 2 or 4 bytes."""
+    """Return the narrowest little-endian unsigned integer for k - 1: 1, 2 or 4 bytes."""
     return np.dtype("u1" if k <= 2**8 else "<u2" if k <= 2**16 else "<u4")
 
 
 def report_bytes(mechanism: int, width: int) -> int:
-    """Bytes of one report; 0 when no such mechanism or width exists."""
+    """Return the bytes of one report; 0 if no such mechanism or width exists."""
     if mechanism == RAPPOR_NUMBER:
         return width // 8 if 8 <= width <= MAX_BITS and width % 8 == 0 else 0
     if mechanism in (KRR_NUMBER, LONGITUDINAL_KRR_NUMBER) and 2 <= width <= MAX_BUCKETS:
@@ -97,14 +97,14 @@ def report_bytes(mechanism: int, width: int) -> int:
 
 
 def mechanism_number(mechanism: Mechanism) -> int:
-    """Number by which the header names this kind of mechanism."""
+    """Return the header's number for this kind of mechanism."""
     if isinstance(mechanism, TwoStepBits):
         return RAPPOR_NUMBER
     return LONGITUDINAL_KRR_NUMBER if isinstance(mechanism, LongitudinalKRR) else KRR_NUMBER
 
 
 def partition_of(pack_id: bytes, partitions: int) -> int:
-    """Partition in [0, partitions): the id's first 8 bytes, little-endian unsigned, modulo partitions."""
+    """Return the partition: the id's first 8 bytes, little-endian unsigned, modulo `partitions`."""
     return int.from_bytes(pack_id[:8], "little") % partitions
 
 
@@ -115,7 +115,7 @@ def _check(mechanism: int, width: int, reports: int, window_start: int, payload_
 
 
 def encode(pack: Pack) -> bytes:
-    """Write one Kafka record.
+    """Encode one Kafka record.
 
     Raises
     ------
@@ -135,10 +135,10 @@ def encode(pack: Pack) -> bytes:
 
 
 def decode(record: bytes | None) -> Pack:
-    """Read one Kafka record; what its collection allows (cohort, bucket, window) is left to the caller.
+    """Decode one Kafka record; the caller checks the limits of its collection (cohort, bucket, window).
 
-    The order of checks is fixed, so that every reader gives the same reason: size; presence and magic;
-    version, since a later version may have another header; then all else, `malformed` alike. A null value is
+    The order of checks is fixed, so every reader gives the same reason: size; presence and magic; version,
+    since a later version may have another header; then everything else, as `malformed`. A null value is
     malformed. The payload is a view of `record`, not a copy.
 
     Raises
@@ -170,16 +170,16 @@ def _decode_1(record: bytes) -> Pack:
     return Pack(mechanism, cohort, fingerprint, window_start, reports, width, pack_id, payload)
 
 
-#: By version: all that are read. Another version adds its own and leaves the former ones: packs of producers
-#: that are not upgraded yet count, and a replay reads a log that holds both.
+# : Decoders of all supported versions. A new version adds its own and keeps the former ones: packs of
+# producers : that are not upgraded yet count, and a replay reads a log with both.
 DECODERS: dict[int, Callable[[bytes], Pack]] = {1: _decode_1}
 
 
 def buckets(pack: Pack) -> NDArray[np.unsignedinteger]:
-    """Buckets of a k-RR pack: bucket_dtype(k) (n,), a view; that each is below k is not checked."""
+    """Return the buckets of a k-RR pack: bucket_dtype(k) (n,), a view; not checked to be below k."""
     return np.frombuffer(pack.payload, bucket_dtype(pack.width))
 
 
 def bit_rows(pack: Pack) -> NDArray[np.uint8]:
-    """Rows of a RAPPOR pack: uint8 (n, bits // 8), bit 0 lowest, a view."""
+    """Return the rows of a RAPPOR pack: uint8 (n, bits // 8), bit 0 lowest, a view."""
     return np.frombuffer(pack.payload, np.uint8).reshape(pack.reports, pack.width // 8)

@@ -1,4 +1,4 @@
-"""What a client may spend: the rules of a budget, without anything that is kept."""
+"""What a client may spend: a budget's rules, without state."""
 
 import math
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from estimators.mechanisms.mechanism import Mechanism
 LEVELS = 64
 LARGEST_REPORTS_PER_WINDOW = 65535
 UNLIMITED = 2**62
-# delta at which the epsilon of a collection without a budget is told.
-TOLD_DELTA = 1e-6
+# delta at which the epsilon of a collection without a budget is stated.
+STATED_DELTA = 1e-6
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Privacy loss that all reports of one client in one period may cost together, one value assumed.
+    """The privacy loss that all reports of one client in one period may cost together, for one value.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ class Budget:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What each client may report to one collection. Numbers of reports decide, nothing else.
+    """What each client may report to one collection. Only numbers of reports decide.
 
     Parameters
     ----------
     collection : Collection.
-    budget : Budget, or None where the collection asks for none.
+    budget : Budget, or None for none.
     reports_per_window : of one client, in [1, 65535].
 
     Raises
@@ -75,11 +75,11 @@ class Allowance:
             )
 
     def check_own_clients(self) -> None:
-        """Check that a client of a single report is within the budget: enough where each event is a client.
+        """Check that one report costs no more than the budget: enough if each event is a different client.
 
         Raises
         ------
-        ValueError if it is not.
+        ValueError if it costs more.
         """
         cost = self.collection.mechanism.epsilon
         if self.budget is not None and cost > self.budget.epsilon:
@@ -99,11 +99,11 @@ class Allowance:
     def epsilon_per_report(self) -> float:
         """Bound such that n reports cost at most n times as much at delta = 0, for every n.
 
-        Fresh reports: the loss of one; memoized bits alike. n reports tell of one differing bit each way at
-        most F(na) + F(nb), with a = ln(q / p), b = ln((1 - p) / (1 - q)), F(d) = 2 artanh((1 - f) tanh(d/2)):
-        concave for d >= 0, so at most n times the loss of one. With k values, n equal reports can tell more
-        than n times what one does; but they depend on the truth through the permanent response alone, so n
-        times the loss of the second step bounds them.
+        For fresh reports, the loss of one; the same for memoized bits: n reports reveal of a differing bit,
+        in either direction, at most F(na) + F(nb), with a = ln(q / p), b = ln((1 - p) / (1 - q)) and F(d) = 2
+        artanh((1 - f) tanh(d/2)), which is concave for d >= 0, so at most n times the loss of one. With k
+        values, n equal reports can reveal more than n times the loss of one. But they depend on the truth
+        only through the permanent response, so n times the loss of the second step bounds them.
         """
         mechanism = self.collection.mechanism
         if isinstance(mechanism, LongitudinalKRR):
@@ -112,13 +112,13 @@ class Allowance:
 
     @cached_property
     def epsilon_inf(self) -> float:
-        """Bound of any number of reports at delta = 0; inf unless memoized."""
+        """Bound for any number of reports at delta = 0; inf unless memoized."""
         return epsilon_inf(self.collection.mechanism, self.memoized) if self.memoized else math.inf
 
     def levels(self, carried: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Sixty-fourths of the budget that were spent under earlier parameters, rounded up: [0, LEVELS].
+        """Return the share of the budget spent under earlier parameters, in 64ths, rounded up: [0, LEVELS].
 
-        So few levels that the limit of each is computed once.
+        With so few levels, the limit of each is computed only once.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class Allowance:
         return np.ceil(exact).astype(np.int64)
 
     def limits(self, levels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Reports under the present parameters that one period allows, int64 (n,), UNLIMITED at most."""
+        """Return the reports under present parameters that one period allows, int64 (n,), <= UNLIMITED."""
         limits = np.zeros(LEVELS + 1, np.int64)
         for level in np.flatnonzero(np.bincount(levels)).tolist():
             limits[level] = self._limit(level)
@@ -139,7 +139,7 @@ class Allowance:
 
     @cached_property
     def unspent_limit(self) -> int:
-        """Reports that one period allows to a client that has spent nothing; UNLIMITED for any number."""
+        """The reports that one period allows to a client that has spent nothing; UNLIMITED for any number."""
         return self._limit(0)
 
     def _limit(self, level: int) -> int:
@@ -152,13 +152,13 @@ class Allowance:
 
     @property
     def delta(self) -> float:
-        """At which epsilon is told: the budget's, or TOLD_DELTA."""
-        return TOLD_DELTA if self.budget is None else self.budget.delta
+        """The delta at which epsilon is stated: the budget's, or STATED_DELTA."""
+        return STATED_DELTA if self.budget is None else self.budget.delta
 
     def epsilon(self, reports: int) -> float:
-        """Loss of so many reports of one client about one value together, at `delta`; 0 of none.
+        """Return the joint loss of this many reports of one client about one value, at `delta`; 0 for none.
 
-        The exact one as far as the accountant goes (`most_reports`); beyond, the bound for delta = 0.
+        Exact as far as the accountant goes (`most_reports`); beyond, the bound for delta = 0.
         """
         mechanism = self.collection.mechanism
         bound = min(reports * self.epsilon_per_report, self.epsilon_inf)

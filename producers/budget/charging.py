@@ -1,4 +1,4 @@
-"""Which reports a client may make, for many clients at once: pure arithmetic on what was counted before.
+"""Decide which reports clients may send: pure arithmetic on their counts so far, for many clients at once.
 
 The rules, for each report in the order given:
 1. A window that starts before the client's horizon is closed: too late.
@@ -26,42 +26,40 @@ _NONE = np.iinfo(np.int64).min
 
 @dataclass
 class ClientRows:
-    """What is kept of some clients, all distinct.
+    """The stored state of some clients, all distinct.
 
     Parameters
     ----------
-    heads : HEAD (m,), see `producers.budget.client_balance`.
-    windows : OPEN (e,), each of another client or start.
-    owners : int64 (e,), the client, in [0, m), that each of them belongs to.
+    balances : CLIENT_BALANCE (m,), see `producers.budget.client_balance`.
+    windows : OPEN (e,), distinct by client and start.
+    owners : int64 (e,), the client, in [0, m), of each window.
     """
 
-    heads: NDArray[np.void]
+    balances: NDArray[np.void]
     windows: NDArray[np.void]
     owners: Ints
 
 
-# Horizons. Before it a client's windows are closed, since what it reported in them may have been forgotten:
-# 1. A charge at a time forgets, of the clients that it charges, windows that start before `earliest`: that
-#    time minus window and grace.
-# 2. The horizon of terms is the largest `earliest` of any charge, under any terms, since these were first
-#    used. It never goes back. Terms of a new fingerprint have none: nothing that was counted under them was
-#    forgotten. Terms of a known fingerprint begin with its horizon: their windows are the same.
-# 3. A client is charged in windows from max(earliest, min(horizon, its newest window)) on.
-#
-# Why nothing is counted anew: let P be the largest `earliest` of the charges that accepted a report of a
-# client since the terms were first used. The window accepted starts at P or later; what makes it forgotten
-# comes with one that starts later still: P is at most the newest window. By rule 2, P is at most the horizon.
-# So what rule 3 lets pass starts at P or later, and was not forgotten.
+# Horizons. A client's windows before its horizon are closed, since its counts in them may have been
+# forgotten: 1. A charge forgets, for the clients that it charges, windows that start before `earliest`: its
+# time minus window and grace. 2. The horizon of terms is the largest `earliest` of any charge, under any
+# terms, since these were first used. It never decreases. Terms of a new fingerprint have none: nothing
+# counted under them was forgotten. Terms of a known fingerprint begin with its horizon: their windows are the
+# same. 3. A client is charged in windows from max(earliest, min(horizon, its newest window)) on.  Why no
+# window is counted from 0 again: let P be the largest `earliest` of the charges that accepted a report of a
+# client since the terms were first used. The accepted window starts at P or later, so P is at most the
+# client's newest window. By rule 2, P is at most the horizon. So every window that rule 3 accepts starts at P
+# or later, and no charge has forgotten it.
 def horizons(rows: ClientRows, earliest: int, horizon: int) -> Ints:
-    """Start of the earliest window that is open to each client, int64 (m,).
+    """Return the start of the earliest window that is open to each client, int64 (m,).
 
     Parameters
     ----------
-    rows : Rows of m clients, as they are kept.
+    rows : ClientRows of m clients, as stored.
     earliest : unix seconds, from the clock, see rule 1.
     horizon : of the present terms, unix seconds, `earliest` included.
     """
-    newest = np.full(len(rows.heads), _NONE)
+    newest = np.full(len(rows.balances), _NONE)
     if horizon > earliest:
         np.maximum.at(newest, rows.owners, rows.windows["window_start"])
     opened: Ints = np.maximum(earliest, np.minimum(horizon, newest))
@@ -70,7 +68,7 @@ def horizons(rows: ClientRows, earliest: int, horizon: int) -> Ints:
 
 @dataclass(frozen=True)
 class ChargeResult:
-    """Which reports were accepted, and how many were not, by reason.
+    """Which reports were accepted, and how many were refused, by reason.
 
     Parameters
     ----------
@@ -97,8 +95,8 @@ def charge_rows(
 
     Parameters
     ----------
-    rows : Rows of the m clients, heads as of `present`.
-    owners : int64 (n,), the client of each report, in [0, m), rising.
+    rows : ClientRows of the m clients, with balances as returned by `bring_up_to_date`.
+    owners : int64 (n,), the client of each report, in [0, m), ascending.
     windows : int64 (n,), start of its window, unix seconds.
     limits : int64 (m,), reports of each client in this period.
     reports_per_window : of one client.
@@ -107,47 +105,47 @@ def charge_rows(
 
     Returns
     -------
-    What was decided, and the Rows that follow from it, owners rising.
+    The decision, and the ClientRows that follow from it, owners ascending.
     """
     timely = np.flatnonzero(windows >= horizons[owners])
     groups = _Groups.of(rows, owners[timely], windows[timely], earliest)
-    # Rule 3 as if all that it lets pass were accepted: right until rule 2 refuses, and not asked after that.
+    # Rule 3 as if all reports that it passes were accepted: right until rule 2 refuses, and irrelevant after.
     passes = groups.before() < reports_per_window
-    left = limits - rows.heads["reports"].astype(np.int64)
+    left = limits - rows.balances["reports"].astype(np.int64)
     passed = _running(passes.astype(np.int64), np.flatnonzero(changes(owners[timely])))
     exhausted = passed >= left[owners[timely]]
     taken = passes & ~exhausted
 
     accepted = np.zeros(len(owners), bool)
     accepted[timely] = taken
-    heads = rows.heads.copy()
-    made = np.bincount(owners[accepted], minlength=len(heads))
+    balances = rows.balances.copy()
+    made = np.bincount(owners[accepted], minlength=len(balances))
     for column in ("reports", "lifetime"):
-        heads[column] = np.minimum(heads[column] + made, MOST_REPORTS)
+        balances[column] = np.minimum(balances[column] + made, MOST_REPORTS)
     charged = ChargeResult(
         accepted,
         over_window=int((~passes & ~exhausted).sum()),
         over_budget=int(exhausted.sum()),
         too_late=len(owners) - len(timely),
     )
-    return charged, ClientRows(heads, *groups.with_reports(taken))
+    return charged, ClientRows(balances, *groups.with_reports(taken))
 
 
 def changes(column: Ints) -> Bools:
-    """True at the first of each run of equal numbers."""
+    """Return True at the first of each run of equal numbers."""
     return np.diff(column, prepend=column[:1] - 1).astype(bool)
 
 
 @dataclass(frozen=True)
 class _Groups:
-    """Open windows that are kept, and then reports, grouped by client and window.
+    """Stored open windows, then new reports, grouped by client and window.
 
     Parameters
     ----------
-    owner, start : int64 (e + n,), of each.
-    kept : int64 (e,), reports in each window that is kept.
+    owner, start : int64 (e + n,), client and window start of each.
+    kept : int64 (e,), reports in each stored window.
     order : int64 (e + n,), by client and window; within a group, the window first, then reports as given.
-    first : int64 (g,), rising, where in `order` each group begins.
+    first : int64 (g,), ascending, where in `order` each group begins.
     """
 
     owner: Ints
@@ -158,7 +156,7 @@ class _Groups:
 
     @classmethod
     def of(cls, rows: ClientRows, owners: Ints, windows: Ints, earliest: int) -> Self:
-        """Group the windows of `rows` from the earliest on, and reports."""
+        """Group the windows of `rows` from `earliest` on, and the reports."""
         is_open = rows.windows["window_start"] >= earliest
         kept = rows.windows[is_open]
         owner = np.concatenate([rows.owners[is_open], owners])
@@ -168,14 +166,14 @@ class _Groups:
         return cls(owner, start, kept["reports"].astype(np.int64), order, first)
 
     def before(self) -> Ints:
-        """Reports of the same client and window that come before each report, int64 (n,)."""
+        """Return the number of reports of the same client and window before each report, int64 (n,)."""
         ones = np.ones(len(self.owner) - len(self.kept), np.int64)
         found = np.empty(len(self.owner), np.int64)
         found[self.order] = _running(np.concatenate([self.kept, ones])[self.order], self.first)
         return found[len(self.kept) :]
 
     def with_reports(self, taken: Bools) -> tuple[NDArray[np.void], Ints]:
-        """Open windows, with the reports that are taken: OPEN (f,) and owners, int64 (f,), rising."""
+        """Return open windows, accepted reports included: OPEN (f,) and owners, int64 (f,), ascending."""
         totals = _totals(np.concatenate([self.kept, taken])[self.order], self.first)
         is_open = totals > 0
         place = self.order[self.first[is_open]]
@@ -185,13 +183,13 @@ class _Groups:
 
 
 def _running(weights: Ints, first: Ints) -> Ints:
-    """Sum of the weights before each one in its group; groups begin at `first`."""
+    """Return the sum of the weights before each one in its group; groups begin at `first`."""
     sums = np.cumsum(weights) - weights
     return sums - np.repeat(sums[first], np.diff(first, append=len(weights)))
 
 
 def _totals(weights: Ints, first: Ints) -> Ints:
-    """Sum of the weights of each group."""
+    """Return the sum of each group's weights."""
     sums = np.concatenate([[0], np.cumsum(weights)])
     ends = np.append(first[1:], len(weights)) if len(first) else first
     totals: Ints = sums[ends] - sums[first]

@@ -1,4 +1,4 @@
-"""What is kept of one client in one collection beside its open windows, and how it is brought up to now."""
+"""The stored balance of one client in one collection, and how to bring it up to date."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# `until`: end of the period that `reports` were counted in, unix seconds. `terms`: number of the Terms under
-# which `reports` and `lifetime` were made. `carried`: epsilon at delta = 0 of reports under earlier
-# parameters, in the period; `carried_lifetime`: ever.
-# Short, since a batch of many clients writes every page of the table: numbers stop at MOST_REPORTS, epsilons
-# are rounded up.
+# `until`: end of the period that `reports` were counted in, unix seconds. `terms`: number of the terms under
+# which `reports` and `lifetime` were counted. `carried`: epsilon at delta = 0 of reports under earlier
+# parameters, in the period; `carried_lifetime`: in all periods. Compact, since a batch of many clients writes
+# every page of the table: numbers stop at MOST_REPORTS, epsilons are rounded up.
 CLIENT_BALANCE = np.dtype(
     [
         ("until", "<i8"),
@@ -23,19 +22,19 @@ CLIENT_BALANCE = np.dtype(
 )
 MOST_REPORTS = 2**32 - 1
 
-# Length of the one period of who has no budget: longer than any other.
+# Length of the only period without a budget: longer than any other.
 ENDLESS = 2**32
 
 
 @dataclass(frozen=True)
 class SpendingTerms:
-    """Under what reports were made and counted.
+    """The terms under which reports were randomized and counted.
 
     Parameters
     ----------
     fingerprint : of the collection, 8 bytes.
     period_seconds : length of a period, at least 1; ENDLESS without a budget.
-    epsilon_per_report, epsilon_inf : nats, as of Allowance.
+    epsilon_per_report, epsilon_inf : nats, of the Allowance.
     """
 
     fingerprint: bytes
@@ -45,59 +44,59 @@ class SpendingTerms:
 
 
 def bring_up_to_date(
-    heads: NDArray[np.void], now: float, number: int, terms: Mapping[int, SpendingTerms]
+    balances: NDArray[np.void], now: float, number: int, terms: Mapping[int, SpendingTerms]
 ) -> NDArray[np.void]:
-    """Heads (m,) as of now: under the present terms, and in the present period.
+    """Return balances (m,) under the present terms and in the present period.
 
     Parameters
     ----------
-    heads : HEAD (m,).
+    balances : CLIENT_BALANCE (m,).
     now : unix seconds.
     number : of the present terms.
-    terms : by number; all that heads name, and the present ones.
+    terms : by number; those of all balances, and the present ones.
     """
-    return _roll(_carry(heads, number, terms), now, terms[number].period_seconds)
+    return _roll(_carry(balances, number, terms), now, terms[number].period_seconds)
 
 
-def _carry(heads: NDArray[np.void], number: int, terms: Mapping[int, SpendingTerms]) -> NDArray[np.void]:
-    """Bring heads under other terms under the present ones; nothing is refunded.
+def _carry(balances: NDArray[np.void], number: int, terms: Mapping[int, SpendingTerms]) -> NDArray[np.void]:
+    """Convert balances under other terms to the present ones; nothing is refunded.
 
-    Other parameters: reports become the epsilon that they cost, at delta = 0. Longer periods: the present one
-    began before that of `reports` did, and what was spent meanwhile is not known; all that was ever spent
-    bounds it.
+    If the parameters differ, reports become the epsilon that they cost, at delta = 0. If periods are longer
+    now, the present one began before the period of `reports`, and the spending between is unknown; the
+    lifetime spending bounds it.
     """
-    heads, new = heads.copy(), terms[number]
-    for other in np.unique(heads["terms"][heads["terms"] != number]):
-        old, stale = terms[int(other)], heads["terms"] == other
+    balances, new = balances.copy(), terms[number]
+    for other in np.unique(balances["terms"][balances["terms"] != number]):
+        old, stale = terms[int(other)], balances["terms"] == other
         if old.period_seconds < new.period_seconds:
-            heads["reports"][stale] = heads["lifetime"][stale]
-            heads["carried"][stale] = heads["carried_lifetime"][stale]
+            balances["reports"][stale] = balances["lifetime"][stale]
+            balances["carried"][stale] = balances["carried_lifetime"][stale]
         if old.fingerprint != new.fingerprint:
             for reports, carried in (("reports", "carried"), ("lifetime", "carried_lifetime")):
-                spent = np.minimum(heads[reports][stale] * old.epsilon_per_report, old.epsilon_inf)
-                heads[carried][stale] = _rounded_up(heads[carried][stale] + spent)
-                heads[reports][stale] = 0
-    heads["terms"] = number
-    return heads
+                spent = np.minimum(balances[reports][stale] * old.epsilon_per_report, old.epsilon_inf)
+                balances[carried][stale] = _rounded_up(balances[carried][stale] + spent)
+                balances[reports][stale] = 0
+    balances["terms"] = number
+    return balances
 
 
-def _roll(heads: NDArray[np.void], now: float, period_seconds: int) -> NDArray[np.void]:
-    """Begin the present period for whom the last one has ended.
+def _roll(balances: NDArray[np.void], now: float, period_seconds: int) -> NDArray[np.void]:
+    """Begin the present period for clients whose last one has ended.
 
-    A period begins only where the present one starts at or after the end of the one that was counted. So a
-    clock set back, or another length of periods, refunds nothing. An endless period never begins anew: a
-    budget that is introduced later counts all that was reported until then into the period in which it is.
+    A period begins only if the present one starts at or after the end of the counted one. So a clock set
+    back, or periods of another length, refund nothing. An endless period never ends: a budget introduced
+    later counts all earlier reports into its first period.
     """
-    heads = heads.copy()
+    balances = balances.copy()
     if period_seconds == ENDLESS:
-        heads["until"] = np.maximum(heads["until"], int(now) + 1)
-        return heads
+        balances["until"] = np.maximum(balances["until"], int(now) + 1)
+        return balances
     start = int(now // period_seconds) * period_seconds
-    ended = heads["until"] <= start
-    heads["reports"][ended] = 0
-    heads["carried"][ended] = 0
-    heads["until"] = np.maximum(heads["until"], start + period_seconds)
-    return heads
+    ended = balances["until"] <= start
+    balances["reports"][ended] = 0
+    balances["carried"][ended] = 0
+    balances["until"] = np.maximum(balances["until"], start + period_seconds)
+    return balances
 
 
 def _rounded_up(epsilon: NDArray[np.float64]) -> NDArray[np.float32]:

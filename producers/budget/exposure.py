@@ -1,4 +1,4 @@
-"""What one client can have spent of a budget in the present period so far: a bound that needs no client."""
+"""The most that one client can have spent of a budget in the present period so far."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from producers.budget.allowance import Allowance, Budget
 from producers.budget.lateness import CLOCK_SECONDS
 from producers.wire import EARLY_SECONDS
 
-STEPS = 32  # numbers that reports are rounded up to, between a power of two and the next
+STEPS = 32  # steps between powers of two, to which numbers of reports are rounded up
 
 
 class Exposure(NamedTuple):
@@ -15,7 +15,7 @@ class Exposure(NamedTuple):
     Parameters
     ----------
     reports : of one client, at most.
-    epsilon : of so many about one value together, at the budget's delta; nats.
+    epsilon : joint loss of these reports about one value, at the budget's delta; nats.
     ratio : of epsilon to the budget, in [0, 1].
     """
 
@@ -25,34 +25,34 @@ class Exposure(NamedTuple):
 
 
 def exposure(allowance: Allowance, budget: Budget, now: float) -> Exposure:
-    """What a client has spent that reports as often as it is let. May take seconds, for some mechanisms.
+    """Return what a client has spent that reports as often as allowed; takes seconds for some mechanisms.
 
     Parameters
     ----------
-    allowance : of the collection. What was spent under earlier parameters is not known here.
+    allowance : of the collection. Spending under earlier parameters is unknown here.
     budget : of the allowance.
-    now : unix seconds, by a clock that agrees with that of producers.
+    now : unix seconds, by a clock that agrees with those of producers.
     """
     reports = min(rounded_up(_reports_let(allowance, budget, now)), allowance.unspent_limit)
-    # The limit keeps it within the budget; where no number is accounted for, the bound may lie above.
+    # The limit keeps it within the budget, but beyond the accountant's range the bound may exceed it.
     epsilon = min(allowance.epsilon(reports), budget.epsilon)
     return Exposure(reports, epsilon, epsilon / budget.epsilon)
 
 
 def rounded_up(number: int) -> int:
-    """The smallest number from this one on that is six binary digits and then zeros.
+    """Round up to six significant binary digits.
 
-    It exceeds none below 65, others by 1 / STEPS at most: a long period has few numbers to account for.
+    Numbers below 65 stay, others grow by at most 1 / STEPS, so a long period has few numbers to account for.
     """
     step = 1 << max(0, number.bit_length() - STEPS.bit_length())
     return -(-number // step) * step
 
 
 def _reports_let(allowance: Allowance, budget: Budget, now: float) -> int:
-    """Reports that one client could send in this period so far if there were no budget.
+    """Return the reports that one client could have sent in this period without a budget.
 
-    In every window that was still open when the period began, or was open since, or begins so soon that
-    producers take its reports for events of other clocks.
+    Counts every window that was open since the period began, or begins so soon that producers accept its
+    reports because of differing clocks.
     """
     seconds = allowance.collection.window_seconds
     begin = int(now // budget.period_seconds) * budget.period_seconds

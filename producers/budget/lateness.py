@@ -1,4 +1,4 @@
-"""Which reports come too early or too late to be counted, whatever they say."""
+"""Find reports that come too early or too late to be counted, whatever their values."""
 
 import math
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from estimators.collection import Collection
 from producers.wire import EARLY_SECONDS
 
-# The log's clock decides. Only what its clock and this machine's can both not mean is refused here.
+# The log's clock decides. A report is refused here only if it is untimely for any plausible clock of the log.
 CLOCK_SECONDS = 300
 
 
@@ -21,7 +21,7 @@ class Untimely(NamedTuple):
 
 
 def untimely(collection: Collection, windows: NDArray[np.int64], now: float) -> Untimely:
-    """Tell which reports the aggregator will turn away, if clocks differ by at most CLOCK_SECONDS.
+    """Find reports that the aggregator will reject, if clocks differ by at most CLOCK_SECONDS.
 
     Parameters
     ----------

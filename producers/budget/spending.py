@@ -1,8 +1,8 @@
-"""What clients have spent: counted before anything is sent, never refunded.
+"""Charge clients for their reports, before anything is sent; never refund.
 
-The name of a collection is its identity. Under changed parameters (another fingerprint) what a client spent
-is carried as epsilon at delta = 0 (see `client_balance`). Each row says under which terms it counts, so
-producers with old and with new ones may run at the same time.
+The name of a collection is its identity. When its parameters (and so its fingerprint) change, earlier
+spending is carried over as epsilon at delta = 0 (see `client_balance`). Each row names its terms, so
+producers with old and new parameters may run at the same time.
 """
 
 from collections.abc import Iterable
@@ -23,9 +23,9 @@ from producers.storage.store import Store
 
 @dataclass(frozen=True)
 class _CollectionSpending:
-    """One collection: what is known of it, its numbers in the store, and its table."""
+    """One collection: its limits, its numbers in the store, and its table."""
 
-    standing: CollectionLimits
+    limits: CollectionLimits
     number: int
     terms: int
     table: SpendingTable
@@ -46,33 +46,33 @@ class Spending:
     """
 
     def __init__(self, store: Store, allowances: Iterable[Allowance], now: float) -> None:
-        self._standings = {each.collection.name: CollectionLimits(each) for each in allowances}
+        self._limits = {each.collection.name: CollectionLimits(each) for each in allowances}
         self.reopen(store, now)
 
     def reopen(self, store: Store, now: float) -> None:
-        """Go on in the same store, opened anew; what is known of its clients is kept.
+        """Continue with the same store after it was reopened; limits are kept.
 
         Parameters
         ----------
-        store, now : as of the class.
+        store, now : as for the class.
 
         Raises
         ------
         StoreError if the store cannot be written or read.
         """
         self._store = store
-        self._books: dict[str, _CollectionSpending] = {}
+        self._entries: dict[str, _CollectionSpending] = {}
         with store.transaction():
-            for name, standing in self._standings.items():
-                self._books[name] = self._register(standing)
-        for book in self._books.values():
-            if not book.standing.is_scanned:
-                for heads in book.table.heads():
-                    book.standing.note(self._present(book, heads, now))
-                book.standing.is_scanned = True
+            for name, limits in self._limits.items():
+                self._entries[name] = self._register(limits)
+        for entry in self._entries.values():
+            if not entry.limits.is_scanned:
+                for balances in entry.table.balances():
+                    entry.limits.note(self._present(entry, balances, now))
+                entry.limits.is_scanned = True
 
     def charge(self, name: str, clients: NDArray[np.uint8], windows: Ints, now: float) -> ChargeResult:
-        """Count reports as sent, in the order given, in the present transaction; refuse those over a limit.
+        """Charge reports in the order given, in the present transaction; refuse those over a limit.
 
         Parameters
         ----------
@@ -83,35 +83,35 @@ class Spending:
 
         Raises
         ------
-        StoreError if the store cannot be written; UnknownLimitError, if a limit must be found before they can
-        be charged: once it is, with the store closed, the same may be charged again.
+        StoreError if the store cannot be written; UnknownLimitError if a limit must be computed first, with
+        the store closed: then charge the same reports again.
         """
-        book = self._books[name]
+        entry = self._entries[name]
         order, keys, owners = _by_client(keys_of(clients))
-        rows = book.table.load(keys, book.terms)
-        rows.heads = self._present(book, rows.heads, now)
-        allowance = book.standing.allowance
+        rows = entry.table.load(keys, entry.terms)
+        rows.balances = self._present(entry, rows.balances, now)
+        allowance = entry.limits.allowance
         earliest = int(now) - allowance.collection.window_seconds - allowance.collection.grace_seconds
-        horizon = raise_horizons(self._store, book.number, earliest)[book.terms]
-        book.standing.seconds_ahead = horizon - earliest
+        horizon = raise_horizons(self._store, entry.number, earliest)[entry.terms]
+        entry.limits.seconds_ahead = horizon - earliest
         charged, rows = charge_rows(
             rows,
             owners,
             windows[order],
-            book.standing.limits(rows.heads["carried"]),
+            entry.limits.limits(rows.balances["carried"]),
             allowance.reports_per_window,
             horizons(rows, earliest, horizon),
             earliest,
         )
         changed = np.flatnonzero(np.bincount(owners[charged.accepted]))
-        book.table.save(keys, rows, changed)
-        book.standing.note(rows.heads[changed])
+        entry.table.save(keys, rows, changed)
+        entry.limits.note(rows.balances[changed])
         accepted = np.empty_like(charged.accepted)
         accepted[order] = charged.accepted
         return replace(charged, accepted=accepted)
 
     def spent(self, client: NDArray[np.uint8], now: float) -> dict[str, Spent]:
-        """What a client has spent, by collection.
+        """Return what a client has spent, by collection.
 
         Parameters
         ----------
@@ -119,41 +119,43 @@ class Spending:
         now : unix seconds.
         """
         return {
-            name: spent_in(self._store, book.number, book.standing.allowance, client, now)
-            for name, book in self._books.items()
+            name: spent_in(self._store, entry.number, entry.limits.allowance, client, now)
+            for name, entry in self._entries.items()
         }
 
     def largest_ratio(self, name: str, now: float) -> float:
-        """Largest share of its budget that one client has spent in this period; 0 without a budget.
+        """Return the largest share of its budget that a client has spent in this period; 0 without a budget.
 
-        Of all clients when this began, then of those that are charged here: other processes tell of theirs. A
-        transaction that was rolled back counts.
+        Covers all clients in the store at the start, and then those charged here: other processes report
+        theirs. Includes transactions that were rolled back.
         """
-        return self._standings[name].largest_ratio(now)
+        return self._limits[name].largest_ratio(now)
 
     def warnings(self) -> list[str]:
-        """What an operator must know of clocks, each told once."""
-        told = (standing.warning() for standing in self._standings.values())
-        return [each for each in told if each is not None]
+        """Return warnings about clocks, each only once."""
+        warnings = (limits.warning() for limits in self._limits.values())
+        return [each for each in warnings if each is not None]
 
-    def _register(self, standing: CollectionLimits) -> _CollectionSpending:
-        name, rows = standing.allowance.collection.name, self._store.rows
+    def _register(self, limits: CollectionLimits) -> _CollectionSpending:
+        name, rows = limits.allowance.collection.name, self._store.rows
         rows("INSERT OR IGNORE INTO collections (name) VALUES (?)", name)
         ((number,),) = rows("SELECT number FROM collections WHERE name = ?", name)
-        terms = register_terms(self._store, number, terms_of(standing.allowance))
+        terms = register_terms(self._store, number, terms_of(limits.allowance))
         table = SpendingTable(self._store, number)
         table.make()
-        return _CollectionSpending(standing, number, terms, table)
+        return _CollectionSpending(limits, number, terms, table)
 
-    def _present(self, book: _CollectionSpending, heads: NDArray[np.void], now: float) -> NDArray[np.void]:
-        terms = read_terms(self._store, book.number)
-        if not terms.keys() >= set(heads["terms"].tolist()):
+    def _present(
+        self, entry: _CollectionSpending, balances: NDArray[np.void], now: float
+    ) -> NDArray[np.void]:
+        terms = read_terms(self._store, entry.number)
+        if not terms.keys() >= set(balances["terms"].tolist()):
             raise self._store.damaged()
-        return bring_up_to_date(heads, now, book.terms, terms)
+        return bring_up_to_date(balances, now, entry.terms, terms)
 
 
 def _by_client(keys: Ints) -> tuple[Ints, Ints, Ints]:
-    """Order of reports by client, each one's as they came; the distinct keys, rising; whose each report is.
+    """Return reports' order by client, stable; the distinct keys, ascending; the client of each report.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""What clients have spent, read from a producer's folder without changing what is kept in it.
+"""Read what clients have spent from a producer's folder, without changing its content.
 
-SQLite's own housekeeping goes on: who closes the store last moves its log into the file.
+SQLite still maintains the file: the last process to close it moves its log into it.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from producers.randomization.prf import ClientKeys
 from producers.randomization.secret import STORE_NAME, read_secret
 from producers.storage.store import Store, StoreError, check_identity
 
-# A collection of which nothing is known but what it cost, and numbers that no terms in a store have.
+# Terms of a collection of which only the cost is known; stores never use these numbers of terms.
 _FORGOTTEN = SpendingTerms(b"", ENDLESS, 0.0, 0.0)
 _PRESENT = 0
 
@@ -46,7 +46,7 @@ class Spent:
 
 
 class Statements:
-    """Tells what clients have spent, also while producers use the folder. A context manager: it closes.
+    """Reads what clients have spent, also while producers use the folder. A context manager, which closes it.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Statements:
     def __init__(self, data_dir: Path, secret_file: Path, allowances: Iterable[Allowance]) -> None:
         path = data_dir / STORE_NAME
         unused = StoreError(f"store {path}: there is none; no producer has used this folder")
-        if not (path.exists() and path.stat().st_size):  # an empty one would be made anew
+        if not (path.exists() and path.stat().st_size):  # Store would initialize an empty file
             raise unused
         secret = read_secret(secret_file)
         self._client_keys = ClientKeys(secret)
@@ -78,9 +78,10 @@ class Statements:
             raise
 
     def of(self, client: str, now: float) -> dict[str, Spent]:
-        """What a client has spent, by collection: those of the configuration, then what else is in the store.
+        """Return what a client has spent, by collection: configured ones first, then others in the store.
 
-        A collection that is no more in the configuration has no periods: all that it ever cost is told.
+        A collection that is no longer configured has no periods: for it, the figures cover its whole
+        lifetime.
 
         Parameters
         ----------
@@ -116,27 +117,26 @@ class Statements:
 def spent_in(
     store: Store, number: int, allowance: Allowance | None, client: NDArray[np.uint8], now: float
 ) -> Spent:
-    """What a client has spent in one collection.
+    """Return what a client has spent in one collection.
 
     Parameters
     ----------
     store : Store.
     number : of the collection, in the store.
-    allowance : the present one; None where there is none, which forgets periods and numbers of reports.
+    allowance : the present one; None if there is none, which ignores periods and numbers of reports.
     client : uint8 (16,), keyed hash.
     now : unix seconds.
     """
     rows = SpendingTable(store, number).load(keys_of(client[np.newaxis]), _PRESENT)
     terms = read_terms(store, number) | {_PRESENT: terms_of(allowance) if allowance else _FORGOTTEN}
-    return _told(bring_up_to_date(rows.heads, now, _PRESENT, terms)[0], allowance)
+    return _spent(bring_up_to_date(rows.balances, now, _PRESENT, terms)[0], allowance)
 
 
 def total(spent: Iterable[Spent]) -> Spent:
-    """What one client has spent in several collections together.
+    """Add up what one client has spent in several collections.
 
-    What costs epsilon_1 at delta_1 and what costs epsilon_2 at delta_2 cost epsilon_1 + epsilon_2 together,
-    at delta_1 + delta_2: collections randomize independently of each other. As in one collection, one value
-    in each is assumed.
+    A loss of epsilon_1 at delta_1 and one of epsilon_2 at delta_2 compose to epsilon_1 + epsilon_2 at
+    delta_1 + delta_2, because collections are randomized independently. Assumes one value in each collection.
 
     Source: sequential composition, Dwork and Roth, "The algorithmic foundations of differential privacy",
     2014, theorem 3.16.
@@ -151,11 +151,11 @@ def total(spent: Iterable[Spent]) -> Spent:
     )
 
 
-def _told(head: np.void, allowance: Allowance | None) -> Spent:
-    carried, carried_lifetime = float(head["carried"]), float(head["carried_lifetime"])
+def _spent(balance: np.void, allowance: Allowance | None) -> Spent:
+    carried, carried_lifetime = float(balance["carried"]), float(balance["carried_lifetime"])
     if allowance is None:
         return Spent(epsilon=carried, lifetime_epsilon=carried_lifetime)
-    reports, lifetime = int(head["reports"]), int(head["lifetime"])
+    reports, lifetime = int(balance["reports"]), int(balance["lifetime"])
     return Spent(
         reports,
         carried + allowance.epsilon(reports),

@@ -1,4 +1,4 @@
-"""The terms of a collection in the store: under what its reports were made, by number."""
+"""Store the terms of a collection under which its reports were randomized, by number."""
 
 from producers.budget.allowance import Allowance
 from producers.budget.client_balance import ENDLESS, SpendingTerms
@@ -9,7 +9,7 @@ PERIOD_BYTES = 8
 
 
 def terms_of(allowance: Allowance) -> SpendingTerms:
-    """Terms under which a report is made that this allowance lets pass."""
+    """Return the terms of reports under an allowance."""
     return SpendingTerms(
         allowance.collection.fingerprint.to_bytes(FINGERPRINT_BYTES, "little"),
         ENDLESS if allowance.budget is None else allowance.budget.period_seconds,
@@ -19,7 +19,7 @@ def terms_of(allowance: Allowance) -> SpendingTerms:
 
 
 def read_terms(store: Store, collection: int) -> dict[int, SpendingTerms]:
-    """All terms of a collection, by number.
+    """Read all terms of a collection, by number.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ def read_terms(store: Store, collection: int) -> dict[int, SpendingTerms]:
 
 
 def register_terms(store: Store, collection: int, terms: SpendingTerms) -> int:
-    """Note terms in the present transaction, unless they are there; their number.
+    """Store terms in the present transaction, unless they exist; return their number.
 
-    They begin with the horizon of others of the same fingerprint, which are about the same windows.
+    Their horizon starts at that of other terms with the same fingerprint, whose windows are the same.
     """
-    # What the column `fingerprint` tells apart: the collection's, and the length of its periods.
+    # The column `fingerprint` has the collection's fingerprint and the length of its periods.
     meaning = (collection, terms.fingerprint + terms.period_seconds.to_bytes(PERIOD_BYTES, "little"))
     store.rows(
         "INSERT OR IGNORE INTO terms (collection, fingerprint, epsilon_per_report, epsilon_inf, horizon)"
@@ -63,8 +63,8 @@ def raise_horizons(store: Store, collection: int, earliest: int) -> dict[int, in
 
     Parameters
     ----------
-    store, collection : as of `read_terms`.
-    earliest : unix seconds; what is later stays.
+    store, collection : as in `read_terms`.
+    earliest : unix seconds; later horizons stay.
     """
     return dict(
         store.rows(

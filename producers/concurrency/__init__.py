@@ -1,4 +1,4 @@
-"""What threads, signal handlers and forked children need to work together.
+"""Primitives for threads, signal handlers and forked children.
 
 Imports no other room. Begin with `synchronization`, which states the one rule: callers hold no lock.
 """

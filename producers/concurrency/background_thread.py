@@ -1,4 +1,4 @@
-"""A thread that somebody depends on: it is started once, and its end and its death are seen."""
+"""A background thread that is started once, and whose end or death is visible."""
 
 import _thread
 import threading
@@ -9,17 +9,17 @@ from producers.errors import DeliveryError
 
 
 class Background:
-    """A thread that ends with the process at the latest.
+    """A daemon thread.
 
     Parameters
     ----------
-    name : what it does, for messages.
-    work : what it runs.
-    afterwards : what it runs then, also when `work` raised, and when that can be seen in `death`.
+    name : of the thread, for messages.
+    work : the function to run.
+    afterwards : runs next, also if `work` raised, with `death` set by then.
 
     Attributes
     ----------
-    death : what `work` raised, by type, once it has; None otherwise.
+    death : message with the type of the error that `work` raised; None otherwise.
     """
 
     def __init__(self, name: str, work: Callable[[], None], afterwards: Callable[[], None]) -> None:
@@ -36,15 +36,15 @@ class Background:
         return self._begun.locked()
 
     def start(self) -> None:
-        """Start it, unless somebody did. Waits for nobody.
+        """Start the thread, unless it was started. Never blocks.
 
         Raises
         ------
-        DeliveryError if the system has no thread to give; the next call tries again.
+        DeliveryError if the system cannot start a thread; the next call tries again.
         """
         if self._begun.acquire(blocking=False):
             try:
-                # Not by `threading`: it takes a lock for it, which a signal handler may have interrupted.
+                # Not by `threading`: it takes a lock, whose holder a signal handler may have interrupted.
                 _thread.start_new_thread(self._run, ())
             except RuntimeError as error:
                 self._begun.release()
@@ -54,7 +54,7 @@ class Background:
                 ) from None
 
     def join(self, seconds: float) -> bool:
-        """Wait until it has ended, if it was started; False when it has not within so many seconds."""
+        """Wait until the thread has ended, if it was started; False after `seconds`."""
         return not self.is_begun or self._ended.wait(seconds)
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""Where a producer's time is from."""
+"""The clocks of a producer."""
 
 import time
 from collections.abc import Callable

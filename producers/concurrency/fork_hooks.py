@@ -1,4 +1,4 @@
-"""What a process does before and after it forks, for objects that have threads and open files."""
+"""Hooks before and after a fork, for objects that have threads and open files."""
 
 import os
 import threading
@@ -6,8 +6,8 @@ import time
 from typing import Protocol
 from weakref import WeakSet
 
-# numpy imports this when `unique` is first called: a fork at that moment would leave the child a lock of the
-# import system that nobody will ever open.
+# numpy imports this on the first call of `unique`: a fork at that moment would leave the child an import lock
+# that nobody ever releases.
 import numpy.ma  # noqa: F401
 
 from producers.concurrency.synchronization import Latch
@@ -16,12 +16,12 @@ STILL_SECONDS = 1.0
 
 
 class Pause:
-    """Asked of a thread: to stand still, with nothing open that must not be copied.
+    """A request to a thread to pause, with nothing open that must not be copied.
 
     Attributes
     ----------
-    reached : opened by the thread when it stands still.
-    over : opened by who asked, when it may go on.
+    reached : opened by the thread once it pauses.
+    over : opened by the requester when the thread may continue.
     """
 
     def __init__(self) -> None:
@@ -30,22 +30,22 @@ class Pause:
 
 
 class Forkable(Protocol):
-    """Must not be copied at any moment."""
+    """An object that a fork must not copy at an arbitrary moment."""
 
     def before_fork(self) -> Pause:
-        """Ask its thread to stand still; waits for nobody."""
+        """Ask its thread to pause; never blocks."""
 
     def begin_anew(self) -> None:
-        """Forget, in the child, what belongs to the parent."""
+        """In the child, forget what belongs to the parent."""
 
 
 def watch(one: Forkable) -> None:
-    """Tell it of forks as long as it lives."""
+    """Call an object's hooks at forks, as long as it lives."""
     _watched.add(one)
 
 
 class _Forks(threading.local):
-    """What stands still for each fork that this thread has begun: a signal handler may fork within a fork."""
+    """The pauses of each fork that this thread has begun: a signal handler may fork within a fork."""
 
     def __init__(self) -> None:
         self.begun: list[list[tuple[Forkable, Pause]]] = []
@@ -60,7 +60,7 @@ def _before() -> None:
     _forks.begun.append(still)
     for one in list(_watched):
         still.append((one, one.before_fork()))
-    # A disk that hangs does not hold up the fork: the child is refused the store that was open (see `Store`).
+    # A hanging disk does not delay the fork: the child may not use a store that was open (see `Store`).
     deadline = time.monotonic() + STILL_SECONDS
     for _, pause in still:
         pause.reached.wait(deadline - time.monotonic())

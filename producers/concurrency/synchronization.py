@@ -1,9 +1,9 @@
-"""What threads wait for one another with.
+"""Synchronization primitives for threads and signal handlers.
 
-A signal handler runs on top of whatever the main thread was doing, which goes on only when it returns. If
-that held a lock, a handler that waits for another thread, which waits for that lock, would wait for ever.
-Hence the rule: callers hold no lock. What they share with others is changed by single steps of the
-interpreter: handlers and other threads come between two of them, and never within one.
+A signal handler interrupts whatever the main thread was doing, which continues only when it returns. If that
+held a lock, a handler that waits for a thread that waits for that lock would wait forever. Hence the rule:
+callers hold no lock. They change shared state by single steps of the interpreter: handlers and other threads
+run between two steps, never within one.
 """
 
 import threading
@@ -14,14 +14,14 @@ import numpy as np
 
 
 class AtomicSum:
-    """A sum, at first 0. Nothing that is added is lost, and nobody waits."""
+    """A sum that starts at 0. No addition is lost, and nobody waits."""
 
     def __init__(self) -> None:
         self._sum = np.zeros(1, np.int64)
 
     def add(self, number: int) -> None:
         """Add an integer; the sum must stay within int64."""
-        # `+=` of an attribute is several steps of the interpreter. This is one: NumPy keeps the interpreter's
+        # `+=` on an attribute is several steps of the interpreter. This is one: NumPy holds the interpreter's
         # lock for so short an array.
         np.add(self._sum, number, out=self._sum)
 
@@ -32,24 +32,24 @@ class AtomicSum:
 
 
 class WakeUp:
-    """Wakes one thread. Ringing waits for nobody; if nobody listens, the next who does hears it."""
+    """Wakes one thread. Ringing never blocks; if nobody waits, the next `wait` returns at once."""
 
     def __init__(self) -> None:
         self._silence = threading.Lock()
         self._silence.acquire()
 
     def ring(self) -> None:
-        """Wake who waits, or the next who will; several rings may be heard as one."""
-        with suppress(RuntimeError):  # it rings already
+        """Wake the waiting thread, or the next one; several rings may count as one."""
+        with suppress(RuntimeError):  # it is ringing already
             self._silence.release()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a ring; False when there was none within so many seconds."""
+        """Wait for a ring; False if there is none within `seconds`."""
         return self._silence.acquire(timeout=min(max(0.0, seconds), threading.TIMEOUT_MAX))
 
 
 class Latch:
-    """Opens once, for all who wait. Opening waits for nobody.
+    """Opens once, for all waiting threads. Opening never blocks.
 
     Attributes
     ----------
@@ -61,19 +61,19 @@ class Latch:
         self._bell = WakeUp()
 
     def open(self) -> None:
-        """Let all go on, now and ever after."""
+        """Let all threads continue, now and later."""
         self.is_open = True
         self._bell.ring()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it is open; False when it was not within so many seconds."""
+        """Wait until it is open; False after `seconds`."""
         if not self.is_open and self._bell.wait(seconds):
-            self._bell.ring()  # who else waits is next
+            self._bell.ring()  # pass it on to the next waiting thread
         return self.is_open
 
 
 class TimeBudget:
-    """Seconds that may be waited in all; those within `with` are used up."""
+    """A total of seconds to wait; those within `with` are used up."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds

@@ -1,4 +1,4 @@
-"""What a producer counts, and the metrics made of it.
+"""A producer's counters, and the metrics computed from them.
 
 May import `concurrency`. Begin with `counters`; `definitions` names every metric with its meaning.
 """

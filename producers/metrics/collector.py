@@ -1,4 +1,4 @@
-"""What a producer tells Prometheus: its counters, read when they are asked for."""
+"""Export a producer's counters to Prometheus, read at each scrape."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
@@ -16,8 +16,8 @@ class ProducerMetrics(Collector):
 
     Parameters
     ----------
-    collections : names; each is shown from the start, at 0.
-    counters : returns the totals at this moment.
+    collections : names; each is exported from the start, at 0.
+    counters : returns the present totals.
     """
 
     def __init__(self, collections: Iterable[str], counters: Callable[[], Counters]) -> None:
@@ -25,7 +25,7 @@ class ProducerMetrics(Collector):
         self._counters = counters
 
     def describe(self) -> list[Metric]:
-        """Return nothing, so that registering asks for no counters."""
+        """Return nothing, so that registering does not read counters."""
         return []
 
     def collect(self) -> Iterator[Metric]:

@@ -1,4 +1,4 @@
-"""What became of reports: told to the caller at once, and in totals. Nothing here depends on a true value."""
+"""Outcomes of reports, for each call and in total. Nothing here depends on a true value."""
 
 import time
 from collections import Counter
@@ -13,16 +13,17 @@ Name = TypeVar("Name")
 
 @dataclass(frozen=True)
 class Receipt:
-    """What became of the values of one call; the numbers sum to how many they were.
+    """The outcomes of the values of one call; the numbers sum to the number of values.
 
     Parameters
     ----------
     stored : durable; they will reach the broker whatever is killed.
-    refused : over a limit of their clients, or of windows that are over or far in the future; never sent.
-    dropped : for want of room in the queue or the outbox, or because the store failed; never sent.
-    pending : not decided when the time of the caller had run out; they count as one of the above later. Only
-        of those that the storing thread was at when it died nobody knows whether they are stored.
-    why_dropped : a reason of those dropped; empty where there are none.
+    refused : over a limit of their clients, or in windows that are over or far in the future; never sent.
+    dropped : without room in the queue or the outbox, or because the store failed; never sent.
+    pending : undecided when the caller's time ran out; counted as one of the above later. If the storing
+    thread
+        dies while it handles them, it is unknown whether they are stored.
+    why_dropped : a reason, if any were dropped; else empty.
     """
 
     stored: int = 0
@@ -43,7 +44,7 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Backlog:
-    """What waits for acknowledgement, and how much of the budgets is used.
+    """Packs that wait for acknowledgement, and the used share of budgets.
 
     Parameters
     ----------
@@ -64,10 +65,10 @@ class Counters:
 
     Parameters
     ----------
-    stored, dropped : reports, as of `Receipt`.
+    stored, dropped : reports, as in `Receipt`.
     refused : reports by collection and reason.
     acknowledged : reports that the broker has appended.
-    expired : those of them whose append time lies past the end and grace of their window: counted by nobody.
+    expired : those of them appended after the end and grace of their window, so never counted.
     packs, bytes : acknowledged.
     backlog : what is left.
     unsendable : packs in the outbox that are damaged, of a later version, or larger than the broker takes.
@@ -85,7 +86,7 @@ class Counters:
 
 
 class ReportTotals:
-    """Counts up. The storing thread tells it what it did; any thread may tell of drops, and ask.
+    """Running totals. The storing thread records outcomes; any thread may record drops and read totals.
 
     Parameters
     ----------
@@ -102,11 +103,11 @@ class ReportTotals:
         self._bytes = 0
         self._backlog = Backlog()
         self._unsendable = 0
-        self._arrived = 0  # packs acknowledged since the backlog was looked at
+        self._arrived = 0  # packs acknowledged since the backlog was read
         self._moved_at = time.monotonic()  # when a pack was last acknowledged, or none waited
 
     def settled(self, collection: str, stored: int, refused: Mapping[str, int]) -> None:
-        """Count reports that were stored, and refused, those by reason."""
+        """Count stored reports, and refused ones by reason."""
         self._stored[collection] += stored
         self._refused.update({(collection, reason): count for reason, count in refused.items()})
 
@@ -125,22 +126,22 @@ class ReportTotals:
         self._moved_at = time.monotonic()
 
     def left(self, backlog: Backlog) -> None:
-        """Note what is left. What begins to wait now has not waited before."""
+        """Record the backlog. If packs begin to wait now, their waiting time starts."""
         none_waited = not self.sendable()
         self._backlog, self._arrived = backlog, 0
         if none_waited or not self.sendable():
             self._moved_at = time.monotonic()
 
     def unsendable(self, packs: int) -> None:
-        """Note how many packs in the outbox cannot be sent."""
+        """Record the number of packs in the outbox that cannot be sent."""
         self._unsendable = packs
 
     def sendable(self) -> int:
-        """Packs that wait, as far as is known: of those that were left, those that have not arrived since."""
+        """Return the number of waiting packs: the last backlog less packs acknowledged since."""
         return max(0, self._backlog.packs - self._unsendable - self._arrived)
 
     def standstill_seconds(self) -> float:
-        """For how long packs have waited and none was acknowledged; 0 while none waits."""
+        """Return how long packs have waited without any acknowledgement; 0 while none waits."""
         return time.monotonic() - self._moved_at if self.sendable() else 0.0
 
     def dropped(self) -> int:
@@ -148,9 +149,9 @@ class ReportTotals:
         return sum(total.value for total in self._dropped.values())
 
     def counters(self) -> Counters:
-        """Totals at this moment. Any thread may call this."""
-        # Copying a dict is one step of the interpreter, and what is written later is read first: nothing
-        # seems to be acknowledged that was not stored.
+        """Return the present totals. Any thread may call this."""
+        # Copying a dict is one step of the interpreter. Totals that are written later are read first, so no
+        # report appears to be acknowledged but not stored.
         expired, acknowledged = dict(self._expired), dict(self._acknowledged)
         return Counters(
             stored=_without_zeros(dict(self._stored)),

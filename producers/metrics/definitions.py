@@ -7,43 +7,43 @@ REASONS = ("over_budget", "over_window", "too_late", "too_early")  # why reports
 REPORTS = CounterMetric(
     name="producer_reports",
     labels=("collection", "result"),
-    meaning="Reports by result: stored, and so durable; acknowledged by the broker; expired, acknowledged "
-    "after the grace of their window, so that nobody counts them; refused; dropped for want of room.",
-    remedy="dropped: see why Kafka is away, or a larger `outbox_bytes`. expired: a longer `grace_seconds`, "
-    "or events that are reported sooner.",
+    meaning="Reports by result: stored, and so durable; acknowledged by the broker; expired, that is "
+    "acknowledged after the grace of their window and never counted; refused; dropped for lack of room.",
+    remedy="dropped: find out why Kafka is away, or raise `outbox_bytes`. expired: raise `grace_seconds`, or "
+    "report events sooner.",
 )
 REFUSED = CounterMetric(
     name="producer_refused",
     labels=("collection", "reason"),
     meaning=f"Reports refused by reason: {', '.join(REASONS)}.",
-    remedy="over_budget and over_window are the limits of a client at work; too_late, too_early: see whether "
-    "the machine's clock is right.",
+    remedy="over_budget and over_window: limits of clients apply. too_late, too_early: check the machine's "
+    "clock.",
 )
 PACKS = CounterMetric(name="producer_packs", meaning="Packs that the broker has acknowledged.")
 SENT_BYTES = CounterMetric(
     name="producer_sent", unit="bytes", meaning="Bytes of packs that the broker has acknowledged."
 )
 OUTBOX_PACKS = GaugeMetric(
-    name="producer_outbox_packs", meaning="Packs in the outbox, which wait for the broker's acknowledgement."
+    name="producer_outbox_packs", meaning="Packs in the outbox, waiting for the broker's acknowledgement."
 )
 OUTBOX_BYTES = GaugeMetric(
     name="producer_outbox",
     unit="bytes",
     meaning="Bytes of the outbox.",
-    remedy="near `outbox_bytes` reports will be dropped: see why Kafka does not take them.",
+    remedy="near `outbox_bytes` reports will be dropped: find out why Kafka does not accept them.",
 )
 OUTBOX_AGE = GaugeMetric(
     name="producer_outbox_age",
     unit="seconds",
     meaning="Age of the oldest pack in the outbox.",
-    remedy="beyond the grace of windows reports expire: see why Kafka does not take them.",
+    remedy="beyond the grace of windows reports expire: find out why Kafka does not accept them.",
 )
 OUTBOX_UNSENDABLE = GaugeMetric(
     name="producer_outbox_unsendable_packs",
-    meaning="Packs in the outbox that are damaged, of a later version, or larger than the broker takes. They "
-    "hold up no others.",
-    remedy="the log says which: put back a copy of the folder, use the deniable that wrote them, or raise "
-    "`max.message.bytes` of `reports`.",
+    meaning="Packs in the outbox that are damaged, of a later version, or larger than the broker accepts. "
+    "They do not delay others.",
+    remedy="the log says which: restore the folder from a copy, use the version of deniable that wrote them, "
+    "or raise `max.message.bytes` of `reports`.",
 )
 BUDGET_USED = GaugeMetric(
     name="producer_budget_used",
@@ -51,6 +51,6 @@ BUDGET_USED = GaugeMetric(
     labels=("collection",),
     meaning="Largest share of its budget that one client has spent in this period, over the clients of this "
     "producer. Absent for `budget: none`.",
-    remedy="none where `deniable_epsilon_permanent_nats` is within the budget: any number of reports is. "
-    "Else near 1 the client's reports are refused: a larger budget, or fewer reports of a client.",
+    remedy="none if `deniable_epsilon_permanent_nats` is within the budget: then any number of reports is. "
+    "Otherwise, near 1, the client's reports are refused: allow a larger budget, or report less often.",
 )

@@ -1,7 +1,7 @@
-"""What a metric is: its name, what it means, what to do about it. How it is made for Prometheus.
+"""Metrics: name, meaning, remedy, and how to export them to Prometheus.
 
-Each room declares its metrics in one catalogue. What sets a metric takes it from there, so that no name and
-no meaning stands twice.
+Each package declares its metrics in one module, and code that sets a metric imports it from there, so no name
+or meaning is repeated.
 """
 
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ class Metric:
     ----------
     name : without prefix, unit and `_total`.
     meaning : sentences; of labels with a fixed list of values, these too.
-    remedy : what to do when it is not as it should be; empty where there is nothing to do.
-    labels : their names. None holds a client, a cohort, or what came from input.
-    unit : what the exposed name ends in; empty where `name` says what is counted.
+    remedy : what to do about a bad value; empty if there is nothing to do.
+    labels : their names. None has a client, a cohort or text from input.
+    unit : suffix of the exposed name; empty if `name` says what is counted.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Metric:
 
     @property
     def help(self) -> str:
-        """Meaning and remedy, as Prometheus tells them."""
+        """Meaning and remedy, for Prometheus."""
         return f"{self.meaning} Remedy: {self.remedy}" if self.remedy else self.meaning
 
 
@@ -60,11 +60,11 @@ class CounterMetric(Metric):
         return f"{super().exposed}_total"
 
     def register(self, registry: CollectorRegistry) -> Counter:
-        """Make it in this registry."""
+        """Create the metric in this registry."""
         return Counter(self.exposed, self.help, self.labels, registry=registry)
 
     def family(self) -> CounterMetricFamily:
-        """Make it for one scrape, still empty."""
+        """Create an empty family for one scrape."""
         return CounterMetricFamily(self.exposed, self.help, labels=self.labels)
 
 
@@ -75,21 +75,21 @@ class GaugeMetric(Metric):
     kind = "gauge"
 
     def register(self, registry: CollectorRegistry) -> Gauge:
-        """Make it in this registry."""
+        """Create the metric in this registry."""
         return Gauge(self.exposed, self.help, self.labels, registry=registry)
 
     def family(self) -> GaugeMetricFamily:
-        """Make it for one scrape, still empty."""
+        """Create an empty family for one scrape."""
         return GaugeMetricFamily(self.exposed, self.help, labels=self.labels)
 
 
 @dataclass(frozen=True, kw_only=True)
 class HistogramMetric(Metric):
-    """How often a figure was how large.
+    """A distribution of figures.
 
     Parameters
     ----------
-    buckets : upper ends, rising, in the unit of the metric.
+    buckets : upper ends, ascending, in the unit of the metric.
     """
 
     buckets: tuple[float, ...]
@@ -97,10 +97,10 @@ class HistogramMetric(Metric):
     kind = "histogram"
 
     def register(self, registry: CollectorRegistry) -> Histogram:
-        """Make it in this registry."""
+        """Create the metric in this registry."""
         return Histogram(self.exposed, self.help, self.labels, registry=registry, buckets=self.buckets)
 
 
 def declared_in(catalogue: ModuleType) -> tuple[Metric, ...]:
-    """All metrics of a catalogue, in the order in which they stand there."""
+    """Return all metrics of a module of definitions, in order."""
     return tuple(each for each in vars(catalogue).values() if isinstance(each, Metric))

@@ -1,4 +1,4 @@
-"""Which packs of the outbox are on their way, which have arrived, and which are to be sent again."""
+"""Track which packs of the outbox are in flight, which have arrived, and which to send again."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -25,25 +25,25 @@ _log = logging.getLogger(__name__)
 
 
 class Dispatch:
-    """Hands the packs of an outbox to a delivery, in the order of their numbers. Not thread-safe.
+    """Passes the packs of an outbox to a delivery, in the order of their numbers. Not thread-safe.
 
-    A pack that is damaged, of a later version, or larger than the broker takes, is kept and passed over.
+    A pack that is damaged, of a later version, or larger than the broker accepts, is kept and skipped.
 
     Parameters
     ----------
     delivery : Delivery.
     partitions : of the topic.
-    collections : by fingerprint, those that are counted by name; the outbox may hold packs of others.
-    tally : counts what is acknowledged, and what cannot be sent.
+    collections : by fingerprint, those counted by name; the outbox may have packs of others.
+    totals : counts what is acknowledged, and what cannot be sent.
     """
 
     def __init__(
-        self, delivery: Delivery, partitions: int, collections: Mapping[int, Collection], tally: ReportTotals
+        self, delivery: Delivery, partitions: int, collections: Mapping[int, Collection], totals: ReportTotals
     ) -> None:
         self._delivery = delivery
         self._partitions = partitions
         self._collections = collections
-        self._tally = tally
+        self._totals = totals
         self._cursor = 0
         self._in_flight: dict[int, OutgoingPack] = {}
         self._arrived: set[int] = set()
@@ -53,7 +53,7 @@ class Dispatch:
 
     @property
     def refusal(self) -> str | None:
-        """Why what is left cannot be sent, however long one waits; None while some of it can."""
+        """Why the remaining packs can never be sent; None while some can."""
         trouble = self._delivery.trouble
         if isinstance(trouble, HopelessError):
             return str(trouble)
@@ -64,7 +64,7 @@ class Dispatch:
 
     @property
     def arrived(self) -> frozenset[int]:
-        """Packs that the broker has, to be deleted from the outbox and then given to `forget`."""
+        """Packs that the broker has, to be deleted from the outbox and then passed to `forget`."""
         return frozenset(self._arrived)
 
     def forget(self, numbers: Iterable[int]) -> None:
@@ -72,11 +72,11 @@ class Dispatch:
         self._arrived.difference_update(numbers)
 
     def rewind(self) -> None:
-        """Look at the outbox from its start: it may hold packs with lower numbers than before."""
+        """Read the outbox from its start again: it may have new packs with lower numbers."""
         self._cursor = 0
 
     def settle(self) -> None:
-        """Take note of what was acknowledged and of what was lost."""
+        """Record which packs were acknowledged and which were lost."""
         outcome = self._delivery.outcome()
         for number in outcome.lost:
             self._in_flight.pop(number, None)
@@ -85,13 +85,13 @@ class Dispatch:
             self._set_aside(number)
         for number, append_ms in outcome.acknowledged.items():
             sent = self._in_flight.pop(number, None)
-            # Else it was lost first. It is sent again, and that it was there already is seen by its id.
+            # Otherwise it was lost before. It is sent again, and its id shows that it is a duplicate.
             if sent is not None:
                 self._arrived.add(number)
                 self._count(sent, append_ms)
 
     def feed(self, outbox: Outbox) -> bool:
-        """Hand over what there is room for; True when that was all.
+        """Pass on as many packs as there is room for; return True if those were all.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Dispatch:
 
     @property
     def cursor(self) -> int:
-        """Number of the last pack that was handed over or passed over."""
+        """Number of the last pack that was passed on or skipped."""
         return self._cursor
 
     def _hand_over(self, waiting: Iterable[StoredPack], path: Path) -> None:
@@ -126,7 +126,7 @@ class Dispatch:
             except StoreError as error:
                 self._pass_over(each.number, f"pack {each.number} in {path} cannot be sent: {error}")
                 continue
-            self._unsendable.pop(each.number, None)  # it was put in order
+            self._unsendable.pop(each.number, None)  # it was repaired
             outgoing[each.number] = OutgoingPack(
                 each.number,
                 partition_of(pack.pack_id, self._partitions),
@@ -137,18 +137,18 @@ class Dispatch:
             )
         self._delivery.send(outgoing.values())
         self._in_flight.update(outgoing)
-        self._tally.unsendable(len(self._unsendable))
+        self._totals.unsendable(len(self._unsendable))
 
     def _set_aside(self, number: int) -> None:
-        """Send it no more: each refusal costs all others their connection. The next producer tries again."""
+        """Stop sending a pack: each refusal drops the connection of all. The next producer retries it."""
         size = len(self._in_flight.pop(number).record)
         self._too_large.add(number)
         self._pass_over(
             number,
-            f"pack {number} cannot be sent: the broker takes no record of {size} bytes; set "
-            f"max.message.bytes of the topic to at least {MOST_BATCH_BYTES}, then start this producer anew",
+            f"pack {number} cannot be sent: the broker accepts no record of {size} bytes; set "
+            f"max.message.bytes of the topic to at least {MOST_BATCH_BYTES}, then restart this producer",
         )
-        self._tally.unsendable(len(self._unsendable))
+        self._totals.unsendable(len(self._unsendable))
 
     def _pass_over(self, number: int, trouble: str) -> None:
         if number not in self._unsendable:
@@ -158,14 +158,14 @@ class Dispatch:
     def _count(self, sent: OutgoingPack, append_ms: int) -> None:
         collection = self._collections.get(sent.fingerprint)
         if collection is None:
-            self._tally.acknowledged(None, sent.reports, len(sent.record), expired=False)
+            self._totals.acknowledged(None, sent.reports, len(sent.record), expired=False)
         else:
             expired = append_ms > 1000 * collection.closes_at(sent.window_start)
-            self._tally.acknowledged(collection.name, sent.reports, len(sent.record), expired=expired)
+            self._totals.acknowledged(collection.name, sent.reports, len(sent.record), expired=expired)
 
 
 def unpacked(record: bytes) -> Pack:
-    """A pack or buffer out of the store.
+    """Decode a pack or buffer from the store.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def unpacked(record: bytes) -> Pack:
     except WireError as error:
         if error.reason == UNSUPPORTED_VERSION:
             raise StoreError(
-                f"a record of the store is of a later version, or damaged: {error}; use the deniable that "
-                "wrote it, or put back a copy"
+                f"a record of the store is of a later version, or damaged: {error}; use the version of "
+                "deniable that wrote it, or restore a copy"
             ) from None
-        raise StoreError(f"a record of the store is damaged: {error}; put back a copy") from None
+        raise StoreError(f"a record of the store is damaged: {error}; restore a copy") from None

@@ -1,4 +1,4 @@
-"""Packs: reports of one collection, window and cohort, shuffled, that leave together."""
+"""Cut reports into packs: shuffled reports of one collection, window and cohort, sent together."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ UNSEALED = bytes(PACK_ID_BYTES)
 
 
 class Key(NamedTuple):
-    """What all reports of a pack share."""
+    """The fields that all reports of a pack share."""
 
     fingerprint: int
     window_start: int
@@ -34,7 +34,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Buffer:
-    """Reports that came one after the other, and when the first of them did."""
+    """Reports in the order of arrival, and when the first arrived."""
 
     reports: bytes
     born: float
@@ -42,7 +42,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What the packs of a collection look like."""
+    """The format of a collection's packs."""
 
     mechanism: int
     width: int
@@ -53,14 +53,14 @@ class _Kind:
 class Packer:
     """Buffers randomized reports and cuts them into packs. Not thread-safe; reads no clock.
 
-    Reports leave in the order of their coming, a pack at a time, and are shuffled within their pack.
+    Packs contain reports in the order of arrival, shuffled within each pack.
 
     Parameters
     ----------
-    collections : whose reports come.
-    pack_reports : reports of a full pack, at least 1; fewer where they would pass MAX_RECORD_BYTES.
-    pack_seconds : age at which a pack leaves although it is not full, seconds.
-    words : source of the pack ids and of the shuffling.
+    collections : of the reports.
+    pack_reports : reports of a full pack, at least 1; fewer if a record would exceed MAX_RECORD_BYTES.
+    pack_seconds : age at which a pack is sent although it is not full, seconds.
+    words : random source of pack ids and shuffling.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class Packer:
         self._changed: set[Key] = set()
 
     def state(self) -> dict[Key, Buffer]:
-        """What is buffered, to be given to `restore`."""
+        """The buffered reports, for `restore`."""
         return dict(self._buffers)
 
     def restore(self, state: dict[Key, Buffer]) -> None:
-        """Buffer what was buffered then: what came and left since is undone."""
+        """Restore an earlier `state`, undoing everything since."""
         self._buffers = state
         self._changed.clear()
 
@@ -89,7 +89,7 @@ class Packer:
         rows: NDArray[np.uint8],
         now: float,
     ) -> list[Pack]:
-        """Take n reports; returns the packs that they filled.
+        """Buffer n reports; return the packs that they fill.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class Packer:
         windows : int64 (n,), window starts, unix seconds.
         cohorts : uint16 (n,).
         rows : uint8 (n, bytes of a report), randomized.
-        now : seconds of any steady clock.
+        now : seconds of any monotonic clock.
         """
         packs: list[Pack] = []
         full = self._kinds[fingerprint].full_bytes
@@ -108,25 +108,25 @@ class Packer:
             whole = len(reports) // full * full
             packs += self._packs(key, reports[:whole])
             if whole < len(reports):
-                # What stays behind a full pack came just now.
+                # Reports left after a full pack arrived just now.
                 self._buffers[key] = Buffer(reports[whole:], now if whole else buffer.born)
             self._changed.add(key)
         return packs
 
     def due(self, now: float) -> list[Pack]:
-        """Packs, not full ones, whose first report has waited for pack_seconds."""
+        """Return packs that are not full, but whose first report has waited for pack_seconds."""
         keys = [key for key, buffer in self._buffers.items() if now - buffer.born >= self._pack_seconds]
         self._changed.update(keys)
         return [pack for key in keys for pack in self._packs(key, self._buffers.pop(key).reports)]
 
     def flush(self) -> list[Pack]:
-        """All that is buffered."""
+        """Return all buffered reports as packs."""
         return self.due(math.inf)
 
     def changes(self) -> dict[Key, bytes]:
-        """Each buffer that has changed since the last call, as a record that `seal` takes; empty: it is gone.
+        """Return each buffer changed since the last call, as a record for `seal`; empty if it is gone.
 
-        A record says by itself what its reports are, so that another producer can send them.
+        A record describes its reports completely, so another producer can send them.
         """
         changed = {
             key: encode(self._pack(key, self._buffers[key].reports)) if key in self._buffers else b""
@@ -155,7 +155,7 @@ class Packer:
 
 
 def seal(pack: Pack, words: Words) -> Pack:
-    """The same reports, shuffled, under an id of their own."""
+    """Return the same reports, shuffled, under a new id."""
     drawn = words.words64((PACK_ID_BYTES // 8 + pack.reports,))
     rows = np.frombuffer(pack.payload, np.uint8).reshape(pack.reports, -1)
     payload = rows.take(_order(drawn[PACK_ID_BYTES // 8 :]), axis=0).tobytes()
@@ -163,11 +163,11 @@ def seal(pack: Pack, words: Words) -> Pack:
 
 
 def _order(words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Sort 0 … n-1 by independent words: every order is equally likely, but for ties.
+    """Sort 0 … n-1 by independent words: every order is equally likely, except for ties.
 
-    The lowest digits of each word make room for its number, so that numbers are sorted with their words: in
-    half the time that it takes to sort them by words. A pack has below 2^20 reports, so 44 digits are left,
-    and a pair of reports ties, and stays in order, with probability 2^-44 at most.
+    The lowest bits of each word are replaced by its index, so sorting the words sorts the indices, in half
+    the time of an argsort. A pack has fewer than 2^20 reports, which leaves 44 random bits: two reports tie,
+    and keep their order, with probability at most 2^-44.
     """
     numbers = np.uint64((1 << len(words).bit_length()) - 1)
     order = words & ~numbers
@@ -187,10 +187,11 @@ def _kind_of(collection: Collection, pack_reports: int) -> _Kind:
 def _groups(
     windows: NDArray[np.int64], cohorts: NDArray[np.uint16], rows: NDArray[np.uint8]
 ) -> Iterator[tuple[int, int, NDArray[np.uint8]]]:
-    """Each window and cohort that occurs, with the rows of its reports in the order of their coming."""
+    """Return each window and cohort that occurs, with the rows of its reports in the order of arrival."""
     if len(rows) == 0:
         return
-    # Almost always there is one window, and two bytes of cohort sort many times faster than both together.
+    # There is almost always one window, and two bytes of cohort sort many times faster than window and
+    # cohort.
     one_window = bool((windows == windows[0]).all())
     if one_window and (cohorts == cohorts[0]).all():
         yield int(windows[0]), int(cohorts[0]), rows

@@ -1,4 +1,4 @@
-"""A warning when packs are small: one of few reports shows when its clients reported."""
+"""Warn of small packs: a pack of few reports shows when its clients reported."""
 
 import logging
 from statistics import median
@@ -11,11 +11,11 @@ _log = logging.getLogger(__name__)
 
 
 class SmallPacks:
-    """Watches how many reports are in a pack. Their number depends on no value.
+    """Watches the number of reports in packs, which does not depend on values.
 
     Parameters
     ----------
-    now : seconds of any steady clock, as in `check`.
+    now : seconds of any monotonic clock, as in `check`.
     """
 
     def __init__(self, now: float) -> None:
@@ -23,17 +23,17 @@ class SmallPacks:
         self._next = now + WATCH_SECONDS
 
     def note(self, reports: int) -> None:
-        """Take note of a pack."""
+        """Record a pack's number of reports."""
         self._sizes.append(reports)
 
     def check(self, now: float) -> None:
-        """Once a minute, warn if most packs of that minute were small; then be silent for an hour."""
+        """Once a minute, warn if most packs of that minute were small; at most one warning an hour."""
         if now < self._next:
             return
         small = bool(self._sizes) and median(self._sizes) < SMALL_REPORTS
         if small:
             _log.warning(
-                "packs are small, and the broker sees when each of them comes; raise pack_seconds: "
+                "packs are small, and the broker sees when each of them arrives; raise pack_seconds: "
                 "median of %d packs is %g reports",
                 len(self._sizes),
                 median(self._sizes),

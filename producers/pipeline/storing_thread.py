@@ -34,22 +34,22 @@ class StoringThread:
     secret : with which the store was created.
     words : source of pack ids, shuffling and ticks.
     clock : unix and steady seconds.
-    tally : counts what becomes of reports.
+    totals : counts what becomes of reports.
     """
 
     def __init__(
-        self, config: ProducerConfig, secret: Secret, words: Words, clock: Clock, tally: ReportTotals
+        self, config: ProducerConfig, secret: Secret, words: Words, clock: Clock, totals: ReportTotals
     ) -> None:
         self._pack_seconds = config.pack_seconds
         self._words = words
         self._clock = clock
         self._queue = SubmissionQueue()
         where = (config.cluster, config.topic, config.partitions, config.connect_seconds)
-        self._delivery = Delivery(partial(connect, *where), config.topic, self._queue.wake, tally.sendable)
+        self._delivery = Delivery(partial(connect, *where), config.topic, self._queue.wake, totals.sendable)
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
-        dispatch = Dispatch(self._delivery, config.partitions, collections, tally)
+        dispatch = Dispatch(self._delivery, config.partitions, collections, totals)
         self._handle = StoreHandle(config, secret, clock)
-        self._transactions = StoreTransactions(config, self._handle, words, clock, tally, dispatch)
+        self._transactions = StoreTransactions(config, self._handle, words, clock, totals, dispatch)
         self._items: Sequence[Submission | FlushRequest] = ()
         self._pauses: deque[Pause] = deque()
         self._is_computing = False

@@ -1,4 +1,4 @@
-"""What makes a value deniable: the secret, random words, permanent responses, randomizers.
+"""All that makes a report deniable: the secret, random words, permanent responses, randomizers.
 
-May import `concurrency` and `errors`. Begin with `randomizers`; an audit of privacy reads this room alone.
+May import `concurrency` and `errors`. Begin with `randomizers`; a privacy audit can stay in this room.
 """

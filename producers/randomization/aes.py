@@ -1,4 +1,4 @@
-"""AES-128 in the modes that are used here."""
+"""AES-128 in the modes used here."""
 
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
@@ -7,22 +7,22 @@ BLOCK_BYTES = 16
 
 
 def counter(key: bytes) -> CipherContext:
-    """Encryptor in counter mode, from block 0: of zeros it makes the keystream. `key` has KEY_BYTES."""
+    """Return an encryptor in counter mode from block 0, which turns zeros into the keystream."""
     return Cipher(algorithms.AES(key), modes.CTR(bytes(BLOCK_BYTES))).encryptor()
 
 
 def blockwise(key: bytes) -> CipherContext:
-    """Encryptor of blocks one by one, AES itself. It writes up to 15 bytes less than it must be given."""
+    """Return an encryptor of single blocks; its buffer must be up to 15 bytes larger than its output."""
     return Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # noqa: S305
 
 
 def chained(key: bytes) -> CipherContext:
-    """Encryptor in CBC mode from a block of zeros; the last block that comes out is the CBC-MAC."""
+    """Return an encryptor in CBC mode from a block of zeros; its last block of output is the CBC-MAC."""
     return Cipher(algorithms.AES(key), modes.CBC(bytes(BLOCK_BYTES))).encryptor()
 
 
-# On first use of a mode the library looks up Python objects, and whoever comes meanwhile waits until it has
-# them: a signal handler that had interrupted that very thread would wait for ever. So first use is here.
+# On the first use of a mode the library imports objects under a lock: a signal handler that interrupted that
+# very thread would wait forever. So each mode is first used here, at import.
 for _mode in (counter, blockwise, chained):
     _encryptor = _mode(bytes(KEY_BYTES))
     _encryptor.update(bytes(BLOCK_BYTES))

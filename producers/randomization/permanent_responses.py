@@ -1,8 +1,8 @@
-"""The memory of permanent responses: derived from a secret, so nothing is stored and nothing is forgotten.
+"""Permanent responses, derived from a secret: nothing is stored and nothing is forgotten.
 
-A memoized client that reports one value again and again repeats one permanent response for ever, so that
-averaging its reports shows that response and never the value (RAPPOR, CCS 2014, sections 2 and 4). What this
-does not hide is *that* a value changed.
+A memoized client that reports a value repeatedly always repeats one permanent response, so averaging its
+reports reveals that response and never the value (RAPPOR, CCS 2014, sections 2 and 4). This does not hide
+*that* a value changed.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,10 +20,11 @@ WORDS_PER_BLOCK = 2
 
 
 class RepeatedWords:
-    """Words that are a function of one seed per row: what is drawn for a row is the same in every batch.
+    """Words that depend on one seed per row: a row gets the same words in every batch.
 
-    Block j of a row is AES(key, seed XOR j). Seeds are pseudo-random, so among B blocks two inputs meet with
-    probability below B² / 2^129, and the blocks differ from random ones by as much again, having no repeats.
+    Block j of a row is AES(key, seed XOR j). Seeds are pseudo-random, so among B blocks two inputs collide
+    with probability below B² / 2^129; the blocks differ from random ones by as much again, since they never
+    repeat.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ class RepeatedWords:
         self._used = 0
 
     def words64(self, shape: int | tuple[int, ...]) -> NDArray[np.uint64]:
-        """Words of the n rows, uint64 (n,) or (n, words of a row); never the same ones twice."""
+        """Return further words of the n rows, uint64 (n,) or (n, words of a row)."""
         row_words = int(np.prod(shape)) // max(1, len(self._seeds))
         row_blocks = -(-row_words // WORDS_PER_BLOCK)
         blocks = np.empty((len(self._seeds), row_blocks, WORDS_PER_BLOCK), np.uint64)
@@ -49,16 +50,17 @@ class RepeatedWords:
 
 
 class Memory:
-    """What clients keep for ever in one collection: their cohorts and the words of their permanent responses.
+    """The permanent choices of clients in one collection: cohorts and the words of permanent responses.
 
     Parameters
     ----------
     secret : Secret shared by all producers that serve the same clients.
     name : of the collection.
-    parameters : all that a permanent response depends on beside client and value, and nothing else: p and q
-        of RAPPOR are none of it, since changing them must not draw the permanent responses again. Where
-        values are told by number, the list is part of it: if a value kept its response because its number
-        stayed, while the others drew theirs again, what stayed would tell the value.
+    parameters : all that a permanent response depends on beside client and value, and nothing else. Not p and
+    q
+        of RAPPOR, since changing them must not redraw permanent responses. The list of values, if values are
+        identified by number: if a value kept its response because its number stayed, while others were
+        redrawn, the unchanged response would reveal the value.
     memoize : whether one client and value always repeat one permanent response.
     """
 
@@ -70,34 +72,35 @@ class Memory:
         self._memoize = memoize
 
     def digest(self, texts: Sequence[str]) -> Blocks:
-        """One block, uint64 (n, 2), in the place of each client's or value's text.
+        """Map the text of each client or value to one block, uint64 (n, 2).
 
-        Two of N texts share a block with probability below N² / 2^129, beyond the bound of `prf`.
+        Two of N texts share a block with probability below N² / 2^129, in addition to the bound of `prf`.
         """
         return mac_texts(self._text_key, texts)
 
     def cohorts(self, clients: Blocks | None, count: int, cohorts: int, fresh: Words) -> NDArray[np.uint16]:
-        """Cohort of each report, uint16 (count,), whatever its value: a client's own, or a fresh one.
+        """Return the cohort of each report, uint16 (count,): its client's or a fresh one, whatever its value.
 
         Parameters
         ----------
-        clients : `digest` of each report's client; None where every report is a client of its own.
+        clients : `digest` of each report's client; None if every report is from a different client.
         count : number of reports.
         cohorts : of the mechanism, in [1, 65535].
-        fresh : source of the words of fresh ones, one per report.
+        fresh : source of words for fresh cohorts, one per report.
         """
         words = fresh.words64((count,)) if clients is None else mac(self._cohort_key, [clients])[:, 0]
         return below(words, cohorts).astype(np.uint16)
 
     def words(self, clients: Blocks | None, values: Callable[[], Sequence[Blocks]], fresh: Words) -> Words:
-        """Source of the words that the permanent responses of n reports are drawn with.
+        """Return the source of words for the permanent responses of n reports.
 
         Parameters
         ----------
-        clients : as of `cohorts`.
-        values : makes the blocks that name each report's value, m arrays of uint64 (n, 2), the same m in all
-            calls; it is not called where nothing is to be remembered.
-        fresh : the source where clients are None or nothing is memoized.
+        clients : as in `cohorts`.
+        values : returns the blocks that identify each report's value, m arrays of uint64 (n, 2), with the
+        same m
+            in all calls; not called if nothing is memoized.
+        fresh : the source to use if clients are None or nothing is memoized.
         """
         if clients is None or not self._memoize:
             return fresh

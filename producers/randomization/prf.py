@@ -1,9 +1,9 @@
-"""A keyed pseudo-random function of many messages at once: CBC-MAC of AES-128, a block of all of them a step.
+"""A keyed pseudo-random function of many messages at once: CBC-MAC of AES-128.
 
-Let B be the blocks put through one key and m those of the longest message. No message is a prefix of another,
-so what tells CBC-MAC of a random permutation from a random function with q messages is at most about
-m q² / 2^128 (Bellare, Pietrzak and Rogaway, "Improved security analyses for CBC MACs", CRYPTO 2005), and AES
-itself is taken for a random permutation: 2^40 messages of 4 blocks leave 2^-46.
+Let m be the number of blocks of the longest message. No message is a prefix of another, so with q messages
+the advantage in distinguishing CBC-MAC of a random permutation from a random function is at most about m q² /
+2^128 (Bellare, Pietrzak and Rogaway, "Improved security analyses for CBC MACs", CRYPTO 2005). AES is assumed
+to be a pseudo-random permutation: 2^40 messages of 4 blocks leave 2^-46.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ CLIENT_KEY_BYTES = 16
 
 
 class ClientKeys:
-    """Keyed hash of clients, the same in every collection; without the secret it names nobody.
+    """Keyed hash of clients, the same in every collection; without the secret it identifies nobody.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class ClientKeys:
         self._key = derive_key(secret, b"deniable-budget")
 
     def of(self, clients: Sequence[str]) -> NDArray[np.uint8]:
-        """Key of each client, uint8 (n, CLIENT_KEY_BYTES)."""
+        """Return the key of each client, uint8 (n, CLIENT_KEY_BYTES)."""
         return mac_texts(self._key, clients).view(np.uint8)
 
 
@@ -41,13 +41,13 @@ _LOWEST = np.array([(1 << 8 * count) - 1 for count in range(WORD_BYTES + 1)], np
 
 
 def derive_key(secret: Secret, purpose: bytes, *context: str | int) -> bytes:
-    """Key of KEY_BYTES: a pseudo-random function of purpose and context under the secret.
+    """Derive a key of KEY_BYTES: a pseudo-random function of purpose and context under the secret.
 
     Parameters
     ----------
     secret : Secret.
-    purpose : what the key is for, 1 to 16 bytes.
-    context : what the key belongs to, each item as text after its length: no two contexts run together.
+    purpose : of the key, 1 to 16 bytes.
+    context : items are encoded as text after their length, so different contexts have different encodings.
     """
     function = secret.function(purpose, KEY_BYTES)
     for item in context:
@@ -57,7 +57,7 @@ def derive_key(secret: Secret, purpose: bytes, *context: str | int) -> bytes:
 
 
 def encrypt(key: bytes, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """AES of each block: uint64 (n, 2) to uint64 (n, 2), little-endian."""
+    """Encrypt each block by AES: uint64 (n, 2) to uint64 (n, 2), little-endian."""
     plain = np.ascontiguousarray(blocks, "<u8").reshape(-1).view(np.uint8)
     sealed = np.empty(plain.size + BLOCK_BYTES - 1, np.uint8)
     aes.blockwise(key).update_into(plain.data, sealed.data)
@@ -65,7 +65,7 @@ def encrypt(key: bytes, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def mac(key: bytes, blocks: Sequence[NDArray[np.uint64]] | NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """CBC-MAC of n messages of m blocks each; all messages of a key must have the same m, or no prefixes.
+    """Compute the CBC-MAC of n messages of m blocks; under one key, m must be fixed or messages prefix-free.
 
     Parameters
     ----------
@@ -91,15 +91,15 @@ def _mac_of_few(key: bytes, messages: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def mac_texts(key: bytes, texts: Sequence[str]) -> NDArray[np.uint64]:
-    """CBC-MAC of each text: its length in 8 bytes, then its UTF-8, then zeros to the end of a block.
+    """Compute the CBC-MAC of each text: its length in 8 bytes, its UTF-8, zeros to the end of a block.
 
-    Different texts have different messages, and none is a prefix of another: the first 8 bytes say how long
-    it is.
+    Different texts have different messages, and none is a prefix of another, since each begins with its
+    length.
 
     Parameters
     ----------
     key : KEY_BYTES.
-    texts : n of them; lone surrogates, as undecodable bytes leave them, are encoded like any character.
+    texts : n of them; lone surrogates, which come from undecodable bytes, are encoded like other characters.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def mac_texts(key: bytes, texts: Sequence[str]) -> NDArray[np.uint64]:
 def _mac_chunk(key: bytes, texts: Sequence[str]) -> NDArray[np.uint64]:
     """Take the `mac` of the messages of texts, those of one size together."""
     data, lengths = _encode(texts)
-    # Eight bytes from any place on, copied, since those that lie across words are slow to take.
+    # Copy eight bytes from every position, since unaligned reads are slow.
     words = np.ndarray((len(data) - WORD_BYTES + 1,), "<u8", data, strides=(1,)).copy()
     starts = np.cumsum(lengths) - lengths
     sizes = (lengths + (LENGTH_BYTES + BLOCK_BYTES - 1)) // BLOCK_BYTES
@@ -131,25 +131,25 @@ def _mac_chunk(key: bytes, texts: Sequence[str]) -> NDArray[np.uint64]:
 def _blocks(
     words: NDArray[np.uint64], starts: NDArray[np.int64], lengths: NDArray[np.int64], size: int
 ) -> NDArray[np.uint64]:
-    """Messages of texts, all of `size` blocks: uint64 (size, n, 2).
+    """Build the messages of texts that need `size` blocks: uint64 (size, n, 2).
 
     Parameters
     ----------
-    words : the eight bytes from each place on; LENGTH_BYTES of zeros lie behind the last text.
-    starts, lengths : int64 (n,), where each text begins, and its bytes.
+    words : the eight bytes from each position; LENGTH_BYTES of zeros follow the last text.
+    starts, lengths : int64 (n,), position and number of bytes of each text.
     """
     offsets = np.arange(-LENGTH_BYTES, BLOCK_BYTES * size - LENGTH_BYTES, WORD_BYTES)
-    # In the place of the first word, which is the length, anything is taken.
+    # The first word, replaced by the length below, may be anything.
     messages = words.take(offsets[:, np.newaxis] + starts, mode="clip")
     messages[0] = lengths
-    # Of a text's words the last is cut short, and one more may lie behind it.
+    # A text's last word is cut off at its end, and one more word may follow it.
     for place in range(max(1, len(offsets) - 2), len(offsets)):
         messages[place] &= _LOWEST.take(lengths - offsets[place], mode="clip")
     return np.ascontiguousarray(messages.reshape(size, 2, -1).swapaxes(1, 2))
 
 
 def _encode(texts: Sequence[str]) -> tuple[bytes, NDArray[np.int64]]:
-    """UTF-8 of all texts in a row, a block of zeros behind it, and the bytes of each, int64 (n,)."""
+    """Return the UTF-8 of all texts joined, then a block of zeros; and each text's bytes, int64 (n,)."""
     joined = "".join(texts)
     if joined.isascii():
         data, lengths = joined.encode(), map(len, texts)

@@ -1,6 +1,6 @@
-"""The randomizers: every probability that privacy rests on, beside the line that makes it.
+"""The randomizers: every probability that privacy depends on, beside the line that implements it.
 
-Pure functions of values and words. Each draws the same words and does the same work whatever the values are.
+Pure functions of values and words. Each draws the same words and does the same work whatever the values.
 Source: Kairouz et al. (k-RR); Erlingsson, Pihur and Korolova, CCS 2014, section 3 (RAPPOR).
 """
 
@@ -22,7 +22,7 @@ def randomize_krr(values: NDArray[np.int64], mechanism: KRR, words: Words) -> ND
     ----------
     values : int64 (n,), true buckets in [0, k).
     mechanism : KRR.
-    words : first one 64-bit word per report, then another one.
+    words : one 64-bit word per report, then another one.
 
     Returns
     -------
@@ -30,14 +30,14 @@ def randomize_krr(values: NDArray[np.int64], mechanism: KRR, words: Words) -> ND
 
     Raises
     ------
-    ValueError if a value is no bucket.
+    ValueError if a value is not a bucket.
     """
     if values.size and not (values.min() >= 0 and values.max() < mechanism.k):
         raise ValueError(f"every value must be a bucket in [0, {mechanism.k - 1}]")
     # P(word < threshold) = threshold / 2^64 = p: the truth is kept.
     keep = words.words64(values.shape) < np.uint64(mechanism.threshold)
-    # Uniform over 0 … k-2, each within 2^-64 of 1 / (k-1); what is not below the truth moves up by one,
-    # so it is uniform over the k-1 other values.
+    # Uniform over 0 … k-2, each within 2^-64 of 1 / (k-1); numbers not below the truth move up by one, so the
+    # result is uniform over the k-1 other values.
     truth = values.astype(np.uint64)
     lie = below(words.words64(values.shape), mechanism.k - 1)
     lie += lie >= truth
@@ -51,7 +51,7 @@ def permanent(rows: NDArray[np.uint8], mechanism: TwoStepBits, words: Words) -> 
     ----------
     rows : uint8 (n, bits // 8), true bits, bit 0 lowest.
     mechanism : any RAPPOR.
-    words : as of `bernoulli`.
+    words : as in `bernoulli`.
 
     Returns
     -------
@@ -78,19 +78,19 @@ def instantaneous(rows: NDArray[np.uint8], mechanism: TwoStepBits, words: Words)
 
 
 def bernoulli(rows: NDArray[np.uint8], if_one: int, if_zero: int, words: Words) -> NDArray[np.uint8]:
-    """Independent bits: 1 with probability if_one / 2^32 where `rows` has a 1, if_zero / 2^32 where a 0.
+    """Draw independent bits: 1 with probability if_one / 2^32 where `rows` has a 1, else if_zero / 2^32.
 
-    A bit is 1 iff a uniform number U of 32 binary digits is below its threshold T. A word holds one digit of
-    64 such numbers, complemented. From the lowest digit up, U < T so far iff U's digit is below T's, or they
-    are equal and U < T was so before. Where T has a 1, that is `word | before`; where it has a 0,
-    `word & before`; where that depends on the bit, the majority of word, before and digit. Below the lowest 1
-    of both thresholds nothing is drawn: no number is below 0.
+    A bit is 1 iff a uniform number U of 32 binary digits is below its threshold T. A word has one digit of 64
+    such numbers, complemented. Going up from the lowest digit, U < T so far iff U's digit is below T's, or
+    they are equal and U < T held before. If T's digit is 1, that is `word | before`; if it is 0, `word &
+    before`; if it differs between if_one and if_zero, the majority of word, before and digit. Below the
+    lowest 1 of both thresholds nothing is drawn: no number is below 0.
 
     Parameters
     ----------
     rows : uint8 (n, size).
     if_one, if_zero : in [0, 2^32).
-    words : for each place from the lowest 1 up to the 32nd, n rows of size / 8 words, rounded up.
+    words : for each digit from the lowest 1 up to the 32nd, n rows of size / 8 words, rounded up.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def bernoulli(rows: NDArray[np.uint8], if_one: int, if_zero: int, words: Words) 
 
 
 def _lanes(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """64 bits to a word, each row filled up with zeros: uint64 (n, size / 8, rounded up)."""
+    """Pack 64 bits into a word, each row padded with zeros: uint64 (n, size / 8, rounded up)."""
     count, size = rows.shape
     if size % 8 == 0 and rows.flags.c_contiguous:
         return rows.view(np.uint64)
@@ -125,7 +125,7 @@ def _lanes(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 def at_most(rows: NDArray[np.uint8], ones: int, words: Words) -> NDArray[np.uint8]:
-    """Clear 1-bits until each row has no more than `ones`: those that stay are a uniformly random subset.
+    """Clear 1-bits until each row has at most `ones`; the remaining ones are a uniformly random subset.
 
     Parameters
     ----------
@@ -138,8 +138,8 @@ def at_most(rows: NDArray[np.uint8], ones: int, words: Words) -> NDArray[np.uint
     uint8 (n, size).
     """
     bits = np.unpackbits(rows, axis=1, bitorder="little")
-    # The 1-bits with the smallest words stay. Every order of the words is equally likely, but for ties, which
-    # two bits have with probability 2^-64.
+    # The 1-bits with the smallest words stay. Every order of the words is equally likely, except for ties,
+    # which have probability 2^-64 for two bits.
     rank = np.where(bits, words.words64(bits.shape), np.uint64(2**64 - 1))
     stay = np.argpartition(rank, ones - 1, axis=1)[:, :ones]
     kept = np.zeros_like(bits)

@@ -1,4 +1,4 @@
-"""Where all randomness of a producer comes from: AES-CTR under a key from the operating system."""
+"""The random source of a producer: AES-CTR under a key from the operating system."""
 
 import os
 from typing import Protocol
@@ -13,22 +13,22 @@ BYTES_PER_KEY = 2**30
 
 
 class Words(Protocol):
-    """Source of independent, uniformly random 64-bit words. The tests inject their own."""
+    """A source of independent, uniformly random 64-bit words; tests inject their own."""
 
     def words64(self, shape: int | tuple[int, ...]) -> NDArray[np.uint64]:
         """uint64 of this shape."""
 
 
 def below(words: NDArray[np.uint64], bound: int) -> NDArray[np.uint64]:
-    """Multiply-shift: the high 64 bits of words * bound, exactly; uint64, each in [0, bound).
+    """Multiply-shift: return the high 64 bits of words * bound, exactly; uint64, each in [0, bound).
 
     Every outcome has floor or ceil of 2**64 / bound words, so its probability is within 2**-64 of 1 / bound.
     `bound` is in [1, 2**32].
     """
     half, factor = np.uint64(32), np.uint64(bound)
     high, low = words >> half, words & np.uint64(0xFFFFFFFF)
-    # words * bound = 2**32 * high * bound + low * bound, both products below 2**64, and
-    # high * bound + (low * bound >> 32) < (high + 1) * bound <= 2**64: nothing wraps, and the floors nest.
+    # words * bound = 2**32 * high * bound + low * bound, both products below 2**64, and high * bound + (low *
+    # bound >> 32) < (high + 1) * bound <= 2**64: nothing overflows, and the floors nest.
     high *= factor
     low *= factor
     low >>= half
@@ -38,7 +38,7 @@ def below(words: NDArray[np.uint64], bound: int) -> NDArray[np.uint64]:
 
 
 class _Key:
-    """One key's keystream, for one draw at a time, and how many bytes it may still make."""
+    """One key's keystream, for one draw at a time, and the bytes that it may still produce."""
 
     def __init__(self) -> None:
         self.encryptor = aes.counter(os.urandom(aes.KEY_BYTES))
@@ -48,10 +48,10 @@ class _Key:
 class Keystream:
     """AES-128-CTR keystreams, re-keyed after a fork and after BYTES_PER_KEY.
 
-    For threads and signal handlers: draws that are made at the same time are from different keys.
-    A key comes from `os.urandom` in the call that needs it, so what keeps a key from being made raises there,
-    and no word is given out that is not fresh. One key makes at most BYTES_PER_KEY, or one draw where that is
-    longer: 2**26 blocks, which differ from random ones by having no repeats, an advantage below 2**-76.
+    Safe for threads and signal handlers: simultaneous draws use different keys. A key comes from `os.urandom`
+    in the call that needs it, so a failure raises there and every word is fresh. One key produces at most
+    BYTES_PER_KEY, or one longer draw: 2**26 blocks, which differ from random ones only in that they never
+    repeat, an advantage below 2**-76.
     """
 
     def __init__(self) -> None:
@@ -59,15 +59,15 @@ class Keystream:
         _live.add(self)
 
     def forget(self) -> None:
-        """Drop all keys; the next draw makes another."""
+        """Drop all keys; the next draw creates another."""
         self._idle: list[_Key] = []
 
     def words64(self, shape: int | tuple[int, ...]) -> NDArray[np.uint64]:
-        """Uniform words, uint64 of this shape."""
+        """Draw uniform words, uint64 of this shape."""
         words = np.zeros(shape, "<u8")
         stream = words.reshape(-1).view(np.uint8).data
-        # `pop` is one step of the interpreter: a key that somebody has, no other thread and no signal handler
-        # has until it is given back. What is given back after a fork goes to the list that was forgotten.
+        # `pop` is one step of the interpreter: no other thread or signal handler gets the same key until it
+        # is returned. A key returned after a fork goes to the list that was dropped.
         idle = self._idle
         try:
             key = idle.pop()
@@ -89,5 +89,5 @@ def _forget_all() -> None:
         keystream.forget()
 
 
-# Errors in this hook would be swallowed, so it only drops keys and never makes one.
+# Errors in this hook would be swallowed, so it only drops keys and never creates one.
 os.register_at_fork(after_in_child=_forget_all)

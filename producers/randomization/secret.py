@@ -1,4 +1,4 @@
-"""The secret that permanent responses are derived from: a file that is made once and never replaced."""
+"""The secret that permanent responses are derived from: a file that is created once and never replaced."""
 
 import logging
 import os
@@ -32,7 +32,7 @@ class Secret:
 
     Raises
     ------
-    SecretError if it holds fewer or more.
+    SecretError if it has fewer or more.
     """
 
     __slots__ = ("_key",)
@@ -40,7 +40,7 @@ class Secret:
     def __init__(self, key: bytes) -> None:
         if _is_wrong(key):
             raise SecretError(f"a secret {_wanted(key)}")
-        # What is longer than a key of BLAKE2 is hashed to the length of one, as HMAC does with long keys.
+        # Keys longer than BLAKE2's are hashed first, as HMAC does.
         is_long = len(key) > blake2b.MAX_KEY_SIZE
         self._key = blake2b(key, person=b"deniable-secret").digest() if is_long else key
 
@@ -48,7 +48,7 @@ class Secret:
         return "Secret(…)"
 
     def function(self, purpose: bytes, size: int) -> blake2b:
-        """Keyed BLAKE2b of `size` bytes, to be copied and fed. Different purposes give independent functions.
+        """Return keyed BLAKE2b of `size` bytes, to copy and update; different purposes are independent.
 
         Parameters
         ----------
@@ -59,24 +59,24 @@ class Secret:
 
 
 def secret_of(data_dir: Path, given: Path | None = None) -> Secret:
-    """Read the secret of a producer's folder, or of a file that is given; make it in a new folder only.
+    """Read the secret of a producer's folder, or of a given file; create it only in a new folder.
 
     Raises
     ------
-    SecretError as `load_secret`; and if the file is absent although the folder was used with one, or although
-    it was given: a path that is mistyped or not mounted must not draw every permanent response again.
+    SecretError like `load_secret`; and if the file is absent although the folder was used with one, or
+    although it was given: a mistyped or unmounted path must not redraw every permanent response.
     """
     path = given or data_dir / "secret"
-    was_used = (data_dir / STORE_NAME).exists()  # asked first: a new folder gets its secret before its store
+    was_used = (data_dir / STORE_NAME).exists()  # check first: a new folder gets its secret before its store
     if was_used and not path.exists():
         raise SecretError(
-            f"secret file {path}: it is gone, and {data_dir} was used with one; put it back from a copy (to "
-            "begin anew, with permanent responses and budgets drawn again, delete the folder too)"
+            f"secret file {path}: it is missing, but {data_dir} was used with one; restore it from a copy "
+            "(to start again with new permanent responses and budgets, delete the folder too)"
         )
     if given and not given.exists():
         raise SecretError(
-            f"secret file {given}: it is absent, and one that is named is never made; put the copy there "
-            f"that all hosts share, or make the first: (umask 077; head -c 32 /dev/urandom > {given})"
+            f"secret file {given}: it is missing, and a configured one is never created; copy there the one "
+            f"that all hosts share, or create the first: (umask 077; head -c 32 /dev/urandom > {given})"
         )
     _warn_of_open_folder(data_dir)
     return load_secret(path)
@@ -84,20 +84,20 @@ def secret_of(data_dir: Path, given: Path | None = None) -> Secret:
 
 def _warn_of_open_folder(data_dir: Path) -> None:
     if data_dir.is_dir() and data_dir.stat().st_mode & 0o022:
-        _log.warning("others may replace what is in %s; run: chmod go-w %s", data_dir, data_dir)
+        _log.warning("other users may replace files in %s; run: chmod go-w %s", data_dir, data_dir)
 
 
 def load_secret(path: Path) -> Secret:
-    """Read the secret file; make it, mode 0600, when there is none, and say so in the log.
+    """Read the secret file; if absent, create it with mode 0600 and log that.
 
-    A file that is there is never replaced: a new secret would draw every client's permanent responses again,
-    and two responses to one value tell more than one does.
+    An existing file is never replaced: a new secret would redraw every client's permanent responses, and two
+    responses to one value reveal more than one.
 
     Raises
     ------
-    SecretError as `read_secret`, or if the file or its folder cannot be made.
+    SecretError like `read_secret`, or if the file or its folder cannot be created.
     """
-    with _told(path):
+    with _secret_errors(path):
         try:
             path.stat()
         except FileNotFoundError:
@@ -110,11 +110,11 @@ def read_secret(path: Path) -> Secret:
 
     Raises
     ------
-    SecretError if it cannot be read, if others than its owner may read it, or if it does not hold 32 to 4096
+    SecretError if it cannot be read, if others than its owner may read it, or if it does not have 32 to 4096
     bytes.
     """
-    # Without O_NONBLOCK, a pipe would let nobody go on.
-    with _told(path), open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+    # Without O_NONBLOCK, opening a pipe would block.
+    with _secret_errors(path), open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise SecretError(f"secret file {path}: must be a regular file")
@@ -126,8 +126,8 @@ def read_secret(path: Path) -> Secret:
         )
     if _is_wrong(key):
         raise SecretError(
-            f"secret file {path}: {_wanted(key)}; restore it from a copy, since a new one draws every "
-            "permanent response again"
+            f"secret file {path}: {_wanted(key)}; restore it from a copy, since a new one would redraw every "
+            "permanent response"
         )
     return Secret(key)
 
@@ -138,11 +138,11 @@ def _is_wrong(key: bytes) -> bool:
 
 def _wanted(key: bytes) -> str:
     got = len(key) if len(key) <= MAX_SECRET_BYTES else "more"
-    return f"must hold {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} bytes, got {got}"
+    return f"must have {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} bytes, got {got}"
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _secret_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -151,8 +151,8 @@ def _told(path: Path) -> Iterator[None]:
 
 def _create(path: Path) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # mkstemp makes mode 0600. A link appears whole or not at all, and never replaces a file: where two
-    # processes do this at once, one link stays and both read it.
+    # mkstemp creates mode 0600. A link appears atomically and never replaces a file: if two processes do this
+    # at once, one link remains and both read it.
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".secret-")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -170,4 +170,6 @@ def _create(path: Path) -> None:
             os.close(folder)
     finally:
         os.unlink(name)
-    _log.warning("made a new secret, %s: back it up, a lost one draws every permanent response again", path)
+    _log.warning(
+        "created a new secret, %s: back it up; losing it would redraw every permanent response", path
+    )

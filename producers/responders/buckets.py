@@ -1,4 +1,4 @@
-"""True values to bucket numbers, for k-RR of both kinds and RAPPOR without hashing."""
+"""Map true values to bucket numbers, for k-RR, longitudinal k-RR and RAPPOR without hashing."""
 
 from itertools import repeat
 
@@ -16,9 +16,8 @@ UNKNOWN = -1
 class Buckets:
     """Bucket numbers of one collection.
 
-    A listed value has its index, an integer of a collection without a list is its own number. Any other value
-    has the last bucket where the collection says `other`; nothing is refused or left out because of what it
-    is.
+    A listed value has its index; in a collection without a list, an integer is its own number. Any other
+    value has the last bucket if the collection has `other`; no value is refused or left out.
 
     Parameters
     ----------
@@ -27,7 +26,7 @@ class Buckets:
 
     Attributes
     ----------
-    meaning : what the numbers stand for: equal for two collections only if every value has the same in both.
+    meaning : of the numbers: equal for two collections only if every value has the same number in both.
     """
 
     def __init__(self, collection: Collection, size: int) -> None:
@@ -41,19 +40,19 @@ class Buckets:
 
     @property
     def unknown(self) -> int:
-        """Values settled so far that were unknown. It depends on true values: never to leave this machine."""
+        """Number of unknown values so far. It depends on true values and must not leave this machine."""
         return self._unknown.value
 
     def find(self, values: object) -> NDArray[np.int64]:
-        """Number of each value, int64 (n,), in [0, size) or UNKNOWN.
+        """Return the bucket of each value, int64 (n,), in [0, size) or UNKNOWN.
 
         Parameters
         ----------
-        values : one value or many: text where the collection lists its values, else integers of any size.
+        values : one value or many: text if the collection lists its values, else integers of any size.
 
         Raises
         ------
-        TypeError if a value is of another type.
+        TypeError if a value has another type.
         """
         if self._index:
             return self.find_texts(texts(self._what, values))
@@ -63,19 +62,19 @@ class Buckets:
         return np.where(inside, numbers.astype(np.int64, copy=False), UNKNOWN)
 
     def find_texts(self, values: list[str]) -> NDArray[np.int64]:
-        """As `find`, of values that are known to be text."""
+        """Like `find`, for values known to be text."""
         return np.fromiter(map(self._index.get, values, repeat(UNKNOWN)), np.int64, len(values))
 
     def settle(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the unknown, and give them the bucket `other` where there is one; else they stay UNKNOWN."""
+        """Count unknown values, and give them the bucket `other` if there is one; else they stay UNKNOWN."""
         unknown = numbers == UNKNOWN
         self._unknown.add(int(np.count_nonzero(unknown)))
         return np.where(unknown, self._known, numbers) if self._other else numbers
 
     def place(self, numbers: NDArray[np.int64], words: Words) -> NDArray[np.int64]:
-        """Give what `settle` left UNKNOWN a uniformly random bucket; int64 (n,), in [0, size)."""
+        """Give remaining UNKNOWN values a uniformly random bucket; int64 (n,), in [0, size)."""
         if self._other:
             return numbers
-        # Drawn whether needed or not, so that the words that follow do not depend on the values.
+        # Drawn even if not needed, so that later words do not depend on the values.
         anywhere = below(words.words64(numbers.shape), self._size).astype(np.int64)
         return np.where(numbers == UNKNOWN, anywhere, numbers)

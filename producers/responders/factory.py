@@ -1,4 +1,4 @@
-"""From the true values of one collection to what may leave: who randomizes them."""
+"""Choose the responder, which randomizes the values of one collection."""
 
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
@@ -12,12 +12,12 @@ from producers.responders.rappor import BloomResponder, HotResponder
 
 
 def responder_of(collection: Collection, secret: Secret, words: Words) -> Responder:
-    """Responder for a collection's mechanism.
+    """Build the responder for a collection's mechanism.
 
     Parameters
     ----------
     collection : Collection.
-    secret : what is remembered is derived from it.
+    secret : that permanent responses are derived from.
     words : source of fresh randomness.
 
     Raises

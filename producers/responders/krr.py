@@ -1,4 +1,4 @@
-"""Responders of k-RR, and of longitudinal k-RR, which remembers."""
+"""Responders of k-RR, and of longitudinal k-RR with its permanent responses."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ NUMBER_BYTES = 8
 
 
 class KRRResponder:
-    """k-RR has one cohort and no memory: a client changes nothing."""
+    """k-RR: one cohort and no permanent responses, so clients do not matter."""
 
     def __init__(self, collection: Collection, mechanism: KRR, words: Words) -> None:
         self._buckets = Buckets(collection, mechanism.k)
@@ -47,9 +47,9 @@ class KRRResponder:
 
 
 class LongitudinalResponder:
-    """Longitudinal k-RR: a client's permanent bucket for each value, randomized anew for each report.
+    """Longitudinal k-RR: a client's permanent bucket for each value, randomized again for each report.
 
-    Memory is what it is for, so it always remembers. All values that are not listed are one value to it.
+    Responses are always memoized. All values that are not listed count as one value.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class LongitudinalResponder:
 
     def _reports(self, numbers: NDArray[np.int64], owners: Blocks | None) -> NDArray[np.unsignedinteger]:
         kept = self._memory.words(owners, lambda: [_number_blocks(numbers)], self._words)
-        # A value that stays UNKNOWN has its bucket from the same words: one value, one response.
+        # An UNKNOWN value gets its bucket from the same words: one value, one response.
         placed = self._buckets.place(numbers, kept)
         responses = randomize_krr(placed, self._mechanism.permanent, kept)
         return randomize_krr(responses.astype(np.int64), self._mechanism.instantaneous, self._words)
@@ -95,5 +95,5 @@ def _number_blocks(numbers: NDArray[np.int64]) -> Blocks:
 
 
 def _alone(reports: NDArray[np.unsignedinteger]) -> Responses:
-    """Reports of the only cohort there is."""
+    """Return reports in the only cohort."""
     return np.zeros(len(reports), np.uint16), reports.view(np.uint8).reshape(len(reports), reports.itemsize)

@@ -1,4 +1,4 @@
-"""Responders of RAPPOR: of Bloom filters, which take any text, and of listed values, one or several."""
+"""Responders of RAPPOR: Bloom filters of any text, and one or several listed values."""
 
 from collections.abc import Callable
 from functools import cache
@@ -21,7 +21,7 @@ from producers.responders.validation import clients_of, different_texts, text_se
 
 
 class BloomResponder:
-    """RAPPOR over Bloom filters takes any text, so nothing is unknown to it."""
+    """RAPPOR with Bloom filters, for any text, so no value is unknown."""
 
     unknown = 0
 
@@ -36,10 +36,10 @@ class BloomResponder:
     def prepare(self, values: object, clients: object) -> Batch:
         """As Responder."""
         different, number = different_texts(self._what, values)
-        # Lone surrogates have no UTF-8 to hash; to refuse such a text would depend on the value, and show it.
+        # Lone surrogates have no UTF-8; refusing such a text would depend on the value and reveal it.
         words = [word.encode("utf-8", "replace").decode() for word in different]
         listed = clients_of(clients, len(number))
-        # Each is made when it is needed first, for all parts.
+        # Each is computed on first use, for all parts.
         names = cache(lambda: self._memory.digest(words))
         owners = cache(lambda: None if listed is None else self._memory.digest(listed))
 
@@ -68,19 +68,19 @@ class BloomResponder:
         owners: Blocks | None,
     ) -> NDArray[np.uint8]:
         kept = self._memory.words(owners, lambda: [names().take(number, axis=0)], self._words)
-        # Where nothing is remembered, no bit knows of its row: as one row they take no word in part.
+        # Without permanent responses, rows do not matter: as a single row they leave no word partly unused.
         bits = rows.reshape(1, -1) if kept is self._words else rows
         noisy = instantaneous(permanent(bits, self._mechanism, kept), self._mechanism, self._words)
         return noisy.reshape(rows.shape)
 
 
 class HotResponder:
-    """RAPPOR with a bit for each listed value: one-hot takes a value, k-hot a set of them, for a report.
+    """RAPPOR with a bit for each listed value: a report takes one value (one-hot) or a set of them (k-hot).
 
-    A set of more than `hot` values is cut down to a uniformly random subset of `hot` of them, the same for
-    ever where responses are memoized; a smaller one is left as it is, since the loss is that of the bits that
-    differ. A value that is not listed sets the bit `other`, or, where there is none, no bit: every estimate
-    is of the share of reports whose client is in a bucket, and that client is in none.
+    A set of more than `hot` values is reduced to a uniformly random subset of `hot` values, always the same
+    one if responses are memoized. A smaller set stays unchanged, since the loss depends only on the bits that
+    differ. An unlisted value sets the bit `other` or, without one, no bit: every estimate is the share of
+    reports whose client is in a bucket, and that client is in none.
 
     Raises
     ------
@@ -99,11 +99,11 @@ class HotResponder:
 
     @property
     def unknown(self) -> int:
-        """Values so far that the collection does not list."""
+        """Number of unlisted values so far."""
         return self._buckets.unknown
 
     def prepare(self, values: object, clients: object) -> Batch:
-        """As Responder; a value of k-hot is a set, list or tuple of text."""
+        """Check values as in Responder; a value of k-hot is a set, list or tuple of text."""
         if self._mechanism.hot == 1:
             members = texts(self._what, values)
             sizes = np.ones(len(members), np.int64)
@@ -121,7 +121,7 @@ class HotResponder:
         return Batch(len(sizes), owners, respond)
 
     def _rows(self, numbers: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Bits of each value, uint8 (n, bits // 8), from the buckets of all and how many belong to each."""
+        """Return the bits of each value, uint8 (n, bits // 8), from all buckets and each value's `sizes`."""
         settled = self._buckets.settle(numbers)
         rows = np.zeros((len(sizes), self._mechanism.bits // 8), np.uint8)
         bits = np.where(settled == UNKNOWN, 0, 1 << (settled & 7)).astype(np.uint8)
@@ -143,7 +143,7 @@ class HotResponder:
 
 
 def _row_blocks(rows: NDArray[np.uint8]) -> list[Blocks]:
-    """Rows, filled up with zeros, cut into m arrays of blocks, uint64 (n, 2)."""
+    """Cut rows, padded with zeros, into m arrays of blocks, uint64 (n, 2)."""
     count, size = rows.shape
     filled = np.zeros((count, -(-size // BLOCK_BYTES) * BLOCK_BYTES), np.uint8)
     filled[:, :size] = rows

@@ -1,7 +1,7 @@
-"""What a caller gave, checked before anything is randomized.
+"""Validate the arguments of a report before anything is randomized.
 
-Checks look at types and at how many there are; what a text or an integer says is never a reason to refuse it.
-No message holds a value, a client or a time.
+Checks concern types and numbers of items; the content of a text or integer is never a reason to refuse it. No
+message contains a value, a client or a time.
 """
 
 from collections.abc import Iterable
@@ -15,11 +15,11 @@ from producers.wire import MAX_WINDOW_START
 
 
 def texts(what: str, given: object) -> list[str]:
-    """Texts, one or a list, tuple or one-dimensional array of them.
+    """Return texts, given as one or a list, tuple or one-dimensional array of them.
 
     Raises
     ------
-    TypeError if it is or holds anything else; it names `what` and the type.
+    TypeError if it is or contains anything else; it names `what` and the type.
     """
     if isinstance(given, str):
         return [given]
@@ -29,14 +29,14 @@ def texts(what: str, given: object) -> list[str]:
 
 
 def different_texts(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
-    """As `texts`: each different one once, and which of them each is, int64 (n,)."""
+    """Like `texts`, but return each distinct text once, and the index of each, int64 (n,)."""
     if isinstance(given, str):
         listed: list[Any] = [given]
     else:
-        listed = given if isinstance(given, list) else _listed(what, given)  # a list is looked at but once
+        listed = given if isinstance(given, list) else _listed(what, given)  # a list is read only once
     try:
         different, number = numbered(listed)
-    except TypeError:  # one has no hash, so it is no text
+    except TypeError:  # one has no hash, so it is not text
         _check_texts(what, listed)
         raise
     _check_texts(what, different)
@@ -44,13 +44,14 @@ def different_texts(what: str, given: object) -> tuple[list[str], NDArray[np.int
 
 
 def text_sets(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
-    """Values that are made of several texts each, as all texts in a row and how many belong to each value.
+    """Return values that are sets of texts, as all texts joined and the number of texts of each value.
 
     Parameters
     ----------
     what : name of the values.
-    given : one set, or a list, tuple or one-dimensional array of sets, lists or tuples of text. A text alone
-        is none of them: whether ["AA", "B6"] is one value or two would have to be guessed.
+    given : one set, or a list, tuple or one-dimensional array of sets, lists or tuples of text. A single text
+    is
+        refused: ["AA", "B6"] could be one value or two.
 
     Returns
     -------
@@ -74,22 +75,20 @@ def text_sets(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
 
 def _check_texts(what: str, items: list[Any]) -> None:
     try:
-        "".join(items)  # many times faster than to look at each: it takes text alone
+        "".join(items)  # accepts only text, and is many times faster than a loop
     except TypeError:
         got = _types(item for item in items if not isinstance(item, str))
-        raise TypeError(
-            f"{what} must be text, got {got}; quote or convert what looks like a number: '9', str(9)"
-        ) from None
+        raise TypeError(f"{what} must be text, got {got}; quote or convert numbers: '9', str(9)") from None
 
 
 def integers(what: str, given: object) -> NDArray[np.integer]:
-    """Integers of any size, one or a list, tuple or one-dimensional array of them, as an array (n,).
+    """Return integers, given as one or a list, tuple or one-dimensional array of them, as an array (n,).
 
-    One that no int64 can hold becomes the nearest that can, unless it came in an array.
+    Integers beyond int64 become the nearest int64, unless given as an array.
 
     Raises
     ------
-    TypeError if it is or holds anything else, bool and float included; it names `what` and the type.
+    TypeError if it is or contains anything else, bool and float included; it names `what` and the type.
     """
     if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iu":
         return given
@@ -107,7 +106,7 @@ def _listed(what: str, given: object) -> list[Any]:
     if isinstance(given, np.ndarray) and given.ndim == 1:
         return cast("list[Any]", given.tolist())
     if isinstance(given, list | tuple):
-        return list(given)  # what another thread does to the caller's own list must not matter
+        return list(given)  # another thread may change the caller's list
     raise TypeError(f"{what} must be one or a list, tuple or array of them, got {type(given).__name__}")
 
 
@@ -120,12 +119,12 @@ def _types(strange: Iterable[object]) -> str:
 
 
 def clients_of(given: object, count: int) -> list[str] | None:
-    """The client of each of `count` values, or None when every event is its own client.
+    """Return the client of each of `count` values, or None if every event is from a different client.
 
     Raises
     ------
-    TypeError if a client is not text, ValueError if there are not as many clients as values or if one is
-    empty: all whose client is not known would be one client, with one budget.
+    TypeError if a client is not text; ValueError if the numbers of clients and values differ, or if a client
+    is empty: all unknown clients would be one client, with one budget.
     """
     if given is None:
         return None
@@ -138,7 +137,7 @@ def clients_of(given: object, count: int) -> list[str] | None:
 
 
 def window_starts(at: object, count: int, window_seconds: int) -> NDArray[np.int64]:
-    """Start of the window that holds each event, unix seconds, int64 (count,).
+    """Return the start of each event's window, unix seconds, int64 (count,).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How far input files were read, so that an interrupted run sends no line twice."""
+"""Store how far input files were read, so that an interrupted run sends no line twice."""
 
 from dataclasses import dataclass
 
@@ -24,13 +24,13 @@ class InputProgress:
 
 
 def get_progress(store: Store, path: str) -> InputProgress | None:
-    """What an interrupted run left about this file; None if nothing."""
+    """Return the progress that an interrupted run stored for this file; None if there is none."""
     rows = store.rows("SELECT inode, bytes_done, lines, digest FROM inputs WHERE path = ?", path)
     return InputProgress(*rows[0]) if rows else None
 
 
 def set_progress(store: Store, path: str, progress: InputProgress) -> None:
-    """Note it in the transaction that keeps the reports of these lines."""
+    """Store progress in the transaction that stores the reports of these lines."""
     store.rows(
         "REPLACE INTO inputs VALUES (?, ?, ?, ?, ?)",
         path,
@@ -42,5 +42,5 @@ def set_progress(store: Store, path: str, progress: InputProgress) -> None:
 
 
 def forget_progress(store: Store, path: str) -> None:
-    """Let the next run send the file from its start."""
+    """Forget progress, so the next run sends the file from its start."""
     store.rows("DELETE FROM inputs WHERE path = ?", path)

@@ -1,4 +1,4 @@
-"""Lanes: which process owns which rows of the outbox, told by locks that die with their process."""
+"""Lanes: which process owns which rows of the outbox, by locks that end with their process."""
 
 import fcntl
 import os
@@ -10,9 +10,9 @@ from producers.storage.store import StoreError
 
 
 class OutboxLane:
-    """A number that no other producer with the same folder has, until `release` or the end of this process.
+    """A number that no other producer with the same folder uses, until `release` or the end of this process.
 
-    A forked child does not have it.
+    A forked child does not own it.
 
     Parameters
     ----------
@@ -26,28 +26,28 @@ class OutboxLane:
         _held.add(self)
 
     def release(self) -> None:
-        """Let another producer have it. Calling it again does nothing."""
+        """Free the lane for other producers. Calling it again does nothing."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 def claim_lane(folder: Path) -> OutboxLane:
-    """Take the lowest lane that is free.
+    """Claim the lowest free lane.
 
     Raises
     ------
-    StoreError if a lock file cannot be made or locked.
+    StoreError if a lock file cannot be created or locked.
     """
     return next(lane for number in count() if (lane := try_lane(folder, number)))
 
 
 def try_lane(folder: Path, number: int) -> OutboxLane | None:
-    """Take this lane, or None if it is not free.
+    """Claim this lane; None if it is not free.
 
     Raises
     ------
-    StoreError if its lock file cannot be made or locked.
+    StoreError if its lock file cannot be created or locked.
     """
     path = folder / f"lane-{number}.lock"
     try:
@@ -68,7 +68,7 @@ _held: WeakSet[OutboxLane] = WeakSet()
 
 
 def _leave_to_parent() -> None:
-    # A fork copies the descriptor, and the lock lasts until every copy is closed.
+    # A fork copies the descriptor, and the lock remains until every copy is closed.
     for lane in list(_held):
         lane.release()
 

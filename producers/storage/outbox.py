@@ -1,4 +1,4 @@
-"""The outbox: randomized reports that wait, in buffers for their pack, and in packs for the broker."""
+"""The outbox: waiting reports, in buffers until their pack is full, in packs until the broker has them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from pathlib import Path
 from producers.storage.lane_locks import OutboxLane, try_lane
 from producers.storage.store import Store
 
-# What a pack or buffer counts beside its bytes: SQLite's rows, and the header that a buffer will get.
+# Added to the bytes of a pack or buffer: SQLite's rows, and the future header of a buffer.
 OVERHEAD_BYTES = 128
 MIN_FREE_PAGES = 2048
 VACUUM_PAGES = 256
@@ -17,14 +17,14 @@ FINGERPRINT_BYTES = 8
 
 @dataclass(frozen=True)
 class StoredBuffer:
-    """Reports of one collection, window and cohort that are in no pack yet.
+    """Reports of one collection, window and cohort that are not in a pack yet.
 
     Parameters
     ----------
     fingerprint : of the collection, unsigned 64-bit.
     window_start : unix seconds.
     cohort : of the reports.
-    reports : as they will be in the pack, one after the other.
+    reports : joined, in the pack's format.
     """
 
     fingerprint: int
@@ -35,12 +35,12 @@ class StoredBuffer:
 
 @dataclass(frozen=True)
 class StoredPack:
-    """A pack that no broker has acknowledged.
+    """A pack that the broker has not acknowledged.
 
     Parameters
     ----------
-    number : never used again for another pack.
-    record : as it is sent.
+    number : never reused.
+    record : bytes to send.
     """
 
     number: int
@@ -49,13 +49,13 @@ class StoredPack:
 
 @dataclass(frozen=True)
 class Depth:
-    """What waits in one lane.
+    """The backlog of one lane.
 
     Parameters
     ----------
-    packs : number of them.
-    bytes : of packs and buffers, OVERHEAD_BYTES for each included.
-    age_seconds : of the oldest pack; 0 if there is none.
+    packs : their number.
+    bytes : of packs and buffers, including OVERHEAD_BYTES for each.
+    age_seconds : of the oldest pack; 0 without packs.
     """
 
     packs: int
@@ -64,7 +64,7 @@ class Depth:
 
 
 class Outbox:
-    """What one producer has yet to send. What it writes is kept by the store's transaction around it.
+    """The unsent reports of one producer. Changes belong to the store's enclosing transaction.
 
     Parameters
     ----------
@@ -88,19 +88,20 @@ class Outbox:
 
     @property
     def path(self) -> Path:
-        """The file that it is in."""
+        """Path of the store."""
         return self._store.path
 
     def adopt(self, own: bool = False) -> list[StoredBuffer]:
-        """Take over what producers left that no longer run.
+        """Take over the packs and buffers of producers that no longer run.
 
-        Their packs belong to this lane from now on, under numbers that may be lower than any of its own.
-        Their buffers are removed and returned: to be saved or packed in the same transaction.
+        Their packs now belong to this lane, possibly with lower numbers than its own. Their buffers are
+        removed and returned, to be saved or packed in the same transaction.
 
         Parameters
         ----------
-        own : also return the buffers that the former holder of this lane left. Only before the first `save`:
-            later they are this producer's.
+        own : also return buffers of this lane's previous owner. Only before the first `save`: later buffers
+        are
+            this producer's.
 
         Raises
         ------
@@ -111,7 +112,7 @@ class Outbox:
             held = try_lane(self._folder, other)
             if held is None:
                 continue
-            # Whoever takes that lane once it is released sees what this transaction did, or waits for it.
+            # A later owner of that lane sees the result of this transaction, or waits for it.
             try:
                 left += self._take_buffers(other)
                 self._store.rows("UPDATE packs SET lane = ? WHERE lane = ?", self._lane, other)
@@ -123,7 +124,7 @@ class Outbox:
         return left
 
     def save(self, buffers: Iterable[StoredBuffer]) -> None:
-        """Write buffers whole, each in place of what it was; one without reports is removed."""
+        """Replace whole buffers; remove those without reports."""
         for buffered in buffers:
             key = (
                 self._lane,
@@ -143,7 +144,7 @@ class Outbox:
             self._count(0, -freed)
 
     def put(self, records: Sequence[bytes], now: float) -> list[int]:
-        """Keep packs until they are forgotten.
+        """Store packs until `forget` deletes them.
 
         Parameters
         ----------
@@ -152,7 +153,7 @@ class Outbox:
 
         Returns
         -------
-        Their numbers, rising.
+        Their numbers, ascending.
         """
         numbers = [
             self._store.insert("INSERT INTO packs (lane, born) VALUES (?, ?)", self._lane, int(now))
@@ -163,12 +164,12 @@ class Outbox:
         return numbers
 
     def waiting(self, after: int, limit_bytes: int) -> list[StoredPack]:
-        """Packs of this lane in the order of their numbers.
+        """Return packs of this lane in the order of their numbers.
 
         Parameters
         ----------
-        after : number that all of them exceed; 0 for all.
-        limit_bytes : of records. The first pack is returned whatever its size.
+        after : only packs with greater numbers; 0 for all.
+        limit_bytes : total size of records. The first pack is returned whatever its size.
         """
         found: list[StoredPack] = []
         room = limit_bytes
@@ -185,9 +186,9 @@ class Outbox:
         return found
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Delete packs that the broker has; numbers of none are passed over.
+        """Delete packs that the broker has; ignore unknown numbers.
 
-        Pages that become free are used again; while they are most of the file, some go back to the disk.
+        Free pages are reused; while most of the file is free, some are returned to the file system.
         """
         packs = freed = 0
         for number in numbers:
@@ -201,12 +202,12 @@ class Outbox:
         self._give_back_pages()
 
     def room(self) -> int:
-        """Bytes that may still be added over all lanes, OVERHEAD_BYTES for each pack and buffer included."""
+        """Return the bytes that may still be added over all lanes, OVERHEAD_BYTES for each pack included."""
         ((used,),) = self._store.rows("SELECT coalesce(sum(bytes), 0) FROM lanes")
         return self._limit - int(used)
 
     def depth(self, now: float) -> Depth:
-        """What waits in this lane; `now` is unix seconds."""
+        """Return this lane's backlog; `now` is unix seconds."""
         counted = self._store.rows("SELECT packs, bytes FROM lanes WHERE lane = ?", self._lane)
         packs, size = counted[0] if counted else (0, 0)
         oldest = self._store.rows("SELECT born FROM packs WHERE lane = ? ORDER BY number LIMIT 1", self._lane)
@@ -225,7 +226,7 @@ class Outbox:
         ((free,),) = self._store.rows("PRAGMA freelist_count")
         ((pages,),) = self._store.rows("PRAGMA page_count")
         if free > max(MIN_FREE_PAGES, pages // 2):
-            # One at a time: each is a row without columns, and sqlite3 takes no step after the first of them.
+            # One at a time: each is a row without columns, and sqlite3 steps only to the first of them.
             for _ in range(VACUUM_PAGES):
                 self._store.rows("PRAGMA incremental_vacuum(1)")
 

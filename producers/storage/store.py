@@ -1,12 +1,12 @@
-"""The store: the one SQLite file in which a producer keeps what must outlive it.
+"""The store: the SQLite file with all that must survive a producer.
 
-It holds randomized reports, as they are sent (`outbox`), counts of reports by keyed hash of a client
-(`spending`), and how far input files were read (`progress`). No true value and no client's id is in it; but
-who also has the secret can tell whether a client that it knows has reported, how often, and in which windows
-last: those that were open when it last did are kept until it reports again.
+It has randomized reports, as they are sent (`outbox`), numbers of reports by keyed hash of a client
+(`spending`), and how far input files were read (`input_progress`). It contains no true value and no client's
+id. But with the secret one can check whether a known client has reported, how often, and in which windows
+last: windows that were open at its last report are kept until it reports again.
 
-One transaction holds a batch's charges, its reports, what the broker acknowledged and the place in the input:
-no crash can separate them, and what `transaction` returned from is on the disk. Several processes share the
+One transaction holds a batch's charges and reports, the broker's acknowledgements and the place in the input:
+no crash can separate them, and they are on the disk when `transaction` returns. Several processes share the
 file. Its folder must be on a local disk: SQLite's write-ahead log does not work over a network.
 """
 
@@ -49,42 +49,42 @@ CREATE TABLE inputs (
 );
 """
 
-_LAST_RESORT = "put back a copy; to move it away forgets what was spent and what waits to be sent"
+_LAST_RESORT = "restore a copy; moving it away forgets all spending and unsent reports"
 _REMEDIES: dict[int | None, str] = {
-    sqlite3.SQLITE_BUSY: "another process holds it; stop what is stuck, then try again",
-    sqlite3.SQLITE_FULL: "the disk is full, or its file may not grow; make room, then try again",
-    sqlite3.SQLITE_READONLY: "it may not be written; give this user write access to file and folder",
+    sqlite3.SQLITE_BUSY: "another process has locked it; stop the one that is stuck, then try again",
+    sqlite3.SQLITE_FULL: "the disk is full, or the file may not grow; make room, then try again",
+    sqlite3.SQLITE_READONLY: "it cannot be written; give this user write access to file and folder",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; give this user access to file and folder",
-    sqlite3.SQLITE_IOERR: "the disk failed or is full; look at the disk, then try again",
+    sqlite3.SQLITE_IOERR: "the disk failed or is full; check the disk, then try again",
     sqlite3.SQLITE_CORRUPT: f"it is damaged; {_LAST_RESORT}",
     sqlite3.SQLITE_ERROR: f"it is damaged, or was changed by another program; {_LAST_RESORT}",
-    sqlite3.SQLITE_NOTADB: f"it is no database; {_LAST_RESORT}",
+    sqlite3.SQLITE_NOTADB: f"it is not a database; {_LAST_RESORT}",
 }
 
 
 class StoreError(DeniableError, RuntimeError):
-    """The store cannot be used. The message names file, cause and remedy; nothing was done by halves."""
+    """The store cannot be used. The message names file, cause and remedy; nothing was done partially."""
 
 
 class BusyError(StoreError):
-    """Another process holds the store. It can be used when that lets go."""
+    """Another process has locked the store, which can be used once it is unlocked."""
 
 
 class Store:
-    """The open file. One thread uses it at a time. It must be closed before the process forks.
+    """The open file. Used by one thread at a time. It must be closed before the process forks.
 
-    If it is not, the child leaves its copy alone and cannot open the file: SQLite keeps in the memory of a
-    process which locks it has, and the copied memory tells of locks that the child does not have.
+    Otherwise the child leaves its copy alone and cannot open the file: SQLite keeps a process's locks in
+    memory, and the copied memory claims locks that the child does not have.
 
     Parameters
     ----------
-    folder : made, mode 0700, when absent; the file in it, mode 0600, too.
+    folder : created with mode 0700 if absent; the file in it with mode 0600.
     busy_seconds : how long to wait for another process's transaction, at least 0.
 
     Raises
     ------
-    StoreError if the file cannot be opened, others may read it, it is damaged or of a later version, or it
-    was open when the process forked; BusyError if another process holds it.
+    StoreError if the file cannot be opened, other users may read it, it is damaged or of a later version, or
+    it was open when the process forked; BusyError if another process has locked it.
     """
 
     def __init__(self, folder: Path, busy_seconds: float = 5.0) -> None:
@@ -107,12 +107,12 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing: on the disk once left, undone by any error within.
+        """Run the block in a transaction: on the disk at its end, undone by any error within.
 
         Raises
         ------
         StoreError if the store cannot be written, or was open when the process forked; BusyError if another
-        process holds it.
+        process has locked it.
         """
         with self._translated():
             self._connection.execute("BEGIN IMMEDIATE")
@@ -124,12 +124,12 @@ class Store:
                     self._connection.execute("ROLLBACK")
 
     def rows(self, statement: str, *parameters: object) -> list[Any]:
-        """Execute one statement; its rows."""
+        """Execute one statement; return its rows."""
         with self._translated():
             return self._connection.execute(statement, parameters).fetchall()
 
     def each(self, statement: str, *parameters: object) -> Iterator[Any]:
-        """Execute one statement; its rows one after the other."""
+        """Execute one statement; yield its rows."""
         with self._translated():
             yield from self._connection.execute(statement, parameters)
 
@@ -139,7 +139,7 @@ class Store:
             self._connection.executemany(statement, parameters)
 
     def insert(self, statement: str, *parameters: object) -> int:
-        """Execute an INSERT; the number of its row."""
+        """Execute an INSERT; return the number of its row."""
         with self._translated():
             return self._connection.execute(statement, parameters).lastrowid or 0
 
@@ -150,28 +150,28 @@ class Store:
         _open.discard(self)
 
     def damaged(self) -> StoreError:
-        """What to raise where the file holds what was never written into it."""
+        """Return the error to raise if the file has content that was never written to it."""
         return StoreError(f"store {self.path}: {_REMEDIES[sqlite3.SQLITE_CORRUPT]}")
 
     def _check_unused(self) -> None:
-        """Raise StoreError in a folder that had a store: lanes are taken only where there is one."""
+        """Raise StoreError if the folder once had a store: lanes are claimed only beside a store."""
         if any(self.path.parent.glob("lane-*.lock")):
             raise StoreError(
-                f"store {self.path}: it is empty, and its folder was used; put back a copy; to begin anew, "
-                "which forgets what was spent and what waits to be sent, delete lane-*.lock beside it too"
+                f"store {self.path}: it is empty, but its folder was used; restore a copy; to start again, "
+                "which forgets all spending and unsent reports, delete lane-*.lock beside it, too"
             )
 
     def _prepare(self) -> None:
         run = self._connection.execute
         if self._is_new():
-            # Before the first table is made: free pages can then be given back to the disk (Outbox.forget).
+            # Before the first table is created, so free pages can be returned to the disk (Outbox.forget).
             run(f"PRAGMA page_size = {PAGE_BYTES}")
             run("PRAGMA auto_vacuum = INCREMENTAL")
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = FULL")
-        run("PRAGMA temp_store = MEMORY")  # a statement of many rows copies the pages that it touches
+        run("PRAGMA temp_store = MEMORY")  # a statement with many rows copies the pages that it changes
         run(f"PRAGMA cache_size = {-CACHE_BYTES // 1024}")
-        # The log is copied into the file when it has grown so long, and then cut back to that length.
+        # At this size the log is copied into the file, and then truncated to this size.
         run(f"PRAGMA wal_autocheckpoint = {LOG_BYTES // PAGE_BYTES}")
         run(f"PRAGMA journal_size_limit = {LOG_BYTES}")
         if self._is_new():
@@ -187,8 +187,8 @@ class Store:
         (version,) = run("PRAGMA user_version").fetchone()
         if version != SCHEMA_VERSION:
             raise StoreError(
-                f"store {self.path}: version must be {SCHEMA_VERSION}, got {version}; use the deniable "
-                "that wrote it"
+                f"store {self.path}: version must be {SCHEMA_VERSION}, got {version}; use the version of "
+                "deniable that wrote it"
             )
 
     def _is_new(self) -> bool:
@@ -212,7 +212,8 @@ _of_parent: list[Store] = []
 
 
 def _leave_to_parent() -> None:
-    # Kept, since SQLite closes what is forgotten: in the child that could delete the log under the parent.
+    # Keep references, since SQLite closes collected connections: in the child that could delete the parent's
+    # log.
     _of_parent.extend(_open)
     _open.clear()
 
@@ -227,7 +228,7 @@ def _forked(path: Path) -> StoreError:
 def _make_private(path: Path) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Made without opening it: closing any descriptor of a file drops the locks of SQLite in this process.
+        # Do not open the file: closing any descriptor of it drops SQLite's locks in this process.
         with suppress(FileExistsError):
             os.mknod(path, 0o600)
         mode = path.stat().st_mode & 0o777
@@ -245,12 +246,12 @@ def _make_private(path: Path) -> None:
 
 
 def check_identity(store: Store, secret: Secret) -> None:
-    """Check that a store was begun with this secret; note so in a new one.
+    """Check that a store was first used with this secret; record it in a new store.
 
     Raises
     ------
-    SecretError if it was begun with another one: clients would be other clients, with budgets of their own
-    and other permanent responses. StoreError if the store cannot be used.
+    SecretError if it was first used with another one: known clients would get new budgets and new permanent
+    responses. StoreError if the store cannot be used.
     """
     digest = secret.function(b"deniable-store", DIGEST_BYTES).digest()
     if not (known := store.rows("SELECT digest FROM identity")):
@@ -259,6 +260,6 @@ def check_identity(store: Store, secret: Secret) -> None:
             known = store.rows("SELECT digest FROM identity")
     if known != [(digest,)]:
         raise SecretError(
-            f"the secret is another one than {store.path.parent} was used with: put the former one back; "
-            "with this one every client would have its budget again, and other permanent responses"
+            f"{store.path.parent} was used with another secret: restore that one; with this one every client "
+            "would get a new budget and new permanent responses"
         )

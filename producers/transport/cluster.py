@@ -1,4 +1,4 @@
-"""Which Kafka, and how to connect to it: what every client is told."""
+"""The Kafka cluster and how to connect to it: settings of every client."""
 
 import ipaddress
 import re
@@ -14,7 +14,7 @@ _ADDRESS = re.compile(rf"(?:\[([0-9a-fA-F:.]+)\]|({_LABEL}(?:\.{_LABEL})*)):([0-
 
 
 def split_addresses(bootstrap_servers: str) -> list[tuple[str, int]]:
-    """Host, without brackets, and port of each broker.
+    """Split an address list into host, without brackets, and port of each broker.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def _split(address: str) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, as its name or address alone tells."""
+    """Whether a host is this machine, judged by its name or address."""
     if host == "localhost":
         return True
     try:
@@ -46,7 +46,7 @@ def is_loopback(host: str) -> bool:
 
 
 class PlaintextError(DeniableError, ValueError):
-    """The connection would leave this machine without encryption, and nobody has allowed that."""
+    """The connection would leave this machine unencrypted, which is not allowed."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Cluster:
     Parameters
     ----------
     bootstrap_servers : HOST:PORT, or several with commas.
-    security : TLS, and who we are; None for connections in clear.
-    allow_plaintext : True when connections in clear may go to other machines.
+    security : TLS and credentials; None for plaintext connections.
+    allow_plaintext : True if plaintext connections to other machines are allowed.
 
     Raises
     ------
-    ValueError if an address is none; PlaintextError if one is another machine, there is no security, and
-    nothing else is allowed.
+    ValueError if an address is invalid; PlaintextError if one is another machine, without security and
+    without allow_plaintext.
     """
 
     bootstrap_servers: str
@@ -78,11 +78,11 @@ class Cluster:
                 )
 
     def addresses(self) -> list[tuple[str, int]]:
-        """Host and port of each broker that is named."""
+        """Return host and port of each configured broker."""
         return split_addresses(self.bootstrap_servers)
 
     def check_advertised(self, hosts: Iterable[str]) -> None:
-        """Refuse to go on in clear to another machine that a broker of ours names, with PlaintextError."""
+        """Raise PlaintextError if a broker advertises another machine to a plaintext connection."""
         for host in hosts:
             if self.security is None and not (self.allow_plaintext or is_loopback(host)):
                 raise PlaintextError(
@@ -92,6 +92,6 @@ class Cluster:
                 )
 
     def client_settings(self) -> dict[str, Any]:
-        """Keywords for clients of kafka-python and aiokafka; SecurityError if a file is of no use."""
+        """Return keywords for kafka-python and aiokafka clients; SecurityError if a file cannot be used."""
         secured = {} if self.security is None else self.security.client_settings()
         return {"bootstrap_servers": self.bootstrap_servers} | secured

@@ -1,4 +1,4 @@
-"""The Kafka producer that packs leave through."""
+"""The Kafka producer that sends packs."""
 
 import logging
 import os
@@ -24,7 +24,7 @@ BATCH_BYTES = 131_072
 
 
 class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
-    """A KafkaProducer that can be dropped while no broker answers, and that a forked child leaves alone."""
+    """A KafkaProducer that can be dropped while no broker answers, and that a forked child ignores."""
 
     def __init__(self, **configs: object) -> None:
         self._process = os.getpid()
@@ -42,19 +42,21 @@ class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no typ
         except BaseException as error:
             for client in clients:  # else its sockets stay open until they are collected
                 client.close()
-            if refusals and isinstance(error, KafkaTimeoutError):  # it tried until then, and does not say why
+            if refusals and isinstance(
+                error, KafkaTimeoutError
+            ):  # it retried until then, and does not say why
                 raise refusals[0] from None
             raise
-        for client in clients:  # what is asked for in each request would note without end
+        for client in clients:  # otherwise each later request would add to the list
             del client._manager.get_connection
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait for what was sent; no error when it takes longer, since `close` would not close then."""
+        """Wait for sent packs; no error on timeout, since `close` would then not close."""
         with suppress(KafkaTimeoutError):
             super().flush(timeout)
 
     def close(self, timeout: float | None = None, null_logger: bool = False) -> None:
-        """Close it, unless it is the copy that a forked child has, whose sockets are the parent's."""
+        """Close it, except in a forked child, whose sockets are the parent's."""
         if os.getpid() == self._process:
             super().close(timeout, null_logger)
 
@@ -64,9 +66,9 @@ def connect(cluster: Cluster, topic: str, partitions: int, connect_seconds: floa
 
     Parameters
     ----------
-    cluster : which Kafka.
-    topic : that packs will go to.
-    partitions : how many it must have. A pack's partition is computed from it, so a wrong one is refused.
+    cluster : to connect to.
+    topic : of the packs.
+    partitions : that it must have: a pack's partition is computed from their number.
     connect_seconds : how long to wait for a broker.
 
     Raises
@@ -87,12 +89,12 @@ def connect(cluster: Cluster, topic: str, partitions: int, connect_seconds: floa
             compression_type=None,
             batch_size=BATCH_BYTES,
             max_block_ms=METADATA_MILLISECONDS,
-            # An epoll object is shared with a forked child, where cleaning up takes our sockets out of it.
+            # A forked child shares an epoll object, and its cleanup would remove our sockets from it.
             selector=selectors.PollSelector,
             allow_auto_create_topics=False,
         )
     except SecurityError as error:
-        raise DeliveryError(f"no connection to Kafka can be secured: {error}") from None
+        raise DeliveryError(f"connections to Kafka cannot be secured: {error}") from None
     except SaslAuthenticationFailedError as error:
         raise DeliveryError(f"Kafka at {cluster.bootstrap_servers}: {cause(error)}") from None
     except KafkaError as error:
@@ -109,9 +111,9 @@ def connect(cluster: Cluster, topic: str, partitions: int, connect_seconds: floa
 
 
 def _collect_refusals(client: KafkaNetClient, refusals: list[KafkaError]) -> None:
-    """Note why brokers end connections; kafka-python tells it to the log alone while it looks for the first.
+    """Collect why brokers close connections: kafka-python only logs it while it looks for a first broker.
 
-    The answer that a login failed is often lost, as the broker hangs up behind it: then that is all we know.
+    The answer to a failed login is often lost, since the broker then closes the connection at once.
     """
     get_connection = client._manager.get_connection
 
@@ -130,14 +132,14 @@ def _collect_refusals(client: KafkaNetClient, refusals: list[KafkaError]) -> Non
 
 
 def cause(error: BaseException) -> str:
-    """What an error of Kafka's client means; its type where we know no better."""
+    """Explain an error of Kafka's client; return its type if unknown."""
     match error:
         case SaslAuthenticationFailedError():
             return "authentication failed, the password is wrong or the user unknown"
         case KafkaConnectionError() if "socket disconnected" in str(error):
-            return "it hangs up before it lets us in; deniable doctor says why"
+            return "it closes the connection before the login; deniable doctor says why"
         case TopicAuthorizationFailedError():
-            return "not authorized, Write on the topic is what a producer needs"
+            return "not authorized, a producer needs Write on the topic"
     return type(error).__name__
 
 

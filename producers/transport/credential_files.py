@@ -1,4 +1,4 @@
-"""Small files that hold a secret or a certificate."""
+"""Read small files with a secret or a certificate."""
 
 import os
 import stat
@@ -10,23 +10,23 @@ MOST_BYTES = 1 << 20
 
 
 class SecurityError(DeniableError, OSError):
-    """A file of `kafka.security` is of no use. The message names field and file, never the content."""
+    """A file of `kafka.security` cannot be used. The message names field and file, never the content."""
 
 
 def read_small(field: str, path: Path) -> bytes:
-    """Content of a regular file, which a link may lead to.
+    """Return the content of a regular file, possibly behind a link.
 
     Parameters
     ----------
-    field : what the file is for, to begin the message with.
+    field : that names the file, for the message.
     path : of the file.
 
     Raises
     ------
-    SecurityError if it cannot be read, is no regular file, is empty or is larger than 1 MiB.
+    SecurityError if it cannot be read, is not a regular file, is empty or is larger than 1 MiB.
     """
     try:
-        # Without O_NONBLOCK a pipe that nobody writes to would hold up whoever opens it.
+        # Without O_NONBLOCK, opening a pipe without a writer would block.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
@@ -39,11 +39,11 @@ def read_small(field: str, path: Path) -> bytes:
         raise SecurityError(f"{field} {path} must be a regular file")
     if not 0 < len(content) <= MOST_BYTES:
         got = "more" if content else "none"
-        raise SecurityError(f"{field} {path} must hold 1 to {MOST_BYTES} bytes, got {got}")
+        raise SecurityError(f"{field} {path} must have 1 to {MOST_BYTES} bytes, got {got}")
     return content
 
 
 def _read_whole(descriptor: int) -> bytes:
-    """All of a file, or enough to tell that it is too large."""
+    """Read a whole file, or enough to see that it is too large."""
     with open(descriptor, "rb", closefd=False) as stream:
         return stream.read(MOST_BYTES + 1)

@@ -1,7 +1,7 @@
-"""How connections to Kafka are secured: TLS always; who we are by password (SCRAM-SHA-512) or certificate.
+"""Security of connections to Kafka: TLS always; authentication by password (SCRAM-SHA-512) or certificate.
 
-Files are read anew for each connection, so that a certificate or a password can be replaced under a running
-process: connections that are there go on, the next one uses what the files hold then.
+Files are read again for each connection, so certificates and passwords can be replaced under a running
+process: existing connections continue, the next one uses the new content.
 """
 
 import logging
@@ -21,67 +21,67 @@ HANDSHAKE_SECONDS = 10.0
 
 
 class CurrentContext(ssl.SSLContext):
-    """Stands where Kafka's clients take a context; each connection gets one of its own.
+    """An SSLContext for Kafka's clients that builds a fresh context for each connection.
 
     Parameters
     ----------
-    make : makes a context from the files as they are now; OSError where they are of no use.
+    make : builds a context from the present files; OSError if they cannot be used.
     """
 
     _make: Callable[[], ssl.SSLContext]
 
     def __new__(cls, make: Callable[[], ssl.SSLContext]) -> "CurrentContext":
-        """Make the context that is never used itself, though clients look at it."""
+        """Create the outer context, which clients inspect but which secures no connection itself."""
         made = super().__new__(cls, ssl.PROTOCOL_TLS_CLIENT)
         made._make = make
         return made
 
     def wrap_bio(self, *arguments: Any, **keywords: Any) -> ssl.SSLObject:
-        """For aiokafka, on asyncio, which bounds the handshake itself."""
+        """Wrap for aiokafka; asyncio limits the time of the handshake."""
         return self._make().wrap_bio(*arguments, **keywords)
 
     def wrap_socket(self, sock: socket.socket, *arguments: Any, **keywords: Any) -> ssl.SSLSocket:
-        """For kafka-python, which waits for a handshake without end: it is done here, within 10 s."""
+        """Wrap for kafka-python, which would wait for a handshake forever: here it has 10 s."""
         blocking_seconds = sock.gettimeout()
         try:
             sock.settimeout(HANDSHAKE_SECONDS)
             keywords |= {"do_handshake_on_connect": True}
             wrapped = self._make().wrap_socket(sock, *arguments, **keywords)
         except BaseException:
-            sock.close()  # nobody else does
+            sock.close()  # nobody else closes it
             raise
         wrapped.settimeout(blocking_seconds)
         return wrapped
 
 
 MECHANISM = "SCRAM-SHA-512"
-MOST_PASSWORD_BYTES = 1024  # more than that OpenSSL does not take for a key
+MOST_PASSWORD_BYTES = 1024  # OpenSSL's limit for passwords of keys
 
-# SCRAM writes names between commas and equals signs, and Kafka's clients do not escape them.
+# SCRAM delimits names by commas and equals signs, and Kafka's clients do not escape them.
 _USERNAME = re.compile(r"[A-Za-z0-9._@+/:-]{1,255}")
 
 
 class CredentialsError(DeniableError, ValueError):
-    """User name and password do not go together, or one is missing."""
+    """User name or password is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Security:
-    """The section `kafka.security`. Nothing is read before a connection is made, or `check` called.
+    """The section `kafka.security`. Files are read only when connecting, or by `check`.
 
     Parameters
     ----------
-    ca_file : certificates that the brokers' must lead to, PEM; None: those that this system trusts.
+    ca_file : CA certificates that must have signed the brokers', PEM; None: those that this system trusts.
     certificate_file, key_file : our certificate with its chain and its private key, PEM; both or neither.
-    key_password_file : first line is the password of key_file; only where that is encrypted.
+    key_password_file : its first line is the password of key_file, if that is encrypted.
     username : for SCRAM-SHA-512; with it one of password and password_file.
     password : of username. Never shown.
     password_file : file whose first line is the password.
 
     Raises
     ------
-    ValueError that names the field, if fields are missing or contradict each other; CredentialsError,
-    a ValueError, if those are username and password.
+    ValueError that names the field, if fields are missing or contradict each other; CredentialsError, a
+    ValueError, if the fields are username and password.
     """
 
     ca_file: Path | None = None
@@ -99,8 +99,8 @@ class Security:
             raise ValueError("key_password_file needs key_file")
         if self.username is not None and _USERNAME.fullmatch(self.username) is None:
             raise ValueError(
-                "username must be 1 to 255 of A-Z a-z 0-9 . _ @ + / : - (what was given is not shown: it may "
-                f"be the password), got {len(self.username)} characters"
+                "username must have 1 to 255 characters of A-Z a-z 0-9 . _ @ + / : - (the given one is not "
+                f"shown: it may be the password), got {len(self.username)} characters"
             )
         if self.password == "":
             raise ValueError("the password must not be empty")
@@ -111,17 +111,17 @@ class Security:
             raise CredentialsError("username needs either password_file, or a password in the environment")
 
     def check(self) -> None:
-        """Read all files; SecurityError if one is of no use."""
+        """Read all files; SecurityError if one cannot be used."""
         self.new_context()
         self.current_password()
 
     def client_settings(self) -> dict[str, Any]:
-        """Keywords that kafka-python and aiokafka both know; SecurityError as `check`."""
+        """Return keywords for both kafka-python and aiokafka; SecurityError like `check`."""
         self.check()
         tls: dict[str, Any] = {"security_protocol": "SSL", "ssl_context": CurrentContext(self.new_context)}
         if self.username is None:
             return tls
-        # At level DEBUG these write salt and proof, from which a weak password can be guessed elsewhere.
+        # At level DEBUG these log salt and proof, from which a weak password can be guessed.
         for name in ("kafka.net", "kafka.protocol", "aiokafka.conn"):
             logging.getLogger(name).setLevel(logging.INFO)
         return tls | {
@@ -132,20 +132,20 @@ class Security:
         }
 
     def current_password(self) -> str:
-        """The password as it is now; empty without a username. SecurityError if its file is of no use."""
+        """Return the present password; empty without a username. SecurityError if its file cannot be used."""
         if self.password_file is not None:
             return _first_line("password_file", self.password_file)
         return self.password or ""
 
     def new_context(self) -> ssl.SSLContext:
-        """TLS 1.2 or newer, the broker's name and certificate verified; SecurityError as `check`."""
+        """Build a context for TLS 1.2 or newer that verifies the broker; SecurityError like `check`."""
         context = ssl.create_default_context(cadata=self._authorities())
         if self.certificate_file is not None and self.key_file is not None:
             self._identify(context, self.certificate_file, self.key_file)
         return context
 
     def _authorities(self) -> str | None:
-        """PEM of what is trusted; None for what the system trusts."""
+        """Return the PEM of trusted CAs; None for those that the system trusts."""
         if self.ca_file is None:
             return None
         content = read_small("ca_file", self.ca_file)
@@ -153,12 +153,12 @@ class Security:
             text = content.decode("ascii")
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)
         except (UnicodeDecodeError, ssl.SSLError):
-            raise SecurityError(f"ca_file {self.ca_file} must hold certificates in PEM") from None
+            raise SecurityError(f"ca_file {self.ca_file} must have certificates in PEM") from None
         return text
 
     def _identify(self, context: ssl.SSLContext, certificate_file: Path, key_file: Path) -> None:
         for name, path in (("certificate_file", certificate_file), ("key_file", key_file)):
-            read_small(name, path)  # for its message; OpenSSL reads by name only, and names none
+            read_small(name, path)  # for its error message: OpenSSL's names no file
         try:
             context.load_cert_chain(certificate_file, key_file, password=self._key_password)
         except SecurityError:
@@ -169,22 +169,22 @@ class Security:
             else:
                 reason = f" (OpenSSL: {error.reason})" if error.reason else ""
                 said = (
-                    f"certificate_file {certificate_file} and key_file {key_file} must hold PEM: a "
-                    "certificate with its chain, and its private key, of which key_password_file has the "
-                    f"password if it is encrypted{reason}"
+                    f"certificate_file {certificate_file} and key_file {key_file} must have PEM: a "
+                    "certificate with its chain, and its private key, with its password in key_password_file "
+                    f"if it is encrypted{reason}"
                 )
             raise SecurityError(said) from None
-        except OSError as error:  # between the two readings
+        except OSError as error:  # the file changed between the two reads
             raise SecurityError(f"certificate_file or key_file cannot be read: {error.strerror}") from None
 
     def _key_password(self) -> str:
-        if self.key_password_file is None:  # OpenSSL would ask at the terminal
+        if self.key_password_file is None:  # OpenSSL would prompt on the terminal
             raise SecurityError(f"key_file {self.key_file} is encrypted: give key_password_file")
         return _first_line("key_password_file", self.key_password_file)
 
 
 class CurrentPassword:
-    """Stands where Kafka's clients take a password: it is read when they encode it, for each connection."""
+    """A password for Kafka's clients that is read from its file whenever they encode it for a connection."""
 
     __slots__ = ("_security",)
 
@@ -195,13 +195,13 @@ class CurrentPassword:
         return "CurrentPassword(…)"
 
     def encode(self, encoding: str = "utf-8") -> bytes:
-        """Bytes of the password as it is now; SecurityError if its file is of no use."""
+        """Return the bytes of the present password; SecurityError if its file cannot be used."""
         return self._security.current_password().encode(encoding)
 
 
 def _first_line(name: str, path: Path) -> str:
     if not os.path.lexists(path):
-        raise SecurityError(f"{name} names no file (its value is not shown: it may be the password itself)")
+        raise SecurityError(f"{name} does not name a file (not shown: it may be the password itself)")
     try:
         text = read_small(name, path).decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Packs to Kafka: a thread that connects, sends, and says what was acknowledged and what was not."""
+"""Send packs to Kafka: a thread that connects, sends, and reports acknowledged and lost packs."""
 
 import logging
 import threading
@@ -30,9 +30,10 @@ class OutgoingPack:
     number : its number in the outbox.
     partition : of the topic, in [0, partitions).
     fingerprint : of the collection.
-    window_start : unix seconds. The record's timestamp: without one it would hold this machine's clock.
-    reports : number of them.
-    record : its bytes.
+    window_start : unix seconds. Becomes the record's timestamp, which would otherwise reveal this machine's
+    clock.
+    reports : their number.
+    record : bytes to send.
     """
 
     number: int
@@ -45,13 +46,13 @@ class OutgoingPack:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of packs since it was last asked for.
+    """Outcomes of packs since the last call.
 
     Parameters
     ----------
     acknowledged : append time of each pack that the broker has appended, unix milliseconds, by number.
-    lost : numbers of packs that are to be sent again. They may have been appended all the same.
-    too_large : numbers of packs that the broker refused for their size: the same again would be refused.
+    lost : numbers of packs to send again. They may nevertheless have been appended.
+    too_large : numbers of packs that the broker refused for their size, and would refuse again.
     """
 
     acknowledged: Mapping[int, int]
@@ -62,15 +63,15 @@ class Outcome:
 class Delivery:
     """Packs in flight; thread-safe.
 
-    After any failure the connection is dropped, all that is in flight is lost, and a new connection is made.
-    So also when nothing in flight was acknowledged for 20 s: Kafka's client alone may wait minutes.
+    After any failure the connection is dropped, all packs in flight count as lost, and it connects again. The
+    same happens if no pack in flight is acknowledged for 20 s: Kafka's client itself may wait for minutes.
 
     Parameters
     ----------
-    connect : makes a connection; DeliveryError when there is none to be had now.
-    topic : the topic `reports`, its prefix included.
-    wake : called, from any thread, when there is something to ask for.
-    waiting : how many packs wait, to be told when they go again.
+    connect : returns a connection; DeliveryError if that fails now.
+    topic : name of the topic `reports`, prefix included.
+    wake : called, from any thread, when there is an outcome to read.
+    waiting : returns the number of waiting packs, for the log.
     """
 
     def __init__(
@@ -93,14 +94,14 @@ class Delivery:
         self._too_large: set[int] = set()
         self._broken: Connection | None = None
         self._failures = 0
-        self._moved_at = 0.0  # when something was acknowledged, or handed over with nothing in flight
+        self._moved_at = 0.0  # time of the last acknowledgement, or of sending with nothing in flight
         self._closing = False
         self._trouble: DeliveryError | None = None
-        self._told: set[str] = set()  # since something was acknowledged
+        self._logged: set[str] = set()  # errors logged since the last acknowledgement
         self._thread = Background("delivery", self._run, self._lose_all)
 
     def start(self) -> None:
-        """Begin to connect. Calling it again does nothing.
+        """Start connecting. Calling it again does nothing.
 
         Raises
         ------
@@ -110,16 +111,16 @@ class Delivery:
 
     @property
     def trouble(self) -> DeliveryError | None:
-        """Why nothing was acknowledged of late, as far as it is known."""
+        """Why no pack was acknowledged recently, if known."""
         death = self._thread.death
         return self._trouble if death is None else HopelessError(death)
 
     def room(self) -> int:
-        """Bytes that may be handed over; none without a connection."""
+        """Return the bytes that may be sent now; 0 without a connection."""
         return self._room
 
     def send(self, packs: Iterable[OutgoingPack]) -> None:
-        """Hand packs over, none of which is in flight."""
+        """Send packs, none of which is in flight."""
         with self._changed:
             if not self._sizes:
                 self._moved_at = time.monotonic()
@@ -130,16 +131,16 @@ class Delivery:
             self._changed.notify_all()
 
     def outcome(self) -> Outcome:
-        """What became of packs since the last call."""
+        """Return the outcomes of packs since the last call."""
         with self._changed:
             outcome = Outcome(self._acknowledged, frozenset(self._lost), frozenset(self._too_large))
             self._acknowledged, self._lost, self._too_large = {}, set(), set()
         return outcome
 
     def close(self) -> None:
-        """Send nothing more and disconnect; what is in flight then has no outcome.
+        """Stop sending and disconnect; packs in flight get no outcome.
 
-        An attempt to connect is not waited for longer than CLOSE_SECONDS; it ends by itself.
+        Waits at most CLOSE_SECONDS for an attempt to connect, which ends by itself.
         """
         with self._changed:
             self._closing = True
@@ -165,7 +166,7 @@ class Delivery:
                 self._changed.wait_for(lambda: self._closing, pause)
 
     def _send_all(self, kafka: Connection) -> None:
-        """Send what comes until something fails, or until the end."""
+        """Send packs until something fails, or until `close`."""
         while True:
             with self._changed:
                 self._changed.wait_for(
@@ -198,17 +199,18 @@ class Delivery:
         with self._changed:
             self._acknowledged[number] = append_ms
             self._moved_at = time.monotonic()
-            # Unknown when it was lost with an earlier connection, whose answer came late.
+            # Not in flight if it was lost with an earlier connection, whose answer came late.
             self._room += self._sizes.pop(number, 0)
             self._failures, trouble, self._trouble = 0, self._trouble, None
-            self._told.clear()
+            self._logged.clear()
         if trouble is not None:
-            _log.warning("packs go again, %d were waiting", self._waiting())
+            _log.warning("packs are sent again, %d were waiting", self._waiting())
         self._wake()
 
     def _refuse(self, kafka: Connection, number: int, error: BaseException) -> None:
         with self._changed:
-            # Only the first is of this pack: Kafka's client then fails all others with the same error.
+            # Only the first error concerns its pack: Kafka's client then fails all others with the same
+            # error.
             is_its_own = self._broken is not kafka and isinstance(error, TOO_LARGE)
             if is_its_own and self._sizes.pop(number, None) is not None:
                 self._too_large.add(number)
@@ -219,13 +221,13 @@ class Delivery:
             if self._broken is kafka or self._closing:
                 return
             self._broken = kafka
-            self._note(DeliveryError(f"the broker did not take a pack: {cause(error)}"))
+            self._note(DeliveryError(f"the broker refused a pack: {cause(error)}"))
             self._changed.notify_all()
 
     def _note(self, error: DeliveryError) -> None:
         self._failures += 1
-        if str(error) not in self._told:  # in an outage causes come by turns
-            self._told.add(str(error))
+        if str(error) not in self._logged:  # during an outage, causes alternate
+            self._logged.add(str(error))
             _log.warning("packs wait in the outbox: %s", error)
         self._trouble = error
         self._wake()

@@ -65,7 +65,7 @@ class DamagedStore:
         pass
 
 
-def test_a_worker_without_a_partition_says_so_and_is_ready() -> None:
+def test_worker_without_a_partition_says_so_and_is_ready() -> None:
     async def run() -> None:
         owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
         await owners.assign([], cast(RecordSource, None))
@@ -78,7 +78,7 @@ def test_a_worker_without_a_partition_says_so_and_is_ready() -> None:
     ]
 
 
-def test_estimates_are_told_by_the_owner_of_their_partition_alone() -> None:
+def test_only_the_partition_owner_exports_estimates() -> None:
     """At once, from what the topic holds; and no more when the partition goes to another worker."""
     metrics = WorkerMetrics(COLLECTIONS)
     home = TOPICS.counts_partition(FRUIT.fingerprint)
@@ -173,13 +173,13 @@ def test_an_engine_that_stops_ends_the_worker() -> None:
         serve(Engine(should_stop=True, crash_reason=ValueError("why")))
 
 
-def test_a_ledger_of_a_newer_version_ends_the_worker() -> None:
+def test_ledger_of_a_newer_version_ends_the_worker() -> None:
     """No retry can mend that; what the ledger holds must not be overwritten."""
     with pytest.raises(row_values.RowError, match="row version must be 1, got 2"):
         serve(Engine(), assigned=True)
 
 
-def test_a_last_checkpoint_that_takes_too_long_does_not_keep_the_worker_in_its_group(
+def test_slow_last_checkpoint_does_not_keep_group_membership(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Hanging(DamagedStore):
@@ -218,7 +218,7 @@ def test_a_long_step_of_the_loop_is_seen() -> None:
     assert value("deniable_loop_delay_seconds_count") == 1
 
 
-def test_a_broker_that_goes_away_while_the_engine_starts_is_awaited(
+def test_broker_that_goes_away_while_the_engine_starts_is_awaited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Faust's start fails then, and a worker is not to be started again by hand."""

@@ -202,5 +202,5 @@ def test_a_violation_is_seen(room: str, source: str) -> None:
         ("deploy", "from aggregator import ledger\nfrom producers.randomization import randomizers"),
     ],
 )
-def test_what_is_allowed_is_not_forbidden(room: str, source: str) -> None:
+def test_allowed_operations_are_not_forbidden(room: str, source: str) -> None:
     assert not any(forbidden(room, name) for name in imported(source))

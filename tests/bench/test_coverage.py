@@ -33,7 +33,7 @@ def test_exact_coverage_matches_simulation(holders):
     assert abs(seen - exact) < 5 * np.sqrt(exact * (1 - exact) / 100_000)
 
 
-def test_a_cell_keeps_the_mean_and_the_worst_value():
+def test_cell_keeps_the_mean_and_the_worst_value():
     found = cell(10_000, 10, 1.0, 1.3)
     assert 0.93 < found.worst <= found.mean < 0.96
 

@@ -82,7 +82,7 @@ BEHIND = ("--late", "0.5")
         ("no-rewind", failures, ()),
     ],
 )
-def test_a_worker_without_one_of_the_three_is_found(
+def test_worker_without_one_of_the_three_is_found(
     chaos_broker: ChaosBroker,
     tmp_path: Path,
     defect: str,
@@ -95,7 +95,7 @@ def test_a_worker_without_one_of_the_three_is_found(
     assert verdict.difference > 0, verdict.tell()
 
 
-def test_a_worker_that_is_behind_counts_exactly_with_the_gate(
+def test_worker_that_is_behind_counts_exactly_with_the_gate(
     chaos_broker: ChaosBroker, tmp_path: Path
 ) -> None:
     """What the gateless one fails at is no fault of the delay."""
@@ -104,7 +104,7 @@ def test_a_worker_that_is_behind_counts_exactly_with_the_gate(
     assert verdict.exact, f"{verdict.tell()}\n{story}"
 
 
-def test_a_rolling_restart_is_exact_and_estimates_come_in_time(
+def test_rolling_restart_is_exact_and_estimates_come_in_time(
     chaos_broker: ChaosBroker, tmp_path: Path
 ) -> None:
     """Three workers, each in turn ended and replaced, the next one when the new one says that it is ready."""

@@ -70,7 +70,7 @@ def test_bits_are_counted_lowest_first(configuration: Configuration) -> None:
     assert {i: c for i, c in enumerate(counted.counts.tolist()) if c} == {0: 1, 9: 2, 63: 1}
 
 
-def test_a_window_takes_so_many_packs_of_a_partition_and_no_more(configuration: Configuration) -> None:
+def test_window_accepts_limited_packs_of_a_partition(configuration: Configuration) -> None:
     """A full window still tells a pack that it holds from one that came too late to find room."""
     flash, judge = named(configuration, "flash"), judge_of(configuration)
     for number in (*range(flash.window_packs + 2), 0):
@@ -80,7 +80,7 @@ def test_a_window_takes_so_many_packs_of_a_partition_and_no_more(configuration: 
     assert len(judge.ids) == flash.window_packs
 
 
-def test_a_window_is_kept_until_the_log_is_beyond_its_retention(configuration: Configuration) -> None:
+def test_window_is_kept_until_the_log_is_beyond_its_retention(configuration: Configuration) -> None:
     """In the partitions that have got so far. Of what was turned away, only what was told by window dies."""
     flash, place = named(configuration, "flash"), named(configuration, "place")
     early, late = judge_of(configuration), judge_of(configuration)
@@ -146,7 +146,7 @@ def test_a_difference_is_the_sum_over_all_counters() -> None:
     assert difference(counted, stored) == 15 + 7
 
 
-def test_what_else_a_verdict_holds() -> None:
+def test_verdict_has_other_figures() -> None:
     cells = {(1, T0, 0): Counted(np.array([3]), 3, 2)}
     counted = Recount(cells, kept=Tallied(cells))
     assert doubled(counted, Stored(cells={(1, T0, 0): Counted(np.array([4]), 4, 3)})) == 1
@@ -166,7 +166,7 @@ def test_final_estimates_that_are_overdue_or_missing_are_late(configuration: Con
     assert late(Recount(cells), seconds, asked, 2.0) == 2
 
 
-def test_a_retired_collection_counts_no_more_from_its_offset_on(configuration: Configuration) -> None:
+def test_retired_collection_counts_no_more_from_its_offset_on(configuration: Configuration) -> None:
     fruit = named(configuration, "fruit")
     judge = Judge(configuration.by_fingerprint(), 0, PARTITIONS, {fruit.fingerprint: 7})
     for offset in (6, 7):
@@ -174,7 +174,7 @@ def test_a_retired_collection_counts_no_more_from_its_offset_on(configuration: C
     assert (judge.ids, judge.rejected) == ({draft_of(fruit, 6).pack_id}, {"unknown_collection": 1})
 
 
-def test_a_gap_is_counted_only_while_there_is_something_to_count() -> None:
+def test_gap_is_counted_only_while_there_is_something_to_count() -> None:
     samples = [
         Sample(0.0, (0, 0), (9, 9)),  # workers start
         Sample(5.0, (1, 0), (9, 9)),

@@ -22,7 +22,7 @@ def test_exact_runs_are_not_run_again(tmp_path: Path) -> None:
     assert [again.has(order) for order in (done, off, broken, slow)] == [True, False, False, False]
 
 
-def test_the_table_adds_up_the_runs_of_a_fault(tmp_path: Path) -> None:
+def test_table_adds_up_the_runs_of_a_fault(tmp_path: Path) -> None:
     report = Report(tmp_path / "chaos.json")
     report.add(Order("zombie", 1), EXACT)
     report.add(Order("zombie", 2), replace(EXACT, difference=7, missing=2, longest_gap=12.5))

@@ -35,7 +35,7 @@ def owned(worker: Worker) -> set[int]:
     return {int(partition) for partition in opened[-2:]}
 
 
-def test_a_worker_that_is_told_to_end_has_stored_all_and_has_left_when_it_ends(
+def test_stopped_worker_has_stored_all_and_left_the_group(
     broker: str, topic_prefix: str, tmp_path: Path
 ) -> None:
     configuration = configure(tmp_path, broker, topic_prefix)

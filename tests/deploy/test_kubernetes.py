@@ -178,7 +178,7 @@ def test_every_pod_connects_as_a_user_of_its_own_by_references_alone(overlay: Ov
         assert (secret["secretName"], secret["items"][0]["path"]) == ("kafka-cluster-ca-cert", authority.name)
 
 
-def test_a_worker_has_time_to_end_and_tells_how_it_is(overlay: Overlay) -> None:
+def test_worker_pod_has_time_to_stop_and_probes(overlay: Overlay) -> None:
     for kind, name in (("Deployment", "deniable-aggregator"), ("StatefulSet", "deniable-producer")):
         pod = overlay.one(kind, name)["spec"]["template"]["spec"]
         assert pod["terminationGracePeriodSeconds"] > SESSION_SECONDS + STOP_SECONDS

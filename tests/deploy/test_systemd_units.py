@@ -78,7 +78,7 @@ def test_a_service_is_exposed_to_little(unit: str, tmp_path: Path) -> None:
 
 
 @each_unit
-def test_a_unit_starts_a_command_that_there_is(unit: str) -> None:
+def test_unit_starts_an_existing_command(unit: str) -> None:
     command, *arguments = setting(unit, "ExecStart").replace("%i", INSTANCES[unit]).split()
     name, *options = [each for each in arguments if each != "$ARGS"]
     options += ["--field", "carrier", "--no-clients"] if name == "produce" else []
@@ -132,7 +132,7 @@ def test_systemd_knows_the_specifiers_of_the_drop_ins(tmp_path: Path) -> None:
     assert verified.stderr.count("Failed to resolve") == 2, verified.stderr
 
 
-def test_what_keeps_a_secret_belongs_to_its_service_alone() -> None:
+def test_secrets_belong_only_to_their_service() -> None:
     producer = "deniable-producer@.service"
     assert (setting(producer, "StateDirectory"), setting(producer, "StateDirectoryMode")) == (
         "deniable",

@@ -67,7 +67,7 @@ def pod(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]
     return template["securityContext"], Path(overlay.configuration.producer.data_dir).relative_to(path)
 
 
-def test_a_producer_starts_again_when_its_volume_is_mounted_again(
+def test_producer_starts_again_when_its_volume_is_mounted_again(
     pod: tuple[dict[str, Any], Path], tmp_path: Path
 ) -> None:
     """And nobody but its user can write into its folder: a folder that is the mount itself would be open."""

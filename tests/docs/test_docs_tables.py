@@ -123,7 +123,7 @@ def test_a_table_is_what_the_code_says(name: str) -> None:
     assert lines == [f"| {' | '.join(row)} |" for row in MADE[name]()]
 
 
-def test_what_the_secret_gives_away() -> None:
+def test_secret_reveals_spending() -> None:
     """docs/threats.md: 28 bits differ from permanent noise, and one report tells 10 nats on average."""
     mechanism = Rappor.from_probabilities(**BASE)
     flip = mechanism.f / 2

@@ -72,7 +72,7 @@ def test_check_says_this_of_the_file_that_is_shown(tmp_path: Path, monkeypatch: 
     assert printed("check") == samples(PARAMETERS)["check"]
 
 
-def test_the_sample_with_files_ends_in_the_words_of_its_command() -> None:
+def test_sample_with_files_ends_in_the_words_of_its_command() -> None:
     """It is of 100,000 candidates, that are screened; their number and the figures depend on the files."""
     (sample,) = (shown for line, shown in SAMPLES.items() if line.startswith("estimate rappor"))
     assert re.search(
@@ -83,7 +83,7 @@ def test_the_sample_with_files_ends_in_the_words_of_its_command() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_to_files_and_headings_that_there_are(page: Path) -> None:
+def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", text)
     for file, heading in links:
@@ -94,7 +94,7 @@ def test_links_lead_to_files_and_headings_that_there_are(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_is_cited_as_evidence_is_there(page: Path) -> None:
+def test_cited_evidence_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     cited = re.findall(r"`((?:tests|bench|estimators|producers|aggregator|deploy|docs)/[\w/.-]+)`", text)
     assert [name for name in cited if not (REPOSITORY / name).exists()] == []

@@ -57,7 +57,7 @@ def test_reports_do_not_leave_this_machine_in_clear_unasked():
         ),
     ],
 )
-def test_what_is_out_of_range_is_refused(option, value, message):
+def test_out_of_range_parameters_are_refused(option, value, message):
     with pytest.raises(ValueError, match="must be") as caught:
         ProducerConfig(**GIVEN | {option: value})
     assert str(caught.value) == message

@@ -75,7 +75,7 @@ def test_nothing_is_nothing(make, kafka):
     assert kafka.sent == []
 
 
-def test_what_is_sent_is_randomized_by_the_mechanism_of_the_collection(make, kafka):
+def test_sent_reports_are_randomized_by_the_mechanism(make, kafka):
     """20,000 reports of one value: the share of the truth within 5 standard deviations of p, about 6e-7."""
     target = make()
     target.report("carrier", ["B6"] * 20_000, None)
@@ -91,7 +91,7 @@ def test_what_is_sent_is_randomized_by_the_mechanism_of_the_collection(make, kaf
     assert least - 0.002 < ones < most + 0.002
 
 
-def test_what_is_over_a_limit_is_refused_and_never_sent(make, kafka):
+def test_reports_over_a_limit_are_refused_and_never_sent(make, kafka):
     day = Budget(epsilon=3.0, delta=1e-6, period_seconds=86_400)
     target = make(Allowance(CARRIER, day, reports_per_window=2))
     now = int(time.time())
@@ -112,7 +112,7 @@ def test_what_is_over_a_limit_is_refused_and_never_sent(make, kafka):
     assert 0.7 < counters.backlog.budget_used["carrier"] <= 1
 
 
-def test_what_cannot_be_counted_for_its_time_is_refused_and_charges_nobody(make, kafka):
+def test_untimely_reports_are_refused_uncharged(make, kafka):
     """Beyond all that clocks may differ; where there are clients, whatever is late."""
     target = make(Allowance(CARRIER, None))
     now = LATENCY.window_start(time.time())
@@ -132,7 +132,7 @@ def test_one_report_must_be_within_the_budget_of_clients_of_their_own(make, kafk
     assert kafka.sent == []
 
 
-def test_what_was_spent_is_known_to_the_next_producer(make):
+def test_next_producer_knows_spending(make):
     allowance = Allowance(LATENCY, Budget(1.5, 1e-6, 86_400 * 365))
     first = make(allowance)
     assert first.report("latency", 1, "ann").stored == 1
@@ -205,7 +205,7 @@ def test_unknown_values_are_counted_here_only(make, caplog):
         ),
     ],
 )
-def test_what_is_wrong_is_refused_whole_and_not_shown(make, kafka, arguments, error, message):
+def test_wrong_arguments_are_refused_and_not_shown(make, kafka, arguments, error, message):
     target = make()
     with pytest.raises(error) as caught:
         target.report(*arguments)
@@ -276,7 +276,7 @@ def test_kafka_may_come_later(make, kafka, tmp_path):
     assert target.report("latency", [1, 2, 3], None) == Receipt(stored=3)
     with pytest.raises(
         DeliveryError,
-        match=r"^not all was acknowledged within 0.5 s; the broker did not take a pack: KafkaTimeoutError; "
+        match=r"^not all was acknowledged within 0.5 s; the broker refused a pack: KafkaTimeoutError; "
         rf"1 pack is kept in {tmp_path} and will be sent later$",
     ):
         target.flush(timeout=0.5)
@@ -286,7 +286,7 @@ def test_kafka_may_come_later(make, kafka, tmp_path):
     assert target.counters().acknowledged == {"latency": 3}
 
 
-def test_what_is_not_acknowledged_is_sent_again_by_the_next_producer(make, kafka, tmp_path):
+def test_next_producer_resends_unacknowledged_packs(make, kafka, tmp_path):
     """The same record, pack id included, to the same partition."""
     kafka.acknowledges = False
     first = make()
@@ -303,7 +303,7 @@ def test_what_is_not_acknowledged_is_sent_again_by_the_next_producer(make, kafka
     assert kafka.sent[0] == kafka.sent[1]
 
 
-def test_a_wrong_topic_is_told_at_once_and_nothing_is_sent(make, kafka, monkeypatch):
+def test_wrong_topic_is_reported_at_once_and_nothing_is_sent(make, kafka, monkeypatch):
     def refuse(*_):
         raise PartitionsError("topic reports must have 4 partitions, got 3")
 
@@ -373,7 +373,7 @@ def test_a_store_that_another_process_holds_loses_nothing(make, kafka, tmp_path)
     assert sum(pack.reports for pack in packs(kafka)) == 3
 
 
-def test_a_store_that_is_held_to_the_end_drops_and_tells_it(make, kafka, tmp_path, monkeypatch, caplog):
+def test_store_locked_to_the_end_drops_and_reports(make, kafka, tmp_path, monkeypatch, caplog):
     """What was kept before is sent; nothing of what failed is."""
     monkeypatch.setattr(storing_thread, "BUSY_SECONDS", 0.01)
     target = make(block_milliseconds=100)
@@ -386,10 +386,10 @@ def test_a_store_that_is_held_to_the_end_drops_and_tells_it(make, kafka, tmp_pat
     held.execute("ROLLBACK")
     held.close()
     assert sum(pack.reports for pack in packs(kafka)) == 2
-    assert caplog.text.count("another process holds it") == 1
+    assert caplog.text.count("another process has locked it") == 1
 
 
-def test_the_place_in_the_input_is_kept_with_the_reports(make, tmp_path, kafka):
+def test_place_in_the_input_is_kept_with_the_reports(make, tmp_path, kafka):
     kafka.acknowledges = False
     target = make(outbox_bytes=1_000_000)
     place = InputProgress(inode=5, bytes_done=100, lines=3, digest=b"x" * 32)
@@ -410,7 +410,7 @@ def test_the_place_in_the_input_is_kept_with_the_reports(make, tmp_path, kafka):
         target.flush()
 
 
-def test_a_pack_that_comes_too_late_is_counted_as_expired(make, kafka):
+def test_pack_that_comes_too_late_is_counted_as_expired(make, kafka):
     """A window of 60 s, grace 30: appended 90 s after its start it is in time, a millisecond later not."""
     target = make(Allowance(LATENCY, None))
     start = LATENCY.window_start(time.time())
@@ -421,7 +421,7 @@ def test_a_pack_that_comes_too_late_is_counted_as_expired(make, kafka):
         assert target.counters().expired.get("latency", 0) == expired
 
 
-def test_a_store_that_is_locked_for_a_while_keeps_what_came(make, kafka, tmp_path):
+def test_briefly_locked_store_keeps_new_reports(make, kafka, tmp_path):
     """It is tried again as long as callers may wait; nothing is dropped."""
     target = make()
     held = lock(tmp_path)
@@ -434,17 +434,17 @@ def test_a_store_that_is_locked_for_a_while_keeps_what_came(make, kafka, tmp_pat
     assert sum(pack.reports for pack in packs(kafka)) == 2
 
 
-def test_another_secret_is_refused_by_a_folder_and_a_store_that_is_lost_is_told(make, tmp_path):
+def test_another_secret_is_refused_by_a_folder_and_a_store_that_is_lost_is_reported(make, tmp_path):
     make().close()
     (tmp_path / "secret").write_bytes(b"x" * 32)
-    with pytest.raises(SecretError, match=r"^the secret is another one than .* was used with"):
+    with pytest.raises(SecretError, match=r"^.* was used with"):
         make()
     (tmp_path / "producer.sqlite").chmod(0o644)
     with pytest.raises(StoreError, match="mode must be 0600"):
         make()
 
 
-def test_it_is_not_ready_while_packs_wait_and_none_is_acknowledged(make, kafka, monkeypatch):
+def test_producer_is_not_ready_while_packs_wait_unacknowledged(make, kafka, monkeypatch):
     monkeypatch.setattr(producer, "STALL_SECONDS", 0.2)
     kafka.acknowledges = False
     target = make(pack_seconds=0.05)

@@ -64,7 +64,7 @@ def test_bad_vectors_name_their_reason(vector):
     assert caught.value.reason == vector["reason"] == str(caught.value)
 
 
-def test_a_next_version_leaves_the_reader_of_this_one_in_place(monkeypatch):
+def test_next_version_keeps_this_reader(monkeypatch):
     """Added as one is to be added: its packs count beside those of producers that are not upgraded yet."""
 
     def decode_next(record):

@@ -81,7 +81,7 @@ def topic(secured_broker: SecuredBroker, topic_prefix: str) -> str:
 
 
 @pytest.mark.parametrize("ask", [topics, topics_by_aiokafka])
-def test_the_admin_sees_all_by_password_and_by_certificate(
+def test_admin_sees_all_by_password_and_by_certificate(
     secured_broker: SecuredBroker, topic: str, ask: Callable[[Settings], list[str]]
 ) -> None:
     assert topic in ask(secured_broker.admin_settings())
@@ -118,7 +118,7 @@ def test_the_admin_sees_all_by_password_and_by_certificate(
         "password in plaintext",
     ],
 )
-def test_whoever_is_not_known_is_not_let_in(
+def test_unknown_clients_are_refused(
     secured_broker: SecuredBroker,
     caplog: pytest.LogCaptureFixture,
     settings_of: Callable[[SecuredBroker], Settings],
@@ -127,19 +127,19 @@ def test_whoever_is_not_known_is_not_let_in(
     assert why in refusal(settings_of(secured_broker), caplog)
 
 
-def test_whoever_is_known_is_let_in(secured_broker: SecuredBroker, caplog: pytest.LogCaptureFixture) -> None:
+def test_known_clients_are_accepted(secured_broker: SecuredBroker, caplog: pytest.LogCaptureFixture) -> None:
     by_certificate = secured_broker.ssl_settings(secured_broker.client_certificate("admin"))
     for each in (secured_broker.admin_settings(), by_certificate):
         assert refusal(each, caplog) == "is let in"
 
 
-def test_a_wrong_password_is_refused_by_kafka_python_too(secured_broker: SecuredBroker) -> None:
+def test_wrong_password_is_refused_by_kafka_python_too(secured_broker: SecuredBroker) -> None:
     settings = secured_broker.sasl_settings("admin", "wrong")
     with pytest.raises(KafkaTimeoutError):
         KafkaAdminClient(**settings, bootstrap_timeout_ms=500)
 
 
-def test_a_producer_says_why_it_is_not_let_in(
+def test_producer_says_why_it_is_not_let_in(
     secured_broker: SecuredBroker, topic: str, topic_prefix: str
 ) -> None:
     user = f"{topic_prefix}user"
@@ -158,12 +158,13 @@ def test_a_producer_says_why_it_is_not_let_in(
     assert refused("wrong") in (
         f"Kafka at {kafka}: authentication failed, the password is wrong or the user unknown",
         # The broker hung up behind its answer each time, before it was read.
-        f"no Kafka broker answers at {kafka}: it hangs up before it lets us in; deniable doctor says why",
+        f"no Kafka broker answers at {kafka}: it closes the connection before the login; deniable doctor "
+        "says why",
     )
     assert refused(password).startswith(f"topic {topic} cannot be found: not authorized, ")
 
 
-def test_a_user_sees_and_does_what_is_allowed_and_no_more(
+def test_user_sees_and_does_what_is_allowed_and_no_more(
     secured_broker: SecuredBroker, topic: str, topic_prefix: str
 ) -> None:
     user = f"{topic_prefix}user"
@@ -197,7 +198,7 @@ def test_a_changed_password_ends_the_former_one(
     assert "SaslAuthenticationFailed" in refusal(secured_broker.sasl_settings(user, former), caplog)
 
 
-def test_refused_changes_are_told(secured_broker: SecuredBroker) -> None:
+def test_refused_changes_are_reported(secured_broker: SecuredBroker) -> None:
     with pytest.raises(RuntimeError, match=r"no password for : \{'': "):
         secured_broker.add_user("", "any")
     resource = ResourcePattern(ResourceType.CLUSTER, "no-cluster-is-called-so")
@@ -222,7 +223,7 @@ def test_refused_changes_are_told(secured_broker: SecuredBroker) -> None:
     ],
     ids=["stranger", "expired", "another host"],
 )
-def test_a_bad_certificate_of_the_broker_is_shown_until_it_is_good_again(
+def test_bad_certificate_of_the_broker_is_shown_until_it_is_good_again(
     secured_broker: SecuredBroker,
     caplog: pytest.LogCaptureFixture,
     make: Callable[[SecuredBroker], Issued],
@@ -237,7 +238,7 @@ def test_a_bad_certificate_of_the_broker_is_shown_until_it_is_good_again(
         assert refusal(each, caplog) == "is let in"
 
 
-def test_what_it_knows_survives_a_restart(
+def test_latest_estimates_survive_a_restart(
     secured_broker: SecuredBroker, topic: str, topic_prefix: str
 ) -> None:
     user = f"{topic_prefix}user"

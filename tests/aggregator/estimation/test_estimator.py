@@ -65,7 +65,7 @@ def test_nothing_is_due_without_counts() -> None:
     assert estimator.due() == []
 
 
-def test_a_provisional_estimate_follows_growth_alone() -> None:
+def test_provisional_estimate_follows_only_growth() -> None:
     estimator = new_estimator()
     count(estimator, packs=1)
     assert published(estimator) == [(1, False)]
@@ -76,7 +76,7 @@ def test_a_provisional_estimate_follows_growth_alone() -> None:
     assert published(estimator) == []
 
 
-def test_the_final_one_comes_when_all_partitions_are_closed_beyond_grace() -> None:
+def test_final_one_comes_when_all_partitions_are_closed_beyond_grace() -> None:
     estimator = new_estimator()
     count(estimator)
     assert published(estimator) == [(1, False)]
@@ -106,7 +106,7 @@ def test_counts_that_change_after_the_final_one_are_published_again() -> None:
     assert published(estimator) == []
 
 
-def test_a_window_is_final_though_nothing_was_published_before() -> None:
+def test_window_is_final_though_nothing_was_published_before() -> None:
     estimator = new_estimator()
     close(estimator)
     count(estimator)
@@ -117,7 +117,7 @@ def test_a_window_is_final_though_nothing_was_published_before() -> None:
     ("newest", "expected"),
     [(Published(1, False), [(1, True)]), (Published(1, True), []), (Published(0, False), [(1, True)])],
 )
-def test_what_a_former_owner_published_is_not_published_again(
+def test_estimates_of_a_former_owner_are_not_republished(
     newest: Published, expected: list[tuple[int, bool]]
 ) -> None:
     estimator = new_estimator({FRUITS: newest})
@@ -140,7 +140,7 @@ def test_no_estimate_is_made_of_what_a_partition_has_begun_to_delete() -> None:
     assert published(estimator) == []
 
 
-def test_a_window_is_whole_up_to_the_millisecond_of_its_death() -> None:
+def test_window_is_whole_up_to_the_millisecond_of_its_death() -> None:
     estimator = new_estimator()
     count(estimator)
     close(estimator, watermark_ms=DIES_MS)
@@ -158,7 +158,7 @@ def test_too_few_reports_are_not_published_until_there_are_more() -> None:
     assert published(estimator) == [(2, True)]
 
 
-def test_counts_of_an_unknown_collection_are_left_alone() -> None:
+def test_counts_of_an_unknown_collection_are_left_unchanged() -> None:
     estimator = new_estimator()
     key = row_keys.CountKey(replace(FRUIT, name="stranger").fingerprint, T0, 0, 0)
     counters = row_values.CounterPage(9, 1, np.full(4, 9))
@@ -175,7 +175,7 @@ def test_the_oldest_window_is_estimated_first() -> None:
     assert [window[1] for window, _ in estimator.due()] == [T0, T0 + 10, T0 + 20]
 
 
-def test_an_estimate_is_of_all_partitions_and_is_given_once() -> None:
+def test_estimate_is_of_all_partitions_and_is_given_once() -> None:
     estimator = new_estimator()
     count(estimator, counts=(5, 3, 2, 0), packs=2)
     count(estimator, counts=(1, 0, 0, 4), source=2)
@@ -269,7 +269,7 @@ def test_replaced_final_estimate_is_counted(was_final: bool, told: int) -> None:
     assert revised(estimator) == told
 
 
-def test_a_final_estimate_that_never_left_is_not_revised() -> None:
+def test_final_estimate_that_never_left_is_not_revised() -> None:
     estimator = new_estimator()
     close(estimator)
     for packs in (3, 4):
@@ -319,7 +319,7 @@ def read_counts(*rows_of_others: tuple[bytes, bytes]) -> list[tuple[object, ...]
     return [(line["event"], line["partition"], line["records"], line["first_offset"]) for line in logs]
 
 
-def test_a_record_of_another_program_is_passed_over() -> None:
+def test_a_record_of_another_program_is_skipped() -> None:
     """Its key is none of ours, so no count of ours is missing."""
     looks_like_terms = b"Temperature"
     assert read_counts((b"k", b"not json"), (looks_like_terms, b"not json")) == [
@@ -327,7 +327,7 @@ def test_a_record_of_another_program_is_passed_over() -> None:
     ]
 
 
-def test_a_row_of_ours_that_cannot_be_read_is_refused() -> None:
+def test_row_of_ours_that_cannot_be_read_is_refused() -> None:
     key = row_keys.with_source(row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0)), 0)
     with pytest.raises(row_values.RowError) as caught:
         read_counts((key, b"\x02"))

@@ -57,7 +57,7 @@ def lost(estimator: Estimator) -> float | None:
     return estimator.metrics.registry.get_sample_value("deniable_windows_lost_total", {"collection": "fruit"})
 
 
-def test_a_window_that_was_never_estimated_is_lost_once() -> None:
+def test_window_that_was_never_estimated_is_lost_once() -> None:
     estimator = reading()
     count(estimator, source=0)
     count(estimator, source=3)
@@ -70,7 +70,7 @@ def test_a_window_that_was_never_estimated_is_lost_once() -> None:
     assert told == [("warning", "windows died before their final estimate", "fruit", 1)]
 
 
-def test_a_provisional_estimate_alone_does_not_save_a_window() -> None:
+def test_provisional_estimate_does_not_save_a_window() -> None:
     estimator = reading()
     count(estimator)
     estimate_due(estimator)
@@ -79,7 +79,7 @@ def test_a_provisional_estimate_alone_does_not_save_a_window() -> None:
     assert lost(estimator) == 1
 
 
-def test_a_window_with_a_final_estimate_is_not_lost() -> None:
+def test_window_with_a_final_estimate_is_not_lost() -> None:
     estimator = reading()
     count(estimator)
     count(estimator, source=2)
@@ -90,7 +90,7 @@ def test_a_window_with_a_final_estimate_is_not_lost() -> None:
     assert lost(estimator) == 0
 
 
-def test_a_window_with_too_few_reports_is_not_lost() -> None:
+def test_window_with_too_few_reports_is_not_lost() -> None:
     """Nothing was to be published of it; that it has pages and sources makes no difference."""
     estimator = reading()
     count(estimator, FRUIT.minimum_reports - 2)
@@ -110,9 +110,7 @@ def test_deaths_before_opening_are_not_reported_again() -> None:
 
 
 @pytest.mark.parametrize(("final", "expected"), [(False, 1), (True, 0)])
-def test_a_note_without_a_final_estimate_tells_of_a_window_that_died_unread(
-    final: bool, expected: int
-) -> None:
+def test_note_without_a_final_estimate_shows_of_a_window_that_died_unread(final: bool, expected: int) -> None:
     estimator = reading(Published(1, final))
     assert list(estimator.forgotten()) == []
     estimator.take(row_keys.with_source(b"P", 2), progress_row(2, DIES_MS + 1, DIES_MS + 1))
@@ -134,7 +132,7 @@ def test_windows_of_a_backlog_that_live_and_die_between_two_publications_are_los
     assert lost(estimator) == len(starts) - 1
 
 
-def test_a_lost_window_is_remembered_until_every_partition_has_deleted_it() -> None:
+def test_lost_window_is_remembered_until_every_partition_has_deleted_it() -> None:
     """Later deletions of it must not count it again; a worker that runs for years must not keep them all."""
     estimator = reading()
     count(estimator)

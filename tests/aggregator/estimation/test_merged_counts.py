@@ -76,7 +76,7 @@ def counters_row(
     return row_keys.with_source(key, source), row_values.encode_counters(counters)
 
 
-def test_a_newer_row_takes_the_place_of_the_older() -> None:
+def test_newer_row_takes_the_place_of_the_older() -> None:
     merged = MergedCounts()
     for counts, packs in [([1, 0, 0, 0], 1), ([1, 2, 0, 0], 2)]:
         assert merged.apply(*counters_row(FRUIT, 0, counts, packs)) == (FRUIT.fingerprint, T0)
@@ -135,7 +135,7 @@ def test_closed_until_needs_every_partition() -> None:
     assert merged.closed_until_ms(4) == 750
 
 
-def test_a_window_dies_when_any_partition_is_past_it() -> None:
+def test_window_dies_when_any_partition_is_past_it() -> None:
     merged, window = MergedCounts(), (FRUIT.fingerprint, T0)
     for source in range(PARTITIONS):
         for key, value in terms_rows(source):
@@ -155,6 +155,6 @@ def test_a_window_dies_when_any_partition_is_past_it() -> None:
         (row_keys.SingleKey.OWNER, "SingleKey"),
     ],
 )
-def test_what_belongs_to_the_state_topic_is_refused(key: row_keys.Key, name: str) -> None:
+def test_state_rows_are_refused(key: row_keys.Key, name: str) -> None:
     with pytest.raises(row_values.RowError, match=f"^a {name} has no place in the counts topic$"):
         MergedCounts().apply(row_keys.with_source(row_keys.encode_key(key), 0), b"")

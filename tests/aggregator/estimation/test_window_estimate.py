@@ -123,7 +123,7 @@ def mixed(k: int) -> list[int]:
     return [int(count) for count in np.random.default_rng(1).permutation(k) + 1]
 
 
-def test_of_a_large_domain_the_largest_values_are_kept_in_order() -> None:
+def test_largest_values_of_a_large_domain_keep_their_order() -> None:
     counts = mixed(5000)
     collection, window = wide(5000, counts)
     result = window_estimate.estimate(collection, window)
@@ -137,7 +137,7 @@ def test_of_a_large_domain_the_largest_values_are_kept_in_order() -> None:
     assert len(encode_estimate(record)) < 2**20
 
 
-def test_other_tells_of_what_is_left_out_of_a_large_domain() -> None:
+def test_other_shows_of_what_is_left_out_of_a_large_domain() -> None:
     """2,000 values stand out, so that noise has chosen none; a bucket for others may be in the rest."""
     counts = [100_000 + 150 * place for place in range(2000)] + [50_000] * 1000
     for has_other in (False, True):
@@ -205,7 +205,7 @@ def test_a_small_domain_is_one_part() -> None:
     assert records_of(FRUIT, T0, FRUITS, result, final=True) == [whole]
 
 
-def test_a_value_too_long_for_any_record_is_in_none() -> None:
+def test_value_too_long_for_any_record_is_in_none() -> None:
     long = replace(FRUIT, values=("apple", "x" * window_estimate.VALUE_BYTES, "kiwi"))
     result = window_estimate.estimate(long, FRUITS)
     (record,) = records_of(long, T0, FRUITS, result, final=True)
@@ -222,7 +222,7 @@ def test_a_domain_that_just_fits_is_shown_whole() -> None:
     assert record_of(collection, T0, window, result, final=False).omitted == 0
 
 
-def test_a_record_of_long_values_stays_below_kafkas_limit() -> None:
+def test_record_of_long_values_stays_below_kafkas_limit() -> None:
     """A record that Kafka refuses would stop its whole partition."""
     values = tuple(f"{number:04}" + "\u00e4\n" * 400 for number in range(VALUES_PER_RECORD))
     long, window = wide(len(values), list(range(1, len(values) + 1)))

@@ -51,23 +51,23 @@ def fruits(merged: MergedCounts, now: float, finals: Iterable[Window] = ()) -> d
 
 
 @pytest.mark.parametrize(("now", "state"), [(LATE, "open"), (LATE + 0.5, "late")])
-def test_a_window_is_late_when_its_final_estimate_is_overdue(now: float, state: str) -> None:
+def test_window_is_late_when_its_final_estimate_is_overdue(now: float, state: str) -> None:
     assert fruits(merged_of(row(FRUITS, 6)), now) == {state: 1}
 
 
-def test_a_window_of_few_reports_is_small_and_not_late() -> None:
+def test_window_of_few_reports_is_small_and_not_late() -> None:
     """What all partitions have counted, each few, decides."""
     assert fruits(merged_of(row(FRUITS, 5)), LATE) == {"open": 1}
     assert fruits(merged_of(row(FRUITS, 5)), LATE + 1) == {"small": 1}
     assert fruits(merged_of(row(FRUITS, 5), row(FRUITS, 1, source=1)), LATE + 1) == {"late": 1}
 
 
-def test_a_final_window_is_nothing_else() -> None:
+def test_final_window_has_no_other_form() -> None:
     for now in (T0, LATE + 1):
         assert fruits(merged_of(row(FRUITS, 5)), now, [FRUITS]) == {"final": 1}
 
 
-def test_a_window_is_open_until_all_partitions_have_told_their_terms() -> None:
+def test_window_is_open_until_all_partitions_report_their_terms() -> None:
     assert fruits(merged_of(row(FRUITS, 6), sources=[0, 1]), LATE + 1) == {"open": 1}
 
 
@@ -77,7 +77,7 @@ def test_windows_are_counted_by_collection() -> None:
     assert fruits(merged, LATE + 11, windows[:1]) == {"final": 1, "late": 1, "open": 1}
 
 
-def test_an_estimator_tells_of_its_windows_in_every_turn() -> None:
+def test_estimator_updates_window_states_every_turn() -> None:
     log, estimator = MemoryLog(), new_estimator({FRUITS: Published(1, True)})
     for key, value in (row(FRUITS, 6), row((FRUIT.fingerprint, T0 + 10), 6)):
         log.append("counts", 0, value, key)

@@ -115,7 +115,7 @@ def test_the_newest_revision_of_each_window_is_judged() -> None:
     assert reading.joined().reports == {T0: 20, T0 + 10: 36}
 
 
-def test_a_window_whose_newest_revision_lacks_pages_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_whose_newest_revision_lacks_pages_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     from aggregator.records import final_window
 
     reading = read((T0, krr(1, 2, 3, 4, packs=2)))

@@ -23,7 +23,7 @@ JANUARY = 1_769_817_600  # 2026-01-31T00:00:00Z
         "1769817600",
     ],
 )
-def test_a_moment_is_iso_with_a_zone_or_unix_seconds(text: str) -> None:
+def test_moment_is_iso_with_a_zone_or_unix_seconds(text: str) -> None:
     assert parse_time("from", text) == JANUARY
 
 

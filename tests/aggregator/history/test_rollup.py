@@ -38,7 +38,7 @@ def joined_of(collection: Collection, *windows: int, reports: int = 40) -> Joine
 
 
 @pytest.mark.parametrize("collection", ALL.values(), ids=ALL)
-def test_the_record_holds_both_estimates_over_the_whole_period(collection: Collection) -> None:
+def test_record_holds_both_estimates_over_the_whole_period(collection: Collection) -> None:
     joined = joined_of(collection, 1, 2, 4)
     result = roll_up(collection, joined)
     assert result is not None
@@ -94,7 +94,7 @@ TWICE = LongitudinalKRR.from_epsilons(3000, 6.0, 5.0)
     ],
     ids=["k-rr", "longitudinal", "one-hot", "k-hot"],
 )
-def test_what_a_cut_list_leaves_out_is_told_unless_noise_that_is_kept_chose_the_list(
+def test_remainder_of_a_cut_list_is_estimated_unless_permanent_noise_chose_it(
     mechanism: Mechanism, is_told: bool
 ) -> None:
     collection = Collection("wide", mechanism, memoize=not isinstance(mechanism, KRR))

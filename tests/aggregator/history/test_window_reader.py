@@ -122,7 +122,7 @@ def test_the_same_revision_written_again_counts_once(topic: Topic) -> None:
     check_sum(topic.join(), again)
 
 
-def test_a_window_whose_first_pages_are_deleted_is_incomplete(topic: Topic) -> None:
+def test_window_whose_first_pages_are_deleted_is_incomplete(topic: Topic) -> None:
     whole = window_of(LARGE, T0 + 10)
     topic.write(window_of(LARGE), 1)
     topic.write(whole)
@@ -132,9 +132,7 @@ def test_a_window_whose_first_pages_are_deleted_is_incomplete(topic: Topic) -> N
 
 
 @pytest.mark.parametrize("pages", [(0,), (1,)], ids=repr)
-def test_an_older_revision_does_not_stand_in_for_an_incomplete_one(
-    topic: Topic, pages: tuple[int, ...]
-) -> None:
+def test_older_revision_does_not_stand_in_for_an_incomplete_one(topic: Topic, pages: tuple[int, ...]) -> None:
     other = window_of(LARGE, T0 + 10)
     for window in (window_of(LARGE, packs=3), other):
         topic.write(window)

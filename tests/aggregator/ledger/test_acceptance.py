@@ -76,13 +76,13 @@ def test_unreadable_pack_has_no_window(reason: str, record: bytes) -> None:
 
 
 @pytest.mark.parametrize(("reason", "record"), BAD_HEADERS.values(), ids=BAD_HEADERS)
-def test_a_bad_header_is_attributed_to_its_collection_alone(reason: str, record: bytes) -> None:
+def test_bad_header_is_attributed_to_its_collection_alone(reason: str, record: bytes) -> None:
     """Windows can be invented without end, known fingerprints cannot."""
     fingerprint = wire.decode(record).fingerprint
     assert reject(record) == (reason, fingerprint, 0)
 
 
-def test_a_pack_in_time_is_attributed_to_its_window() -> None:
+def test_pack_in_time_is_attributed_to_its_window() -> None:
     window = (FRUIT.fingerprint, T0)
     first, second = pack_of(number=1), pack_of(number=2)
     assert reject(wire.encode(first), seen={window: {first.pack_id}}) == ("duplicate", *window)
@@ -124,13 +124,13 @@ def test_earliness_is_that_of_the_record_itself() -> None:
     assert reject(record_of(), NOW_MS - 300_001, NOW_MS)[0] == "too_early"
 
 
-def test_a_late_twin_is_late_before_it_is_a_duplicate() -> None:
+def test_late_twin_is_late_before_it_is_a_duplicate() -> None:
     """Its id may be forgotten by then, so the reason must not depend on it."""
     seen = {(FRUIT.fingerprint, T0): {pack_of().pack_id}}
     assert reject(record_of(), CLOSES_MS + 1, seen=seen)[0] == "too_late"
 
 
-def test_a_pack_of_a_bad_value_leaves_no_trace_but_the_reason() -> None:
+def test_pack_of_a_bad_value_leaves_no_trace_but_the_reason() -> None:
     """The same id may come again in a good pack, and counts then."""
     ledger = new_ledger()
     ledger.apply(0, NOW_MS, record_of(number=1, reports=[0, 4]))

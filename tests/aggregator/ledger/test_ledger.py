@@ -59,7 +59,7 @@ def logs(draw: st.DrawFn) -> list[Event]:
 
 
 @given(logs())
-def test_the_ledger_equals_a_plain_dictionary_after_every_record(log: list[Event]) -> None:
+def test_ledger_equals_a_plain_dictionary_after_every_record(log: list[Event]) -> None:
     ledger, model = new_ledger(), Model()
     for offset, event in enumerate(log):
         ledger.apply(offset, event.append_ms, event.record)

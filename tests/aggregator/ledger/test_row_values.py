@@ -124,12 +124,12 @@ def test_a_key_of_a_newer_kind_is_refused() -> None:
 
 
 @pytest.mark.parametrize("key", [b"C", b"I" + bytes(5), b"R" + bytes(3), b"R" + bytes(16) + b"\xff", b"OO"])
-def test_a_damaged_key_is_told_by_its_size(key: bytes) -> None:
+def test_a_damaged_key_is_reported_by_its_size(key: bytes) -> None:
     with pytest.raises(RowError, match=f"^row key of {len(key)} bytes is damaged$"):
         row_keys.decode_key(key)
 
 
-def test_a_row_that_claims_more_reports_than_can_be_is_damaged() -> None:
+def test_row_that_claims_more_reports_than_can_be_is_damaged() -> None:
     row = row_values.encode_counters(row_values.CounterPage(2**63, 1, np.zeros(1, dtype=np.int64)))
     with pytest.raises(RowError, match=r"^counter row of 19 bytes is damaged$"):
         row_values.decode_counters(row)
@@ -171,7 +171,7 @@ def test_terms_have_windows() -> None:
         row_values.decode_terms(row.replace(b'"window_seconds":10', b'"window_seconds":0'))
 
 
-def test_a_damaged_row_is_told_by_its_size() -> None:
+def test_a_damaged_row_is_reported_by_its_size() -> None:
     with pytest.raises(RowError, match=r"^row of 8 bytes is damaged, expected 9$"):
         row_values.decode_rejected(row_values.encode_rejected(1)[:-1])
     with pytest.raises(RowError, match=r"^counter row of 21 bytes is damaged$"):

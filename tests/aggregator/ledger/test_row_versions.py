@@ -85,7 +85,7 @@ def test_rows_are_written_as_they_were(row: dict[str, str]) -> None:
         assert encode(decode(value)) == value
 
 
-def test_what_they_hold_is_read() -> None:
+def test_drop_ins_are_read() -> None:
     ledger, holds = Ledger(0, TOPICS.partitions), EXPECTED["holds"]
     ledger.restore(STORED.items())
     assert [ledger.position, ledger.watermark_ms, ledger.revision] == [
@@ -101,12 +101,12 @@ def test_what_they_hold_is_read() -> None:
     assert sorted(rejected) == sorted(holds["rejected"])
 
 
-def test_a_worker_goes_on_counting_from_them(broker: Broker) -> None:
+def test_worker_continues_from_them(broker: Broker) -> None:
     count_on(broker, 100)
     assert (packs(broker), position(broker)) == (COUNTED + 1, EXPECTED["holds"]["position"] + 2)
 
 
-def test_the_next_version_counts_on_and_writes_its_own_where_something_changed(broker: Broker) -> None:
+def test_next_version_counts_on_and_writes_its_own_where_something_changed(broker: Broker) -> None:
     with pytest.MonkeyPatch.context() as patch:
         upgrade(patch)
         count_on(broker, 100)
@@ -120,7 +120,7 @@ def test_the_next_version_counts_on_and_writes_its_own_where_something_changed(b
         Ledger(0, TOPICS.partitions).restore(broker.stored().items())
 
 
-def test_a_version_that_is_none_of_those_known_is_told_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_version_is_reported_with_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     upgrade(monkeypatch)
     with pytest.raises(
         row_values.RowError, match=r"^row version must be 1 or 2, got 3: run the deniable that"

@@ -57,7 +57,7 @@ def test_the_first_terms_are_the_files() -> None:
         assert terms[FRUITS].dies_at(start) == FRUIT.dies_at(start)
 
 
-def test_what_changes_no_count_changes_no_terms() -> None:
+def test_irrelevant_changes_keep_the_terms() -> None:
     ledger = opened(ONLY_FRUIT)
     assert changed_terms(ledger.terms, with_file(minimum_reports=7), 5, T0 * 1000) == {}
 
@@ -74,7 +74,7 @@ def test_terms_that_change_begin_with_a_window_that_nothing_can_have_reached(fie
 
 
 @given(st.integers(0, 10**13), st.integers(1, 10**6))
-def test_the_untouched_window_is_the_first_that_is_too_early(watermark_ms: int, window_seconds: int) -> None:
+def test_untouched_window_is_the_first_that_is_too_early(watermark_ms: int, window_seconds: int) -> None:
     start = untouched_window(watermark_ms, window_seconds)
     assert start % window_seconds == 0
     assert start * 1000 > watermark_ms + EARLY_SECONDS * 1000 - 1000
@@ -83,7 +83,7 @@ def test_the_untouched_window_is_the_first_that_is_too_early(watermark_ms: int, 
     assert start * 1000 > (watermark_ms // 1000 + EARLY_SECONDS) * 1000
 
 
-def test_a_second_change_takes_the_place_of_what_no_window_has_met() -> None:
+def test_second_change_replaces_unused_terms() -> None:
     ledger = opened(ONLY_FRUIT)
     ledger.apply(0, T0 * 1000, record_of())
     ledger = reopened(ledger, with_file(grace_seconds=77), 2)
@@ -93,7 +93,7 @@ def test_a_second_change_takes_the_place_of_what_no_window_has_met() -> None:
     assert [span.grace_seconds for span in ledger.terms[FRUITS].spans] == [5, 5]
 
 
-def test_a_longer_grace_does_not_count_a_forgotten_pack_again() -> None:
+def test_longer_grace_does_not_count_a_forgotten_pack_again() -> None:
     """Its id is forgotten when grace ends. With a longer grace from then on, its twin is too late still."""
     ledger = opened(ONLY_FRUIT)
     ledger.apply(0, T0 * 1000, record_of())
@@ -104,7 +104,7 @@ def test_a_longer_grace_does_not_count_a_forgotten_pack_again() -> None:
     assert twin.reason == "too_late"
 
 
-def test_a_new_collection_counts_from_where_a_worker_first_knew_it() -> None:
+def test_new_collection_counts_from_where_a_worker_first_knew_it() -> None:
     ledger = opened(ONLY_FRUIT)
     place = record_of(PLACE, reports=[1])
     assert isinstance(ledger.apply(0, T0 * 1000, place), Rejection)
@@ -132,7 +132,7 @@ def test_retired_collection_rejects_packs_forever() -> None:
     assert dict(replayed.counts.rows()) == dict(ledger.counts.rows())
 
 
-def test_a_newer_file_that_brings_back_what_is_retired_is_refused() -> None:
+def test_newer_file_that_brings_back_what_is_retired_is_refused() -> None:
     """Its reports would be turned away; a worker with the former file, where it was retired, goes on."""
     ledger = new_ledger()
     ledger.retire(FRUITS)
@@ -145,7 +145,7 @@ def test_a_newer_file_that_brings_back_what_is_retired_is_refused() -> None:
     )
 
 
-def test_a_file_that_lacks_what_is_counted_is_refused() -> None:
+def test_file_that_lacks_what_is_counted_is_refused() -> None:
     with pytest.raises(TermsError) as caught:
         reopened(new_ledger(), ONLY_FRUIT, 2)
     assert str(caught.value) == (
@@ -164,7 +164,7 @@ def test_an_older_file_is_refused() -> None:
     )
 
 
-def test_a_file_that_changed_under_its_revision_is_refused() -> None:
+def test_file_that_changed_under_its_revision_is_refused() -> None:
     with pytest.raises(TermsError) as caught:
         reopened(opened(ONLY_FRUIT), COLLECTIONS, 1)
     assert str(caught.value) == (

@@ -20,7 +20,7 @@ def test_who_is_fenced_by_a_faster_owner_tries_again(fenced: int) -> None:
     assert asyncio.run(_retry_when_fenced(change)) == 11
 
 
-def test_who_is_fenced_each_time_says_so() -> None:
+def test_repeatedly_fenced_owner_reports_it() -> None:
     async def change() -> int:
         raise ProducerFenced
 

@@ -54,7 +54,7 @@ def apart(configuration: Configuration, expected: Recount) -> int:
     return difference(expected, stored.ledgers(configuration.kafka.bootstrap_servers, configuration.topics))
 
 
-def test_a_log_without_its_beginning_is_counted_from_there(configuration: Configuration, broker: str) -> None:
+def test_log_without_its_beginning_is_counted_from_there(configuration: Configuration, broker: str) -> None:
     """And no window that may have been in the part that is gone gets a final estimate."""
     topics, deployment = configuration.topics, deployment_of(configuration)
     judges = [Judge(configuration.by_fingerprint(), source, topics.partitions) for source in range(4)]
@@ -70,7 +70,7 @@ def test_a_log_without_its_beginning_is_counted_from_there(configuration: Config
         assert progress.whole_from > time.time()
 
 
-def test_a_worker_goes_on_where_a_recount_was_cut_short(
+def test_worker_continues_an_interrupted_recount(
     configuration: Configuration, broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topics, commits, commit = configuration.topics, count(1), LedgerStore.commit

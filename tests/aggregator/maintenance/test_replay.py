@@ -75,14 +75,14 @@ def test_equal_counts_do_not_differ() -> None:
     assert difference(counted(), counted()) == 0
 
 
-def test_a_difference_of_one_in_any_counter_is_seen_from_both_sides() -> None:
+def test_difference_of_one_in_any_counter_is_seen_from_both_sides() -> None:
     others = altered(counted())
     assert len(others) == (4 + 2) + (16 + 2) + 2
     for other in others:
         assert difference(other, counted()) == difference(counted(), other) == 1
 
 
-def test_a_missing_or_added_row_differs_by_all_that_it_holds() -> None:
+def test_missing_or_added_row_differs_by_all_that_it_holds() -> None:
     whole = counted()
     for key, value in whole.items():
         rest = {other: row for other, row in whole.items() if other != key}
@@ -111,7 +111,7 @@ def test_differences_do_not_cancel_out() -> None:
     assert recount_module._apart(key, one, other) == 2
 
 
-def test_a_partition_of_counts_answers_for_its_own_collections_alone() -> None:
+def test_counts_partition_serves_only_its_collections() -> None:
     whole = counted()
     for home in range(PARTITIONS):
         mine = {k: v for k, v in whole.items() if getattr(k, "fingerprint", 0) % PARTITIONS == home}
@@ -121,7 +121,7 @@ def test_a_partition_of_counts_answers_for_its_own_collections_alone() -> None:
 
 
 @pytest.mark.parametrize("deleted", [True, False])
-def test_what_died_after_the_claim_may_be_deleted_or_not(deleted: bool) -> None:
+def test_windows_expired_after_the_claim_may_be_deleted_or_not(deleted: bool) -> None:
     whole = counted()
     dead = row_keys.CountKey(*WINDOW, 0, 0)
     alive = {key: value for key, value in whole.items() if key != dead}
@@ -133,7 +133,7 @@ def test_what_died_after_the_claim_may_be_deleted_or_not(deleted: bool) -> None:
     assert recount_module.difference(claim, Recount({4: whole}, 4, 0), alive, DEPLOYMENT) == 0
 
 
-def test_a_row_that_was_dead_before_and_is_still_there_differs() -> None:
+def test_row_that_was_dead_before_and_is_still_there_differs() -> None:
     whole = counted()
     dead = row_keys.CountKey(*WINDOW, 0, 0)
     alive = {key: value for key, value in whole.items() if key != dead}
@@ -165,14 +165,14 @@ def final_difference(reports: int = 0, packs: int = 0, watermark_ms: int = 0, st
     return replay_module._final_difference(claimed, merged, DEPLOYMENT)
 
 
-def test_a_final_estimate_is_compared_by_reports_and_packs() -> None:
+def test_final_estimate_is_compared_by_reports_and_packs() -> None:
     assert final_difference() == 0
     assert [final_difference(reports=n) for n in (-1, 1)] == [1, 1]
     assert [final_difference(packs=n) for n in (-1, 1)] == [1, 1]
     assert final_difference(reports=-1, packs=1) == 2
 
 
-def test_a_final_estimate_is_not_compared_with_a_part_of_its_window() -> None:
+def test_final_estimate_is_not_compared_with_a_part_of_its_window() -> None:
     assert final_difference(reports=5, watermark_ms=DEAD_MS) == 0
     assert final_difference(reports=5, watermark_ms=DEAD_MS - 1) == 5
     assert final_difference(reports=5, stranger=True) == 0
@@ -233,7 +233,7 @@ def test_exact_workers_do_not_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found.difference, found.finals) == (0, 2)
 
 
-def test_workers_that_go_on_meanwhile_do_not_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_continue_meanwhile_do_not_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     """`counts` says less than the ledger: each is compared as of its own position."""
     run = workers()
     run.count()
@@ -264,7 +264,7 @@ def test_windows_that_some_partitions_have_deleted_do_not_differ(
 
 
 @pytest.mark.parametrize("topic", [TOPICS.state, TOPICS.counts])
-def test_a_stored_row_that_was_tampered_with_is_seen(monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
+def test_stored_row_that_was_tampered_with_is_seen(monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
     run = workers()
     run.count()
     key = row_keys.encode_key(row_keys.CountKey(*WINDOW, 0, 0))

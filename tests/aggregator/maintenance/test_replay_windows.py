@@ -63,7 +63,7 @@ def test_a_difference_is_seen(
     assert (found.difference, found.final_counts) == (difference, 2)
 
 
-def test_what_no_estimator_has_read_since_a_rebuild_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_unread_since_a_rebuild_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     run = finished()
     for partition in range(TOPICS.partitions):
         run.log.partition(TOPICS.counts, partition).clear()
@@ -90,7 +90,7 @@ def test_windows_that_some_partitions_have_deleted_are_not_compared(monkeypatch:
     assert run.replay(monkeypatch).difference == 0
 
 
-def test_a_window_that_is_not_final_has_no_counts_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_that_is_not_final_has_no_counts_there(monkeypatch: pytest.MonkeyPatch) -> None:
     run = workers()
     run.count()
     found = run.replay(monkeypatch)

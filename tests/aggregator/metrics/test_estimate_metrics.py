@@ -58,7 +58,7 @@ def large(
     )
 
 
-def test_an_estimate_takes_the_place_of_the_one_before() -> None:
+def test_estimate_takes_the_place_of_the_one_before() -> None:
     shown, record = Shown(), estimate_of()
     shown.metrics.show(changed(record, values=["old", "older", "oldest"]))
     shown.metrics.show(record)
@@ -80,7 +80,7 @@ def test_other_stands_apart_from_a_value_of_that_name() -> None:
     assert shown.figure("other_frequency_ratio", "fruit") is None
 
 
-def test_an_estimate_of_an_earlier_window_is_not_shown() -> None:
+def test_estimate_of_an_earlier_window_is_not_shown() -> None:
     shown, record = Shown(), estimate_of()
     shown.metrics.show(changed(record, window_start=T0 + 10))
     shown.metrics.show(changed(record, reports=7))
@@ -90,7 +90,7 @@ def test_an_estimate_of_an_earlier_window_is_not_shown() -> None:
     assert shown.figure("reports", "fruit") == 7
 
 
-def test_an_estimate_is_forgotten_alone() -> None:
+def test_estimates_are_forgotten_singly() -> None:
     shown = Shown()
     for collection in COLLECTIONS.values():
         shown.metrics.show(estimate_of(collection))

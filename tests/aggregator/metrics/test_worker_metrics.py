@@ -62,7 +62,7 @@ def test_packs_and_reports_are_counted() -> None:
     assert value("deniable_reports_total", {"collection": "place", "result": "rejected"}) == 0
 
 
-def test_packs_that_lie_in_no_window_are_kept_apart() -> None:
+def test_packs_without_a_valid_window_are_counted_apart() -> None:
     assert used().unattributed.packs == {"too_late": 1, "malformed": 1}
 
 

@@ -58,7 +58,7 @@ def test_terms_and_revision_leave_once_and_terms_are_published() -> None:
     assert compose(take(ledger), TOPICS) == []
 
 
-def test_a_ledger_that_was_moved_tells_its_position_though_nothing_else_changed() -> None:
+def test_ledger_that_was_moved_shows_its_position_though_nothing_else_changed() -> None:
     ledger = settled()
     ledger.pass_over(9, NOW_MS)
     (told,) = moved(ledger, TOPICS)
@@ -110,7 +110,7 @@ def test_the_state_is_of_the_ledgers_own_partition() -> None:
     assert [record.key[:1] for record in records if record.key] == [b"I", b"C", b"P"]
 
 
-def test_what_dies_leaves_counts_in_the_same_transaction_after_progress() -> None:
+def test_expired_window_leaves_counts_after_progress_in_one_transaction() -> None:
     """Rows before progress, deletions after it: who misses a row knows from progress that it is over."""
     ledger, estimator = counted(record_of(), record_of()), new_estimator()
     compose(take(ledger, estimator, NOW_MS), TOPICS)
@@ -132,7 +132,7 @@ def test_what_dies_leaves_counts_in_the_same_transaction_after_progress() -> Non
     assert counts[-3][0][:1] == b"P"
 
 
-def test_a_rejection_tells_reason_and_place_and_nothing_of_the_pack() -> None:
+def test_rejection_shows_reason_and_place_and_nothing_of_the_pack() -> None:
     ledger = counted(record_of(number=5), record_of(number=5), b"no pack")
     told = [r for r in compose(take(ledger, new_estimator(), NOW_MS), TOPICS) if r.topic == TOPICS.rejected]
     assert [msgspec.json.decode(record.value or b"") for record in told] == [
@@ -149,7 +149,7 @@ def test_no_payload_leaves_at_all() -> None:
         assert payload not in (record.value or b"") + (record.key or b"")
 
 
-def test_an_estimate_leaves_with_its_note_and_the_note_with_the_window() -> None:
+def test_estimate_and_note_leave_together() -> None:
     estimator, ledger = new_estimator(), counted(record_of(reports=[0, 1, 2] * 5))
     window = (FRUIT.fingerprint, T0)
     for key, value in ledger.drain_unpublished().rows():

@@ -65,7 +65,7 @@ class Offers:
         self.taken.append((partition, offset, append_ms, value))
 
 
-def test_the_client_that_faust_makes_waits_as_briefly_as_ours_says():
+def test_client_that_faust_makes_waits_as_briefly_as_ours_says():
     """Faust's own would wait 1.5 s, and records of other partitions with it."""
 
     async def fetch_wait():
@@ -77,7 +77,7 @@ def test_the_client_that_faust_makes_waits_as_briefly_as_ours_says():
     assert asyncio.run(fetch_wait()) == FETCH_WAIT_MILLISECONDS < 1500
 
 
-def test_the_client_listens_on_until_an_answer_is_there():
+def test_client_listens_on_until_an_answer_is_there():
     """Each time that it stopped listening, and began anew, cost the worker: a tenth of its speed in all."""
 
     async def limit_of_a_reader():
@@ -97,7 +97,7 @@ def test_the_client_listens_on_until_an_answer_is_there():
     assert asyncio.run(limit_of_a_reader()) == READ_AHEAD_BYTES > 2**16
 
 
-def test_what_a_fetch_brought_of_a_partition_is_one_message():
+def test_records_of_one_fetch_and_partition_are_one_message():
     """Each message costs Faust more than its pack costs us. Its codec "raw" must let a list through."""
 
     async def event_of(records):

@@ -65,7 +65,7 @@ def test_stored_rows_restore_ledger() -> None:
         assert (found.position, found.terms, found.revision) == (1, ledger.terms, 1)
 
 
-def test_a_state_that_was_never_set_up_is_refused() -> None:
+def test_state_that_was_never_set_up_is_refused() -> None:
     assert opening() == "partition 2 of test-state is not set up. Run deniable topics create"
 
 
@@ -84,7 +84,7 @@ def test_a_state_that_has_lost_rows_is_refused() -> None:
     )
 
 
-def test_a_log_that_was_made_again_is_refused() -> None:
+def test_recreated_log_is_refused() -> None:
     assert opening(genesis(topic_id=bytes(16)), AT_7) == (
         "test-reports was deleted and made again since test-state was begun, which counts another log. "
         + ANEW
@@ -117,7 +117,7 @@ def test_a_record_of_another_program_is_refused() -> None:
     )
 
 
-def test_a_note_of_an_estimate_that_cannot_be_read_is_told_with_its_place() -> None:
+def test_note_of_an_estimate_that_cannot_be_read_is_reported_with_its_place() -> None:
     key = row_keys.PublishedKey(7, T0)
     note = row_values.encode_published(row_values.Published(3, final=True))
     assert published(DEPLOYMENT, 2, {key: note, BEGUN[0]: BEGUN[1]}) == {
@@ -138,7 +138,7 @@ def test_a_partition_that_was_added_is_refused() -> None:
     )
 
 
-def test_a_log_that_ends_before_what_was_counted_is_told() -> None:
+def test_log_shorter_than_the_counts_is_reported() -> None:
     assert str(log_was_cut(DEPLOYMENT.topics, 1, 9, 4)) == (
         "partition 1 of test-reports ends at offset 4, and was counted up to 9 already: the topic was made "
         f"again, or has lost records. {ANEW}"

@@ -80,7 +80,7 @@ def test_a_large_ledger_may_take_long_to_open(monkeypatch: pytest.MonkeyPatch) -
     assert row_values.decode_progress(stored[b"P"]).position == ROWS - 1
 
 
-def test_a_store_that_a_successor_has_overtaken_while_it_read_says_so(
+def test_ledger_overtaken_while_reading_reports_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Compaction has removed its own nonce, so it would wait for it for ever."""
@@ -97,12 +97,12 @@ def test_a_store_that_a_successor_has_overtaken_while_it_read_says_so(
         asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
 
 
-def test_a_ledger_from_which_nothing_more_comes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ledger_from_which_nothing_more_comes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TimeoutError):
         open_slowly(monkeypatch, ROWS // 2)
 
 
-def test_a_transaction_that_fails_between_two_sends_is_the_stores_own_failure(
+def test_transaction_that_fails_between_two_sends_is_the_stores_own_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The next send finds no transaction, and says so by an error that is no KafkaError."""
@@ -128,7 +128,7 @@ def test_assertion_error_of_aiokafka_is_kafka_error(monkeypatch: pytest.MonkeyPa
         asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
 
 
-def test_assertion_error_while_producer_stops_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_assertion_error_while_producer_stops_is_not_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[bool] = []
 
     class Client:
@@ -174,7 +174,7 @@ def commit(monkeypatch: pytest.MonkeyPatch, log: MemoryLog, records: int) -> Non
     asyncio.run(run())
 
 
-def test_a_large_transaction_may_take_longer_than_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_transaction_may_take_longer_than_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "COMMIT_SECONDS", 0.2)
     monkeypatch.setattr(store_module, "LEAST_RECORDS_PER_SECOND", 20)
     commit(monkeypatch, MemoryLog(), 30)
@@ -232,7 +232,7 @@ class Admin:
 
 
 @pytest.mark.parametrize(("offset", "committed"), [(7, 7), (-1, None)])
-def test_the_groups_offset_is_asked_for_until_the_coordinator_knows(
+def test_groups_offset_is_asked_for_until_the_coordinator_knows(
     monkeypatch: pytest.MonkeyPatch, offset: int, committed: int | None
 ) -> None:
     """The client tells the error of a coordinator that loads its log as an empty answer."""

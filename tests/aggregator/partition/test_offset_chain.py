@@ -39,7 +39,7 @@ def test_the_fetcher_stands_beyond_holes_at_the_end() -> None:
     assert (chain.cursor, chain.fetched_until) == (6, 9)
 
 
-def test_a_fetcher_that_is_not_known_stands_at_the_cursor() -> None:
+def test_fetcher_that_is_not_known_stands_at_the_cursor() -> None:
     chain = OffsetChain(5)
     chain.admit([5, 6], 0)
     assert chain.fetched_until == 7
@@ -67,7 +67,7 @@ def test_holes_before_the_position_are_forgotten() -> None:
     assert [chain.follows(position) for position in (1, 3, 5)] == [1, 4, 6]
 
 
-def test_a_hole_at_the_end_is_passed_once_all_before_it_is_counted() -> None:
+def test_hole_at_the_end_is_passed_once_all_before_it_is_counted() -> None:
     chain = OffsetChain(5)
     chain.admit([5, 6], 9)
     assert [chain.pass_hole(5), chain.pass_hole(6)] == [5, 6]
@@ -90,7 +90,7 @@ def test_a_hole_at_the_end_is_passed_once_all_before_it_is_counted() -> None:
         ([6, 9], 20, 5),
     ],
 )
-def test_the_first_offset_that_a_fetch_passed_over_is_known(
+def test_first_offset_that_a_fetch_skipped_is_known(
     offsets: list[int], fetched_until: int, hole: int | None
 ) -> None:
     """Before, within or behind its records, and where there are none: retention may have eaten it."""

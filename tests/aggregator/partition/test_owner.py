@@ -47,7 +47,7 @@ def test_rows_read_on_opening_are_released(broker: Broker) -> None:
     asyncio.run(run())
 
 
-def test_a_slow_checkpoint_is_not_followed_by_a_pause_as_long(
+def test_slow_checkpoint_is_not_followed_by_a_pause_as_long(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses, wait_for = [], asyncio.wait_for
@@ -105,7 +105,7 @@ def test_rows_are_encoded_in_a_thread(broker: Broker, monkeypatch: pytest.Monkey
     assert threading.main_thread() not in threads
 
 
-def test_the_record_that_follows_the_position_is_counted_and_no_other(broker: Broker) -> None:
+def test_record_that_follows_the_position_is_counted_and_no_other(broker: Broker) -> None:
     """Twice, late, too soon: all ignored. Offsets 3 and 4 are a hole of the log itself."""
 
     async def run() -> None:
@@ -130,7 +130,7 @@ def test_without_a_chain_nothing_is_counted(broker: Broker) -> None:
     asyncio.run(run())
 
 
-def test_a_stop_does_not_wait_for_the_next_checkpoint(broker: Broker) -> None:
+def test_stop_does_not_wait_for_the_next_checkpoint(broker: Broker) -> None:
     timing = replace(QUICK, checkpoint=1000, longest_pause=1000)
 
     async def run() -> None:
@@ -172,9 +172,7 @@ def closed_until(broker: Broker) -> int:
 
 
 @pytest.mark.parametrize("waiting", [0, 1])
-def test_an_idle_partition_is_closed_until_shortly_before_the_brokers_time(
-    broker: Broker, waiting: int
-) -> None:
+def test_idle_partition_is_closed_until_shortly_before_the_brokers_time(broker: Broker, waiting: int) -> None:
     """But not while a record waits in the log."""
     broker.now_ms = NOW_MS + 60_000
     for number in range(1 + waiting):

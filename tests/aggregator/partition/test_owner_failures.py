@@ -87,7 +87,7 @@ def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pyte
     ],
     ids=["memory", "defect"],
 )
-def test_a_record_that_fails_half_counted_is_counted_again(
+def test_record_that_fails_half_counted_is_counted_again(
     kind: type[Exception], reason: str, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of it may be counted: that ledger is thrown away."""
@@ -152,7 +152,7 @@ def test_assertion_error_of_ours_ends_worker(broker: Broker) -> None:
     assert [repr(each) for each in caught.value.exceptions] == ["AssertionError('a defect')"]
 
 
-def test_what_a_successor_commits_while_rows_are_read_is_no_loss(broker: Broker) -> None:
+def test_commits_of_a_successor_during_reading_are_no_loss(broker: Broker) -> None:
     """It fences this owner, who finds that out at its first transaction, and must not end the worker."""
 
     def overtake() -> None:
@@ -167,7 +167,7 @@ def test_what_a_successor_commits_while_rows_are_read_is_no_loss(broker: Broker)
     asyncio.run(run())
 
 
-def test_a_log_that_ends_before_the_position_ends_the_worker(broker: Broker) -> None:
+def test_log_that_ends_before_the_position_ends_the_worker(broker: Broker) -> None:
     async def run() -> None:
         async with Running(broker) as running:
             broker.fetch(0, 1)
@@ -202,7 +202,7 @@ def test_records_counted_during_end_request_may_exceed_end(broker: Broker) -> No
     asyncio.run(run())
 
 
-def test_a_task_that_outlives_its_cancellation_is_cancelled_again() -> None:
+def test_task_that_outlives_its_cancellation_is_cancelled_again() -> None:
     """Otherwise its partition could never be given to another worker."""
 
     async def stubborn() -> None:
@@ -241,7 +241,7 @@ def test_owner_continues_from_stored_position(broker: Broker) -> None:
     assert (packs(broker), position(broker)) == (1, 8)
 
 
-def test_a_store_that_is_closed_takes_nothing() -> None:
+def test_closed_store_accepts_nothing() -> None:
     store = LedgerStore(NOWHERE, TOPICS, 0)
     with pytest.raises(KafkaError, match="the ledger's store is closed"):
         asyncio.run(store.commit([]))

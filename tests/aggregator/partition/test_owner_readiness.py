@@ -26,7 +26,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     return served_from_memory(monkeypatch)
 
 
-def test_counting_that_stands_still_is_not_ready(broker: Broker) -> None:
+def test_stalled_counting_is_not_ready(broker: Broker) -> None:
     """The log goes on and nothing is fetched: such a worker looks alive and does nothing; it is rewound."""
 
     async def run() -> None:
@@ -46,7 +46,7 @@ def test_counting_that_stands_still_is_not_ready(broker: Broker) -> None:
     asyncio.run(run())
 
 
-def test_a_record_that_can_never_be_stored_is_a_standstill(broker: Broker) -> None:
+def test_record_that_can_never_be_stored_is_a_standstill(broker: Broker) -> None:
     """The first transaction of each opening, before that record comes, is stored; the next one is not."""
     broker.refused_topic = TOPICS.rejected
     broker.log.append(TOPICS.reports, 0, b"no pack")
@@ -78,7 +78,7 @@ def test_a_record_that_can_never_be_stored_is_a_standstill(broker: Broker) -> No
     asyncio.run(run())
 
 
-def test_a_ledger_that_cannot_be_stored_is_never_ready(broker: Broker) -> None:
+def test_ledger_that_cannot_be_stored_is_never_ready(broker: Broker) -> None:
     """It opens, and opens again: each time it looks well until its first transaction."""
     broker.refused_topic = TOPICS.counts
 

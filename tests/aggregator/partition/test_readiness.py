@@ -55,7 +55,7 @@ def becomes(workers: Workers, status: int, seconds: float) -> bool:
 
 
 @pytest.mark.parametrize(("away", "back"), [(Broker.kill, Broker.start), (Broker.pause, Broker.resume)])
-def test_a_broker_that_is_away_makes_the_worker_unready_until_it_is_back(
+def test_broker_that_is_away_makes_the_worker_unready_until_it_is_back(
     own_broker: Broker,
     workers: Workers,
     away: Callable[[Broker], None],

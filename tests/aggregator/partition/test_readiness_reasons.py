@@ -50,7 +50,7 @@ def test_long_outage_is_logged_once() -> None:
     ]
 
 
-def test_a_ledger_that_opens_and_opens_is_served_only_when_it_is_stored() -> None:
+def test_ledger_that_opens_and_opens_is_served_only_when_it_is_stored() -> None:
     readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
     readiness.opened(7)
     assert readiness.reason_not_ready == "partition 3: opening the ledger"
@@ -58,7 +58,7 @@ def test_a_ledger_that_opens_and_opens_is_served_only_when_it_is_stored() -> Non
     assert readiness.reason_not_ready is None
 
 
-def test_a_position_that_stands_still_across_openings_is_told_until_it_moves() -> None:
+def test_position_that_is_stalled_across_openings_is_reported_until_it_moves() -> None:
     readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
     readiness.opened(7)
     readiness.watch(9)

@@ -48,7 +48,7 @@ def test_the_key_is_collection_and_window() -> None:
     [((3, False), (2, True), True), ((2, True), (2, False), True), ((2, False), (2, True), False),
      ((1, True), (2, False), False), ((2, True), (2, True), True)],
 )  # fmt: skip
-def test_the_higher_revision_wins_and_at_equal_revision_the_final_one(
+def test_higher_revision_wins_and_at_equal_revision_the_final_one(
     newer: tuple[int, bool], older: tuple[int, bool], wins: bool
 ) -> None:
     one, other = (fruit_record(packs=packs, final=final) for packs, final in (newer, older))
@@ -100,13 +100,13 @@ def test_invalid_utf_8_is_not_quoted() -> None:
         ({"window_start": 10**12}, "window_start must be in [0, 253402300799], got 1000000000000"),
     ],
 )
-def test_what_does_not_go_together_is_refused(changed: dict[str, object], said: str) -> None:
+def test_contradicting_fields_are_refused(changed: dict[str, object], said: str) -> None:
     damaged = json.loads(encode_estimate(fruit_record())) | changed
     with pytest.raises(msgspec.DecodeError, match=f"^{re.escape(said)}"):
         decode_estimate(json.dumps(damaged).encode())
 
 
-def test_a_record_from_before_there_were_parts_is_one_part() -> None:
+def test_record_from_before_there_were_parts_is_one_part() -> None:
     old = json.loads(encode_estimate(fruit_record()))
     del old["part"], old["parts"]
     assert decode_estimate(json.dumps(old).encode()) == fruit_record()

@@ -21,13 +21,13 @@ def part(number: int, parts: int = 3, **changed: object) -> EstimateRecord:
     return replace(WHOLE, **(fields | changed))
 
 
-def test_the_last_part_missing_makes_it_whole_in_any_order() -> None:
+def test_last_part_missing_makes_it_whole_in_any_order() -> None:
     for order in permutations([part(1), part(2), part(3)]):
         found = Parts()
         assert [found.add(each) for each in order] == [None, None, WHOLE]
 
 
-def test_an_estimate_of_one_part_is_whole_at_once() -> None:
+def test_estimate_of_one_part_is_whole_at_once() -> None:
     assert Parts().add(WHOLE) == WHOLE
 
 

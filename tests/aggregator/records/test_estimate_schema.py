@@ -97,7 +97,7 @@ def test_real_records_keep_to_it(validator: Any) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_such_record_does_not(validator: Any, changed: dict[str, object]) -> None:
+def test_other_records_do_not(validator: Any, changed: dict[str, object]) -> None:
     said = json.loads(encode_estimate(estimate_of()))
     assert validator.is_valid(said)
     assert not validator.is_valid(said | changed)
@@ -111,7 +111,7 @@ def test_no_field_may_be_absent(validator: Any, name: str) -> None:
     assert not validator.is_valid(said)
 
 
-def test_an_error_that_nobody_knows_and_shares_at_the_ends_keep_to_it(validator: Any) -> None:
+def test_unknown_errors_and_extreme_shares_stay_in_place(validator: Any) -> None:
     said = json.loads(encode_estimate(estimate_of()))
     assert validator.is_valid(said | {"std_error": [None], "frequency": [0, 1], "low": [0], "high": [1]})
     assert validator.is_valid(said | {"other": {"frequency": 2.5, "std_error": None}})  # of k-hot

@@ -41,7 +41,7 @@ def check_same(found: WindowCounts, expected: WindowCounts) -> None:
 
 @pytest.mark.parametrize("collection", [FRUIT, PLACE, LARGE], ids=["k-rr", "rappor", "two pages"])
 @given(highest=st.sampled_from([0, 255, 256, 65_535, 65_536, 2**32 - 1, 2**32, 2**63 - 1]))
-def test_what_is_written_is_read(collection: Collection, highest: int) -> None:
+def test_written_rows_are_read_back(collection: Collection, highest: int) -> None:
     window = window_of(collection, highest)
     pages = read(window)
     check_same(join_pages(pages, collection), window.counts)
@@ -116,7 +116,7 @@ def test_pages_that_do_not_make_a_window_are_refused(chosen: list[int | str]) ->
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_a_window_of_another_shape_or_beyond_what_we_count_is_refused(changed: dict[str, object]) -> None:
+def test_window_of_another_shape_or_beyond_what_we_count_is_refused(changed: dict[str, object]) -> None:
     counters = np.zeros(700 * 64, np.uint8)
     page = read(window_of(LARGE))[0]._replace(pages=1, counters=counters)
     assert join_pages([page], LARGE).reports > 0
@@ -124,7 +124,7 @@ def test_a_window_of_another_shape_or_beyond_what_we_count_is_refused(changed: d
         join_pages([page._replace(**changed)], LARGE)
 
 
-def test_a_run_gives_a_window_once_its_last_page_is_there() -> None:
+def test_run_gives_a_window_once_its_last_page_is_there() -> None:
     one, two = read(window_of(LARGE))
     other, last = read(window_of(LARGE, packs=9))
     run = PageRun()

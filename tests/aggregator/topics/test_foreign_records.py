@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 from aggregator.topics.foreign_records import QUIET_SECONDS, ForeignRecords
 
 
-def test_a_flood_is_one_line_a_minute_for_each_partition() -> None:
+def test_flood_is_one_line_a_minute_for_each_partition() -> None:
     foreign = ForeignRecords()
     with capture_logs() as lines:
         for second in range(3 * round(QUIET_SECONDS)):

@@ -23,7 +23,7 @@ class Dying(MemoryReader):
         return batch
 
 
-def test_a_log_from_which_nothing_more_comes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_from_which_nothing_more_comes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_reader, "SILENCE_SECONDS", 0.2)
     log, read = MemoryLog(), []
     for _ in range(RECORDS):

@@ -104,7 +104,7 @@ def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
     return topic
 
 
-def test_a_slow_collection_is_found_behind_any_number_of_others(topic: Topic) -> None:
+def test_slow_collection_is_found_behind_any_number_of_others(topic: Topic) -> None:
     """A day back, with hundreds of records after it; and nothing far beyond it is read."""
     old, newest = estimate_of(), ended(DAY + 30)
     topic.append(0, 6 * DAY, old)
@@ -120,7 +120,7 @@ def test_a_slow_collection_is_found_behind_any_number_of_others(topic: Topic) ->
     assert (0, 0) not in topic.given
 
 
-def test_the_newest_one_wins_over_one_that_fewer_records_follow(topic: Topic) -> None:
+def test_newest_one_wins_over_one_that_fewer_records_follow(topic: Topic) -> None:
     """Partitions are read back to the same moment, not to the same depth."""
     older, newest = changed(estimate_of(), window_start=T0 - 10), estimate_of()
     topic.append(0, 2000, older)
@@ -133,7 +133,7 @@ def test_the_newest_one_wins_over_one_that_fewer_records_follow(topic: Topic) ->
     assert latest.newest["fruit"] == newest
 
 
-def test_a_final_that_comes_after_a_later_window_ends_no_search(topic: Topic) -> None:
+def test_final_that_comes_after_a_later_window_ends_no_search(topic: Topic) -> None:
     """The later window got no report since, and its estimate lies behind many others."""
     topic.append(1, 1000, ended(1010))
     for age in range(900, 0, -1):
@@ -144,7 +144,7 @@ def test_a_final_that_comes_after_a_later_window_ends_no_search(topic: Topic) ->
     assert latest.newest["fruit"] == ended(1010)
 
 
-def test_an_older_one_that_was_followed_ends_no_search(topic: Topic) -> None:
+def test_older_one_that_was_followed_ends_no_search(topic: Topic) -> None:
     """Following begins so many records back, which in a quiet partition is far."""
     older, newest = changed(estimate_of(), window_start=T0 - 10), estimate_of()
     latest = EstimateHistory([FRUIT, PLACE])
@@ -158,7 +158,7 @@ def test_an_older_one_that_was_followed_ends_no_search(topic: Topic) -> None:
     assert latest.newest["fruit"] == newest
 
 
-def test_of_one_that_is_nowhere_it_is_known_in_the_end(topic: Topic) -> None:
+def test_absent_collection_is_known_at_the_end(topic: Topic) -> None:
     """The whole topic is read, and an estimate under former parameters of the name is none."""
     for age in range(1000, 0, -10):
         topic.append(0, age)
@@ -172,7 +172,7 @@ def test_of_one_that_is_nowhere_it_is_known_in_the_end(topic: Topic) -> None:
     assert len(topic.given) < 200  # each once, and what a batch holds beyond its stretch
 
 
-def test_an_empty_topic_is_no_endless_search(topic: Topic) -> None:
+def test_empty_topic_ends_the_search(topic: Topic) -> None:
     latest = EstimateHistory([FRUIT, PLACE])
     assert topic.search(latest) == []
     assert latest.sought == set()
@@ -190,7 +190,7 @@ def test_found_collections_are_not_decoded(topic: Topic) -> None:
     assert names.count("place") == len(names) - 1 < 12  # of 100
 
 
-def test_ours_that_cannot_be_read_is_passed_over(topic: Topic) -> None:
+def test_unreadable_record_of_ours_is_skipped(topic: Topic) -> None:
     topic.append(0, 10, estimate_of())
     topic.partitions[0].append(MemoryRecord(2, int(NOW * 1000), b"fruit/7", b"no estimate"))
     latest = EstimateHistory([FRUIT, PLACE])

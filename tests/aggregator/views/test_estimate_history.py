@@ -58,7 +58,7 @@ def test_bytes_are_bounded_but_the_newest_window_is_kept(monkeypatch: pytest.Mon
     assert board.starts(FRUIT) == [T0 + 40]
 
 
-def test_another_collection_or_another_meaning_is_passed_over() -> None:
+def test_another_collection_or_another_meaning_is_skipped() -> None:
     """Estimates of the name under former parameters would be other values, at another price."""
     other = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
     board = EstimateHistory([FRUIT])
@@ -67,7 +67,7 @@ def test_another_collection_or_another_meaning_is_passed_over() -> None:
     assert (board.newest, board.starts(FRUIT)) == ({}, [])
 
 
-def test_our_parameters_under_another_name_are_passed_over() -> None:
+def test_our_parameters_under_another_name_are_skipped() -> None:
     """The page knows the collections by name: it could not show this one."""
     board = EstimateHistory([FRUIT, PLACE])
     for name in ("other", PLACE.name):
@@ -75,7 +75,7 @@ def test_our_parameters_under_another_name_are_passed_over() -> None:
     assert not board.newest
 
 
-def test_a_point_holds_the_values_that_are_estimated_highest() -> None:
+def test_history_points_have_the_highest_estimates() -> None:
     number = VALUES + 5
     shares = [i / 100 for i in range(number)]
     high = [share + 0.1 for share in shares]

@@ -152,7 +152,7 @@ def test_the_order_of_arrival_does_not_matter(order: list[tuple[int, int]]) -> N
 
 
 @pytest.mark.parametrize(("final", "windows"), [(False, 1), (True, 2)])
-def test_an_estimate_is_stale_when_its_successor_should_be_here(final: bool, windows: int) -> None:
+def test_estimate_is_stale_when_its_successor_should_be_here(final: bool, windows: int) -> None:
     """After a provisional one that is the final one of its window; after a final one, the next window's."""
     due = T0 + windows * FRUIT.window_seconds + FRUIT.grace_seconds + SETTLE_SECONDS
     latest = LatestEstimates()
@@ -163,7 +163,7 @@ def test_an_estimate_is_stale_when_its_successor_should_be_here(final: bool, win
     assert latest.stale([FRUIT, PLACE], due + 0.1) == {}
 
 
-def test_a_step_of_the_event_loop_takes_in_one_record() -> None:
+def test_step_of_the_event_loop_takes_in_one_record() -> None:
     """Of 2,000 values one takes milliseconds, and heartbeats and counting wait meanwhile."""
 
     async def run() -> list[int]:

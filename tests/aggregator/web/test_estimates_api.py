@@ -44,7 +44,7 @@ def get(path: str, *records: EstimateRecord, sought: Iterable[str] = ()) -> tupl
     ("query", "expected"),
     [("", NEWEST), (f"?window_start={T0}", NEWEST), (f"?window_start={T0 - 10}", OLDER)],
 )
-def test_an_estimate_is_that_of_the_window_asked_for(query: str, expected: EstimateRecord) -> None:
+def test_estimate_is_that_of_the_window_asked_for(query: str, expected: EstimateRecord) -> None:
     status, body = get(f"/api/estimates/fruit{query}", OLDER, estimate_of(), NEWEST)
     assert status == 200
     assert msgspec.convert(body, EstimateRecord) == expected
@@ -65,7 +65,7 @@ def test_unread_topic_is_not_reported_as_empty(query: str) -> None:
 
 
 @pytest.mark.parametrize("start", ["-1", "1.5", "x", "", "9" * 20, "%D9%A1"])
-def test_a_window_start_that_is_no_time_is_refused(start: str) -> None:
+def test_window_start_that_is_no_time_is_refused(start: str) -> None:
     status, body = get(f"/api/estimates/fruit?window_start={start}", NEWEST)
     assert status == 400
     assert body["error"].startswith("window_start must be unix seconds, a whole number, got '")
@@ -100,7 +100,7 @@ def test_an_unknown_window_or_collection_is_not_found() -> None:
     ("query", "records", "reports"),
     [("", [OLDER, NEWEST], 40), ("&reports=5000", [NEWEST], 5000), ("", [], FRUIT.minimum_reports)],
 )
-def test_a_plan_is_for_the_reports_of_the_newest_window(
+def test_plan_is_for_the_reports_of_the_newest_window(
     query: str, records: list[EstimateRecord], reports: int
 ) -> None:
     status, plan = get(f"/api/plan?collection=fruit{query}", *records)
@@ -117,10 +117,10 @@ def test_a_plan_of_nonsense_is_refused(reports: str) -> None:
     assert len(body["error"]) < 110
 
 
-def test_a_plan_of_no_collection_is_refused() -> None:
+def test_plan_without_collection_is_refused() -> None:
     assert get("/api/plan?reports=7") == (400, {"error": "give a collection; there are: fruit, place"})
 
 
 @pytest.mark.parametrize("query", ["?collection=", "?collection=grape&reports=7"])
-def test_a_plan_of_an_unknown_collection_is_not_found(query: str) -> None:
+def test_plan_of_an_unknown_collection_is_not_found(query: str) -> None:
     assert get(f"/api/plan{query}") == (404, {"error": "unknown collection; there are: fruit, place"})

@@ -11,7 +11,7 @@ MATTERS = st.lists(st.tuples(st.sampled_from(["estimate", "status"]), st.integer
 
 
 @given(MATTERS, st.integers(0, 20))
-def test_a_reader_gets_the_newest_frame_of_each_matter_once_and_in_order(
+def test_reader_gets_the_newest_frame_of_each_matter_once_and_in_order(
     matters: list[tuple[str, int]], read: int
 ) -> None:
     """Whatever was read before, what is read in the end is the newest of all, and nothing twice."""

@@ -140,7 +140,7 @@ def _fill(shown: Watched, name: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_not_ready_is_not_live(browser: "Browser", served: Served) -> None:
+def test_worker_that_is_not_ready_is_not_live(browser: "Browser", served: Served) -> None:
     served.reasons = [f"partition 1: opening {HOSTILE}"]
     served.metrics.unattributed.add(Counter(unknown_collection=7, malformed=3))
     served.take(estimate_of())
@@ -154,7 +154,7 @@ def test_a_worker_that_is_not_ready_is_not_live(browser: "Browser", served: Serv
         shown.status("Live")
 
 
-def test_nothing_moves_where_motion_is_not_wanted(browser: "Browser", served: Served) -> None:
+def test_reduced_motion_stops_animations(browser: "Browser", served: Served) -> None:
     served.take(estimate_of())
     durations = {}
     for wish in ("reduce", "no-preference"):
@@ -168,7 +168,7 @@ def test_nothing_moves_where_motion_is_not_wanted(browser: "Browser", served: Se
     assert durations == {"reduce": "0s", "no-preference": "0.5s, 0.5s"}
 
 
-def test_the_collections_of_the_file_are_what_is_shown(browser: "Browser", served: Served) -> None:
+def test_collections_of_the_file_are_what_is_shown(browser: "Browser", served: Served) -> None:
     with watched(browser, served.address) as shown:
         shown.status("Waiting for the first estimate")
         assert shown.page.locator("h2").all_inner_texts() == [each.name for each in COLLECTIONS.values()] + [

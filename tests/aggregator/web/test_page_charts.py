@@ -116,9 +116,7 @@ def test_the_history_is_a_table_too(browser: "Browser", served: Served) -> None:
     assert [("provisional" in row[0]) for row in rows[1:]] == [True, False, False, False]
 
 
-def test_a_value_that_a_window_does_not_tell_of_is_not_drawn_there(
-    browser: "Browser", served: Served
-) -> None:
+def test_value_absent_from_a_window_is_not_drawn(browser: "Browser", served: Served) -> None:
     *_, last = windows()
     earlier = changed(last, window_start=T0 - 10, window_end=T0, values=["apple", "kiwi"])
     served.take(earlier, last)
@@ -162,7 +160,7 @@ def figures(mechanism: KRR) -> list[str]:
 
 
 @pytest.mark.parametrize("reports", [1, 10**9])
-def test_a_plan_of_any_number_of_reports_is_shown(browser: "Browser", served: Served, reports: int) -> None:
+def test_plan_of_any_number_of_reports_is_shown(browser: "Browser", served: Served, reports: int) -> None:
     served.take(changed(estimate_of(), reports=reports))
     with watched(browser, served.address) as shown:
         shown.section().get_by_text("What if").click()

@@ -43,9 +43,7 @@ def test_a_worker_restart_is_survived(browser: "Browser", monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
-def test_the_same_file_after_a_restart_says_that_its_figures_are_old(
-    browser: "Browser", monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_restarted_page_marks_old_figures(browser: "Browser", monkeypatch: pytest.MonkeyPatch) -> None:
     set_clock(monkeypatch)
     with ExitStack() as stack:
         with Served().serving() as first:
@@ -111,7 +109,7 @@ def see(shown: Watched, *, seen: bool) -> None:
     )
 
 
-def test_a_page_too_many_says_so_and_tries_again(
+def test_page_too_many_says_so_and_tries_again(
     browser: "Browser", served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_sent_events, "MOST_STREAMS", 0)

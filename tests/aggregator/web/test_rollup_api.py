@@ -129,7 +129,7 @@ def test_each_parameter_is_given_once(query: list[tuple[str, str]], asked: list[
         ),
     ],
 )
-def test_a_bad_period_is_told_in_words(
+def test_a_bad_period_is_reported_in_words(
     changed: dict[str, str], expected: str, asked: list[tuple[str, Period]]
 ) -> None:
     [(status, _, body)] = ask({**GOOD, **changed})
@@ -157,7 +157,7 @@ def test_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("failure", [KafkaConnectionError("away"), OSError("refused")])
-def test_a_broker_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> None:
+def test_a_broker_that_is_away_is_reported(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> None:
     async def fail() -> Joined:
         raise failure
 

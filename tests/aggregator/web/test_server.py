@@ -128,7 +128,7 @@ def test_health_and_readiness() -> None:
     ]
 
 
-def test_a_wrong_method_is_refused_with_the_headers_of_all_answers() -> None:
+def test_wrong_method_is_refused_with_the_headers_of_all_answers() -> None:
     status, headers, _ = get("/metrics", method="POST")
     assert status == 405
     check_headers(headers)
@@ -159,7 +159,7 @@ def test_status_holds_page_header(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told == [fresh, {**fresh, "stale": {"fruit": due}}]
 
 
-def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:
+def test_port_that_is_taken_is_reported_with_what_to_do() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         expected = rf"^port {port} is in use; give another --web-port \(0: a free one\)$"
@@ -167,7 +167,7 @@ def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:
             asyncio.run(Fixture().server.start(port))
 
 
-def test_it_listens_on_loopback_alone() -> None:
+def test_server_listens_only_on_loopback() -> None:
     async def ask() -> list[object]:
         server = Fixture().server
         await server.start(0)
@@ -225,7 +225,7 @@ def test_probes_are_served_elsewhere_and_nothing_else() -> None:
     assert "partition 0 has no open ledger" in answers["/readyz"][1]
 
 
-def test_an_address_for_probes_that_is_not_of_this_machine_is_told() -> None:
+def test_address_for_probes_that_is_not_of_this_machine_is_reported() -> None:
     said = (
         r"^port 9100 of 192\.0\.2\.1 cannot be used: Cannot assign requested address; "
         r"give another --metrics-listen$"
@@ -234,7 +234,7 @@ def test_an_address_for_probes_that_is_not_of_this_machine_is_told() -> None:
         asyncio.run(Fixture().server.open_probes("192.0.2.1", 9100))
 
 
-def test_an_address_for_probes_that_is_taken_is_told() -> None:
+def test_address_for_probes_that_is_taken_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(PortInUseError, match=rf"^port {port} is in use; give another --metrics-listen$"):

@@ -79,7 +79,7 @@ def run(test: Callable[[Worker], Awaitable[None]], worker: Worker | None = None)
     asyncio.run(serve())
 
 
-def test_a_newcomer_is_told_everything_collections_first() -> None:
+def test_new_page_gets_everything_collections_first() -> None:
     async def test(worker: Worker) -> None:
         worker.take(changed(estimate_of(), window_start=T0 - 10, final=True))
         worker.take(estimate_of())
@@ -109,7 +109,7 @@ def test_open_page_gets_new_events() -> None:
     run(test)
 
 
-def test_a_change_of_status_is_told_soon_and_none_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_change_of_status_is_reported_soon_and_none_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_events, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(page_events, "PULSE_SECONDS", 0.1)
 
@@ -126,7 +126,7 @@ def test_a_change_of_status_is_told_soon_and_none_after_a_while(monkeypatch: pyt
     run(test)
 
 
-def test_the_limits_of_clients_follow_when_they_are_computed() -> None:
+def test_limits_of_clients_follow_when_they_are_computed() -> None:
     limits = {
         "fruit": ClientLimits(1, None, lambda: None),
         "place": ClientLimits(2, (8.0, 1e-6, 86400), lambda: 3),
@@ -147,7 +147,7 @@ def test_the_limits_of_clients_follow_when_they_are_computed() -> None:
     run(test, Worker(limits))
 
 
-def test_a_stream_too_many_is_told_so_and_one_that_ends_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_excess_stream_is_refused_until_another_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_sent_events, "MOST_STREAMS", 2)
 
     async def test(worker: Worker) -> None:
@@ -207,7 +207,7 @@ def test_open_streams_end_when_the_server_stops() -> None:
     run(test)
 
 
-def test_of_pages_that_connect_at_once_one_gets_a_chunk_in_a_step() -> None:
+def test_simultaneous_pages_get_chunks_in_turn() -> None:
     """Sockets that take everything: without a pause one page would be told the whole history in one step."""
     feed = EventFeed()
     for window in range(400):
@@ -241,7 +241,7 @@ def test_of_pages_that_connect_at_once_one_gets_a_chunk_in_a_step() -> None:
     asyncio.run(asyncio.wait_for(run(), SECONDS))
 
 
-def test_what_is_given_up_is_found_without_looking_at_all_that_is_told(
+def test_abandoned_flush_is_found_without_a_scan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of 100 collections with 60 windows there are 6,000 frames, and one is given up with each new window."""

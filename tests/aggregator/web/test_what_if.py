@@ -42,7 +42,7 @@ def test_its_own_epsilon_is_among_them(collection: Collection) -> None:
     assert min(abs(epsilon / made.now.epsilon[0] - 1) for epsilon in made.others.epsilon) < 1e-4
 
 
-def test_where_nothing_can_be_found_there_is_no_share() -> None:
+def test_no_share_is_detectable_below_the_limit() -> None:
     assert plan(LONG, 1).now.detectable == [None]
 
 

@@ -61,11 +61,11 @@ def found_after(monkeypatch: pytest.MonkeyPatch, *answers: Answer) -> LogWatch:
         ((OURS, [UNSET]), OURS, (OURS, [UNSET]), UnreachableError("no"), OURS),
     ],
 )
-def test_a_worker_goes_on(monkeypatch: pytest.MonkeyPatch, answers: tuple[Answer, ...]) -> None:
+def test_worker_continues(monkeypatch: pytest.MonkeyPatch, answers: tuple[Answer, ...]) -> None:
     found_after(monkeypatch, *answers).check()
 
 
-def test_another_log_that_is_told_twice_ends_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_log_found_twice_ends_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     watch = found_after(monkeypatch, OURS, OTHER, TopicSetupError("absent"), OTHER)
     with pytest.raises(
         LedgerRefusedError, match=r"^test-reports was deleted and made again since test-state"
@@ -81,13 +81,13 @@ def test_partitions_that_were_added_end_the_worker(monkeypatch: pytest.MonkeyPat
         watch.check()
 
 
-def test_settings_that_are_told_twice_to_be_wrong_end_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_settings_found_twice_end_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     watch = found_after(monkeypatch, OURS, (OURS, [UNSET]), OSError("gone"), (OURS, [UNSET]))
     with pytest.raises(TopicSetupError, match=f"^{UNSET}$"):
         watch.check()
 
 
-def test_an_answer_that_holds_an_error_names_no_log() -> None:
+def test_answer_that_holds_an_error_names_no_log() -> None:
     """Its identity is all zeros."""
 
     class Admin:

@@ -49,7 +49,7 @@ class Told:
         return self.registry.get_sample_value(f"deniable_{figure}", labels)
 
 
-def test_costs_and_what_a_client_may_have_spent_are_told() -> None:
+def test_costs_and_what_a_client_may_have_spent_are_reported() -> None:
     told = Told()
     told.watch.show_costs()
     told.watch.show_used(NOW)
@@ -59,7 +59,7 @@ def test_costs_and_what_a_client_may_have_spent_are_told() -> None:
     assert 0 < told.of(CARRIER)[-1] <= 1
 
 
-def test_of_a_collection_without_a_budget_nothing_is_told_that_a_budget_bounds() -> None:
+def test_collection_without_budget_has_no_budget_metrics() -> None:
     told = Told()
     told.watch.show_costs()
     told.watch.show_used(NOW)
@@ -102,7 +102,7 @@ AS_ACCOUNT = {
 
 
 @pytest.mark.parametrize(("allowance", "line"), AS_ACCOUNT.values(), ids=AS_ACCOUNT)
-def test_the_gauges_are_what_account_says_of_so_many_reports(allowance: Allowance, line: str) -> None:
+def test_gauges_are_what_account_says_of_so_many_reports(allowance: Allowance, line: str) -> None:
     told = Told(allowance)
     told.metrics.show_collection(allowance.collection)
     told.watch.show_costs()
@@ -118,7 +118,7 @@ def test_the_gauges_are_what_account_says_of_so_many_reports(allowance: Allowanc
     assert told.figure(allowance, "epsilon_permanent_nats") == permanent
 
 
-def test_where_the_budget_stops_a_client_the_gauge_is_what_account_allows() -> None:
+def test_gauge_at_an_exhausted_budget_equals_account() -> None:
     """So many that the bounds allow different numbers."""
     allowance = replace(CARRIER, budget=Budget(2.0, 1e-6, 86_400))
     told = Told(allowance)
@@ -129,7 +129,7 @@ def test_where_the_budget_stops_a_client_the_gauge_is_what_account_allows() -> N
     )
 
 
-def test_it_is_told_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_used_budget_is_refreshed(monkeypatch: pytest.MonkeyPatch) -> None:
     told, moments = Told(), iter([NOW, NOW + 3600])
     seen: list[float | None] = []
 

@@ -18,7 +18,7 @@ from deploy.aggregate.replay import _compare
         ),
     ],
 )
-def test_why_nothing_is_compared_is_told(whole_from: int, said: str) -> None:
+def test_why_nothing_is_compared_is_reported(whole_from: int, said: str) -> None:
     with pytest.raises(ReplayError) as caught:
         _compare(Comparison(0, 5, 0, whole_from, 0, MergedCounts(), 0))
     assert str(caught.value) == f"nothing to compare: {said}"

@@ -42,7 +42,7 @@ def data_dir(tmp_path: Path) -> Path:
     return tmp_path / "with space, and comma"
 
 
-def test_two_at_once_are_two_even_if_they_race_for_a_port(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_brokers_race_for_ports_safely(monkeypatch: pytest.MonkeyPatch) -> None:
     with Broker() as one:
         taken = int(one.bootstrap_servers.rpartition(":")[2])
         ports = chain([taken], iter(free_port, None))
@@ -85,14 +85,14 @@ def test_a_port_in_use_is_named(data_dir: Path) -> None:
             Broker(data_dir, port).start()
 
 
-def test_a_folder_that_cannot_be_formatted_is_told_with_the_log(data_dir: Path) -> None:
+def test_folder_that_cannot_be_formatted_is_reported_with_the_log(data_dir: Path) -> None:
     data_dir.mkdir()
     (data_dir / "kafka").write_text("not a folder")
     with pytest.raises(BrokerError, match=r"could not be formatted for Kafka:\n(.*\n)*.*kafka"):
         Broker(data_dir).start()
 
 
-def test_a_broker_that_does_not_come_up_is_told_with_the_log(data_dir: Path) -> None:
+def test_broker_that_does_not_come_up_is_reported_with_the_log(data_dir: Path) -> None:
     (data_dir / "kafka").mkdir(parents=True)
     (data_dir / "kafka" / "meta.properties").write_text("version=1\ncluster.id=strange\nnode.id=7\n")
     broker = Broker(data_dir)

@@ -34,14 +34,14 @@ def test_a_child_ends_with_its_parent(tmp_path: Path, number: signal.Signals) ->
     assert wait_until(lambda: state_of(pid) == "Z")
 
 
-def test_a_child_whose_parent_is_gone_already_does_not_run() -> None:
+def test_child_whose_parent_is_gone_already_does_not_run() -> None:
     command = [sys.executable, "-I", "-S", GUARD, str(os.getpid() + 1), "echo", "ran"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == ""
     assert done.stderr == "cannot run echo: the process that wanted it has ended\n"
 
 
-def test_a_command_that_is_not_there_is_named_in_the_log(tmp_path: Path) -> None:
+def test_missing_command_is_named_in_the_log(tmp_path: Path) -> None:
     child = spawn(["no-such-command"], tmp_path / "log")
     assert child.wait(10) == 1
     assert last_lines(tmp_path / "log") == "cannot run no-such-command: No such file or directory"
@@ -91,7 +91,7 @@ def test_stop_wakes_a_paused_child(tmp_path: Path) -> None:
     assert child.returncode == 3
 
 
-def test_last_lines_begin_where_they_are_told(tmp_path: Path) -> None:
+def test_last_lines_begin_at_the_given_byte(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("before\n" + "".join(f"line {i}\n" for i in range(100)))
     assert last_lines(tmp_path / "log", start=7, count=2) == "line 98\nline 99"
     assert last_lines(tmp_path / "log", start=7, count=1000).startswith("line 0\n")

@@ -83,7 +83,7 @@ def test_maven_runs_once(tools: Path) -> None:
     assert sorted(os.listdir(libs.parent)) == sorted(["lock", libs.name])
 
 
-def test_changed_jars_are_fetched_anew(tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_jars_are_fetched_again(tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_tool(tools / "mvn", FILL)
     before = fetch_jars()
     changed = tmp_path / "pom.xml"

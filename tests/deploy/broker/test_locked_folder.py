@@ -7,7 +7,7 @@ import pytest
 from deploy.broker.locked_folder import FolderError, HeldFolder, lock
 
 
-def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
+def test_folder_is_locked_by_one_process(tmp_path: Path) -> None:
     first = HeldFolder(tmp_path)
     with pytest.raises(FolderError, match=rf"^{tmp_path} is in use by another process; give another folder$"):
         HeldFolder(tmp_path)
@@ -16,13 +16,13 @@ def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
     assert tmp_path.is_dir()
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_uncreatable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FolderError, match=r"file/data cannot be used: Not a directory$"):
         HeldFolder(tmp_path / "file" / "data")
 
 
-def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_cache_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(FolderError, match=r"file/deniable/temporary cannot be used: Not a directory$"):

@@ -29,7 +29,7 @@ def test_a_free_port_can_be_listened_on() -> None:
         pass
 
 
-def test_a_broker_that_starts_again_does_not_give_its_own_port_to_its_controller(
+def test_restarted_broker_keeps_its_ports_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nothing listens there while it is down."""

@@ -43,12 +43,12 @@ def run(
         (">&-", "Error: stdout cannot be written: Bad file descriptor\n"),
     ],
 )
-def test_output_that_cannot_be_written_is_told(folder: Path, redirection: str, said: str) -> None:
+def test_output_that_cannot_be_written_is_reported(folder: Path, redirection: str, said: str) -> None:
     ended = run(folder, redirection, "check")
     assert (ended.returncode, ended.stderr) == (1, said)
 
 
-def test_unbuffered_output_that_cannot_be_written_is_told(folder: Path) -> None:
+def test_unbuffered_output_that_cannot_be_written_is_reported(folder: Path) -> None:
     ended = run(folder, ">/dev/full", "check", unbuffered="1")
     assert (ended.returncode, ended.stderr) == (1, f"Error: {FULL}\n")
 
@@ -63,12 +63,12 @@ def test_a_stderr_that_nobody_reads_spoils_nothing(folder: Path, redirection: st
     assert run(folder, redirection, "check", "--nope").returncode in (1, 2)
 
 
-def test_nothing_to_write_to_at_all_is_told_by_the_status(folder: Path) -> None:
+def test_closed_streams_give_the_exit_status(folder: Path) -> None:
     assert run(folder, ">&- 2>&- <&-", "check").returncode == 1
     assert run(folder, ">/dev/full 2>/dev/full", "--help").returncode == 1
 
 
-def test_a_reader_that_has_gone_is_no_reason_for_words(folder: Path) -> None:
+def test_departed_reader_is_no_error(folder: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as stdout:

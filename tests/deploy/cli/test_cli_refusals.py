@@ -18,7 +18,7 @@ def deployment(broker: str, topic_prefix: str, tmp_path: Path) -> Deployment:
     return Deployment(tmp_path, broker, topic_prefix)
 
 
-def test_what_cannot_be_sent_is_told_alone_and_what_was_sent_first(deployment: Deployment) -> None:
+def test_unsendable_packs_are_reported_after_sent_ones(deployment: Deployment) -> None:
     """The new secret is told once, and the error comes last."""
     deployment.create_topics()
     nothing = deployment.run(*PRODUCE, given=b'carrier\n"AA\n')
@@ -47,7 +47,7 @@ def test_what_cannot_be_sent_is_told_alone_and_what_was_sent_first(deployment: D
     assert (empty.returncode, empty.stderr.startswith("0 reports sent in 0 packs")) == (0, True)
 
 
-def test_what_a_folder_cannot_be_used_for_is_one_line(deployment: Deployment) -> None:
+def test_unusable_folder_is_one_line(deployment: Deployment) -> None:
     """A secret that others may read, and one that is none: neither file nor folder is touched further."""
     deployment.create_topics()
     folder = deployment.folder / "shared"
@@ -65,11 +65,11 @@ def test_what_a_folder_cannot_be_used_for_is_one_line(deployment: Deployment) ->
     secret.chmod(0o600)
     secret.write_bytes(b"short")
     refused = deployment.run(*options, given=b"carrier\nAA\n")
-    assert refused.stderr.startswith("Error: secret file shared/secret: must hold 32 to ")
+    assert refused.stderr.startswith("Error: secret file shared/secret: must have 32 to ")
     assert [file.name for file in folder.iterdir()] == ["secret"]
 
 
-def test_a_closed_stdin_is_told(deployment: Deployment) -> None:
+def test_a_closed_stdin_is_reported(deployment: Deployment) -> None:
     deployment.create_topics()
     ended = subprocess.run(
         ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "deploy", *PRODUCE],
@@ -83,7 +83,7 @@ def test_a_closed_stdin_is_told(deployment: Deployment) -> None:
     assert "Traceback" not in ended.stderr
 
 
-def test_another_number_of_partitions_is_made_once_and_then_stays(deployment: Deployment) -> None:
+def test_other_partition_number_is_created_once_and_stays(deployment: Deployment) -> None:
     """What the file must say is the last word, since nothing else runs before it does."""
     prefix = deployment.prefix
     made = deployment.run("topics", "create", "--partitions", "3")

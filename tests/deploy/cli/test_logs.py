@@ -33,7 +33,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str, str]]:
     return [(line[1], line[2], line[3] or "") for line in lines if line]
 
 
-def test_a_library_with_a_level_of_its_own_is_quiet_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_library_with_its_own_level_is_filtered(capsys: pytest.CaptureFixture[str]) -> None:
     logger = logging.getLogger("test.library")
     logger.setLevel(logging.INFO)
     configure_logs()
@@ -96,7 +96,7 @@ def test_routine_is_left_out_and_only_that(
     assert len(told(capsys)) == 1
 
 
-def test_a_library_says_a_thing_once_in_a_while_and_without_a_traceback(
+def test_library_messages_do_not_repeat_and_have_no_traceback(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moment = 1000.0
@@ -110,7 +110,7 @@ def test_a_library_says_a_thing_once_in_a_while_and_without_a_traceback(
     assert [line[1] for line in told(capsys)] == ["cannot reach 0", "cannot reach 7"]
 
 
-def test_our_own_news_are_told_each_time_in_the_same_form(capsys: pytest.CaptureFixture[str]) -> None:
+def test_our_log_lines_are_repeated_in_one_format(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logs()
     for _ in range(2):
         structlog.get_logger().info("ledger open", partition=3)
@@ -118,7 +118,7 @@ def test_our_own_news_are_told_each_time_in_the_same_form(capsys: pytest.Capture
     assert told(capsys) == [("info", "ledger open              partition=3", "")] * 2
 
 
-def test_a_stderr_that_is_full_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_stderr_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     with open("/dev/full", "w", buffering=1) as full:
         monkeypatch.setattr("sys.stderr", full)
         configure_logs()

@@ -109,7 +109,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
     assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)
 
 
-def test_the_list_of_commands_fits_a_terminal_and_loads_none(run: Run) -> None:
+def test_list_of_commands_fits_a_terminal_and_loads_none(run: Run) -> None:
     listed = run("--help").out.partition("Try it:\n")[2].splitlines()
     assert [line.split()[0] for line in listed if line.startswith("  ")] == list(LISTED)
     assert [line.rstrip(":") for line in listed if line.endswith(":")] == list(TASKS)[1:]
@@ -117,7 +117,7 @@ def test_the_list_of_commands_fits_a_terminal_and_loads_none(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_says_what_and_gives_an_example_that_is_one(name: str, run: Run) -> None:
+def test_help_has_a_working_example(name: str, run: Run) -> None:
     for file in ("f.csv", "p.csv", "c.csv", "m.csv"):
         Path(file).touch()
     ended = run(f"{name.removeprefix('deniable')} --help")
@@ -165,7 +165,7 @@ def test_the_version_is_that_of_the_distribution(run: Run) -> None:
     assert run("--version") == (0, f"deniable, version {version('deniable')}\n", "")
 
 
-def test_the_schema_of_estimates_is_printed_and_nothing_connects(run: Run) -> None:
+def test_schema_of_estimates_is_printed_and_nothing_connects(run: Run) -> None:
     assert run("inspect estimates --schema") == (0, estimate_schema.PATH.read_text(encoding="utf-8"), "")
 
 
@@ -181,13 +181,13 @@ def test_the_schema_of_estimates_is_printed_and_nothing_connects(run: Run) -> No
         ("reports --tail 0", "0 is not in the range 1<=x<=1000000."),
     ],
 )
-def test_wrong_usage_of_inspect_is_told(run: Run, line: str, said: str) -> None:
+def test_wrong_usage_of_inspect_is_reported(run: Run, line: str, said: str) -> None:
     ended = run(f"inspect {line}")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.splitlines()[-1].endswith(said)
 
 
-def test_check_tells_programs_of_every_collection(run: Run) -> None:
+def test_check_shows_programs_of_every_collection(run: Run) -> None:
     ended = run("check")
     assert (ended.code, ended.err) == (0, "")
     assert [line.partition(":")[0] for line in ended.out.splitlines() if line[0] != " "] == [
@@ -246,7 +246,7 @@ def test_an_unknown_collection_is_status_1(line: str, run: Run) -> None:
     )
 
 
-def test_clients_that_one_report_is_too_much_for_are_refused_before_anything_connects(run: Run) -> None:
+def test_too_expensive_reports_are_refused_before_connecting(run: Run) -> None:
     Path("lines.jsonl").touch()
     ended = run("produce several --format jsonl --input lines.jsonl --field x --no-clients")
     assert (ended.code, ended.out) == (1, "")
@@ -275,7 +275,7 @@ def test_a_bad_file_is_refused_before_anything_connects(line: str, run: Run) -> 
 
 
 @pytest.mark.parametrize("line", [*NEEDING_KAFKA, "demo --once"])
-def test_a_broker_that_is_not_there_is_named(line: str, run: Run) -> None:
+def test_absent_broker_is_named(line: str, run: Run) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -319,7 +319,7 @@ def test_an_expected_error_is_one_line(
         (TimeoutError(), "Kafka did not answer in time"),
     ],
 )
-def test_what_the_system_refuses_is_one_line(
+def test_system_errors_are_one_line(
     error: OSError, said: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -329,7 +329,7 @@ def test_what_the_system_refuses_is_one_line(
     assert run("check") == (1, "", f"Error: {said}\n")
 
 
-def test_output_that_is_lost_at_the_end_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_that_is_lost_at_the_end_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with open("/dev/full", "w") as full:
 
         def write(*_: object) -> SimpleNamespace:
@@ -341,7 +341,7 @@ def test_output_that_is_lost_at_the_end_is_told(run: Run, monkeypatch: pytest.Mo
         assert run("check") == (1, "", "Error: stdout cannot be written: No space left on device\n")
 
 
-def test_a_file_that_cannot_be_read_is_status_1_as_one_that_is_absent(
+def test_file_that_cannot_be_read_is_status_1_as_one_that_is_absent(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run("check --config none.yaml") == (

@@ -12,14 +12,14 @@ PERMANENT = Collection(
 )
 
 
-def test_a_budget_is_told_with_the_reports_that_it_allows() -> None:
+def test_budget_is_reported_with_the_reports_that_it_allows() -> None:
     limits = limits_of(Allowance(COARSE, Budget(10.0, 1e-6, 86_400), 3))
     assert (limits.per_window, limits.budget) == (3, (10.0, 1e-6, 86_400))
     assert limits.per_period() == 10
     assert limits_of(Allowance(COARSE, Budget(0.5, 1e-6, 60))).per_period() == 0
 
 
-def test_a_budget_above_the_permanent_bound_allows_any_number() -> None:
+def test_budget_above_the_permanent_bound_allows_any_number() -> None:
     assert limits_of(Allowance(PERMANENT, Budget(8.0, 1e-6, 60))).per_period() is None
 
 

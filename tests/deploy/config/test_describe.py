@@ -67,7 +67,7 @@ def test_rappor_without_memory_adds_up() -> None:
         ),
     ],
 )
-def test_the_limits_of_a_client_are_told(
+def test_the_limits_of_a_client_are_reported(
     collection: Collection, budget: Budget, reports_per_window: int, said: str
 ) -> None:
     assert lines_of(collection, budget, reports_per_window)[3:] == [f"  a client may send {said}"]

@@ -15,7 +15,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "deniable.yaml"
 
 
-def test_what_the_file_says_is_what_is_loaded(file: Path) -> None:
+def test_file_is_loaded_as_written(file: Path) -> None:
     loaded = read(file, WHOLE)
     carrier, destination = loaded.collections
     assert (loaded.revision, loaded.path) == (1, file)
@@ -79,7 +79,7 @@ def test_candidates_come_from_a_file_a_line_each(file: Path) -> None:
     assert loaded.collection("destination").candidates == ("JFK", "Los\x85 Angeles")
 
 
-def test_the_environment_wins_over_the_file_and_the_option_over_both(file: Path) -> None:
+def test_environment_wins_over_the_file_and_the_option_over_both(file: Path) -> None:
     variables = {
         "DENIABLE_KAFKA__BOOTSTRAP_SERVERS": "[::1]:1",
         "DENIABLE_KAFKA__PARTITIONS": "7",
@@ -145,11 +145,11 @@ def test_a_variable_of_no_section_is_refused(file: Path) -> None:
         ("- 1\n", "must be a mapping with collections, and perhaps kafka, producer and revision, got list"),
     ],
 )
-def test_what_is_no_such_yaml_is_refused(file: Path, text: str, said: str) -> None:
+def test_invalid_yaml_is_refused(file: Path, text: str, said: str) -> None:
     assert refusal(file, text).startswith(said)
 
 
-def test_bytes_that_are_no_text_are_refused(file: Path) -> None:
+def test_non_text_bytes_are_refused(file: Path) -> None:
     file.write_bytes(WHOLE.encode() + b"# caf\xe9\n")
     with pytest.raises(CollectionFileError, match=r": must be text in UTF-8, byte [0-9]+ is not$"):
         load(file, environment={})
@@ -169,7 +169,7 @@ def test_a_file_that_cannot_be_read_is_named(path: str, said: str) -> None:
     assert str(caught.value) == f"{path}: cannot be read: {said}"
 
 
-def test_a_section_that_is_none_is_refused_in_spite_of_the_option(file: Path) -> None:
+def test_section_that_is_none_is_refused_in_spite_of_the_option(file: Path) -> None:
     file.write_text("kafka: 5\n" + WHOLE)
     with pytest.raises(CollectionFileError, match=r"kafka: must be a mapping of fields$"):
         load(file, "127.0.0.1:1", environment={})
@@ -184,7 +184,7 @@ def test_an_address_is_checked_wherever_it_comes_from(file: Path) -> None:
         load(file, "kafka:9092", environment={})
 
 
-def test_a_collection_is_found_by_name_or_the_names_are_told(file: Path) -> None:
+def test_collection_is_found_by_name_or_the_names_are_reported(file: Path) -> None:
     loaded = read(file, WHOLE)
     assert loaded.collection("destination").name == "destination"
     with pytest.raises(CollectionFileError) as caught:

@@ -184,7 +184,7 @@ def file(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_a_bad_field_is_named_with_its_range_and_value(file: Path, old: str, new: str, said: str) -> None:
+def test_bad_field_is_named_with_its_range_and_value(file: Path, old: str, new: str, said: str) -> None:
     assert old in WHOLE
     assert refusal(file, WHOLE.replace(old, new, 1)) == said
 
@@ -244,7 +244,7 @@ def test_missing_candidates_are_refused(file: Path, candidates: str) -> None:
         (b"\n\n", "must hold at least one line, got none"),
     ],
 )
-def test_a_candidates_file_that_cannot_be_used_is_named(file: Path, content: bytes | None, said: str) -> None:
+def test_candidates_file_that_cannot_be_used_is_named(file: Path, content: bytes | None, said: str) -> None:
     airports = file.parent / "airports.txt"
     if content is not None:
         airports.write_bytes(content)

@@ -58,7 +58,7 @@ def test_a_relative_file_holds_from_another_folder_too(
         assert security.current_password() == SECRET
 
 
-def test_an_empty_section_is_tls_with_the_authorities_of_the_system(file: Path) -> None:
+def test_empty_section_is_tls_with_the_authorities_of_the_system(file: Path) -> None:
     assert read(file, secured("{}")).cluster.security is not None
 
 
@@ -75,7 +75,7 @@ def test_a_section_without_a_line_is_refused(file: Path) -> None:
     assert refusal(file, secured("{}"), DENIABLE_KAFKA__SECURITY="null") == said
 
 
-def test_the_environment_makes_the_section_or_wins_over_it(file: Path) -> None:
+def test_environment_makes_the_section_or_wins_over_it(file: Path) -> None:
     alone = read(file, WHOLE, **{f"{S}USERNAME": "a", f"{S}PASSWORD": SECRET}).cluster.security
     assert alone is not None
     assert alone.current_password() == SECRET
@@ -88,7 +88,7 @@ def test_the_environment_makes_the_section_or_wins_over_it(file: Path) -> None:
         assert odd.current_password() == text
 
 
-def test_a_password_in_the_file_is_refused_and_not_shown(file: Path) -> None:
+def test_password_in_the_file_is_refused_and_not_shown(file: Path) -> None:
     for written in (f"'{SECRET}'", "null", "5", f"[{SECRET}]"):
         said = refusal(file, secured(f"{{username: a, password: {written}}}"), **{f"{S}PASSWORD": SECRET})
         assert said == (
@@ -117,7 +117,7 @@ def test_a_password_in_the_file_is_refused_and_not_shown(file: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_section_is_told_without_a_value(file: Path, section: str, said: str) -> None:
+def test_a_wrong_section_is_reported_without_a_value(file: Path, section: str, said: str) -> None:
     assert refusal(file, secured(section)) == said
 
 
@@ -131,14 +131,14 @@ def test_a_wrong_section_is_told_without_a_value(file: Path, section: str, said:
         ("DENIABLE_KAFKA__SECURITY__TLS__PASSWORD", "must begin with one of"),
     ],
 )
-def test_a_wrong_variable_is_named_and_its_value_is_not(file: Path, name: str, said: str) -> None:
+def test_wrong_variable_is_named_and_its_value_is_not(file: Path, name: str, said: str) -> None:
     whole = variable_refusal(file, **{name: SECRET})
     assert whole.startswith(f"variable {name}")
     assert said in whole
     assert "hunter2" not in whole
 
 
-def test_the_password_of_the_environment_wins_over_the_file_however_it_is_given(file: Path) -> None:
+def test_password_of_the_environment_wins_over_the_file_however_it_is_given(file: Path) -> None:
     text = secured("{username: a, password_file: p}")
     for name in (f"{S}PASSWORD", f"{S}PASSWORD".lower().replace("deniable", "DENIABLE")):
         found = read(file, text, **{name: SECRET}).cluster.security
@@ -174,14 +174,14 @@ def test_variables_that_contradict_each_other_are_named(file: Path) -> None:
 WITHOUT_USERNAME = "{password_file: p}"
 
 
-def test_what_else_is_wrong_is_told_although_credentials_are_missing(file: Path) -> None:
+def test_other_errors_are_reported_without_credentials(file: Path) -> None:
     wrong = secured(WITHOUT_USERNAME).replace("example:9093", "example")
     assert refusal(file, wrong).startswith("kafka.bootstrap_servers ")
     assert "belong together" in refusal(file, secured("{password_file: p, key_file: k}"))
     assert credentials_refusal(file, secured("{username: a}")).startswith("kafka.security: username needs ")
 
 
-def test_a_check_needs_no_credentials_and_says_who_will(file: Path) -> None:
+def test_check_needs_no_credentials_and_says_who_will(file: Path) -> None:
     file.write_text(secured(WITHOUT_USERNAME))
     checked = CliRunner().invoke(deniable, ["check", "--config", str(file)])
     assert (checked.exit_code, checked.stderr) == (
@@ -244,7 +244,7 @@ def test_every_command_that_connects_refuses_missing_credentials(
 
 
 @pytest.mark.parametrize("kafka", ["security:password=hunter2", "{sasl_password=hunter2: 1}"])
-def test_a_slip_beside_the_section_is_not_shown_either(file: Path, kafka: str) -> None:
+def test_slip_beside_the_section_is_not_shown_either(file: Path, kafka: str) -> None:
     assert "hunter2" not in refusal(file, f"kafka: {kafka}\n{WHOLE}")
 
 
@@ -268,7 +268,7 @@ def test_a_slip_beside_the_section_is_not_shown_either(file: Path, kafka: str) -
         ("{password:hunter2}", "kafka.security: unknown field `password…`"),
     ],
 )
-def test_yaml_that_is_broken_too_is_told_without_its_text(file: Path, section: str, kind: str) -> None:
+def test_broken_yaml_is_reported_without_its_text(file: Path, section: str, kind: str) -> None:
     said = refusal(file, secured(section))
     assert kind in said
     assert "hunter" not in said

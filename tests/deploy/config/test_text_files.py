@@ -36,13 +36,13 @@ def test_text_with_or_without_a_byte_order_mark(tmp_path: Path) -> None:
         (b"5\n\xff\xfe", "{} must be text in UTF-8, byte 2 is not"),
     ],
 )
-def test_what_is_no_text_or_too_long_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+def test_binary_or_too_long_file_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
     with write(tmp_path, content).open("rb") as stream, pytest.raises(click.ClickException) as refused:
         read_text(stream, 5)
     assert refused.value.message == said.format(stream.name)
 
 
-def test_what_never_ends_is_refused() -> None:
+def test_endless_file_is_refused() -> None:
     with (
         Path("/dev/zero").open("rb") as stream,
         pytest.raises(click.ClickException, match="at most 10 bytes"),
@@ -50,6 +50,6 @@ def test_what_never_ends_is_refused() -> None:
         read_text(stream, 10)
 
 
-def test_what_cannot_be_read_is_told() -> None:
+def test_unreadable_file_is_reported() -> None:
     with pytest.raises(click.ClickException, match=r"^stdin cannot be read: Bad file descriptor$"):
         read_text(Closed(), 10)

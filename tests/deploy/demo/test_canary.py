@@ -15,7 +15,7 @@ HONEST = np.rint(report_shares(MECHANISM) * CANARY_REPORTS).astype(np.int64)
 SWAPPED = HONEST[[1, 0, 2, 3]]
 
 
-def test_what_was_sent_passes() -> None:
+def test_sent_distribution_passes() -> None:
     verdict = judge_canary("canary", [HONEST] * 6, MECHANISM)
     assert verdict.faults() == []
     assert verdict.sentence() == "canary: chi-square of 6 final windows, largest 0.0, threshold 34.4"
@@ -44,7 +44,7 @@ def test_all_windows_together_alarm_falsely_at_the_stated_rate(windows: int) -> 
 
 
 @pytest.mark.parametrize("epsilon", [1.8, 2.2])
-def test_an_epsilon_that_is_10_percent_off_is_seen_in_any_one_of_20_windows(epsilon: float) -> None:
+def test_epsilon_that_is_10_percent_off_is_seen_in_any_one_of_20_windows(epsilon: float) -> None:
     """By the statistic's limit, chi-square with that of the expected counts as its noncentrality."""
     expected = np.rint(report_shares(KRR.from_epsilon(4, epsilon)) * CANARY_REPORTS).astype(np.int64)
     verdict = judge_canary("canary", [HONEST] * 19 + [expected], MECHANISM)

@@ -91,7 +91,7 @@ def wait_for_workers(mark: str) -> None:
 
 
 @pytest.mark.broker
-def test_it_ends_by_itself_and_says_ok(start_demo: Starter, mark: str, tmp_path: Path) -> None:
+def test_demo_once_ends_with_ok(start_demo: Starter, mark: str, tmp_path: Path) -> None:
     """All flights through the whole path: exact, with honest intervals, and `demo: ok` as the last line."""
     output, _ = start_demo().communicate(timeout=ONCE_SECONDS)
     told = (tmp_path / "stderr").read_text().split(" flights sent, ")[0]

@@ -59,7 +59,7 @@ def test_the_rates_are_those_that_the_docstring_states() -> None:
     assert at_least(21, REAL, 0.30) > 0.998
 
 
-def test_the_most_that_is_allowed_is_where_the_tests_begin_to_fail() -> None:
+def test_most_that_is_allowed_is_where_the_tests_begin_to_fail() -> None:
     assert (most(REAL, 0.05), most(100, 0.05), most(0, 0.05)) == (20, 18, 0)
 
 

@@ -39,7 +39,7 @@ def test_before_the_first_estimate_there_is_nothing_to_fit() -> None:
     assert len(screen(80, 24, collections=0)) == 3
 
 
-def test_the_final_table_is_whole_and_marks_what_misses() -> None:
+def test_final_table_is_whole_and_marks_what_misses() -> None:
     output = io.StringIO()
     one = judged(missed=2, false=0)
     Console(file=output, width=80).print(truth_table(one, missed=set(one.misses())))

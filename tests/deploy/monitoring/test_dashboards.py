@@ -62,7 +62,7 @@ def test_a_query_can_be_answered(query: Query) -> None:
         ("deniable_lag_records or deniable_stalled", "no dashboard needs BinaryExpr: .*"),
     ],
 )
-def test_what_cannot_be_answered_is_found(expression: str, wrong: str) -> None:
+def test_unanswerable_query_is_found(expression: str, wrong: str) -> None:
     with pytest.raises(ValueError, match=f"^{wrong}$"):
         labels_of(promql_parser.parse(expression), SERIES)
 
@@ -79,14 +79,14 @@ def test_labels_of_a_result_are_known() -> None:
 
 
 @pytest.mark.parametrize(("name", "panel"), PANELS)
-def test_a_panel_asks_a_question_and_has_a_unit(name: str, panel: dict[str, Any]) -> None:
+def test_panel_asks_a_question_and_has_a_unit(name: str, panel: dict[str, Any]) -> None:
     assert re.match(r"[A-Z][^.]*\?", panel["description"]), "the question that it answers"
     assert panel["fieldConfig"]["defaults"]["unit"]
     assert panel["targets"], name
 
 
 @pytest.mark.parametrize(("name", "panel"), PANELS)
-def test_a_panel_of_one_metric_tells_what_the_catalogue_says(name: str, panel: dict[str, Any]) -> None:
+def test_panel_of_one_metric_shows_what_the_catalogue_says(name: str, panel: dict[str, Any]) -> None:
     """Meaning and remedy, unless the panel counts series of a metric and tells nothing of its figures."""
     shown = " ".join(target["expr"] for target in panel["targets"])
     metrics = [metric for metric in METRICS if re.search(rf"\b{metric.exposed}(_bucket)?\b", shown)]

@@ -94,7 +94,7 @@ def test_no_alert_fires(watched: Watched) -> None:
     assert watched.prometheus.label_values("alertname", firing, watched.span) == []
 
 
-def test_what_a_panel_would_not_show_is_found(watched: Watched) -> None:
+def test_query_that_a_panel_would_not_show_is_found(watched: Watched) -> None:
     """Misspelt metrics, labels that match nothing, quotients of nothing, and what is not PromQL."""
     broken = (
         "max(deniable_lags)",

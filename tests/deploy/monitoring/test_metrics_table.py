@@ -46,7 +46,7 @@ def test_a_name_keeps_the_rules_of_prometheus(metric: Metric) -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.exposed)
-def test_a_metric_is_told_in_sentences(metric: Metric) -> None:
+def test_a_metric_is_reported_in_sentences(metric: Metric) -> None:
     assert re.fullmatch(r"[A-Z0-9][^|\n]*\.", metric.meaning)
     assert re.fullmatch(r"([^|\n]*\.)?", metric.remedy)
     assert set(metric.labels) <= LABELS, "nothing that came from input is a label"
@@ -63,7 +63,7 @@ def test_the_room_of_producers_begins_its_names_alike() -> None:
     assert not any(metric.name.startswith("producer_") for metric in declared_in(of_workers))
 
 
-def test_states_of_windows_are_told() -> None:
+def test_states_of_windows_are_reported() -> None:
     assert all(re.search(rf"\b{state}\b", of_workers.WINDOWS.meaning) for state in STATES)
 
 
@@ -85,14 +85,14 @@ def told(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, tuple[str
     [(of_worker(), of_workers), (of_producer(), of_producers)],
     ids=["worker", "producer"],
 )
-def test_what_is_told_is_the_catalogue(registry: CollectorRegistry, catalogue) -> None:
+def test_exported_metrics_equal_the_definitions(registry: CollectorRegistry, catalogue) -> None:
     """Each way: nothing is told that is not declared, nothing is declared that is not told."""
     found = list(told(registry))
     assert set(found) == declared(declared_in(catalogue))
     assert len(found) == len(set(found))
 
 
-def test_the_table_of_readme_is_that_of_the_catalogues() -> None:
+def test_table_of_readme_is_that_of_the_catalogues() -> None:
     """`make metrics` writes it."""
     text = PAGE.read_text(encoding="utf-8")
     assert with_table(text) == text

@@ -85,7 +85,7 @@ def test_rules_do_what_their_unit_tests_say(file: Path) -> None:
     promtool("test", "rules", file)
 
 
-def test_each_alert_is_tested_both_ways_and_each_recorded_value_once() -> None:
+def test_alerts_are_tested_both_ways_and_records_once() -> None:
     """Both ways: a moment at which it fires, and one at which it does not."""
     fires = defaultdict(set)
     values = set()
@@ -99,7 +99,7 @@ def test_each_alert_is_tested_both_ways_and_each_recorded_value_once() -> None:
 
 
 @pytest.mark.parametrize("name", ALERTS)
-def test_an_alert_tells_its_reader_what_is_wrong_and_where_to_go_on(name: str) -> None:
+def test_alert_names_problem_and_runbook(name: str) -> None:
     alert = ALERTS[name]
     told = alert["annotations"]
     assert alert["labels"]["severity"] in {"critical", "warning"}
@@ -108,7 +108,7 @@ def test_an_alert_tells_its_reader_what_is_wrong_and_where_to_go_on(name: str) -
     assert told["runbook"] == f"docs/runbook.md#{name.lower()}"
 
 
-def test_the_runbook_has_a_paragraph_for_each_alert_and_no_other() -> None:
+def test_runbook_has_a_paragraph_for_each_alert_and_no_other() -> None:
     _, *paragraphs = RUNBOOK.read_text(encoding="utf-8").split("\n## ")
     assert [paragraph.split("\n")[0] for paragraph in paragraphs] == list(ALERTS)
     for paragraph in paragraphs:
@@ -121,7 +121,7 @@ def test_the_runbook_has_a_paragraph_for_each_alert_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
-def test_rules_use_metrics_and_labels_that_there_are(name: str) -> None:
+def test_rules_use_metrics_and_labels_that_exist(name: str) -> None:
     expression = EXPRESSIONS[name]
     used = names_in(expression)
     assert used
@@ -131,11 +131,11 @@ def test_rules_use_metrics_and_labels_that_there_are(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_a_recorded_series_is_named_after_the_labels_that_it_keeps(name: str) -> None:
+def test_recorded_series_is_named_after_the_labels_that_it_keeps(name: str) -> None:
     assert levels(name) == grouped_in(EXPRESSIONS[name])
 
 
-def test_the_runbook_names_metrics_and_commands_that_there_are() -> None:
+def test_the_runbook_names_metrics_and_commands_that_exist() -> None:
     text = RUNBOOK.read_text(encoding="utf-8")
     assert names_in(text) <= {*RECORDED, *LABELS, *(metric.exposed for metric in METRICS)}
     assert set(re.findall(r"`deniable (\w+)", text)) <= COMMANDS.keys()

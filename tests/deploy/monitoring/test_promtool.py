@@ -98,7 +98,7 @@ def test_promtool_finds_nothing_wrong(endpoints: tuple[str, str]) -> None:
 
 
 @pytest.mark.broker
-def test_what_is_served_is_the_catalogue(endpoints: tuple[str, str]) -> None:
+def test_served_metrics_equal_the_definitions(endpoints: tuple[str, str]) -> None:
     """Names, meanings and labels, and a sample of each metric."""
     for metrics, catalogue in zip(endpoints, (of_workers, of_producers), strict=True):
         samples = {
@@ -114,7 +114,7 @@ def declared(metric: Metric) -> tuple[str, ...]:
 
 
 @pytest.mark.broker
-def test_nothing_that_is_served_tells_of_a_client(endpoints: tuple[str, str]) -> None:
+def test_metrics_reveal_no_client(endpoints: tuple[str, str]) -> None:
     assert not any("client-" in metrics for metrics in endpoints)
 
 

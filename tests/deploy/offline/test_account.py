@@ -61,7 +61,7 @@ def test_memoized_longitudinal_reports_cost_more_than_independent_ones() -> None
     assert answer(f"{LONGITUDINAL} --reports 8")["exact"] == pytest.approx(0.471, abs=1e-3)
 
 
-def test_what_no_number_exceeds_is_null() -> None:
+def test_unbounded_figures_are_null() -> None:
     assert answer(f"{RAPPOR} --budget 8 --memoized")["reports"] == dict.fromkeys(
         ["basic", "zcdp", "rdp", "exact"]
     )
@@ -94,7 +94,7 @@ def test_tables_say_the_same_in_words() -> None:
         (f"{K_RR} --budget 0.1", "0"),
     ],
 )
-def test_a_number_at_the_end_of_what_is_tried_is_said_to_be_one(line: str, said: str) -> None:
+def test_largest_tried_number_is_marked(line: str, said: str) -> None:
     assert (
         run(line).stdout.splitlines()[-1].partition(" reports within")[0].split(maxsplit=1)[1].strip() == said
     )

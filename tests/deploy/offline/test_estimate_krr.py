@@ -37,7 +37,7 @@ def test_published_numbers(estimator: str, key: str) -> None:
     assert (found["N"], found["estimator"]) == (100, estimator)
 
 
-def test_the_record_has_arrays_of_equal_length_in_full_precision() -> None:
+def test_record_has_arrays_of_equal_length_in_full_precision() -> None:
     found = record(*COUNTS)
     arrays = {name: value for name, value in found.items() if isinstance(value, list)}
     assert set(arrays) == {"frequency", "count", "std_error", "low", "high", "significant"}

@@ -31,13 +31,13 @@ def test_few_values_are_for_krr() -> None:
     assert json.loads(run("--values 5 --epsilon 1 --reports 1000 --json").stdout)["best"] == "k-rr"
 
 
-def test_the_wanted_error_tells_the_reports() -> None:
+def test_the_wanted_error_shows_the_reports() -> None:
     line = "--values 105 --epsilon 1 --reports 1000 --std-error 0.001 --json"
     krr = (103 + math.e) / (math.e - 1) ** 2 / 0.001**2
     assert json.loads(run(line).stdout)["reports_needed"][0] == pytest.approx(krr, rel=1e-6)
 
 
-def test_what_cannot_be_found_is_null_and_one_bit_for_each_value_has_an_end() -> None:
+def test_undetectable_is_null_and_one_hot_size_is_limited() -> None:
     record = json.loads(run("--values 50000 --epsilon 1 --reports 3000 --json").stdout)
     assert record["mechanism"] == ["k-rr", "rappor"]
     assert record["smallest_detectable"][0] is None
@@ -58,7 +58,7 @@ def test_the_plot_is_a_png(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_plot_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+def test_plot_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the plot needs matplotlib")
     path = tmp_path / "absent" / "plan.png"
     result = run(f"--values 105 --epsilon 1 --reports 3000 --plot {path}")
@@ -66,7 +66,7 @@ def test_a_plot_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     assert result.stderr == f"Error: cannot write {path}: No such file or directory\n"
 
 
-def test_without_matplotlib_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_matplotlib_the_remedy_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = run(f"--values 105 --epsilon 1 --reports 3000 --plot {tmp_path / 'plan.png'}")
     assert result.exit_code == 1
@@ -75,7 +75,7 @@ def test_without_matplotlib_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch, 
     )
 
 
-def test_a_plot_at_the_ends_of_what_can_be_planned(tmp_path: Path) -> None:
+def test_plot_at_the_ends_of_what_can_be_planned(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the plot needs matplotlib")
     for reports in (1, 10**18):
         result = run(f"--values 105 --epsilon 1 --reports {reports} --plot {tmp_path / 'plan.png'}")
@@ -102,7 +102,7 @@ def test_an_epsilon_too_small_for_rappor_is_refused() -> None:
 
 
 @pytest.mark.parametrize("epsilon", ["0", "-1.0", "17", "nan"])
-def test_an_epsilon_out_of_range_is_refused_in_one_line(epsilon: str) -> None:
+def test_epsilon_out_of_range_is_refused_in_one_line(epsilon: str) -> None:
     result = run(f"--values 105 --epsilon {epsilon} --reports 3000")
     assert result.exit_code == 1
     assert result.stderr == f"Error: epsilon must be in (0, 16], got {float(epsilon)}\n"

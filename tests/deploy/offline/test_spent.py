@@ -76,7 +76,7 @@ def test_no_credentials_are_needed(folder: Path) -> None:
     assert (ended.exit_code, ended.stdout, ended.stderr) == (0, TABLES, "")
 
 
-def test_a_collection_that_left_the_file_is_told(folder: Path) -> None:
+def test_a_collection_that_left_the_file_is_reported(folder: Path) -> None:
     (folder / "deniable.yaml").write_text("".join(TEXT.splitlines(keepends=True)[:-1]))
     assert spent(b"anna\n").stdout.splitlines()[2:] == [
         "  carrier           3    3.000                4   75 %  1e-06                 3             3.000",
@@ -91,7 +91,7 @@ def test_no_ids_no_tables() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_an_empty_line_is_the_client_of_that_name() -> None:
+def test_empty_line_is_the_client_of_that_name() -> None:
     assert spent(b"\nanna\n").stdout.count("client of line ") == 2
 
 
@@ -103,13 +103,13 @@ def test_an_empty_line_is_the_client_of_that_name() -> None:
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_a_line_that_is_no_id_ends_it(line: bytes, said: str) -> None:
+def test_invalid_client_id_ends_the_command(line: bytes, said: str) -> None:
     ended = spent(b"anna\n" + line + b"\nanna\n")
     assert (ended.exit_code, ended.stderr) == (1, f"Error: {said}\n")
     assert ended.stdout.count("client of line ") == 1
 
 
-def test_what_cannot_be_read_is_one_line(folder: Path) -> None:
+def test_unreadable_file_is_one_line(folder: Path) -> None:
     ended = run(
         [sys.executable, "-m", "deploy", "spent", "--data-dir", "none"],
         input=b"anna\n",
@@ -126,7 +126,7 @@ def test_what_cannot_be_read_is_one_line(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_no_id_is_told() -> None:
+def test_client_ids_are_not_printed() -> None:
     ended = spent(b"anna\nbob-of-the-canaries\n")
     assert "anna" not in ended.output
     assert "canaries" not in ended.output

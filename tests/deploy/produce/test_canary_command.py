@@ -54,7 +54,7 @@ def test_draws_are_the_quantiles_of_their_words() -> None:
 
 
 @pytest.mark.parametrize("values", VALUES)
-def test_what_is_sent_has_the_known_distribution_at_the_rate_asked_for(
+def test_canary_sends_the_known_distribution_at_the_given_rate(
     folder: Path, values: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Ten steps of a window each, then Ctrl-C. Alarms falsely once in 10^6 runs."""
@@ -91,7 +91,7 @@ def test_what_is_sent_has_the_known_distribution_at_the_rate_asked_for(
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_what_cannot_be_a_canarys_run_is_wrong_usage(arguments: list[str], said: str) -> None:
+def test_impossible_canary_runs_are_wrong_usage(arguments: list[str], said: str) -> None:
     ended = CliRunner().invoke(canary, arguments)
     assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (2, f"Error: {said}")
 

@@ -49,7 +49,7 @@ def test_a_longitudinal_one_is_taken_too(file: Path) -> None:
         ),
     ],
 )
-def test_what_no_canary_can_be_is_refused(file: Path, before: str, after: str, said: str) -> None:
+def test_impossible_canaries_are_refused(file: Path, before: str, after: str, said: str) -> None:
     entry = CANARY_ENTRY.replace(before, after)
     assert refusal(file, HEAD + entry) == f"collections[0] (canary): {said}"
 

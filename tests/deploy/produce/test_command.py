@@ -53,7 +53,7 @@ def run(*arguments: str, address: str) -> Result:
     return CliRunner().invoke(root, [*PRODUCE, "--bootstrap-servers", address, *arguments])
 
 
-def test_without_kafka_reports_are_kept_and_it_is_said(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_kafka_reports_are_kept_with_a_warning(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(produce, "WAIT_SECONDS", 1.0)
     ended = run("--input", "lines.csv", address=nowhere)
     assert str(ended.exception).startswith("not all was acknowledged within 1")
@@ -76,7 +76,7 @@ def test_without_kafka_reports_are_kept_and_it_is_said(nowhere: str, monkeypatch
     assert "resuming at line 1502" in again.stderr.splitlines()
 
 
-def test_a_pipe_without_a_writer_is_not_waited_for(nowhere: str) -> None:
+def test_pipe_without_a_writer_is_not_waited_for(nowhere: str) -> None:
     os.mkfifo("pipe")
     ended = run("--input", "pipe", "--follow", address=nowhere)
     assert ended.exit_code == 2
@@ -85,7 +85,7 @@ def test_a_pipe_without_a_writer_is_not_waited_for(nowhere: str) -> None:
     ) in " ".join(ended.stderr.split())
 
 
-def test_a_pipe_is_read_until_its_writers_have_gone(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipe_is_read_until_its_writers_have_gone(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that came first waits for them."""
     monkeypatch.setattr(input_source, "POLL_SECONDS", 0.01)
     os.mkfifo("pipe")
@@ -99,7 +99,7 @@ def test_a_pipe_is_read_until_its_writers_have_gone(nowhere: str, monkeypatch: p
         assert pipe.read() == b""
 
 
-def test_a_pipe_that_takes_the_place_of_a_followed_file_is_refused(nowhere: str) -> None:
+def test_pipe_that_takes_the_place_of_a_followed_file_is_refused(nowhere: str) -> None:
     os.mkfifo("pipe")
     with (
         pytest.raises(FeedError, match=r"^the input cannot be read: Illegal seek$"),

@@ -85,7 +85,7 @@ def test_a_port_can_be_had_again_at_once() -> None:
             assert get("127.0.0.1", port, "/healthz")[0] == 200
 
 
-def test_where_metrics_are_is_said_on_stderr_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_metrics_address_goes_to_stderr_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     with served(0, source(), err=True):
         said = capsys.readouterr()
     assert said.out == ""
@@ -97,7 +97,7 @@ def test_nothing_is_served_unless_it_is_asked_for(capsys: pytest.CaptureFixture[
         assert not capsys.readouterr().out
 
 
-def test_an_address_that_cannot_be_used_is_told() -> None:
+def test_an_address_that_cannot_be_used_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(click.ClickException) as caught, probes_at(("127.0.0.1", port), source()):
@@ -110,7 +110,7 @@ def test_an_address_that_cannot_be_used_is_told() -> None:
 @pytest.mark.parametrize(
     "given", ["9100", ":9100", "localhost:9100", "0.0.0.0:0", "0.0.0.0:65536", "::1", "[::1]"]
 )
-def test_what_is_no_address_is_told(given: str) -> None:
+def test_invalid_address_is_reported(given: str) -> None:
     ended = CliRunner().invoke(aggregate, ["--metrics-listen", given])
     assert ended.exit_code == 2
     assert f"such as 0.0.0.0:9100 or [::]:9100, got '{given}'" in ended.output

@@ -35,7 +35,7 @@ from producers.storage.input_progress import InputProgress
         ([Receipt(stored=1, dropped=1, why_dropped="no room")], None, r"^1 line could not be kept: no room$"),
     ],
 )
-def test_what_became_of_a_batch_is_no_guess(
+def test_outcome_of_a_batch_is_certain(
     receipts: list[Receipt], progress: InputProgress | None, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lines are lost only where they cannot be read again."""
@@ -57,7 +57,7 @@ def test_what_became_of_a_batch_is_no_guess(
     assert receipts == []
 
 
-def test_the_end_is_waited_for_as_long_as_packs_go() -> None:
+def test_end_is_waited_for_as_long_as_packs_go() -> None:
     packs = iter([0, 1, 1, 2, 2, 2])
 
     class Stub:

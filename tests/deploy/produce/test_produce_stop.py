@@ -22,7 +22,7 @@ def lines_kept(folder: Path) -> int:
         return sum(lines for (lines,) in store.rows("SELECT lines FROM inputs"))
 
 
-def test_a_second_interrupt_ends_at_once_and_loses_nothing(tmp_path: Path) -> None:
+def test_second_interrupt_ends_at_once_and_loses_nothing(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and listens to nobody
         deployment = Deployment(tmp_path, f"127.0.0.1:{taken.getsockname()[1]}", "")

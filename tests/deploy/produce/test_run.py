@@ -131,7 +131,7 @@ def test_a_run_that_ended_is_forgotten(producing: Producing) -> None:
         assert summed(line) == (100, "")
 
 
-def test_what_limits_refuse_is_counted_by_reason(producing: Producing) -> None:
+def test_refusals_are_counted_by_reason(producing: Producing) -> None:
     """Clients with three reports each: one is over the limit of the window, and with a second run all are."""
     producing.path.write_text("who,value\nbroken\n" + "a,AA\nb,B6\nc,AA\n" * 3)
     allowance = Allowance(CARRIER, None, reports_per_window=2)
@@ -146,7 +146,7 @@ def test_what_limits_refuse_is_counted_by_reason(producing: Producing) -> None:
     assert producing.said()[-1].endswith("; 9 reports refused, over the budget of their client")
 
 
-def test_a_lost_broker_leaves_what_is_taken_to_the_next_run(producing: Producing) -> None:
+def test_lost_broker_leaves_what_is_taken_to_the_next_run(producing: Producing) -> None:
     producing.kafka.acknowledges = False
     with pytest.raises(DeliveryError, match=r"^not all was acknowledged within 0\.3 s; "):
         producing.run()
@@ -183,7 +183,7 @@ def test_an_interrupted_run_is_resumed(producing: Producing, monkeypatch: pytest
     assert producing.reports() == 100
 
 
-def test_a_strict_run_stops_and_is_resumed_at_the_bad_line(producing: Producing) -> None:
+def test_strict_run_stops_and_is_resumed_at_the_bad_line(producing: Producing) -> None:
     good = producing.path.read_bytes()
     bad = good + b'b,"B6"x\nc,9E\n'
     producing.path.write_bytes(bad)
@@ -203,7 +203,7 @@ def test_a_strict_run_stops_and_is_resumed_at_the_bad_line(producing: Producing)
     assert producing.said()[:2] == ["resuming at line 102", skipped]
 
 
-def test_an_input_without_a_line_of_use_is_refused(producing: Producing) -> None:
+def test_input_without_a_line_of_use_is_refused(producing: Producing) -> None:
     producing.path.write_text(f"who,value\n{CANARY}\n")
     with pytest.raises(FeedError, match=r"^no line of the input can be used; is 'value' the right field\?$"):
         producing.run()
@@ -218,7 +218,7 @@ def test_lines_wait_for_room_in_the_outbox(producing: Producing, monkeypatch: py
     assert len(producing.said()) == 1
 
 
-def test_lines_that_find_no_room_are_told_and_resumed(producing: Producing) -> None:
+def test_lines_that_find_no_room_are_reported_and_resumed(producing: Producing) -> None:
     producing.path.write_text("who,value\n" + "".join(f"{i},AA\n" for i in range(5_000)))
     producing.kafka.acknowledges = False
     with pytest.raises(
@@ -243,7 +243,7 @@ def largest_file(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_is_told_in_a_line_and_nothing_is_half_sent(producing: Producing) -> None:
+def test_full_disk_is_reported_in_a_line_and_nothing_is_half_sent(producing: Producing) -> None:
     producing.path.write_text("who,value\n" + "".join(f"{i},AA\n" for i in range(5_000)))
     producing.run(Allowance(WIDE, None, reports_per_window=9), batch_lines=1000)
     sent = producing.reports()
@@ -258,7 +258,7 @@ def test_a_full_disk_is_told_in_a_line_and_nothing_is_half_sent(producing: Produ
 
 
 @pytest.mark.parametrize("damaged", [0, 1, 2])
-def test_a_run_of_which_a_pack_is_damaged_has_not_ended(producing: Producing, damaged: int) -> None:
+def test_run_with_a_damaged_pack_has_not_ended(producing: Producing, damaged: int) -> None:
     """What is sound leaves; the run goes on to fail, and is resumed, until the pack can be sent."""
     producing.path.write_text("who,value\n" + "".join(f"{i},AA\n" for i in range(250)))
     producing.kafka.acknowledges = False
@@ -290,7 +290,7 @@ def test_a_run_of_which_a_pack_is_damaged_has_not_ended(producing: Producing, da
     assert producing.reports() == 500
 
 
-def test_unknown_values_are_told_only_where_asked_for(producing: Producing) -> None:
+def test_unknown_values_are_logged_only_on_request(producing: Producing) -> None:
     """How many there are is a true count: two runs that differ in values only say the same."""
     said = []
     for values in ("AA\n" * 5, f"{CANARY}\n" * 5):

@@ -24,7 +24,7 @@ def test_a_summary_leaves_out_what_did_not_happen() -> None:
     )
 
 
-def test_a_summary_tells_all_that_happened() -> None:
+def test_a_summary_shows_all_that_happened() -> None:
     refused = {("a", "over_budget"): 1, ("a", "over_window"): 2, ("a", "too_late"): 3}
     said = counters(
         stored={"a": 300},
@@ -46,7 +46,7 @@ def test_a_summary_tells_all_that_happened() -> None:
     ]
 
 
-def test_packs_that_cannot_be_sent_are_told_apart() -> None:
+def test_packs_that_cannot_be_sent_are_reported_apart() -> None:
     said = counters(backlog=Backlog(packs=3), unsendable=1)
     assert summary(said, 0, 1.0).split("; ")[1:] == [
         "1 pack kept but cannot be sent: damaged, too large for the broker, or of a later version",
@@ -65,7 +65,7 @@ def test_progress_is_for_terminals_only(
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_terminal_shows_count_and_rate_and_logs_above_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_shows_count_and_rate_and_logs_above_them(monkeypatch: pytest.MonkeyPatch) -> None:
     controller, terminal = pty.openpty()
     with open(terminal, "w") as stderr:
         monkeypatch.setenv("TERM", "xterm")
@@ -87,7 +87,7 @@ def test_a_terminal_shows_count_and_rate_and_logs_above_them(monkeypatch: pytest
     assert "the broker is away" in said
 
 
-def test_one_is_told_in_the_singular() -> None:
+def test_one_report_is_singular() -> None:
     said = counters(stored={"a": 1}, acknowledged={"a": 1}, packs=1, backlog=Backlog(packs=1))
     assert summary(said, 1, 1.0).split("; ") == [
         "1 report sent in 1 pack (1 reports/s)",
@@ -96,7 +96,7 @@ def test_one_is_told_in_the_singular() -> None:
     ]
 
 
-def test_what_is_waited_for_is_told_once_and_only_when_it_takes_long(
+def test_long_waits_are_reported_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits = WaitView()

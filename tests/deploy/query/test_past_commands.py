@@ -95,7 +95,7 @@ def test_rollup_prints_a_table_and_says_what_was_joined(past: Past) -> None:
     assert past.asked == [Period(START, START + 600)]
 
 
-def test_rollup_tells_both_errors_where_clients_keep_noise(past: Past) -> None:
+def test_rollup_shows_both_errors_where_clients_keep_noise(past: Past) -> None:
     ended = run_rollup("destination", *PERIOD)
     lines = ended.stdout.splitlines()
     assert lines[:3] == [
@@ -137,7 +137,7 @@ def test_rollup_gives_programs_every_value_of_a_large_domain(past: Past) -> None
         assert record[kind]["other"]["frequency"] == pytest.approx(1 / 3001)
 
 
-def test_what_was_passed_over_is_told(past: Past) -> None:
+def test_skipped_windows_are_reported(past: Past) -> None:
     past.others, past.foreign = {0xAB: 12}, 3
     assert run_rollup("carrier", *PERIOD).stderr.splitlines()[3:] == [
         "12 windows with other parameters (fingerprint 00000000000000ab) skipped: their counts cannot "
@@ -155,7 +155,7 @@ def test_many_gaps_are_summed_up(past: Past) -> None:
     )
 
 
-def test_too_few_reports_are_told_in_both_forms(past: Past) -> None:
+def test_too_few_reports_are_reported_in_both_forms(past: Past) -> None:
     past.reports = 3
     said = (
         "Error: 7 windows of carrier were joined, with 21 reports, fewer than minimum_reports "
@@ -171,7 +171,7 @@ def test_too_few_reports_are_told_in_both_forms(past: Past) -> None:
     assert few.stderr.endswith("with 56 reports, fewer than minimum_reports = 100; give a longer period\n")
 
 
-def test_decode_finds_what_nobody_thought_of_then(past: Past) -> None:
+def test_decode_finds_new_candidates_in_the_past(past: Past) -> None:
     ended = run_decode(*PERIOD)
     assert ended.exit_code == 0, ended.output
     assert ended.stderr.splitlines()[0] == TOLD[0].format("destination")
@@ -199,7 +199,7 @@ def test_candidates_with_blanks_are_warned_of(past: Past) -> None:
     assert "blanks" not in run_decode(*PERIOD).stderr
 
 
-def test_decode_takes_bloom_filters_alone(past: Past) -> None:
+def test_decode_accepts_only_bloom_filters(past: Past) -> None:
     ended = run_decode(*PERIOD, collection="carrier")
     assert (ended.exit_code, ended.stdout, past.asked) == (1, "", [])
     assert ended.stderr == (
@@ -222,7 +222,7 @@ def test_decode_takes_bloom_filters_alone(past: Past) -> None:
     ],
     ids=["absent", "bytes", "empty", "twice", "many"],
 )
-def test_an_unfit_file_of_candidates_is_refused_without_its_content(
+def test_unfit_file_of_candidates_is_refused_without_its_content(
     past: Past, content: bytes | None, expected: str
 ) -> None:
     if content is not None:
@@ -262,13 +262,13 @@ def test_without_an_end_it_is_now(past: Past, monkeypatch: pytest.MonkeyPatch) -
     assert past.asked == [Period(START, START + 599)]
 
 
-def test_counts_that_no_estimate_fits_are_told(past: Past) -> None:
+def test_counts_that_no_estimate_fits_are_reported(past: Past) -> None:
     past.excess = -200_000
     for ended in (run_rollup("carrier", *PERIOD), run_decode(*PERIOD)):
         assert (ended.exit_code, ended.stdout) == (1, "")
         assert ended.stderr.startswith("Error: no estimate fits the counts: ")
 
 
-def test_an_unknown_collection_is_told(past: Past) -> None:
+def test_an_unknown_collection_is_reported(past: Past) -> None:
     for ended in (run_rollup("nothing", *PERIOD), run_decode(*PERIOD, collection="nothing")):
         assert "there is no collection 'nothing'" in str(ended.exception)

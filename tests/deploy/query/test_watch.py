@@ -30,18 +30,18 @@ def test_the_table_is_ordered_by_frequency_with_intervals() -> None:
     assert [row[1].strip() for row in rows] == ["[red]B6", "AA", "9E"]
 
 
-def test_what_is_not_significant_is_dim() -> None:
+def test_insignificant_values_are_dim() -> None:
     assert [row.style for row in table_of(record(["AA", "9E"], [0.9, 0.01]), 10).rows] == ["", "dim"]
 
 
-def test_a_final_estimate_says_so_and_other_has_its_own_row() -> None:
+def test_final_estimate_says_so_and_other_has_its_own_row() -> None:
     known = shown(record(["AA"], [0.7], final=True, other=Other(0.3, 0.1)))
     assert known[0].strip().endswith("final")
     assert [cell.strip() for cell in known[-2].split("│")[1:-1]] == ["(other)", "30.00%", "± 19.60%", ""]
     assert "unknown" in shown(record(["AA"], [0.7], other=Other(0.3, None)))[-2]
 
 
-def test_a_large_collection_is_cut_to_what_a_terminal_holds() -> None:
+def test_large_collection_is_cut_to_what_a_terminal_holds() -> None:
     many = record([f"v{i}" for i in range(500)], [i / 1000 for i in range(500)], other=Other(0.3, 0.1))
     lines = shown(many, 24 - TABLE_FRAME, old_since=180)
     assert len(lines) == 24
@@ -49,7 +49,7 @@ def test_a_large_collection_is_cut_to_what_a_terminal_holds() -> None:
     assert "│ … 485 more" in lines[-3]
 
 
-def test_values_left_out_of_the_record_are_told_too() -> None:
+def test_values_missing_from_the_record_are_exported() -> None:
     assert "│ … 3000 more" in shown(record(["AA"], [0.7], omitted=3000, other=Other(0.3, 0.1)))[-3]
 
 
@@ -80,7 +80,7 @@ def test_programs_get_an_estimate_in_parts_as_one() -> None:
     assert whole == record(["AA", "9E"], [0.7, 0.2], final=True, other=Other(0.1, 0.1))
 
 
-def test_a_line_that_nobody_reads_ends_the_command_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_that_nobody_reads_ends_the_command_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as stdout:

@@ -49,7 +49,7 @@ def test_bun_steinke_conversion_matches_the_vectors() -> None:
         assert epsilon_from_rho(row["rho"], row["delta"]) == pytest.approx(row["epsilon"], rel=1e-9)
 
 
-def test_the_divergence_runs_from_kullback_leibler_to_the_largest_loss() -> None:
+def test_divergence_runs_from_kullback_leibler_to_the_largest_loss() -> None:
     loss = ideal_krr(16, 1.0)
     p, q = 1 / (1 + 15 / math.e), 1 / (math.e + 15)
     assert renyi_divergence(loss, 1) == pytest.approx(p - q, rel=1e-14)
@@ -91,7 +91,7 @@ def test_no_order_exceeds_rho_and_one_reaches_it(loss: PrivacyLoss) -> None:
     assert best <= zcdp_rho(loss) <= best * (1 + 1e-4)
 
 
-def test_a_mixture_has_two_maxima_and_the_higher_counts() -> None:
+def test_mixture_has_two_maxima_and_the_higher_counts() -> None:
     loss = mixture((0.99, ideal_krr(2, 1.0)), (0.01, ideal_krr(2, 4.0)))
     values = np.array([renyi_divergence(loss, 1 + t) / (1 + t) for t in np.geomspace(1e-3, 100, 500)])
     rising = np.diff(values) > 0

@@ -69,18 +69,18 @@ def test_the_limit_is_that_of_the_accountant(mechanism, memoize, memoized):
     assert limit(allowance(mechanism, budget, memoize)) == allowed > 1
 
 
-def test_a_permanent_response_within_the_budget_allows_any_number():
+def test_permanent_response_within_the_budget_allows_any_number():
     assert limit(allowance(LONGITUDINAL)) == UNLIMITED
     assert limit(allowance(KRR_MECHANISM, None), carried=1e9) == UNLIMITED
 
 
-def test_what_was_carried_is_rounded_up():
+def test_carried_loss_is_rounded_up():
     carried = np.array([0.0, 1e-9, 0.125, 3.3, 7.999, 8.0, 100.0])
     levels = allowance(KRR_MECHANISM).levels(carried)
     assert levels.tolist() == [0, 1, 2, 27, 64, 64, 64]
 
 
-def test_what_was_carried_lowers_the_limit_and_never_by_less():
+def test_carried_loss_lowers_the_limit_at_least_as_much():
     rule = allowance(KRR_MECHANISM)
     for carried in (1e-9, 1.0, 3.3, 7.0, 7.99, 8.0, 100.0):
         left = max(8.0 - carried, 0.0)
@@ -108,7 +108,7 @@ def test_reports_never_cost_more_than_their_bound(mechanism, memoize):
         assert min(largest, rule.epsilon_inf) <= reports * rule.epsilon_per_report * (1 + 1e-9)
 
 
-def test_equal_longitudinal_reports_tell_more_than_their_number_times_one():
+def test_equal_longitudinal_reports_show_more_than_their_number_times_one():
     """Why the bound of k-RR with a memory is not the loss of one report."""
     mechanism = LongitudinalKRR.from_epsilons(1000, 9.0, 0.05)
     assert loss_of_reports(mechanism, 25, memoized=True).largest > 25 * mechanism.epsilon_one * 1.01
@@ -132,7 +132,7 @@ def test_epsilon_of_more_reports_than_are_accounted_for_is_their_bound():
     assert rule.epsilon(most + 1) == (most + 1) * mechanism.epsilon
 
 
-def test_delta_is_the_budgets_or_the_one_that_is_told():
+def test_delta_is_the_budgets_or_the_stated_one():
     assert allowance(KRR_MECHANISM, Budget(8.0, 1e-9, 60)).delta == 1e-9
     assert allowance(KRR_MECHANISM, None).delta == 1e-6
 

@@ -32,7 +32,7 @@ def test_it_is_the_exact_cost_of_so_many_reports() -> None:
     assert found.ratio == found.epsilon / 8.0
 
 
-def test_it_grows_in_a_period_and_begins_again_with_the_next() -> None:
+def test_exposure_grows_within_a_period_and_restarts() -> None:
     told = [exposure(Allowance(WEAK, BUDGET), BUDGET, NOON + hour * 3600).epsilon for hour in range(13)]
     assert all(earlier < later for earlier, later in pairwise(told[:12]))
     assert told[12] < told[0]
@@ -54,7 +54,7 @@ def test_it_stays_within_the_budget_which_stops_the_client(budget: float) -> Non
         assert costs(WEAK.mechanism, found.reports + 1, 1e-6)["exact"] > budget
 
 
-def test_nothing_is_spent_where_one_report_is_over_the_budget() -> None:
+def test_report_above_the_budget_spends_nothing() -> None:
     budget = Budget(0.001, 1e-6, DAY)
     assert exposure(Allowance(WEAK, budget), budget, NOON) == (0, 0.0, 0.0)
 

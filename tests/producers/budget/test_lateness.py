@@ -14,7 +14,7 @@ LATENCY = Collection("latency", KRR.from_epsilon(1000, 1.0), window_seconds=60, 
 NOW = 1_800_000_000
 
 
-def test_a_window_is_refused_beyond_its_limits_and_the_room_for_clocks():
+def test_window_is_refused_beyond_its_limits_and_the_room_for_clocks():
     """60 s of window and 30 s of grace, 300 s to its start, and 300 s more each."""
     windows = np.array([-391, -390, -60, 0, 600, 601]) + NOW
     too_early, too_late = untimely(LATENCY, windows, NOW)
@@ -24,7 +24,7 @@ def test_a_window_is_refused_beyond_its_limits_and_the_room_for_clocks():
 
 
 @given(st.integers(-2000, 2000), st.integers(-CLOCK_SECONDS, CLOCK_SECONDS))
-def test_what_the_aggregator_could_take_is_never_refused(start, clocks_differ):
+def test_reports_acceptable_to_the_aggregator_are_never_refused(start, clocks_differ):
     window, appended = NOW + start, NOW + clocks_differ
     takes = window <= appended + EARLY_SECONDS and appended <= LATENCY.closes_at(window)
     refused = any(each[0] for each in untimely(LATENCY, np.array([window]), NOW))

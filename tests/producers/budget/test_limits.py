@@ -12,7 +12,7 @@ from producers.budget.limits import CollectionLimits, UnknownLimitError
 ALLOWANCE = Allowance(Collection("answers", KRR.from_epsilon(100, 1.0)), Budget(8.0, 1e-6, 100))
 
 
-def heads(*each):
+def balances(*each):
     """Of (reports, carried), in the period that ends at 100."""
     made = np.zeros(len(each), CLIENT_BALANCE)
     made["until"] = 100
@@ -20,10 +20,11 @@ def heads(*each):
     return made
 
 
-def test_a_limit_is_asked_for_before_it_is_used_and_found_once():
+def test_limit_is_asked_for_before_it_is_used_and_found_once():
     standing, carried = CollectionLimits(ALLOWANCE), np.array([0.0, 0.99, 2.99, 0.99])
     with pytest.raises(
-        UnknownLimitError, match=r"^the limit of answers at level 8 must be found before clients are charged$"
+        UnknownLimitError,
+        match=r"^the limit of answers at level 8 must be computed before clients are charged$",
     ) as unknown:
         standing.limits(carried)
     unknown.value.find()
@@ -41,44 +42,45 @@ def test_without_a_budget_no_limit_is_asked_for():
     )
 
 
-def test_the_largest_share_is_that_of_whoever_spent_most():
+def test_largest_share_is_that_of_whoever_spent_most():
     standing = CollectionLimits(ALLOWANCE)
     assert standing.largest_ratio(50.0) == 0.0
-    standing.note(heads((5, 0.0), (3, 0.0)))
+    standing.note(balances((5, 0.0), (3, 0.0)))
     assert standing.largest_ratio(50.0) == ALLOWANCE.epsilon(5) / 8.0
-    standing.note(heads((4, 0.99), (2, 1.99)))
+    standing.note(balances((4, 0.99), (2, 1.99)))
     shares = [
         ALLOWANCE.epsilon(5) / 8,
         8 / LEVELS + ALLOWANCE.epsilon(4) / 8,
         16 / LEVELS + ALLOWANCE.epsilon(2) / 8,
     ]
     assert standing.largest_ratio(50.0) == max(shares)
-    standing.note(heads((60, 0.0)))
+    standing.note(balances((60, 0.0)))
     assert standing.largest_ratio(50.0) == min(1.0, ALLOWANCE.epsilon(60) / 8)
     assert standing.largest_ratio(100.0) == 0.0
 
 
-def test_who_carried_less_and_reported_no_more_is_not_accounted_for(monkeypatch):
+def test_dominated_clients_are_not_accounted_for(monkeypatch):
     asked, epsilon = [], Allowance.epsilon
     monkeypatch.setattr(
         Allowance, "epsilon", lambda self, reports: asked.append(reports) or epsilon(self, reports)
     )
     standing = CollectionLimits(ALLOWANCE)
-    standing.note(heads((5, 0.0), (4, 0.99), (5, 1.99)))
+    standing.note(balances((5, 0.0), (4, 0.99), (5, 1.99)))
     assert standing.largest_ratio(50.0) == 16 / LEVELS + epsilon(ALLOWANCE, 5) / 8
     assert asked == [5]
 
 
-def test_windows_closed_before_their_time_are_told_once_each_time():
+def test_windows_closed_before_their_time_are_reported_once_each_time():
     standing = CollectionLimits(ALLOWANCE)
     standing.seconds_ahead = 300
     assert standing.warning() is None
     for _ in range(2):
         standing.seconds_ahead = 301
         assert standing.warning() == (
-            "collection answers: windows are closed 301 s before this machine's clock says so, and clients "
-            "that have reported may be refused as too_late so long: the clock was ahead or is behind (set it "
-            "right), or windows or grace were shorter (stop who uses the folder with the former ones)"
+            "collection answers: windows close 301 s too early by this machine's clock, and until then "
+            "reports of known clients may be refused as too_late: the clock was ahead or is behind (correct "
+            "it), or windows or grace were shorter (stop producers that still use the former ones with this "
+            "folder)"
         )
         assert standing.warning() is None
         standing.seconds_ahead = 0

@@ -138,7 +138,7 @@ def test_charging_equals_a_model_that_counts_one_by_one(tmp_path_factory, steps)
     ledger.store.close()
 
 
-def test_a_client_reports_as_often_as_its_budget_allows(ledger):
+def test_client_reports_as_often_as_its_budget_allows(ledger):
     allowed = limit(allowance(), 0.0)
     assert 3 < allowed < 40
     assert ledger.spend(1, 40) == allowed
@@ -160,7 +160,7 @@ def test_one_window_takes_one_report_of_a_client(ledger):
     assert ledger.charge([1, 2, 3]).accepted.tolist() == [False, False, True]
 
 
-def test_a_new_period_begins_at_its_multiple_and_lifetime_goes_on(ledger):
+def test_new_period_begins_at_its_multiple_and_lifetime_continues(ledger):
     allowed = ledger.spend(1, 40)
     midnight = NOON + DAY // 2
     assert ledger.spend(1, 40, midnight - 1) == 0
@@ -177,7 +177,7 @@ def test_a_clock_that_is_set_back_refunds_nothing(ledger):
     assert ledger.charge([1] * 3, NOON - 10 * DAY, windows).over_budget == 3
 
 
-def test_what_is_left_is_spent_once_however_the_clock_goes(ledger):
+def test_remaining_budget_is_spent_once_whatever_the_clock(ledger):
     """Two reports tomorrow, one today, the rest tomorrow: together what one period allows."""
     allowed, tomorrow = limit(allowance(), 0.0), NOON + DAY
     assert ledger.spend(1, 2, tomorrow) == 2
@@ -194,7 +194,7 @@ def test_another_length_of_periods_refunds_nothing(ledger, seconds):
     assert ledger.spend(1, 5, later) == 0
 
 
-def test_a_longer_period_counts_the_shorter_ones_within_it(ledger):
+def test_longer_period_counts_the_shorter_ones_within_it(ledger):
     """Daily reports, then periods of 30 days: what was spent on the days before counts until they end."""
     start = NOON // (30 * DAY) * 30 * DAY + DAY // 2
     ledger.open(allowance(), now=start)
@@ -210,7 +210,7 @@ def test_a_longer_period_counts_the_shorter_ones_within_it(ledger):
     assert ledger.spend(1, 40, end) == limit(monthly, 0.0)
 
 
-def test_a_longer_period_does_not_count_what_ended_before_it(ledger):
+def test_longer_period_does_not_count_what_ended_before_it(ledger):
     """A client that did not report since the longer period began has all of it."""
     start = NOON // (30 * DAY) * 30 * DAY
     ledger.open(allowance(), now=start - DAY)
@@ -219,7 +219,7 @@ def test_a_longer_period_does_not_count_what_ended_before_it(ledger):
     assert ledger.spend(1, 40, start + DAY) == limit(allowance(), 0.0)
 
 
-def test_a_day_without_budget_does_not_hide_the_days_before(ledger):
+def test_day_without_budget_does_not_hide_the_days_before(ledger):
     """Daily periods, none, then periods of 30 days: the first ones count in the last."""
     start = NOON // (30 * DAY) * 30 * DAY
     ledger.open(allowance(), now=start)
@@ -261,7 +261,7 @@ def test_two_lengths_of_periods_side_by_side_refund_nothing(tmp_path):
     second.store.close()
 
 
-def test_a_budget_that_is_introduced_counts_what_was_reported_without_one(tmp_path):
+def test_budget_that_is_introduced_counts_what_was_reported_without_one(tmp_path):
     ledger = Ledger(tmp_path, allowance(budget=None))
     assert ledger.spend(1, 1000) == 1000
     ledger.open(allowance())
@@ -297,7 +297,7 @@ def test_changed_parameters_leave_what_is_left(tmp_path):
     ledger.store.close()
 
 
-def test_what_memoized_reports_carry_is_capped_at_their_permanent_response(tmp_path):
+def test_carried_loss_of_memoized_reports_is_capped(tmp_path):
     ledger = Ledger(tmp_path, allowance(BLOOM, budget=(20.0, DAY), memoize=True))
     assert ledger.spend(1, 100) == 100
     ledger.open(allowance(budget=(20.0, DAY)))
@@ -329,7 +329,7 @@ def test_collections_are_apart(tmp_path):
     ledger.store.close()
 
 
-def test_the_largest_ratio_is_found_again_and_ends_with_its_period(ledger):
+def test_largest_ratio_is_found_again_and_ends_with_its_period(ledger):
     assert ledger.spending.largest_ratio("answers", NOON) == 0.0
     ledger.spend(1, 2)
     ledger.charge([2])
@@ -362,12 +362,12 @@ def test_an_undone_transaction_charges_nothing(ledger):
     "length",
     [0, CLIENT_BALANCE.itemsize - 1, CLIENT_BALANCE.itemsize + 1, CLIENT_BALANCE.itemsize - OPEN.itemsize],
 )
-def test_a_row_that_is_damaged_is_told_when_it_is_read(ledger, length):
+def test_row_that_is_damaged_is_reported_when_it_is_read(ledger, length):
     ledger.charge([1])
     ledger.store.rows("UPDATE spending_1 SET spent = zeroblob(?)", length)
     for read in (lambda: ledger.charge([1]), lambda: ledger.open(allowance())):
         with pytest.raises(
-            StoreError, match=r"producer\.sqlite: it is damaged; put back a copy; to move it away"
+            StoreError, match=r"producer\.sqlite: it is damaged; restore a copy; moving it away"
         ):
             read()
 

@@ -10,7 +10,7 @@ from producers.concurrency.background_thread import Background
 from producers.errors import DeliveryError
 
 
-def test_it_runs_once_and_what_follows_it():
+def test_thread_and_its_follow_up_run_once():
     done = []
     thread = Background("testing", lambda: done.append("work"), lambda: done.append("afterwards"))
     assert not thread.is_begun
@@ -32,7 +32,7 @@ def test_joining_takes_no_longer_than_it_may():
     assert thread.join(10)
 
 
-def test_one_that_cannot_be_started_is_told_and_tried_again(monkeypatch):
+def test_unstartable_thread_is_reported_and_retried(monkeypatch):
     """Else who comes next would wait for a thread that nobody has started."""
 
     def fail(*_):
@@ -57,9 +57,7 @@ def test_one_that_cannot_be_started_is_told_and_tried_again(monkeypatch):
 
 
 @pytest.mark.parametrize("fails_afterwards", [False, True])
-def test_a_death_is_told_without_its_message_and_its_traceback_is_left_to_the_interpreter(
-    monkeypatch, fails_afterwards
-):
+def test_death_is_reported_without_its_message(monkeypatch, fails_afterwards):
     seen, traces = [], []
     monkeypatch.setattr(sys, "unraisablehook", lambda given: traces.append(given.exc_value))
 

@@ -127,7 +127,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 """
 
 
-def test_a_fork_and_its_child_wait_for_no_other_process(tmp_path):
+def test_fork_and_its_child_wait_for_no_other_process(tmp_path):
     """The store is locked meanwhile; both sides keep what they were given when it is free."""
     done = run(LOCKED, tmp_path)
     assert done.returncode == 0, done.stderr
@@ -166,7 +166,7 @@ assert producer.counters().acknowledged == {"latency": 3}
 """
 
 
-def test_a_fork_does_not_wait_for_a_disk_that_hangs_and_the_child_is_refused_the_store(tmp_path):
+def test_fork_does_not_wait_for_a_hanging_disk(tmp_path):
     done = run(BUSY, tmp_path)
     assert done.returncode == 0, done.stderr
 

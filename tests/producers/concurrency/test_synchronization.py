@@ -26,11 +26,11 @@ def test_a_ring_wakes_who_waits():
 
 
 @pytest.mark.parametrize("seconds", [-1.0, 0.0, float("-inf"), float("nan")])
-def test_no_time_is_no_wait(seconds):
+def test_zero_seconds_do_not_wait(seconds):
     assert not WakeUp().wait(seconds)
 
 
-def test_a_latch_lets_all_go_on_who_wait_and_who_come():
+def test_latch_releases_present_and_later_waiters():
     latch, through = Latch(), []
 
     def wait():

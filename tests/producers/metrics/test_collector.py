@@ -54,7 +54,7 @@ def test_every_counter_is_shown_under_its_name():
     assert tally.dropped() == 7
 
 
-def test_a_pack_stands_still_from_when_it_began_to_wait(monkeypatch):
+def test_pack_is_stalled_from_when_it_began_to_wait(monkeypatch):
     """However seldom the outbox is looked at: what has arrived since does not wait."""
     now = [0.0]
     monkeypatch.setattr(counters.time, "monotonic", lambda: now[0])

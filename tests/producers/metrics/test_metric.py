@@ -12,7 +12,7 @@ GAUGE = GaugeMetric(name="lag", unit="records", meaning="Records.")
 HISTOGRAM = HistogramMetric(name="wait", unit="seconds", meaning="Waits.", buckets=(1.0, 2.0))
 
 
-def test_a_name_tells_unit_and_kind() -> None:
+def test_a_name_shows_unit_and_kind() -> None:
     assert [metric.exposed for metric in (COUNTER, GAUGE, HISTOGRAM)] == [
         "deniable_sent_bytes_total",
         "deniable_lag_records",
@@ -21,11 +21,11 @@ def test_a_name_tells_unit_and_kind() -> None:
     assert CounterMetric(name="packs", meaning="Packs.").exposed == "deniable_packs_total"
 
 
-def test_help_tells_what_to_do() -> None:
+def test_help_shows_what_to_do() -> None:
     assert (COUNTER.help, GAUGE.help) == ("Bytes. Remedy: none.", "Records.")
 
 
-def test_what_is_registered_has_name_help_and_labels() -> None:
+def test_registered_metrics_have_name_help_and_labels() -> None:
     registry = CollectorRegistry()
     COUNTER.register(registry).labels("sent").inc(3)
     GAUGE.register(registry).set(4)

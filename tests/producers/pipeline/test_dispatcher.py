@@ -14,10 +14,10 @@ from producers.transport.sender import Outcome
 from producers.wire import KRR_NUMBER, MAX_RECORD_BYTES, Pack, encode
 from tests.support.producers.questions import LATENCY
 
-DAMAGED = "a record of the store is damaged: malformed; put back a copy"
+DAMAGED = "a record of the store is damaged: malformed; restore a copy"
 LATER = (
-    "a record of the store is of a later version, or damaged: unsupported_version; use the deniable that "
-    "wrote it, or put back a copy"
+    "a record of the store is of a later version, or damaged: unsupported_version; use the version of "
+    "deniable that wrote it, or restore a copy"
 )
 
 
@@ -77,7 +77,7 @@ def desk(tmp_path):
     [(bytes(60), DAMAGED), (b"", DAMAGED), (b"DNBL\x02" + bytes(60), LATER)],
     ids=["zeros", "empty", "later"],
 )
-def test_what_cannot_be_sent_holds_up_nothing_else(desk, caplog, bad, written, why):
+def test_unsendable_pack_does_not_delay_others(desk, caplog, bad, written, why):
     """Wherever it is. It is told once, and so is, when all else has arrived, that it stays."""
     for number in bad:
         desk.write(number, written)
@@ -100,7 +100,7 @@ def test_what_cannot_be_sent_holds_up_nothing_else(desk, caplog, bad, written, w
     assert desk.dispatch.refusal == told[0] + (f" (and {len(bad) - 1} more)" if len(bad) > 1 else "")
 
 
-def test_nothing_is_refused_for_good_while_there_is_something_to_send(desk):
+def test_sendable_packs_prevent_final_refusal(desk):
     desk.write(1, b"")
     desk.hand.space = MAX_RECORD_BYTES
     assert desk.dispatch.feed(desk.outbox)
@@ -116,7 +116,7 @@ def test_nothing_is_refused_for_good_while_there_is_something_to_send(desk):
     assert desk.dispatch.refusal is None
 
 
-def test_a_pack_that_was_put_in_order_is_sent(desk):
+def test_pack_that_was_put_in_order_is_sent(desk):
     desk.write(2, b"")
     desk.dispatch.feed(desk.outbox)
     desk.write(2, record(1))
@@ -129,7 +129,7 @@ def test_a_pack_that_was_put_in_order_is_sent(desk):
     assert desk.tally.counters().unsendable == 0
 
 
-def test_what_the_delivery_does_not_take_is_not_passed_over(desk, monkeypatch):
+def test_packs_without_room_are_not_skipped(desk, monkeypatch):
     def fail(_):
         raise MemoryError
 
@@ -142,7 +142,7 @@ def test_what_the_delivery_does_not_take_is_not_passed_over(desk, monkeypatch):
     assert desk.hand.sent == desk.numbers
 
 
-def test_what_is_acknowledged_too_late_for_its_window_is_counted_as_expired(desk):
+def test_late_acknowledgement_counts_as_expired(desk):
     desk.dispatch.feed(desk.outbox)
     closed = 1000 * LATENCY.closes_at(60)
     desk.hand.next = Outcome({1: closed, 2: closed + 1}, frozenset({3}))
@@ -154,7 +154,7 @@ def test_what_is_acknowledged_too_late_for_its_window_is_counted_as_expired(desk
 
 
 @pytest.mark.parametrize("damaged", [0, 1, 2])
-def test_a_flush_fails_while_a_damaged_pack_is_there(make, kafka, tmp_path, damaged):
+def test_flush_fails_while_a_damaged_pack_is_there(make, kafka, tmp_path, damaged):
     kafka.acknowledges = False
     first = make(pack_reports=5)
     assert first.report("latency", [1] * 15, None).stored == 15

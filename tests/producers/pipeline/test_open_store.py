@@ -49,8 +49,8 @@ def test_limits_are_found_before_the_store_is_opened(shelf, monkeypatch):
 
 
 def test_clients_are_scanned_once_however_often_the_store_is_closed(shelf, monkeypatch):
-    scans, scan = [], SpendingTable.heads
-    monkeypatch.setattr(SpendingTable, "heads", lambda table: scans.append(1) or scan(table))
+    scans, scan = [], SpendingTable.balances
+    monkeypatch.setattr(SpendingTable, "balances", lambda table: scans.append(1) or scan(table))
     assert charge(shelf.opened()).accepted.all()
     shelf.suspend()
     opened = shelf.opened()

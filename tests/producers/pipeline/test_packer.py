@@ -43,7 +43,7 @@ def test_a_pack_leaves_when_full():
     assert target.flush() == []
 
 
-def test_a_pack_leaves_when_its_first_report_is_old():
+def test_pack_leaves_when_its_first_report_is_old():
     target = packer(LATENCY)
     add(target, [1], now=10.0)
     add(target, [2], now=10.9)
@@ -98,7 +98,7 @@ def test_collections_are_kept_apart():
     assert (destination.mechanism, destination.width, destination.cohort) == (2, 16, 5)
 
 
-def test_what_changed_is_told_once_as_a_record_of_its_own():
+def test_each_change_is_returned_once_as_a_record():
     target = packer(LATENCY, pack_reports=3)
     add(target, [1, 2])
     add(target, [7], window=60, cohort=4)

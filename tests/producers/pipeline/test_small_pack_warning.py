@@ -15,7 +15,7 @@ def logged(caplog):
     return count
 
 
-def test_small_packs_are_told_after_a_minute_and_then_once_an_hour(logged):
+def test_small_packs_warn_after_a_minute_then_hourly(logged):
     watch = SmallPacks(now=0.0)
     for reports in (9, 1, 1000):
         watch.note(reports)

@@ -61,7 +61,7 @@ def test_ticks_are_jittered(keeper):
     assert 5.9 < max(waits) < 6.0
 
 
-def test_what_is_queued_at_the_end_is_stored(keeper):
+def test_queued_reports_are_stored_at_the_end(keeper):
     pause = keeper.pause()
     first, last = one(), one()
     keeper.put(first, 0)
@@ -122,7 +122,7 @@ def test_while_a_limit_is_found_the_store_is_closed_and_forks_do_not_wait(keeper
 
 
 @pytest.mark.usefixtures("one_dies")
-def test_what_is_queued_when_the_storing_thread_dies_is_dropped(keeper, monkeypatch):
+def test_queued_reports_are_dropped_when_the_storing_thread_dies(keeper, monkeypatch):
     going_on = threading.Event()
 
     def die(*_, **__):

@@ -44,7 +44,7 @@ def test_the_queue_is_bounded_in_bytes():
     assert intake.put(submission(QUEUE_BYTES + 1), 0)  # else it would never be taken
 
 
-def test_room_lets_who_waits_go_on():
+def test_room_lets_who_waits_continue():
     intake = SubmissionQueue()
     intake.put(submission(QUEUE_BYTES), 0)
     timer = threading.Timer(0.02, intake.take, (0,))
@@ -65,7 +65,7 @@ def test_taking_waits_for_an_item_or_to_be_woken():
     assert intake.take(0.01) == []
 
 
-def test_a_closed_queue_takes_nothing_and_gives_what_it_has():
+def test_closed_queue_takes_nothing_and_gives_what_it_has():
     intake = SubmissionQueue()
     intake.put(submission(QUEUE_BYTES), 0)
     threading.Timer(0.02, intake.close).start()
@@ -74,7 +74,7 @@ def test_a_closed_queue_takes_nothing_and_gives_what_it_has():
     assert len(intake.take(0)) == 1
 
 
-def test_what_comes_when_nobody_takes_any_more_is_refused(monkeypatch):
+def test_submission_after_the_end_is_refused(monkeypatch):
     """Also between the question whether it is closed and the last taking; what that took is in."""
     intake = SubmissionQueue()
     intake.put(submission(1), 0)

@@ -85,7 +85,7 @@ def test_an_equal_list_draws_the_same_permanent_responses(mechanism):
     assert np.array_equal(responses(mechanism), responses(mechanism, seed=2))
 
 
-def test_a_size_with_other_is_another_list_than_one_without():
+def test_size_with_other_is_another_list_than_one_without():
     """Ten buckets either way: of the integers to 9, or of those to 8 and all others."""
     first, chances = noise(LONGITUDINAL, (), False)
     second, _ = noise(LONGITUDINAL, (), True)

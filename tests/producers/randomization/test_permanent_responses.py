@@ -28,7 +28,7 @@ def responses(memory, clients, values, rows=None, fresh=None):
     return permanent(rows, BLOOM, kept)
 
 
-def test_a_response_is_the_same_in_every_batch_and_process():
+def test_response_is_the_same_in_every_batch_and_process():
     """Pinned: another derivation would draw every client's permanent responses again."""
     alone = responses(MEMORY, ["ann"], ["JFK"])
     batch = responses(MEMORY, ["bob", "ann", "ann"], ["JFK", "LGA", "JFK"])
@@ -38,7 +38,7 @@ def test_a_response_is_the_same_in_every_batch_and_process():
     assert MEMORY.cohorts(owners, 3, 8, ScriptedWords()).tolist() == [7, 6, 4]
 
 
-def test_a_response_depends_on_everything_that_it_is_derived_from():
+def test_response_depends_on_everything_that_it_is_derived_from():
     others = [
         responses(MEMORY, ["ann", "bob", "ann"], ["JFK", "JFK", "LGA"]),
         responses(Memory(SECRET, "origin", PARAMETERS, memoize=True), ["ann"], ["JFK"]),
@@ -49,7 +49,7 @@ def test_a_response_depends_on_everything_that_it_is_derived_from():
     assert len(np.unique(np.concatenate(others), axis=0)) == 7
 
 
-def test_what_runs_together_is_still_told_apart():
+def test_joined_texts_stay_distinct():
     clients, values = ["ab", "a", "ab\0", "\udc80", "\udc81"], ["c", "bc", "c", "c", "c"]
     assert len(np.unique(responses(MEMORY, clients, values), axis=0)) == 5
 

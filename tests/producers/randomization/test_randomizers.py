@@ -110,7 +110,7 @@ thresholds = st.integers(0, 2**32 - 1) | st.integers(0, 7).map(lambda digits: di
 
 
 @given(thresholds, thresholds, st.lists(st.integers(0, 2**32 - 1), min_size=60, max_size=60))
-def test_a_bit_is_one_iff_its_number_is_below_its_threshold(if_one, if_zero, numbers):
+def test_bit_is_one_iff_its_number_is_below_its_threshold(if_one, if_zero, numbers):
     """The definition, for any pair of thresholds, T-1 and T of each among the numbers."""
     edges = [max(if_one - 1, 0), if_one, max(if_zero - 1, 0), if_zero]
     numbers = np.array([edges + numbers, numbers + edges], np.uint64)

@@ -50,7 +50,7 @@ def test_threads_never_share_words():
     assert len(np.unique(np.concatenate(draws))) == 256 * 1024
 
 
-def test_a_key_is_used_for_a_bounded_number_of_bytes(monkeypatch):
+def test_key_is_used_for_a_bounded_number_of_bytes(monkeypatch):
     keys = []
     monkeypatch.setattr(os, "urandom", lambda size: keys.append(size) or bytes([len(keys)] * size))
     monkeypatch.setattr(randomness, "BYTES_PER_KEY", 64)
@@ -108,7 +108,7 @@ def fork(in_child):
     return run.stdout.split()
 
 
-def test_a_forked_child_has_a_key_of_its_own():
+def test_forked_child_has_a_key_of_its_own():
     assert len(set(fork("pass"))) == 3
 
 

@@ -15,7 +15,7 @@ def fingerprint(loaded):
     return loaded.function(b"test", 16).hexdigest()
 
 
-def test_a_missing_secret_is_made_and_kept(tmp_path):
+def test_missing_secret_is_created_and_kept(tmp_path):
     path = tmp_path / "new" / "data" / "secret"
     first = load_secret(path)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -26,12 +26,12 @@ def test_a_missing_secret_is_made_and_kept(tmp_path):
     assert fingerprint(load_secret(tmp_path / "another")) != fingerprint(first)
 
 
-def test_a_new_secret_is_told_once_without_a_byte_of_it(tmp_path, caplog):
+def test_new_secret_is_logged_once_without_its_bytes(tmp_path, caplog):
     path = tmp_path / "secret"
     load_secret(path)
     load_secret(path)
     assert caplog.messages == [
-        f"made a new secret, {path}: back it up, a lost one draws every permanent response again"
+        f"created a new secret, {path}: back it up; losing it would redraw every permanent response"
     ]
 
 
@@ -57,12 +57,12 @@ def test_losing_the_race_reads_the_winner(tmp_path, monkeypatch, caplog):
 
 
 @pytest.mark.parametrize(("size", "got"), [(0, "0"), (31, "31"), (4097, "more"), (10**6, "more")])
-def test_a_secret_of_the_wrong_size_is_refused_and_left_alone(tmp_path, size, got):
+def test_secret_of_the_wrong_size_is_refused_and_left_unchanged(tmp_path, size, got):
     path = tmp_path / "secret"
     path.write_bytes(b"s" * size)
     path.chmod(0o600)
     with pytest.raises(
-        SecretError, match=rf"secret: must hold 32 to 4096 bytes, got {got}; restore it from a copy"
+        SecretError, match=rf"secret: must have 32 to 4096 bytes, got {got}; restore it from a copy"
     ):
         load_secret(path)
     assert path.read_bytes() == b"s" * size
@@ -105,21 +105,21 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_secret_to_be_read_only_is_not_made(tmp_path):
+def test_read_only_secret_is_not_created(tmp_path):
     with pytest.raises(SecretError, match=r"data/secret: No such file or directory$"):
         read_secret(tmp_path / "data" / "secret")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_key_of_the_wrong_size_is_refused():
-    with pytest.raises(SecretError, match=r"^a secret must hold 32 to 4096 bytes, got 16$"):
+    with pytest.raises(SecretError, match=r"^a secret must have 32 to 4096 bytes, got 16$"):
         Secret(bytes(16))
-    with pytest.raises(SecretError, match=r"^a secret must hold 32 to 4096 bytes, got more$"):
+    with pytest.raises(SecretError, match=r"^a secret must have 32 to 4096 bytes, got more$"):
         Secret(bytes(4097))
 
 
 @pytest.mark.parametrize("size", [32, 64])
-def test_a_key_that_blake2_takes_is_used_as_it_is(size):
+def test_key_that_blake2_takes_is_used_as_it_is(size):
     key = bytes(range(size))
     expected = blake2b(key=key, person=b"test", digest_size=16).hexdigest()
     assert Secret(key).function(b"test", 16).hexdigest() == expected
@@ -133,7 +133,7 @@ def test_every_byte_of_a_longer_key_counts(size):
     assert len(made) == 5
 
 
-def test_a_long_key_is_hashed_in_this_way_for_ever():
+def test_long_key_is_hashed_in_this_way_forever():
     """Pinned: another way would draw every permanent response again."""
     key = blake2b(bytes(100), person=b"deniable-secret").digest()
     assert fingerprint(Secret(bytes(100))) == fingerprint(Secret(key))
@@ -154,38 +154,38 @@ def test_functions_of_different_purposes_differ():
     assert copy.copy(made).function(b"one", 16).digest() == made.function(b"one", 16).digest()
 
 
-def test_a_folder_that_was_used_does_not_get_another_secret(tmp_path):
+def test_folder_that_was_used_does_not_get_another_secret(tmp_path):
     first = fingerprint(secret_of(tmp_path))
     (tmp_path / "producer.sqlite").touch()
     assert fingerprint(secret_of(tmp_path)) == first
     (tmp_path / "secret").unlink()
     with pytest.raises(
-        SecretError, match=r"secret: it is gone, and .* was used with one; put it back from a copy"
+        SecretError, match=r"secret: it is missing, but .* was used with one; restore it from a copy"
     ):
         secret_of(tmp_path)
 
 
-def test_a_secret_that_is_given_is_never_made(tmp_path):
+def test_configured_secret_is_never_created(tmp_path):
     given = tmp_path / "vault" / "secret"
     with pytest.raises(SecretError) as caught:
         secret_of(tmp_path / "data", given)
     assert str(caught.value) == (
-        f"secret file {given}: it is absent, and one that is named is never made; put the copy there that "
-        f"all hosts share, or make the first: (umask 077; head -c 32 /dev/urandom > {given})"
+        f"secret file {given}: it is missing, and a configured one is never created; copy there the one that "
+        f"all hosts share, or create the first: (umask 077; head -c 32 /dev/urandom > {given})"
     )
     made = load_secret(given)
     assert fingerprint(secret_of(tmp_path / "data", given)) == fingerprint(made)
 
 
-def test_a_pipe_is_no_secret_and_is_not_waited_for(tmp_path):
+def test_pipe_is_no_secret_and_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "secret", 0o600)
     with pytest.raises(SecretError, match=r"secret: must be a regular file$"):
         load_secret(tmp_path / "secret")
 
 
-def test_a_folder_that_others_may_write_to_is_told(tmp_path, caplog):
+def test_folder_that_others_may_write_to_is_reported(tmp_path, caplog):
     secret_of(tmp_path / "data")
     assert "others may" not in caplog.text
     (tmp_path / "data").chmod(0o777)
     secret_of(tmp_path / "data")
-    assert f"others may replace what is in {tmp_path}/data; run: chmod go-w {tmp_path}/data" in caplog.text
+    assert f"other users may replace files in {tmp_path}/data; run: chmod go-w {tmp_path}/data" in caplog.text

@@ -82,7 +82,7 @@ def test_the_same_words_are_drawn_whatever_the_values(collection):
 
 
 @pytest.mark.parametrize("collection", KINDS[:-1], ids=lambda collection: collection.name)
-def test_a_batch_is_the_same_in_slices_and_chunks(collection, monkeypatch):
+def test_batch_is_the_same_in_slices_and_chunks(collection, monkeypatch):
     """Each slice takes its own values and clients, whatever was answered before."""
     texts = [VALUES[number % 9] for number in range(50)]
     clients = [f"client-{number % 7}" for number in range(50)]
@@ -97,7 +97,7 @@ def test_a_batch_is_the_same_in_slices_and_chunks(collection, monkeypatch):
 
 
 @every_kind
-def test_a_batch_tells_its_clients_and_does_not_show_them(collection):
+def test_batch_shows_its_clients_and_does_not_show_them(collection):
     responder = responder_of(collection, SECRET, RepeatableWords(1))
     values = as_values(collection, ["canary-7391", "AA"])
     assert responder.prepare(values, ["ann", "bob"]).clients == ["ann", "bob"]
@@ -216,12 +216,12 @@ def test_bloom_reports_hold_the_filter_of_the_clients_cohort():
     assert np.array_equal(reports, bloom_rows(words, cohorts, BLOOM.mechanism))
 
 
-def test_a_text_without_utf_8_is_reported_like_any_other():
+def test_text_without_utf_8_is_reported_like_any_other():
     cohorts, reports, _ = respond(BLOOM, ["\udc80"], ["ann"])
     assert np.array_equal(reports, bloom_rows(["?"], cohorts, BLOOM.mechanism))
 
 
-def test_a_memorised_response_is_the_value_s_own_and_a_forgetful_one_fresh():
+def test_memoized_response_repeats_and_unmemoized_is_fresh():
     """4,001 reports of one client: the majority is its permanent response, which 16 of 128 bits leave."""
     clients, forgetful = ["ann"] * 4001, Collection("noisy", NOISY.mechanism, memoize=False)
     for collection, noise in ((NOISY, range(4, 40)), (forgetful, range(1))):
@@ -237,7 +237,7 @@ def test_one_hot_sets_the_bucket_s_bit():
     assert shown(ONE_HOT, "HA", "ann") == [{8}]
 
 
-def test_an_unknown_one_hot_value_is_other_or_no_bucket():
+def test_unknown_one_hot_value_is_other_or_no_bucket():
     assert shown(ONE_HOT_OTHER, ["ZZ", "AA", ""]) == [{9}, {0}, {9}]
     assert shown(ONE_HOT, ["ZZ", "AA", ""]) == [set(), {0}, set()]
     assert respond(ONE_HOT, ["ZZ", "AA", ""])[2] == respond(ONE_HOT_OTHER, ["ZZ", "AA", ""])[2] == 2
@@ -256,7 +256,7 @@ def test_unknown_members_of_k_hot():
     assert respond(K_HOT, values)[2] == 3
 
 
-def test_a_set_that_is_too_large_shows_one_subset_for_ever():
+def test_too_large_set_always_shows_one_subset():
     """Fresh subsets would show all members in the end, each under noise of its own."""
     large = [set(VALUES[:6])] * 40
     for client in ("ann", "bob"):

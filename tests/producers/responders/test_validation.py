@@ -64,11 +64,11 @@ def test_one_text():
     ],
 )
 @pytest.mark.parametrize("check", [texts, different_texts])
-def test_what_is_not_text_is_refused_with_advice(given, types, check):
+def test_other_than_text_is_refused_with_advice(given, types, check):
     with pytest.raises(TypeError) as caught:
         check("values of carrier", given)
     assert str(caught.value) == (
-        f"values of carrier must be text, got {types}; quote or convert what looks like a number: '9', str(9)"
+        f"values of carrier must be text, got {types}; quote or convert numbers: '9', str(9)"
     )
 
 
@@ -101,12 +101,12 @@ def test_one_set_of_texts():
             "must be sets, lists or tuples of text, got str; a value of two texts is [['AA', 'B6']]",
         ),
         ([{"AA"}, None, 9], "must be sets, lists or tuples of text, got NoneType, int; a value of two"),
-        ([{"AA", 7391}], "must be text, got int; quote or convert what looks like a number: '9', str(9)"),
+        ([{"AA", 7391}], "must be text, got int; quote or convert numbers: '9', str(9)"),
         (CANARY, "must be one or a list, tuple or array of them, got str"),
         ({CANARY: 1}, "must be one or a list, tuple or array of them, got dict"),
     ],
 )
-def test_what_is_no_set_of_texts_is_refused_with_advice(given, message):
+def test_values_other_than_sets_of_text_are_refused_with_advice(given, message):
     with pytest.raises(TypeError) as caught:
         text_sets("values of airports", given)
     assert str(caught.value).startswith(f"values of airports {message}")
@@ -115,7 +115,7 @@ def test_what_is_no_set_of_texts_is_refused_with_advice(given, message):
 @pytest.mark.parametrize(
     "given", [7391, None, b"7391", {CANARY: 1}, {CANARY}, np.array(CANARY), np.array([[CANARY]])]
 )
-def test_what_is_neither_one_nor_many_is_refused(given):
+def test_values_of_wrong_shape_are_refused(given):
     with pytest.raises(TypeError) as caught:
         texts("values of carrier", given)
     assert str(caught.value) == (
@@ -142,14 +142,14 @@ def test_one_integer_and_an_array():
 @pytest.mark.parametrize(
     ("given", "types"), [([1, "7391", None], "NoneType, str"), ([True], "bool"), (np.array([1.5]), "float")]
 )
-def test_what_is_not_an_integer_is_refused_with_advice(given, types):
+def test_other_than_integers_are_refused_with_advice(given, types):
     with pytest.raises(TypeError) as caught:
         integers("values of latency", given)
     assert str(caught.value) == f"values of latency must be integers, got {types}; convert them: int('9')"
 
 
 @pytest.mark.parametrize("given", [1.5, float("nan"), None, "7391", True])
-def test_one_thing_that_is_not_an_integer_is_refused(given):
+def test_single_non_integer_is_refused(given):
     with pytest.raises(TypeError) as caught:
         integers("values of latency", given)
     assert str(caught.value) == (
@@ -182,7 +182,7 @@ def test_window_starts_are_those_of_the_collection(at):
 
 
 @pytest.mark.parametrize("at", [-1, -0.001, float("nan"), float("inf"), MAX_WINDOW_START + 1, [60, -7391]])
-def test_a_time_out_of_range_is_refused_and_not_shown(at):
+def test_time_out_of_range_is_refused_and_not_shown(at):
     with pytest.raises(ValueError, match=r"^at must be unix seconds in \[0, 253402300799\]$"):
         window_starts(at, 2, 60)
 

@@ -93,7 +93,7 @@ def test_nothing_shows_reports(room):
     assert "abcd" not in repr(StoredPack(1, b"abcd"))
 
 
-def test_a_buffer_is_replaced_whole_and_removed_when_empty(room):
+def test_buffer_is_replaced_whole_and_removed_when_empty(room):
     outbox = room.open()
     outbox.save([FIRST, SECOND])
     outbox.save([StoredBuffer(FIRST.fingerprint, FIRST.window_start, FIRST.cohort, b"ij")])
@@ -104,7 +104,7 @@ def test_a_buffer_is_replaced_whole_and_removed_when_empty(room):
     assert outbox.depth(NOW) == Depth(0, 0, 0.0)
 
 
-def test_depth_tells_packs_bytes_and_age(room):
+def test_depth_has_packs_bytes_and_age(room):
     outbox = room.open()
     assert outbox.depth(NOW) == Depth(0, 0, 0.0)
     (first,) = outbox.put([b"four"], NOW)
@@ -129,7 +129,7 @@ def test_a_limit_out_of_range_is_refused(room):
         room.open(0)
 
 
-def test_what_a_lane_that_is_free_left_is_taken_over(room):
+def test_packs_of_a_free_lane_are_taken_over(room):
     one, two, three = room.open(), room.open(), room.open()
     one.put([b"one"], NOW)
     one.save([FIRST])
@@ -146,7 +146,7 @@ def test_what_a_lane_that_is_free_left_is_taken_over(room):
     assert room.open().lane.number == two.lane.number
 
 
-def test_the_next_holder_of_a_lane_takes_over_what_it_left(room):
+def test_next_holder_of_a_lane_takes_over_what_it_left(room):
     one = room.open()
     one.put([b"one"], NOW)
     one.save([FIRST])
@@ -165,7 +165,7 @@ def test_own_buffers_stay_when_others_are_taken_over(room):
     assert outbox.depth(NOW).bytes == 4 + OVERHEAD_BYTES
 
 
-def test_a_take_over_that_is_undone_takes_nothing(room):
+def test_undone_adoption_takes_nothing(room):
     one, two = room.open(), room.open()
     one.put([b"one"], NOW)
     one.save([FIRST])

@@ -39,7 +39,7 @@ def test_the_file_is_private_and_durable(store):
     assert settings == [[("wal",)], [(2,)], [(2,)]]
 
 
-def test_a_transaction_is_kept_whole_or_not_at_all(store):
+def test_transaction_is_kept_whole_or_not_at_all(store):
     with store.transaction():
         set_progress(store, "input", PROGRESS)
         set_progress(store, "input", PROGRESS)
@@ -77,16 +77,17 @@ def test_a_file_that_others_may_use_is_refused(store, mode):
         Store(store.path.parent)
 
 
-def test_a_later_version_is_refused_and_left_alone(store):
+def test_a_later_version_is_refused_and_left_unchanged(store):
     store.rows("PRAGMA user_version = 3")
     with pytest.raises(
-        StoreError, match=r"producer\.sqlite: version must be 2, got 3; use the deniable that wrote it$"
+        StoreError,
+        match=r"producer\.sqlite: version must be 2, got 3; use the version of deniable that wrote it$",
     ):
         Store(store.path.parent)
     assert store.rows("PRAGMA user_version") == [(3,)]
 
 
-def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path):
+def test_database_of_another_program_is_refused_and_left_unchanged(tmp_path):
     path = tmp_path / "producer.sqlite"
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE theirs (a)")
@@ -100,35 +101,35 @@ def test_a_damaged_file_is_refused(tmp_path):
     path = tmp_path / "producer.sqlite"
     path.write_bytes(b"no database" * 1000)
     path.chmod(0o600)
-    with pytest.raises(StoreError, match=r"producer\.sqlite: it is no database; put back a copy; to move it"):
+    with pytest.raises(
+        StoreError, match=r"producer\.sqlite: it is not a database; restore a copy; moving it"
+    ):
         Store(tmp_path)
 
 
-def test_damage_within_is_told_and_nothing_is_written(tmp_path):
+def test_damage_within_is_reported_and_nothing_is_written(tmp_path):
     Store(tmp_path).close()
     path = tmp_path / "producer.sqlite"
     damaged = bytearray(path.read_bytes())
     damaged[PAGE_BYTES:] = b"\xff" * (len(damaged) - PAGE_BYTES)
     path.write_bytes(damaged)
     store = Store(tmp_path)
-    with pytest.raises(
-        StoreError, match=r"producer\.sqlite: it is damaged; put back a copy; to move it away"
-    ):
+    with pytest.raises(StoreError, match=r"producer\.sqlite: it is damaged; restore a copy; moving it away"):
         set_and_fail(store)
     store.close()
     assert path.read_bytes()[PAGE_BYTES:] == damaged[PAGE_BYTES:]
 
 
-def test_a_table_that_is_gone_is_told_with_a_remedy(store):
+def test_table_that_is_gone_is_reported_with_a_remedy(store):
     store.rows("DROP TABLE identity")
     with pytest.raises(
         StoreError,
-        match=r"producer\.sqlite: it is damaged, or was changed by another program; put back a copy;",
+        match=r"producer\.sqlite: it is damaged, or was changed by another program; restore a copy;",
     ):
         store.rows("SELECT digest FROM identity")
 
 
-def test_a_full_disk_is_told_and_leaves_everything_as_it_was(store):
+def test_full_disk_is_reported_and_leaves_everything_as_it_was(store):
     (pages,) = store.rows("PRAGMA page_count")[0]
     store.rows(f"PRAGMA max_page_count = {pages + 3}")
 
@@ -138,7 +139,7 @@ def test_a_full_disk_is_told_and_leaves_everything_as_it_was(store):
             store.rows("INSERT INTO records VALUES (1, zeroblob(100000))")
 
     with pytest.raises(
-        StoreError, match=r"producer\.sqlite: the disk is full, or its file may not grow; make"
+        StoreError, match=r"producer\.sqlite: the disk is full, or the file may not grow; make"
     ):
         fill()
     assert get_progress(store, "input") is None
@@ -147,12 +148,12 @@ def test_a_full_disk_is_told_and_leaves_everything_as_it_was(store):
     assert store.rows("PRAGMA integrity_check") == [("ok",)]
 
 
-def test_a_locked_store_is_told_after_the_time_allowed(store):
+def test_locked_store_is_reported_after_the_time_allowed(store):
     other = Store(store.path.parent)
     with other.transaction():
         begun = time.monotonic()
         with pytest.raises(
-            BusyError, match=r"producer\.sqlite: another process holds it; stop what is stuck"
+            BusyError, match=r"producer\.sqlite: another process has locked it; stop the one that is stuck"
         ):
             set_and_fail(store)
         assert 0.04 <= time.monotonic() - begun < 2.0
@@ -203,7 +204,7 @@ def test_opening_waits_for_nobody(store):
         Store(store.path.parent, busy_seconds=0).close()
 
 
-def test_a_store_that_was_open_in_a_fork_refuses_the_child(store, tmp_path):
+def test_store_open_during_a_fork_refuses_the_child(store, tmp_path):
     """Its copy, and the file under any name: SQLite would take the parent's locks for its own."""
     (tmp_path / "link").symlink_to(store.path.parent)
     reading, writing = os.pipe()
@@ -234,7 +235,7 @@ def test_a_store_that_was_open_in_a_fork_refuses_the_child(store, tmp_path):
     assert store.rows("PRAGMA integrity_check") == [("ok",)]
 
 
-def test_a_folder_that_is_none_is_told(tmp_path):
+def test_file_instead_of_folder_is_reported(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(
         StoreError, match=r"file/data/producer\.sqlite: Not a directory; give this user access to file and"
@@ -245,12 +246,12 @@ def test_a_folder_that_is_none_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        (sqlite3.SQLITE_READONLY_DIRECTORY, "it may not be written; give this user write access to file and"),
+        (sqlite3.SQLITE_READONLY_DIRECTORY, "it cannot be written; give this user write access to file and"),
         (sqlite3.SQLITE_CANTOPEN, "it cannot be opened; give this user access to file and folder$"),
-        (sqlite3.SQLITE_IOERR_WRITE, "the disk failed or is full; look at the disk, then try again$"),
+        (sqlite3.SQLITE_IOERR_WRITE, "the disk failed or is full; check the disk, then try again$"),
     ],
 )
-def test_what_disks_do_is_told_with_a_remedy(store, code, message):
+def test_disk_errors_are_reported_with_a_remedy(store, code, message):
     error = sqlite3.OperationalError("what the library says")
     error.sqlite_errorcode = code
 
@@ -263,7 +264,7 @@ def test_what_disks_do_is_told_with_a_remedy(store, code, message):
 
 
 @pytest.mark.parametrize("left", [None, b""])
-def test_a_store_that_was_lost_is_not_begun_anew_in_silence(tmp_path, left):
+def test_lost_store_is_not_recreated_silently(tmp_path, left):
     """Every client would have its budget again."""
     Store(tmp_path).close()
     claim_lane(tmp_path).release()
@@ -271,7 +272,7 @@ def test_a_store_that_was_lost_is_not_begun_anew_in_silence(tmp_path, left):
     if left is not None:
         (tmp_path / STORE_NAME).write_bytes(left)
         (tmp_path / STORE_NAME).chmod(0o600)
-    with pytest.raises(StoreError, match=r"sqlite: it is empty, and its folder was used; put back a copy"):
+    with pytest.raises(StoreError, match=r"sqlite: it is empty, but its folder was used; restore a copy"):
         Store(tmp_path)
     (tmp_path / "lane-0.lock").unlink()
     Store(tmp_path).close()

@@ -13,21 +13,19 @@ def store(tmp_path):
     made.close()
 
 
-def test_a_store_takes_the_secret_that_it_was_begun_with_only(store, tmp_path):
+def test_store_accepts_only_its_first_secret(store, tmp_path):
     first, other = Secret(b"a" * 32), Secret(b"b" * 32)
     check_identity(store, first)
     check_identity(store, first)
     for _ in range(2):
-        with pytest.raises(
-            SecretError, match=rf"^the secret is another one than {tmp_path} was used with: put the former"
-        ):
+        with pytest.raises(SecretError, match=rf"^{tmp_path} was used with another secret: restore"):
             check_identity(store, other)
     check_identity(store, first)
 
 
 def test_only_a_new_store_is_written(store, tmp_path):
     other = Store(tmp_path)
-    with other.transaction(), pytest.raises(BusyError, match="another process holds it"):
+    with other.transaction(), pytest.raises(BusyError, match="another process has locked it"):
         check_identity(store, Secret(b"a" * 32))
     check_identity(store, Secret(b"a" * 32))
     with other.transaction():

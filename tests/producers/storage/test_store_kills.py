@@ -48,7 +48,7 @@ def left(folder):
 
 
 @pytest.mark.timeout(120)
-def test_what_a_transaction_holds_is_never_separated_by_a_kill(tmp_path):
+def test_kill_never_splits_a_transaction(tmp_path):
     """Ten processes one after the other, each killed after some transactions, wherever it is by then."""
     told = 0
     for round_ in range(10):

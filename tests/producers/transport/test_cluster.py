@@ -41,7 +41,7 @@ def test_another_machine_needs_permission_or_tls(host: str) -> None:
         ),
     ],
 )
-def test_what_is_no_address_is_refused(address: str) -> None:
+def test_invalid_address_is_refused(address: str) -> None:
     with pytest.raises(ValueError, match="must be HOST:PORT") as caught:
         Cluster(f"localhost:1,{address}", allow_plaintext=True)
     assert str(caught.value) == (
@@ -49,16 +49,16 @@ def test_what_is_no_address_is_refused(address: str) -> None:
     )
 
 
-def test_what_stands_before_the_host_is_not_shown() -> None:
+def test_text_before_the_host_is_not_shown() -> None:
     with pytest.raises(ValueError, match=r"got '…@kafka:9092'") as caught:
         Cluster("user:hunter2@kafka:9092")
     assert "hunter2" not in str(caught.value)
 
 
-def test_brokers_are_told_by_host_and_port() -> None:
+def test_brokers_are_reported_by_host_and_port() -> None:
     named = Cluster("a.b-c_d:1,10.0.0.7:65535,[::1]:9092", allow_plaintext=True)
     assert named.addresses() == [("a.b-c_d", 1), ("10.0.0.7", 65535), ("::1", 9092)]
 
 
-def test_in_clear_clients_are_told_nothing_but_the_address() -> None:
+def test_plaintext_clients_get_only_the_address() -> None:
     assert Cluster("localhost:1").client_settings() == {"bootstrap_servers": "localhost:1"}

@@ -84,13 +84,13 @@ def test_fields_that_do_not_go_together_are_named(fields: dict[str, object], sai
 
 
 @pytest.mark.parametrize("name", ["", "a,b", "a=b", "a b", "é", "a\n", "x" * 256, "p@ss w0rd!"])
-def test_a_username_that_scram_cannot_carry_is_refused_and_not_shown(name: str) -> None:
+def test_username_that_scram_cannot_carry_is_refused_and_not_shown(name: str) -> None:
     """Who mixes up name and password must not find the password in a log."""
-    with pytest.raises(ValueError, match="username must be 1 to 255 of") as caught:
+    with pytest.raises(ValueError, match="username must have 1 to 255 characters of") as caught:
         Security(username=name, password=PASSWORD)
     assert str(caught.value) == (
-        "username must be 1 to 255 of A-Z a-z 0-9 . _ @ + / : - (what was given is not shown: it may be the "
-        f"password), got {len(name)} characters"
+        "username must have 1 to 255 characters of A-Z a-z 0-9 . _ @ + / : - (the given one is not shown: "
+        f"it may be the password), got {len(name)} characters"
     )
 
 
@@ -104,9 +104,9 @@ def test_nothing_is_read_before_a_connection_is_made(tmp_path: Path) -> None:
 def bad_files(folder: Path) -> Iterator[tuple[Path, str]]:
     """Files that no field takes, and what is said of them after field and path."""
     (folder / "empty").touch()
-    yield folder / "empty", "must hold 1 to 1048576 bytes, got none"
+    yield folder / "empty", "must have 1 to 1048576 bytes, got none"
     (folder / "huge").write_bytes(bytes(MOST_BYTES + 1))
-    yield folder / "huge", "must hold 1 to 1048576 bytes, got more"
+    yield folder / "huge", "must have 1 to 1048576 bytes, got more"
     yield folder, "must be a regular file"
     os.mkfifo(folder / "pipe")
     yield folder / "pipe", "must be a regular file"
@@ -115,7 +115,7 @@ def bad_files(folder: Path) -> Iterator[tuple[Path, str]]:
     yield folder / "loop", "cannot be read: Too many levels of symbolic links"
 
 
-def test_a_file_of_no_use_is_named_whatever_it_is_for(tmp_path: Path, issued: Issued) -> None:
+def test_unusable_file_is_named(tmp_path: Path, issued: Issued) -> None:
     """A pipe that nobody writes to holds up nobody."""
     certificate, key = issued.certificate_file, issued.key_file
     for path, said in bad_files(tmp_path):
@@ -128,15 +128,15 @@ def test_a_file_of_no_use_is_named_whatever_it_is_for(tmp_path: Path, issued: Is
             assert refusal(security) == f"{field} {path} {said}"
 
 
-def test_an_absent_file_is_named_unless_its_name_may_be_a_secret(tmp_path: Path, issued: Issued) -> None:
+def test_absent_file_is_named_unless_its_name_may_be_a_secret(tmp_path: Path, issued: Issued) -> None:
     absent = tmp_path / "hunter2"
     assert refusal(Security(ca_file=absent)) == f"ca_file {absent} cannot be read: No such file or directory"
-    hidden = "names no file (its value is not shown: it may be the password itself)"
+    hidden = "does not name a file (not shown: it may be the password itself)"
     for path in (absent, Path("x" * 300)):
         assert refusal(Security(username="a", password_file=path)) == f"password_file {hidden}"
 
 
-def test_a_key_password_file_is_read_only_for_an_encrypted_key(
+def test_key_password_file_is_read_only_for_an_encrypted_key(
     tmp_path: Path, issued: Issued, encrypted_key: Path
 ) -> None:
     password, certificate = tmp_path / "password", issued.certificate_file
@@ -148,7 +148,7 @@ def test_a_key_password_file_is_read_only_for_an_encrypted_key(
     assert refusal(secured(encrypted_key, None)) == (
         f"key_file {encrypted_key} is encrypted: give key_password_file"
     )
-    assert refusal(secured(encrypted_key, password)).startswith("key_password_file names no file (")
+    assert refusal(secured(encrypted_key, password)).startswith("key_password_file does not name a file (")
     password.write_text(f"{PASSWORD}\r\nanother line", encoding="utf-8")
     secured(encrypted_key, password).check()
     for wrong in ("wrong", "x" * 1024):
@@ -159,9 +159,7 @@ def test_a_key_password_file_is_read_only_for_an_encrypted_key(
         assert wrong not in said
 
 
-def test_what_is_no_certificate_or_not_its_key_is_told(
-    tmp_path: Path, authority: Authority, issued: Issued
-) -> None:
+def test_bad_certificate_or_key_is_reported(tmp_path: Path, authority: Authority, issued: Issued) -> None:
     text = tmp_path / "text"
     for content in (
         b"no PEM",
@@ -169,10 +167,10 @@ def test_what_is_no_certificate_or_not_its_key_is_told(
         b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
     ):
         text.write_bytes(content)
-        assert refusal(Security(ca_file=text)) == f"ca_file {text} must hold certificates in PEM"
+        assert refusal(Security(ca_file=text)) == f"ca_file {text} must have certificates in PEM"
         for certificate, key in ((text, issued.key_file), (issued.certificate_file, text)):
             said = refusal(Security(certificate_file=certificate, key_file=key))
-            assert said.startswith(f"certificate_file {certificate} and key_file {key} must hold PEM: ")
+            assert said.startswith(f"certificate_file {certificate} and key_file {key} must have PEM: ")
     twice = Security(certificate_file=issued.certificate_file, key_file=issued.certificate_file)
     assert refusal(twice).endswith("if it is encrypted")  # OpenSSL gives no reason
     other = authority.issue("client", client=True)
@@ -184,7 +182,7 @@ def test_what_is_no_certificate_or_not_its_key_is_told(
 @pytest.mark.parametrize(
     "written", ["{}", "{}\n", "{}\r\n", "{}\nmore", "\ufeff{}\n"], ids=["bare", "LF", "CRLF", "more", "BOM"]
 )
-def test_the_password_is_the_first_line_as_it_is_now(tmp_path: Path, written: str) -> None:
+def test_password_is_the_first_line_as_it_is_now(tmp_path: Path, written: str) -> None:
     file = tmp_path / "password"
     security = Security(username="a", password_file=file)
     handed = CurrentPassword(security)
@@ -202,7 +200,7 @@ def test_the_password_is_the_first_line_as_it_is_now(tmp_path: Path, written: st
         (b"s\xffcret", "must be text in UTF-8"),
     ],
 )
-def test_a_file_without_a_password_is_told(tmp_path: Path, written: bytes, said: str) -> None:
+def test_a_file_without_a_password_is_reported(tmp_path: Path, written: bytes, said: str) -> None:
     file = tmp_path / "password"
     file.write_bytes(written)
     assert refusal(Security(username="a", password_file=file)) == f"password_file {file} {said}"
@@ -226,7 +224,7 @@ def test_each_connection_has_a_context_from_the_files_of_its_time(
     assert isinstance(context, ssl.SSLContext)
     context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="kafka")
     file.write_text("replaced by something else")
-    with pytest.raises(SecurityError, match="must hold certificates"):
+    with pytest.raises(SecurityError, match="must have certificates"):
         context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="kafka")
 
 

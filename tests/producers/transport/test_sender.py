@@ -85,7 +85,7 @@ def test_nothing_but_the_record_leaves(deliver):
     assert kafka.sent == [{"topic": "reports", "value": b"record", "partition": 3, "timestamp_ms": 60_000}]
 
 
-def test_what_is_acknowledged_is_told_once_with_its_append_time(deliver):
+def test_acknowledgement_is_reported_once_with_append_time(deliver):
     kafka = FakeKafka(acknowledges=True, append_ms=61_234)
     delivery, woken = deliver(kafka)
     wait_until(delivery.room)
@@ -95,7 +95,7 @@ def test_what_is_acknowledged_is_told_once_with_its_append_time(deliver):
     assert delivery.room() == BYTES_IN_FLIGHT
 
 
-def test_what_is_in_flight_takes_room(deliver):
+def test_packs_in_flight_take_room(deliver):
     kafka = FakeKafka()
     delivery, _ = deliver(kafka)
     wait_until(delivery.room)
@@ -103,7 +103,7 @@ def test_what_is_in_flight_takes_room(deliver):
     assert delivery.room() == BYTES_IN_FLIGHT - len(b"record")
 
 
-def test_a_failure_loses_all_in_flight_and_begins_a_new_connection(deliver):
+def test_failure_loses_all_in_flight_and_begins_a_new_connection(deliver):
     broken, sound = FakeKafka(), FakeKafka(acknowledges=True)
     delivery, woken = deliver(broken, sound)
     other = OutgoingPack(8, 0, 5, 60, 3, b"other")
@@ -112,7 +112,7 @@ def test_a_failure_loses_all_in_flight_and_begins_a_new_connection(deliver):
     broken.fail(KafkaTimeoutError("too late"))
     assert outcome(delivery, woken) == Outcome({}, frozenset({7, 8}))
     assert broken.closed == 1
-    assert str(delivery.trouble) == "the broker did not take a pack: KafkaTimeoutError"
+    assert str(delivery.trouble) == "the broker refused a pack: KafkaTimeoutError"
     wait_until(lambda: delivery.room() == BYTES_IN_FLIGHT)
     delivery.send([PACK])
     assert outcome(delivery, woken) == Outcome({7: 0}, frozenset())
@@ -120,14 +120,14 @@ def test_a_failure_loses_all_in_flight_and_begins_a_new_connection(deliver):
 
 
 @pytest.mark.parametrize("error", [KafkaTimeoutError("no metadata"), ValueError("Unrecognized partition")])
-def test_a_pack_that_kafka_does_not_take_is_lost(deliver, error):
+def test_pack_that_kafka_does_not_take_is_lost(deliver, error):
     delivery, woken = deliver(FakeKafka(refuses=error), FakeKafka())
     delivery.send([PACK])
     assert outcome(delivery, woken).lost == {7}
-    assert str(delivery.trouble) == f"the broker did not take a pack: {type(error).__name__}"
+    assert str(delivery.trouble) == f"the broker refused a pack: {type(error).__name__}"
 
 
-def test_an_answer_that_comes_after_the_loss_is_told_too(deliver):
+def test_late_answer_is_reported(deliver):
     late, futures = FakeKafka(), [Future(), Future()]
     late.send = lambda topic, **record: futures.pop()
     first, second = futures[1], futures[0]
@@ -156,10 +156,10 @@ def test_there_is_no_room_until_a_broker_answers(deliver, caplog):
     wait_until(lambda: delivery.trouble is None)
     delivery.close()
     assert caplog.text.count("packs wait in the outbox") == 1
-    assert caplog.text.count("packs go again, 3 were waiting") == 1
+    assert caplog.text.count("packs are sent again, 3 were waiting") == 1
 
 
-def test_a_wrong_topic_is_told(deliver):
+def test_a_wrong_topic_is_reported(deliver):
     delivery, woken = deliver(PartitionsError("topic reports must have 4 partitions, got 3"))
     assert woken.wait(10)
     assert isinstance(delivery.trouble, PartitionsError)

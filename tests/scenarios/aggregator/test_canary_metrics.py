@@ -69,7 +69,7 @@ def windows(estimator: Estimator) -> dict[str, float]:
     return {s.labels["result"]: s.value for s in samples if s.name == "deniable_canary_windows_total"}
 
 
-def test_a_final_window_is_told_when_it_is_committed() -> None:
+def test_final_window_is_reported_once_committed() -> None:
     estimator = estimator_of(CANARY)
     count(estimator, LOST)
     estimate_due(estimator)
@@ -99,7 +99,7 @@ def test_windows_that_leave_together_are_all_counted() -> None:
     assert windows(estimator) == {"inside": 1, "beyond": 2}, "a counter of this process stays"
 
 
-def test_every_worker_tells_how_long_windows_of_a_canary_are() -> None:
+def test_workers_export_window_length_of_canaries() -> None:
     """Whoever estimates it: what is too old is known before there is an estimate."""
     metrics = WorkerMetrics({each.fingerprint: each for each in (CANARY, FRUIT)})
     lengths = {
@@ -111,7 +111,7 @@ def test_every_worker_tells_how_long_windows_of_a_canary_are() -> None:
     assert lengths == {"canary": CANARY.window_seconds}
 
 
-def test_the_window_published_last_is_told_and_forgotten_with_its_collection() -> None:
+def test_last_window_is_exported_until_its_collection_ends() -> None:
     estimator = estimator_of(CANARY)
     count(estimator, LOST)
     close(estimator)
@@ -128,7 +128,7 @@ def test_the_window_published_last_is_told_and_forgotten_with_its_collection() -
 @pytest.mark.parametrize(
     "collection", [replace(CANARY, canary=False), replace(CANARY, minimum_reports=10**7)]
 )
-def test_nothing_is_told_of_others_and_of_too_few_reports(collection: Collection) -> None:
+def test_others_and_too_few_reports_give_no_warning(collection: Collection) -> None:
     estimator = estimator_of(collection)
     count(estimator, LOST)
     close(estimator)

@@ -17,7 +17,7 @@ from tests.support.deploy.processes import wait_until
 
 
 @pytest.mark.broker
-def test_a_hole_that_retention_deletes_is_no_loss(broker: str, topic_prefix: str, tmp_path: Path) -> None:
+def test_hole_that_retention_deletes_is_not_a_loss(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     """The log ends in a transaction's marker, all is counted, and retention deletes everything.
 
     The stored position has passed the marker, so the next owner does not take it for records that were lost.

@@ -100,7 +100,7 @@ def test_counts_of_every_cohort_leave() -> None:
     assert final.counts.counts.tolist() == [list(range(c, c + 16)) for c in range(3)]
 
 
-def test_a_provisional_estimate_leaves_alone() -> None:
+def test_provisional_estimate_is_published_alone() -> None:
     estimator = new_estimator()
     count(estimator)
     assert topics(leaving(estimator)) == ["estimates", "state"]
@@ -127,7 +127,7 @@ def test_counts_leave_once_and_again_when_they_have_changed(counts: tuple[int, .
     assert leaving(estimator) == []
 
 
-def test_a_small_window_leaves_its_counts_and_a_note_and_no_estimate() -> None:
+def test_small_window_leaves_counts_and_note_but_no_estimate() -> None:
     assert sum(FEW) < FRUIT.minimum_reports
     estimator = new_estimator()
     count(estimator, FEW, packs=2)
@@ -151,7 +151,7 @@ def test_the_next_owner_does_not_write_them_again() -> None:
     assert leaving(estimator) == []
 
 
-def test_what_was_not_committed_is_made_anew() -> None:
+def test_uncommitted_estimates_are_repeated() -> None:
     """The next owner knows only what is stored."""
     found = []
     for _ in range(2):
@@ -162,7 +162,7 @@ def test_what_was_not_committed_is_made_anew() -> None:
     assert found[0] == found[1] != []
 
 
-def test_a_small_window_that_grows_after_it_was_final_gets_its_estimate() -> None:
+def test_small_window_that_grows_after_it_was_final_gets_its_estimate() -> None:
     estimator = new_estimator()
     count(estimator, FEW)
     close(estimator)
@@ -199,7 +199,7 @@ def test_counts_that_no_estimate_fits_do_not_leave() -> None:
     assert leaving(estimator) == []
 
 
-def test_what_waits_for_a_checkpoint_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_waiting_for_a_checkpoint_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """After an outage many windows are final at once: they leave in several transactions, oldest first."""
     monkeypatch.setattr(estimator_module, "MOST_WAITING_BYTES", 2 * 4 * 8 - 1)
     estimator = new_estimator()
@@ -211,7 +211,7 @@ def test_what_waits_for_a_checkpoint_is_bounded(monkeypatch: pytest.MonkeyPatch)
     assert left == [starts[:2], starts[2:4], starts[4:], []]
 
 
-def test_the_collections_that_share_a_partition_share_a_transaction() -> None:
+def test_collections_that_share_a_partition_share_a_transaction() -> None:
     estimator = new_estimator()
     count(estimator)
     count(estimator, tuple(range(16)), collection=PLACE)

@@ -201,7 +201,7 @@ Machine.TestCase.settings = settings(max_examples=120, stateful_step_count=80, d
 TestMachine = pytest.mark.slow(Machine.TestCase)
 
 
-def test_a_zombie_that_may_still_write_would_be_seen() -> None:
+def test_zombie_that_may_still_write_would_be_seen() -> None:
     machine = Machine()
     machine.is_fencing = False
     machine.rebalance(0)
@@ -218,7 +218,7 @@ def test_a_zombie_that_may_still_write_would_be_seen() -> None:
         machine.what_is_stored_is_what_the_log_says()
 
 
-def test_a_ledger_that_goes_on_after_a_failure_would_be_seen() -> None:
+def test_ledger_continuing_after_a_failure_is_detected() -> None:
     machine = Machine()
     machine.rebalance(0)
     machine.send(FRUIT, 0, 1)
@@ -231,7 +231,7 @@ def test_a_ledger_that_goes_on_after_a_failure_would_be_seen() -> None:
         machine.what_is_stored_is_what_the_log_says()
 
 
-def test_a_gate_that_lets_a_record_pass_twice_would_be_seen() -> None:
+def test_gate_passing_a_record_twice_is_detected() -> None:
     machine = Machine()
     machine.rebalance(0)
     machine.send(PLACE, 1, 1)

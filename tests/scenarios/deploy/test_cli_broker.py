@@ -76,7 +76,7 @@ def test_a_second_create_changes_nothing(deployment: Deployment) -> None:
 
 
 @pytest.mark.contract
-def test_the_worker_says_where_it_is_and_gets_ready(deployment: Deployment) -> None:
+def test_worker_says_where_it_is_and_gets_ready(deployment: Deployment) -> None:
     page = deployment.address("worker.log")
     assert f"metrics: {page}metrics" in deployment.said("worker.log")
 
@@ -142,7 +142,7 @@ def test_the_consumer_in_docs_works_as_pasted(deployment: Deployment) -> None:
     assert {collection for collection, _ in finals} == {"carrier", "place"}
 
 
-def test_watch_tells_programs_of_every_window_and_ends_quietly_with_them(
+def test_watch_prints_every_window_and_ends_with_its_reader(
     broker: str, topic_prefix: str, tmp_path: Path
 ) -> None:
     """The final estimate of an older window counts too; no further estimate is needed to end."""
@@ -228,7 +228,7 @@ def test_replay_says_when_no_worker_counts(broker: str, topic_prefix: str, tmp_p
     )
 
 
-def test_a_web_port_in_use_is_told(deployment: Deployment) -> None:
+def test_a_web_port_in_use_is_reported(deployment: Deployment) -> None:
     port = re.search(r":(\d+)/$", deployment.address("worker.log"))
     assert port
     second = deployment.run("aggregate", "--web-port", port[1])
@@ -239,7 +239,7 @@ def test_a_web_port_in_use_is_told(deployment: Deployment) -> None:
 
 
 @pytest.mark.usefixtures("kafka_jars")
-def test_what_stays_ends_quickly_and_quietly(broker: str, topic_prefix: str, tmp_path: Path) -> None:
+def test_canary_ends_quickly_and_quietly(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     """A worker has done its work when it is stopped; the others are cut short: 128 and the signal."""
     deployment = Deployment(tmp_path, broker, topic_prefix)
     deployment.create_topics()
@@ -270,7 +270,7 @@ def test_what_stays_ends_quickly_and_quietly(broker: str, topic_prefix: str, tmp
             assert f"{BATCH_LINES} reports sent in " in said
 
 
-def test_the_broker_command_and_kafka_are_one_process_group(
+def test_broker_command_and_kafka_are_one_process_group(
     broker: str, topic_prefix: str, tmp_path: Path
 ) -> None:
     """Whoever pauses or ends the command's group, pauses or ends Kafka with it."""

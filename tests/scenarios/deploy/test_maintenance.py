@@ -84,7 +84,7 @@ def test_a_deleted_state_is_rebuilt_from_the_log(deployment: Deployment) -> None
         compare(deployment)
 
 
-def test_a_worker_that_loses_its_ledgers_says_so_and_what_it_wrote_since_is_not_kept(
+def test_worker_losing_its_ledgers_reports_it_and_keeps_nothing(
     deployment: Deployment,
 ) -> None:
     with deployment.running("second.log", "aggregate", "--web-port", "0") as worker:
@@ -102,7 +102,7 @@ def test_a_worker_that_loses_its_ledgers_says_so_and_what_it_wrote_since_is_not_
         compare(deployment)
 
 
-def test_a_log_that_was_made_again_is_not_counted_into_the_old_state(deployment: Deployment) -> None:
+def test_recreated_log_is_not_counted_into_old_state(deployment: Deployment) -> None:
     delete(deployment, "reports")
     again = deployment.run("topics", "create")
     assert (again.returncode, again.stdout) == (0, f"{deployment.prefix}reports\n")
@@ -113,7 +113,7 @@ def test_a_log_that_was_made_again_is_not_counted_into_the_old_state(deployment:
     assert refusal(deployment).endswith(f"Error: {remedy}")
 
 
-def test_a_log_that_was_made_again_under_a_running_worker_ends_it(deployment: Deployment) -> None:
+def test_recreated_log_ends_a_running_worker(deployment: Deployment) -> None:
     """Also when the new log is as long as the old one was before it looks; before that, it is too short."""
     with deployment.running("second.log", "aggregate", "--web-port", "0") as worker:
         deployment.wait_until_ready("second.log")
@@ -135,7 +135,7 @@ def test_rows_of_a_later_version_end_a_worker_before_it_counts(deployment: Deplo
     assert said in refusal(deployment)
 
 
-def test_a_collection_ends_by_command_alone(deployment: Deployment) -> None:
+def test_collection_ends_only_by_command(deployment: Deployment) -> None:
     edit(deployment, ("epsilon: 3.0", "epsilon: 2.0"))
     mistyped = deployment.run("retire", "carrier")
     assert mistyped.returncode == 1
@@ -156,7 +156,7 @@ def test_a_collection_ends_by_command_alone(deployment: Deployment) -> None:
     assert "revision of the collection file must be 2 or more, got 1" in refusal(deployment)
 
 
-def test_a_retired_collection_counts_no_more_under_a_running_worker(deployment: Deployment) -> None:
+def test_retired_collection_counts_no_more_under_a_running_worker(deployment: Deployment) -> None:
     """It has the former file still, as has the producer."""
     new = (
         (deployment.folder / "deniable.yaml")

@@ -86,7 +86,7 @@ def test_the_audit_fails_k_rr_that(broken):
         pytest.param(Twice(RepeatableWords(1), draws=1), id="the choice to lie and the lie"),
     ],
 )
-def test_the_audit_fails_k_rr_where_words_are_shared_by(words):
+def test_audit_fails_k_rr_where_words_are_shared_by(words):
     assert report_bounds(krr(KRR_4, words), 4, 4, ERROR, OUTPUTS).most > 1.0
 
 
@@ -107,7 +107,7 @@ def test_the_audit_fails_rappor_whose_steps_share_words():
 
 @pytest.mark.parametrize("step", ["permanent", "instantaneous"])
 @every_copy
-def test_the_audit_fails_noise_of_one_step_that_is_copied(change, step):
+def test_audit_fails_noise_of_one_step_that_is_copied(change, step):
     words, copied = RepeatableWords(1), Changed(RepeatableWords(2), change)
     first, second = (copied, words) if step == "permanent" else (words, copied)
 
@@ -128,13 +128,13 @@ def test_only_pairs_show_noise_that_is_copied(change):
 @pytest.mark.parametrize(
     "change", [second_lane_repeats_the_first, one_bit_copies_its_neighbour, next_but_one_share]
 )
-def test_the_audit_of_4096_bits_fails_noise_that_is_copied(change):
+def test_audit_of_4096_bits_fails_noise_that_is_copied(change):
     randomize = two_steps(NOISY_4096, Changed(RepeatableWords(1), change))
     bounds = bit_pair_bounds(randomize, 4096, [1, 64], {2: [0]}, ERROR, 2**13)
     assert bounds.most > loss_of_one_bit(NOISY_4096)
 
 
-def test_the_audit_fails_a_set_that_is_not_cut_down():
+def test_audit_fails_a_set_that_is_not_cut_down():
     rows = np.array(SETS, np.uint8)[:, np.newaxis]
     noise = two_steps(TWO_HOT, RepeatableWords(1))
     bounds = report_bounds(lambda inputs: noise(rows[inputs])[:, 0], 3, 256, ERROR, OUTPUTS)

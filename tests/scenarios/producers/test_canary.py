@@ -46,9 +46,7 @@ def test_traces_are_seen():
 
 
 @pytest.mark.broker
-def test_no_value_and_no_client_is_in_a_topic_a_log_a_metric_or_a_file(
-    broker, topic_prefix, tmp_path, caplog, capfd
-):
+def test_values_and_clients_appear_nowhere(broker, topic_prefix, tmp_path, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     found = {}
     allowances = tuple(Allowance(each, BUDGET) for each in (LISTED, OTHER, BLOOM))

@@ -16,7 +16,7 @@ CANARY = "canary-7391"
 
 
 @pytest.mark.usefixtures("one_dies")
-def test_the_death_of_the_storing_thread_is_told_at_once(make, kafka, monkeypatch):
+def test_death_of_the_storing_thread_is_reported_at_once(make, kafka, monkeypatch):
     """To who waits for it, and to who comes later; not what it died of in detail."""
 
     def die(*_, **__):
@@ -37,7 +37,7 @@ def test_the_death_of_the_storing_thread_is_told_at_once(make, kafka, monkeypatc
 
 
 @pytest.mark.usefixtures("one_dies")
-def test_who_waits_for_a_flush_is_told_of_a_death(make, kafka, monkeypatch):
+def test_death_ends_waiting_flushes(make, kafka, monkeypatch):
     kafka.acknowledges = False
     target = make()
     assert target.report("latency", 1, None).stored == 1
@@ -49,7 +49,7 @@ def test_who_waits_for_a_flush_is_told_of_a_death(make, kafka, monkeypatch):
         settle(self)
 
     monkeypatch.setattr(Dispatch, "settle", die_later)
-    threading.Timer(0.1, target._keeper._queue.wake).start()
+    threading.Timer(0.1, target._storing._queue.wake).start()
     began = time.monotonic()
     with pytest.raises(
         DeliveryError,
@@ -62,7 +62,7 @@ def test_who_waits_for_a_flush_is_told_of_a_death(make, kafka, monkeypatch):
 
 
 @pytest.mark.usefixtures("one_dies")
-def test_the_death_of_the_delivery_thread_is_told_and_what_comes_is_kept(make, monkeypatch, tmp_path):
+def test_death_of_the_delivery_thread_is_reported_and_reports_kept(make, monkeypatch, tmp_path):
     def die(*_):
         raise ValueError(CANARY)
 
@@ -84,10 +84,10 @@ def test_the_death_of_the_delivery_thread_is_told_and_what_comes_is_kept(make, m
 
 
 @pytest.mark.parametrize("name", ["delivery", "storing"])
-def test_a_thread_that_cannot_be_started_is_told_and_tried_again(make, monkeypatch, name):
+def test_thread_that_cannot_be_started_is_reported_and_tried_again(make, monkeypatch, name):
     """As after a fork: there the first call starts them."""
     target = make()
-    target._keeper.close()
+    target._storing.close()
     target.begin_anew()
     start, failed = _thread.start_new_thread, []
 
@@ -107,7 +107,7 @@ def test_a_thread_that_cannot_be_started_is_told_and_tried_again(make, monkeypat
     assert target.counters().acknowledged == {"latency": 2}
 
 
-def test_a_thread_that_does_not_end_in_time_is_told(make, monkeypatch):
+def test_thread_that_does_not_end_in_time_is_reported(make, monkeypatch):
     monkeypatch.setattr(storing_thread, "END_SECONDS", 0.05)
     going_on = threading.Event()
     monkeypatch.setattr(StoreTransactions, "end", lambda *_: going_on.wait(10))
@@ -118,7 +118,7 @@ def test_a_thread_that_does_not_end_in_time_is_told(make, monkeypatch):
 
 
 @pytest.mark.usefixtures("one_dies")
-def test_a_flush_over_which_the_storing_thread_dies_fails(make, monkeypatch):
+def test_flush_over_which_the_storing_thread_dies_fails(make, monkeypatch):
     def die(*_, **__):
         raise KeyError("canary")
 

@@ -56,7 +56,7 @@ def config(broker, topic, tmp_path):
 
 @pytest.mark.contract
 @pytest.mark.broker
-def test_what_is_sent_is_what_the_topic_holds(broker, topic, config):
+def test_topic_has_exactly_the_sent_reports(broker, topic, config):
     with Producer(config(pack_reports=100)) as producer:
         producer.report("carrier", ["AA", "B6", "ZZ"] * 1000, None, at=EVENT)
         producer.report("destination", ["JFK"] * 3000, None, at=EVENT)
@@ -93,7 +93,7 @@ def test_nothing_but_the_pack_is_in_the_log(broker, topic, config):
 
 @pytest.mark.contract
 @pytest.mark.broker
-def test_an_append_time_past_the_grace_is_counted_as_expired(broker, topic_prefix, config):
+def test_append_time_past_the_grace_is_counted_as_expired(broker, topic_prefix, config):
     """The topic as it is deployed: the broker says when it appended."""
     name = f"{topic_prefix}appended"
     with (
@@ -108,7 +108,7 @@ def test_an_append_time_past_the_grace_is_counted_as_expired(broker, topic_prefi
 
 
 @pytest.mark.broker
-def test_another_number_of_partitions_is_told_and_nothing_is_sent(broker, topic, config):
+def test_another_number_of_partitions_is_reported_and_nothing_is_sent(broker, topic, config):
     producer = Producer(config(partitions=4))
     assert producer.report("carrier", ["AA"] * 5, None) == Receipt(stored=5)
     for call in (producer.flush, producer.close):
@@ -158,7 +158,7 @@ except DeliveryError as error:
 
 
 @pytest.mark.broker
-def test_a_broker_that_comes_later_gets_what_was_kept(broker, topic, config, tmp_path):
+def test_late_broker_gets_kept_reports(broker, topic, config, tmp_path):
     """The part without a broker in a process of its own: kafka-python leaves refused sockets open."""
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
@@ -207,7 +207,7 @@ producer.close()
 
 
 @pytest.mark.broker
-def test_a_forked_child_leaves_the_connection_to_its_parent(broker, topic, tmp_path):
+def test_forked_child_leaves_the_connection_to_its_parent(broker, topic, tmp_path):
     """The child ends in the ordinary way, and its copies of the parent's sockets with it."""
     command = [sys.executable, "-W", "ignore", "-c", FORK, broker, topic, str(tmp_path)]
     subprocess.run(command, timeout=60, check=True)
@@ -217,7 +217,7 @@ def test_a_forked_child_leaves_the_connection_to_its_parent(broker, topic, tmp_p
 
 
 @pytest.mark.broker
-def test_a_connection_is_closed_in_its_own_process_only(broker, topic, monkeypatch):
+def test_connection_is_closed_in_its_own_process_only(broker, topic, monkeypatch):
     """And at once there, whatever is in flight."""
     kafka = connect(Cluster(broker), topic, PARTITIONS, 10.0)
     with monkeypatch.context() as elsewhere:

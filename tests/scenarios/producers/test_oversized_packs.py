@@ -36,9 +36,7 @@ def told(admin, topic):
 
 
 @pytest.mark.broker
-def test_a_pack_that_is_too_large_waits_for_a_greater_limit_alone(
-    secured_broker, topic_prefix, tmp_path, caplog
-):
+def test_too_large_pack_waits_for_a_greater_limit(secured_broker, topic_prefix, tmp_path, caplog):
     """On a broker with TLS and SCRAM, as a user who may write to the topic and do nothing else.
 
     The first two packs go to the broker as one batch, since there is one partition.
@@ -61,7 +59,9 @@ def test_a_pack_that_is_too_large_waits_for_a_greater_limit_alone(
         )
         limit(broker, topic, 1000)
         producer = Producer(config)
-        why = r"^pack 1 cannot be sent: the broker takes no record of 2052 bytes; set max\.message\.bytes of "
+        why = (
+            r"^pack 1 cannot be sent: the broker accepts no record of 2052 bytes; set max\.message\.bytes of "
+        )
         producer.report("carrier", ["AA"] * LARGE, None)
         for count in (1, 2, 3):
             producer.report("carrier", ["AA"] * SMALL, None)

@@ -81,7 +81,7 @@ def make(monkeypatch, tmp_path):
     return make_one
 
 
-def test_a_handler_reports_and_flushes_at_any_step_of_a_report(make):
+def test_handler_reports_and_flushes_at_any_step_of_a_report(make):
     """What waited for the interrupted call would be pending, or not acknowledged in time.
 
     A call that need not wait has fewer steps, so that some handlers are not called.
@@ -105,7 +105,7 @@ def test_a_handler_reports_and_flushes_at_any_step_of_a_report(make):
     producer.close()
 
 
-def test_a_handler_reports_at_any_step_of_a_flush_or_of_asking_for_counters(make):
+def test_handler_reports_at_any_step_of_a_flush_or_of_asking_for_counters(make):
     producer, receipts = make(), []
 
     def handler():
@@ -121,7 +121,7 @@ def test_a_handler_reports_at_any_step_of_a_flush_or_of_asking_for_counters(make
     producer.close()
 
 
-def test_a_handler_closes_at_any_step_of_a_report_or_of_close(make):
+def test_handler_closes_at_any_step_of_a_report_or_of_close(make):
     """The report is stored, or refused because of that; what was stored was sent."""
 
     def report(producer):
@@ -144,7 +144,7 @@ def test_a_handler_closes_at_any_step_of_a_report_or_of_close(make):
             assert counters.stored == counters.acknowledged == ({"carrier": 1} if stored else {})
 
 
-def test_a_handler_forks_at_any_step_of_a_report(make):
+def test_handler_forks_at_any_step_of_a_report(make):
     """The child reports and closes, and so does the parent."""
     producer, children = make(), []
 
@@ -241,7 +241,7 @@ assert steps > 50
 
 
 @pytest.mark.parametrize("what", ["counter", "chained", "blockwise"])
-def test_a_handler_may_interrupt_the_first_draw_of_a_process(what):
+def test_handler_may_interrupt_the_first_draw_of_a_process(what):
     """A library that looks something up on first use lets nobody else in meanwhile.
 
     At every step of the first draw a child goes on with another draw, as a handler would.

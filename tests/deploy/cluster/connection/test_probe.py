@@ -43,7 +43,7 @@ def closed() -> Iterator[str]:
         yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
-def test_a_closed_port_is_named_with_what_to_do(closed: str) -> None:
+def test_closed_port_is_named_with_what_to_do(closed: str) -> None:
     with pytest.raises(UnreachableError) as caught:
         probe(Cluster(closed))
     assert str(caught.value) == (
@@ -53,7 +53,7 @@ def test_a_closed_port_is_named_with_what_to_do(closed: str) -> None:
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
-def test_what_is_no_kafka_is_told_apart(answer: bytes) -> None:
+def test_servers_other_than_kafka_are_recognized(answer: bytes) -> None:
     with listening(answer) as address, pytest.raises(UnreachableError) as caught:
         probe(Cluster(address))
     assert f"({address}: the server there is not a Kafka broker without TLS);" in str(caught.value)
@@ -68,7 +68,7 @@ def test_silence_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"({address}: no answer within 0.2 s);" in str(caught.value)
 
 
-def test_the_reason_of_every_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_of_every_address_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(host: str, *_: object, **__: object) -> None:
         raise socket.gaierror(-2, f"{host} is not known")
 

@@ -104,14 +104,14 @@ def test_who_is_not_known_by_password(
     ],
     ids=["plaintext", "no certificate", "expired", "of a stranger", "untrusted CA"],
 )
-def test_what_does_not_fit_in_tls(
+def test_tls_mismatches_are_explained(
     patient: Patient, security: Callable[[SecuredBroker], Security | None], cause: str
 ) -> None:
     broker = patient.broker
     named(patient, security(broker), broker.ssl_servers, "TLS", cause)
 
 
-def test_a_user_name_where_certificates_tell_who_we_are(patient: Patient) -> None:
+def test_user_name_at_a_certificate_listener_is_explained(patient: Patient) -> None:
     certificate = patient.broker.client_certificate("admin")
     both = Security(
         ca_file=patient.broker.authority.certificate_file,
@@ -145,7 +145,7 @@ def test_tls_to_a_port_without(patient: Patient, broker: str) -> None:
     ],
     ids=["expired", "hostname mismatch"],
 )
-def test_what_is_wrong_with_the_brokers_certificate(
+def test_problems_of_the_brokers_certificate_are_explained(
     patient: Patient, make: Callable[[SecuredBroker], Issued], cause: str
 ) -> None:
     with patient.broker.showing(make(patient.broker)):
@@ -266,7 +266,7 @@ def test_half_of_the_brokers_down_is_a_warning(patient: Patient) -> None:
     assert results["authorization"].status == "ok"  # nobody waits for those that are down
 
 
-def test_an_advertised_address_that_is_not_in_the_certificate(patient: Patient) -> None:
+def test_advertised_address_that_is_not_in_the_certificate(patient: Patient) -> None:
     broker = patient.broker
     servers = f"localhost:{broker.sasl_servers.rpartition(':')[2]}"
     configuration = patient.configuration(patient.by_password(ADMIN), servers)

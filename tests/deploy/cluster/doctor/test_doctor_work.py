@@ -74,7 +74,7 @@ def set_up(secured_broker: SecuredBroker, tmp_path_factory: pytest.TempPathFacto
         "not allowed to read",
     ],
 )
-def test_what_we_may_not_do(set_up: Patient, role: Role, lacking: str) -> None:
+def test_missing_permissions_are_found(set_up: Patient, role: Role, lacking: str) -> None:
     what = lacking.format(set_up.prefix)
     name = f"no-{re.sub('[^a-z]+', '-', lacking.lower())}"
     configuration = set_up.user(name, role, but=what)
@@ -128,7 +128,7 @@ def test_ledgers_that_are_not_set_up(patient: Patient) -> None:
     assert told(results) == f"state: topic {topics.state} is not set up"
 
 
-def test_the_transaction_disturbs_no_worker_and_nobody_sees_it(set_up: Patient) -> None:
+def test_transaction_disturbs_no_worker_and_nobody_sees_it(set_up: Patient) -> None:
     configuration = set_up.as_admin()
 
     async def work() -> dict[bytes, bytes]:
@@ -148,12 +148,12 @@ def test_the_transaction_disturbs_no_worker_and_nobody_sees_it(set_up: Patient) 
 
 
 @pytest.mark.parametrize(("hours", "which"), [(1, "3600 s ahead of"), (-1, "3600 s behind")])
-def test_a_clock_that_is_wrong(set_up: Patient, hours: int, which: str) -> None:
+def test_wrong_clock_is_reported(set_up: Patient, hours: int, which: str) -> None:
     results = run(set_up.as_admin(), clock=lambda: time.time() + hours * HOUR)
     assert told(results) == f"clock skew: this clock is {which} Kafka's"
 
 
-def test_a_producer_learns_of_its_clock_without_a_record_of_its_own(patient: Patient) -> None:
+def test_producer_learns_of_its_clock_without_a_record_of_its_own(patient: Patient) -> None:
     patient.create_topics()
     configuration = patient.user("producer", Role.PRODUCER)
     assert run(configuration, Role.PRODUCER)["clock skew"].status == "skipped"
@@ -217,7 +217,7 @@ def timed(folder: Path, *arguments: str) -> tuple["subprocess.CompletedProcess[s
     return ended, time.monotonic() - began
 
 
-def test_the_command_prints_as_it_goes_and_ends_with_1(patient: Patient) -> None:
+def test_command_prints_as_it_goes_and_ends_with_1(patient: Patient) -> None:
     """Within the time that is promised, which holds on a machine that is not overloaded."""
     write_file(patient, "wrong")
     ended, seconds = timed(patient.folder)

@@ -121,7 +121,7 @@ MAY = {
 
 
 @pytest.mark.parametrize("name", list(MAY))
-def test_a_command_that_is_not_allowed_says_so_in_one_sentence(
+def test_forbidden_command_is_one_sentence(
     principals: Principals, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     deployment = principals.nobody if name == "nobody" else principals.by_role[Role(name)]
@@ -137,7 +137,7 @@ def test_a_command_that_is_not_allowed_says_so_in_one_sentence(
         assert time.monotonic() - began < 20, command
 
 
-def test_the_doctor_names_all_that_lacks_and_tries_nothing_that_rests_on_it(principals: Principals) -> None:
+def test_doctor_names_missing_permissions_and_skips_dependent_steps(principals: Principals) -> None:
     """As a process, since it ends without what Python tidies up."""
     topics = principals.topics
     for deployment, visible in (
@@ -181,7 +181,7 @@ def test_everybody_can_do_their_work(working: Principals, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("role", list(Role))
-def test_the_check_is_content_with_each_in_its_role_and_in_no_other(
+def test_check_accepts_each_principal_only_in_its_role(
     principals: Principals, monkeypatch: pytest.MonkeyPatch, role: Role
 ) -> None:
     deployment = principals.by_role[role]
@@ -203,7 +203,7 @@ def test_the_check_is_content_with_each_in_its_role_and_in_no_other(
             assert line.endswith(f"--acls --{asked} {deployment.user}")
 
 
-def test_a_second_call_changes_nothing_and_tells_what_is_beyond(
+def test_second_call_changes_nothing_and_lists_extra_permissions(
     principals: Principals, monkeypatch: pytest.MonkeyPatch, secured_broker: SecuredBroker
 ) -> None:
     named = [f"--{role}={each.user}" for role, each in principals.by_role.items()]
@@ -225,7 +225,7 @@ def test_a_second_call_changes_nothing_and_tells_what_is_beyond(
     )
 
 
-def test_who_may_not_make_topics_or_permissions_is_told(
+def test_missing_rights_to_create_are_reported(
     principals: Principals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for deployment in (principals.nobody, *principals.by_role.values()):

@@ -47,7 +47,7 @@ def test_who_sends_more_is_slowed_down_and_loses_nothing(
     assert throttled_seconds(secured_broker, user, caplog) > 0.5
 
 
-def test_a_quota_that_is_there_stays_until_another_is_asked_for(
+def test_quota_that_is_there_stays_until_another_is_asked_for(
     secured_broker: SecuredBroker, topic_prefix: str
 ) -> None:
     name = f"{topic_prefix}quota"

@@ -22,7 +22,7 @@ def told(role: Role) -> list[str]:
     return [str(each) for each in permissions_of(role, TOPICS)]
 
 
-def test_a_producer_writes_reports_and_a_reader_reads_what_is_published() -> None:
+def test_producer_writes_reports_and_a_reader_reads_what_is_published() -> None:
     assert told(Role.PRODUCER) == ["Write topic d-reports"]
     assert told(Role.READER) == [
         "Read topic d-estimates",
@@ -31,7 +31,7 @@ def test_a_producer_writes_reports_and_a_reader_reads_what_is_published() -> Non
     ]
 
 
-def test_an_aggregator_cannot_make_up_reports_nor_see_what_was_rejected() -> None:
+def test_aggregator_can_neither_write_reports_nor_read_rejected() -> None:
     aggregator = told(Role.AGGREGATOR)
     assert "Write topic d-reports" not in aggregator
     assert "Read topic d-rejected" not in aggregator
@@ -58,7 +58,7 @@ def test_prefixes_reach_no_other_role() -> None:
     assert not TOPICS.reader_groups.startswith(TOPICS.transactional_ids)
 
 
-def test_what_is_lacking_is_told_with_the_remedy() -> None:
+def test_missing_permissions_are_reported_with_the_remedy() -> None:
     cluster = Cluster("kafka:9093", Security(username="app", password="p"))
     (write,) = permissions_of(Role.PRODUCER, TOPICS)
     assert str(lack(cluster, [write], Role.PRODUCER)) == (
@@ -80,7 +80,7 @@ def test_what_is_lacking_is_told_with_the_remedy() -> None:
     )
 
 
-def test_whoever_has_no_name_here_is_called_as_far_as_we_know() -> None:
+def test_unnamed_principal_is_described() -> None:
     (write,) = permissions_of(Role.PRODUCER, TOPICS)
     assert lack(Cluster("127.0.0.1:9092"), [write], Role.PRODUCER).what.startswith("User:ANONYMOUS may not ")
 

@@ -74,7 +74,7 @@ def remedies(
 
 @pytest.mark.parametrize("partitions", [4, 6])
 @pytest.mark.parametrize("numbers", [all_with(4, reports=6), all_with(4, reports=6, counts=6)])
-def test_where_partitions_were_added_nothing_is_to_be_deleted(
+def test_added_partitions_need_no_deletion(
     monkeypatch: pytest.MonkeyPatch, partitions: int, numbers: dict[str, int]
 ) -> None:
     told = remedies(monkeypatch, partitions, Genesis(LOG, 4), **numbers)
@@ -83,7 +83,7 @@ def test_where_partitions_were_added_nothing_is_to_be_deleted(
     assert "delete" not in told["log"]
 
 
-def test_another_log_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_log_is_recognized(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kafka has made it by itself: after it was deleted there is nothing to go on with."""
     monkeypatch.setattr(log_identity, "notes", lambda *_: {0: Genesis(bytes(16), 4)})
     topics, client = Topics("test-", 4), admin(**all_with(4, reports=1))
@@ -105,7 +105,7 @@ def test_another_log_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
         (all_with(4), Genesis(LOG, 4), {}),
     ],
 )
-def test_what_is_told_to_be_deleted_holds_no_ledger(
+def test_remedies_delete_no_ledger(
     monkeypatch: pytest.MonkeyPatch,
     numbers: dict[str, int],
     begun: Genesis | None,
@@ -114,7 +114,7 @@ def test_what_is_told_to_be_deleted_holds_no_ledger(
     assert remedies(monkeypatch, 4, begun, **numbers) == expected
 
 
-def test_a_producer_does_not_send_where_partitions_were_added() -> None:
+def test_producer_does_not_send_where_partitions_were_added() -> None:
     for file in (4, 6):
         for others in (all_with(4), {"counts": 4}):
             (finding,) = reports_findings(admin(**{**others, "reports": 6}), Topics("test-", file))
@@ -130,7 +130,7 @@ def test_a_producer_needs_to_see_no_other_topic(numbers: dict[str, int]) -> None
     assert reports_findings(admin(**numbers), Topics("test-", 4)) == []
 
 
-def test_a_producer_with_another_number_is_told_what_is_known() -> None:
+def test_other_partition_number_is_explained_to_producers() -> None:
     topics, but = (
         Topics("test-", 4),
         "topic test-reports has 6 partitions, not 4, and the number must never change",
@@ -144,7 +144,7 @@ def test_a_producer_with_another_number_is_told_what_is_known() -> None:
     ]
 
 
-def test_settings_that_are_not_told_are_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unavailable_settings_raise_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in the answer to somebody who may not see them, or about a topic that has just gone."""
     monkeypatch.setattr(Admin, "describe_configs", lambda *_, **__: {"topic": {"test-reports": {}}})
     with pytest.raises(KafkaError, match=r"it does not let us see the settings of topic test-reports$"):

@@ -33,7 +33,7 @@ def told(name: str, replicas: int = 1, **changed: int) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["reports", "state", "counts", "rejected", "estimates", "windows"])
-def test_what_is_within_is_not_told(name: str) -> None:
+def test_settings_within_limits_give_no_finding(name: str) -> None:
     assert told(name) == []
 
 
@@ -63,7 +63,7 @@ def test_reports_are_kept_until_their_window_is_over() -> None:
 
 
 @pytest.mark.parametrize(("replicas", "in_sync"), [(1, 1), (2, 1), (2, 2), (3, 2), (5, 3)])
-def test_replicas_that_bear_a_failure_are_not_told(replicas: int, in_sync: int) -> None:
+def test_replicas_that_bear_a_failure_are_not_reported(replicas: int, in_sync: int) -> None:
     assert told("counts", replicas, min_insync_replicas=in_sync) == []
 
 
@@ -71,7 +71,7 @@ def test_replicas_that_bear_a_failure_are_not_told(replicas: int, in_sync: int) 
     ("replicas", "in_sync", "said", "remedy"),
     [(1, 2, "must be at most 1, got 2", 1), (3, 1, "must be at least 2, got 1", 2)],
 )
-def test_replicas_that_stop_writes_or_lose_records_are_told(
+def test_replicas_that_stop_writes_or_lose_records_are_reported(
     replicas: int, in_sync: int, said: str, remedy: int
 ) -> None:
     (finding,) = told("counts", replicas, min_insync_replicas=in_sync)

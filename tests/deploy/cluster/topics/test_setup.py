@@ -63,7 +63,7 @@ def test_topics_are_made_once_with_their_settings(
     assert {topic.settings["message.timestamp.type"] for topic in plan(topics)} == {"LogAppendTime"}
 
 
-def test_settings_beyond_a_limit_are_told_beside_what_is_unfit(
+def test_settings_beyond_a_limit_are_reported_beside_what_is_unfit(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
     create(Cluster(broker), topics, 1)
@@ -80,7 +80,7 @@ def test_settings_beyond_a_limit_are_told_beside_what_is_unfit(
     ]
 
 
-def test_an_absent_one_among_others_is_made(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
+def test_absent_topic_among_others_is_created(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
     admin.create_topics({topics.estimates: {"num_partitions": 2, "replication_factor": 1}})
     assert set(create_refused(broker, topics).splitlines()) == {
         f"topic {topics.estimates}: message.timestamp.type must be LogAppendTime, got CreateTime: "
@@ -90,7 +90,7 @@ def test_an_absent_one_among_others_is_made(broker: str, topics: Topics, admin: 
     assert [finding for finding in check(Cluster(broker), topics) if "absent" in finding] == []
 
 
-def test_a_deployment_from_before_a_topic_was_added_needs_topics_create_alone(
+def test_older_deployment_needs_only_topics_create(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
     """As after an update: what was counted goes on, and nothing is to be rebuilt."""
@@ -117,7 +117,7 @@ def create_refused(broker: str, topics: Topics) -> str:
     return str(caught.value)
 
 
-def test_another_number_of_partitions_is_refused_before_anything_is_made(
+def test_other_partition_number_is_refused_before_creation(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
     admin.create_topics({topics.reports: {"num_partitions": 2, "replication_factor": 1}})
@@ -144,7 +144,7 @@ def test_one_that_differs_from_the_others_is_not_the_measure(
     )
 
 
-def test_what_the_broker_refuses_is_told(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
+def test_brokers_refusal_is_reported(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
     with pytest.raises(
         TopicSetupError, match=r"^topic \S+ cannot be created: kafka.replication_factor must be at most"
     ) as caught:
@@ -185,9 +185,7 @@ def test_partitions_that_were_added_have_one_remedy_whatever_the_file_says(
     ]  # no note of three beside those of two
 
 
-def test_what_no_count_depends_on_ends_no_worker(
-    broker: str, topics: Topics, admin: KafkaAdminClient
-) -> None:
+def test_irrelevant_settings_end_no_worker(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
     create(Cluster(broker), topics, 1)
     for name in (topics.estimates, topics.reports):
         wrong = {"message.timestamp.type": "CreateTime"}
@@ -196,7 +194,7 @@ def test_what_no_count_depends_on_ends_no_worker(
     assert finding.what.startswith(f"topic {topics.reports}: message.timestamp.type must be LogAppendTime")
 
 
-def test_a_log_that_was_made_again_is_a_finding(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
+def test_recreated_log_is_a_finding(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
     create(Cluster(broker), topics, 1)
     admin.delete_topics([topics.reports])
     assert wait_until(lambda: topics.reports not in admin.list_topics(), 30)
@@ -230,7 +228,7 @@ def test_records_that_were_deleted_uncounted_are_a_finding(
     ]
 
 
-def test_what_a_worker_watches_is_the_log_and_the_settings(
+def test_worker_watches_the_log_and_the_settings(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
     create(Cluster(broker), topics, 1)

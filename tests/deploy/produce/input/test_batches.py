@@ -59,7 +59,7 @@ def test_csv_rows_that_are_too_short_are_skipped_and_longer_ones_taken() -> None
     assert (feed.used, feed.skipped) == (2, 1)
 
 
-def test_a_report_is_sent_whether_or_not_a_text_is_an_integer() -> None:
+def test_report_is_sent_whether_or_not_a_text_is_an_integer() -> None:
     feed = csv(integers=True)
     assert read(feed, "value\n3\n-4\nabc\n1e3\n" + "9" * 5000 + "\n") == ([3, -4, -1, -1, -1], None)
     assert feed.skipped == 0
@@ -70,7 +70,7 @@ def test_csv_lines_are_named_by_where_they_begin(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == f"line 4 skipped: {LACKING}\nline 5 skipped: {LACKING}\n"
 
 
-def test_an_empty_line_is_a_record_like_any_other(capsys: pytest.CaptureFixture[str]) -> None:
+def test_empty_line_is_a_record_like_any_other(capsys: pytest.CaptureFixture[str]) -> None:
     """The empty value of a single column is sent, as no value is a reason to leave a line out; else bad."""
     feed = csv()
     assert read(feed, 'value\nAA\n\n\r\n""\nB6\n') == (["AA", "", "", "", "B6"], None)
@@ -179,7 +179,7 @@ def test_few_bad_lines_are_named_and_many_counted(capsys: pytest.CaptureFixture[
         ),
     ],
 )
-def test_a_header_of_no_use_is_refused_without_a_word_of_it(text: str, said: str) -> None:
+def test_unusable_header_is_refused_unquoted(text: str, said: str) -> None:
     with pytest.raises(FeedError) as caught:
         read(csv(), text)
     assert str(caught.value) == said
@@ -191,7 +191,7 @@ def test_a_column_of_clients_must_be_there() -> None:
         read(csv("client"), "value\nAA\n")
 
 
-def test_an_input_without_lines_is_no_error() -> None:
+def test_an_input_without_lines_is_not_an_error() -> None:
     assert read(csv(), "value\n") == ([], None)
     assert read(jsonl(), "") == ([], None)
 
@@ -206,7 +206,7 @@ def test_batches_end_when_full_or_when_a_second_has_passed(monkeypatch: pytest.M
     assert sizes(b"value\n" + b"AA\n" * 3) == [1, 1, 1]
 
 
-def test_a_silence_sends_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_sends_buffered_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a line nor a record whose end has not come holds back those before it."""
     now = [0.0]
     monkeypatch.setattr(feed_module.time, "monotonic", lambda: now[0])
@@ -222,7 +222,7 @@ def test_a_silence_sends_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [batch.values for batch in batches] == [["AA", "B6"], ["9\nE", "DL"]]
 
 
-def test_a_strict_feed_stops_at_a_bad_line_behind_what_precedes_it() -> None:
+def test_strict_feed_stops_at_a_bad_line_behind_what_precedes_it() -> None:
     place = Place()
     feed = csv(strict=True)
     batches = feed.batches(Pieces([b"x,value\n1,AA\n4,9E\n2\n3,B6\n"]), place)

@@ -163,14 +163,14 @@ def test_a_relative_path_is_the_same_file(path: Path, monkeypatch: pytest.Monkey
     ]
 
 
-def test_a_link_is_the_file_that_it_leads_to(path: Path) -> None:
+def test_link_is_the_file_that_it_leads_to(path: Path) -> None:
     interrupt(path, 5)
     link = path.with_name("link.csv")
     link.symlink_to(path.name)
     assert resume(path, ResumePoints(path.parent / "data", SECRET, "carrier", FIELD, link)) == ["9\nE", "DL"]
 
 
-def test_a_link_that_is_led_elsewhere_has_the_progress_of_each_file(path: Path) -> None:
+def test_link_that_is_led_elsewhere_has_the_progress_of_each_file(path: Path) -> None:
     """As logs are rotated that have a link to the present one: both are forgotten when the run ends."""
     other, link = path.with_name("other.csv"), path.with_name("link.csv")
     other.write_text(CSV)
@@ -190,7 +190,7 @@ def test_a_link_that_is_led_elsewhere_has_the_progress_of_each_file(path: Path) 
             assert [get_progress(store, place.key) for place in (first, second)] == [None, None]
 
 
-def test_what_is_forgotten_is_not_resumed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_forgotten_input_is_not_resumed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     interrupt(path, 5)
     progress = progress_of(path)
     with opened(path) as file:
@@ -201,7 +201,7 @@ def test_what_is_forgotten_is_not_resumed(path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == ""
 
 
-def test_what_is_kept_tells_nothing_of_the_file_without_the_secret(path: Path) -> None:
+def test_stored_progress_reveals_nothing_without_the_secret(path: Path) -> None:
     """The hash is keyed: without the secret, guesses at a short file cannot be tried."""
     interrupt(path, 5)
     with opened(path) as file, opened(path) as same:

@@ -23,7 +23,7 @@ def opened(path: Path, *, follow: bool = True) -> Iterator[InputFile]:
         yield InputFile(path, stream.fileno(), follow=follow)
 
 
-def test_a_pipe_gives_what_comes_a_silence_and_its_end() -> None:
+def test_pipe_gives_what_comes_a_silence_and_its_end() -> None:
     reader, writer = os.pipe()
     with os.fdopen(reader, "rb") as stream:
         pipe = Pipe(stream)
@@ -56,7 +56,7 @@ def test_a_file_that_becomes_shorter_ends(tmp_path: Path) -> None:
         assert (file.read(), file.fate) == (b"", "was truncated")
 
 
-def test_a_file_that_is_replaced_is_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_that_is_replaced_is_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What its writer adds after the rename is not lost, and the name may be free for a while."""
     path = tmp_path / "lines"
     path.write_bytes(b"AA\n")
@@ -76,7 +76,7 @@ def test_a_file_that_is_replaced_is_read_to_its_end(tmp_path: Path, monkeypatch:
         assert file.read() == b"9E\n"
 
 
-def test_what_cannot_be_read_is_told_without_the_name_of_a_client(tmp_path: Path) -> None:
+def test_unreadable_store_is_reported_without_client_names(tmp_path: Path) -> None:
     with (
         pytest.raises(FeedError, match=r"^the input cannot be read: Is a directory$"),
         successor(tmp_path) as file,

@@ -36,7 +36,7 @@ NOISE = (0.5, 0.25, 0.75)
         ([], "[]", -1, []),
     ],
 )
-def test_a_value_of_another_type_is_an_unknown_one(
+def test_value_of_another_type_is_an_unknown_one(
     found: object, as_text: str, as_integer: int, as_texts: list[str]
 ) -> None:
     assert (text(found), integer(found), texts(found)) == (as_text, as_integer, as_texts)
@@ -72,7 +72,7 @@ def test_a_collection_says_what_its_values_are(
 @pytest.mark.parametrize(
     "value", ["1e999", "-1e999", "9" * 5000, '"\\ud800"', '["\\udc80", 1e999]', '{"a": "\\ud800"}']
 )
-def test_no_json_value_is_a_reason_to_leave_a_line_out(value: str) -> None:
+def test_no_json_value_skips_its_line(value: str) -> None:
     """Numbers beyond floats, and texts that no UTF-8 holds."""
     (record,) = json_records(Lines(iter([f'{{"v": {value}}}\n'.encode(), b""]).__next__))
     assert record is not None
@@ -83,7 +83,7 @@ def test_no_json_value_is_a_reason_to_leave_a_line_out(value: str) -> None:
     assert texts(record.fields["v"])
 
 
-def test_a_field_may_be_as_long_as_a_line() -> None:
+def test_field_may_be_as_long_as_a_line() -> None:
     data = b"v\n" + b"x" * 500_000 + b"\n"
     records = list(CsvRecords(["v"]).records(Lines(iter([data, b""]).__next__)))
     assert [record.fault for record in records if record] == ["", ""]

@@ -50,7 +50,7 @@ def refusals(deployment: Deployment, *arguments: str) -> list[object]:
     return [line["report_offset"] for line in lines(deployment, "rejected", *arguments)]
 
 
-def test_all_that_is_committed_is_told(deployment: Deployment) -> None:
+def test_all_committed_windows_are_reported(deployment: Deployment) -> None:
     told = lines(deployment, "rejected")
     assert [line["report_offset"] for line in told] == [0, 1, 2, 3, 4]
     assert {(line["partition"], line["kind"], line["reason"]) for line in told} == {
@@ -59,7 +59,7 @@ def test_all_that_is_committed_is_told(deployment: Deployment) -> None:
     assert [line["offset"] for line in told] == [0, 2, 4, 6, 8]
 
 
-def test_of_reports_what_was_aborted_is_told_too(deployment: Deployment) -> None:
+def test_aborted_reports_are_shown(deployment: Deployment) -> None:
     """It counts too, as malformed here."""
     told = lines(deployment, "reports")
     assert [(line["kind"], line["problem"]) for line in told] == [("unreadable", "malformed")] * (
@@ -68,7 +68,7 @@ def test_of_reports_what_was_aborted_is_told_too(deployment: Deployment) -> None
     assert "no pack" not in str(told)
 
 
-def test_where_it_begins_can_be_told(deployment: Deployment) -> None:
+def test_start_of_a_collection_is_known(deployment: Deployment) -> None:
     """The last so many are records: markers of transactions are offsets, but no records."""
     assert refusals(deployment, "--tail", "2") == [3, 4]
     assert refusals(deployment, "--tail", "100") == [0, 1, 2, 3, 4]
@@ -81,13 +81,13 @@ def test_where_it_begins_can_be_told(deployment: Deployment) -> None:
     assert lines(deployment, "state", "--partition", "0")[0]["kind"] == "genesis"
 
 
-def test_a_partition_that_there_is_not_is_told(deployment: Deployment) -> None:
+def test_unknown_partition_is_reported(deployment: Deployment) -> None:
     wrong = deployment.run("inspect", "rejected", "--partition", "2")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr.endswith("Error: --partition must be in [0, 1], got 2\n")
 
 
-def test_a_topic_that_is_absent_is_told(broker: str, topic_prefix: str, tmp_path: Path) -> None:
+def test_a_topic_that_is_absent_is_reported(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     absent = Deployment(tmp_path, broker, topic_prefix).run("inspect", "counts")
     assert (absent.returncode, absent.stdout) == (1, "")
     assert absent.stderr == f"Error: topic {topic_prefix}counts is absent: run deniable topics create\n"
@@ -119,7 +119,7 @@ def window_of(process: Watching) -> object:
     return json.loads(process.stdout.readline())["window_start"]
 
 
-def test_following_tells_of_what_comes_and_ends_with_its_reader(
+def test_following_shows_new_records_and_ends_with_its_reader(
     following: tuple[Deployment, Watching],
 ) -> None:
     deployment, process = following

@@ -77,7 +77,7 @@ def test_reports_of_rappor_are_rows_in_hex_if_asked_for() -> None:
     assert (shown["mechanism"], shown["cohort"], shown["payload"]) == ("rappor", 2, ["8001", "00ff"])
 
 
-def test_a_collection_that_the_file_lacks_has_no_name() -> None:
+def test_collection_that_the_file_lacks_has_no_name() -> None:
     key = row_keys.encode_key(row_keys.PublishedKey(STRANGER, 60))
     shown = said("state", Stored(row_values.encode_published(row_values.Published(5, True)), key))
     assert shown == {
@@ -123,7 +123,9 @@ ROWS: list[tuple[row_keys.Key, bytes, dict[str, object]]] = [
 
 
 @pytest.mark.parametrize(("key", "value", "expected"), ROWS, ids=[each[2]["kind"] for each in ROWS])
-def test_rows_of_both_topics_are_told(key: row_keys.Key, value: bytes, expected: dict[str, object]) -> None:
+def test_rows_of_both_topics_are_reported(
+    key: row_keys.Key, value: bytes, expected: dict[str, object]
+) -> None:
     data = row_keys.encode_key(key)
     assert said("state", Stored(value, data)) == expected
     assert said("counts", Stored(value, row_keys.with_source(data, 2))) == {"source": 2} | expected
@@ -132,19 +134,19 @@ def test_rows_of_both_topics_are_told(key: row_keys.Key, value: bytes, expected:
     assert gone.items() <= expected.items()
 
 
-def test_counts_are_told_if_asked_for() -> None:
+def test_counts_are_reported_if_asked_for() -> None:
     key = row_keys.encode_key(ROWS[0][0])
     assert said("state", Stored(COUNTERS, key), payload=True)["counts"] == [1, 2, 3, 4]
 
 
-def test_a_rejection_is_told_with_the_place_of_its_pack() -> None:
+def test_rejection_is_reported_with_the_place_of_its_pack() -> None:
     value = b'{"version":1,"partition":2,"offset":99,"reason":"duplicate"}'
     assert said("rejected", Stored(value)) == {
         "kind": "rejected", "report_partition": 2, "report_offset": 99, "reason": "duplicate",
     }  # fmt: skip
 
 
-def test_an_estimate_is_told_without_its_columns_unless_asked_for() -> None:
+def test_estimate_is_reported_without_its_columns_unless_asked_for() -> None:
     made = record(["AA", "B6"], [0.9, 0.01], omitted=7, other=Other(0.09, None))
     stored = Stored(encode_estimate(made), made.key)
     short, whole = said("estimates", stored), said("estimates", stored, payload=True)
@@ -157,7 +159,7 @@ def test_an_estimate_is_told_without_its_columns_unless_asked_for() -> None:
     assert short.keys() == whole.keys() - {"frequency", "count", "std_error", "low", "high"}
 
 
-def test_a_page_of_a_final_window_is_told_without_its_counters_unless_asked_for() -> None:
+def test_page_of_a_final_window_is_reported_without_its_counters_unless_asked_for() -> None:
     counts = WindowCounts(np.array([[5, 0, 300, 1]]), np.array([306]), packs=2, rejected=1)
     ((key, value),) = encode_pages(FinalWindow.of(CARRIER, 1_767_225_600, counts))
     short = {
@@ -196,7 +198,7 @@ DAMAGED = [
 
 @pytest.mark.parametrize(("topic", "stored", "problem"), DAMAGED, ids=range(len(DAMAGED)))
 @pytest.mark.parametrize("payload", [False, True])
-def test_of_a_damaged_record_only_place_and_problem_are_told(
+def test_damaged_record_shows_only_place_and_problem(
     topic: str, stored: Stored, problem: str, payload: bool
 ) -> None:
     size = len(stored.value or b"") + len(stored.key or b"")
@@ -220,7 +222,7 @@ def test_no_damaged_row_ends_the_command(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("unix_ms", [2**63 - 1, 10**15])
-def test_a_time_that_there_is_not_is_a_problem(unix_ms: int) -> None:
+def test_impossible_time_is_a_problem(unix_ms: int) -> None:
     value = row_values.encode_progress(row_values.LedgerProgress(0, unix_ms, 0))
     assert said("state", Stored(value, b"P"))["problem"] == "it cannot be decoded"
 
