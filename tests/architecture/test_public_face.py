@@ -20,6 +20,7 @@ def test_nothing_inside_imports_the_public_face() -> None:
     assert [name for name, imports in names.items() if any(is_in(each, "deniable") for each in imports)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["producers", "estimators", "aggregator", "deploy"])
 @pytest.mark.parametrize("file", ["__init__.py", "module.py"])
 def test_another_package_of_the_same_name_is_refused(tmp_path: Path, name: str, file: str) -> None:

@@ -18,6 +18,8 @@ from bench.comparison.timing import contestant
 from bench.comparison.timing.contestant import Contestant, ContestantError
 from bench.comparison.timing.rounds import QUICK, Job
 
+pytestmark = pytest.mark.slow
+
 ASKED = {"k": 10, "epsilon": 1.0}
 
 

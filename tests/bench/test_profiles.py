@@ -8,6 +8,8 @@ from bench.comparison.report.figure import Line
 from bench.comparison.runners.ours import growth_runner, hot_path_runner
 from bench.comparison.timing.stopwatch import Stage, Stopwatch
 
+pytestmark = pytest.mark.slow
+
 
 class Work:
     """Two stages, one of which calls the other."""

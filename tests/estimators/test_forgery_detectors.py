@@ -20,6 +20,8 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 
+pytestmark = pytest.mark.slow
+
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 HOT = HotRappor.from_probabilities(20, 3, 0.25, 0.35, 0.65)
 CHANNEL = KRR.from_epsilon(20, 2.0)

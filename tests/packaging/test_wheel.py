@@ -14,6 +14,8 @@ import pytest
 from tests.support.needed import missing
 from tests.support.paths import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 TOP = {"deniable", "estimators", "producers", "aggregator", "deploy"}
 NOT_PACKAGED = re.compile(r"Dockerfile|\.(sh|lock|service|yaml|yml|conf)$|grafana|kubernetes|compose|tests/")
 BUILD = [sys.executable, "-m", "hatchling", "build", "-d"]

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from aggregator.ledger import pack_ids
 from aggregator.ledger.pack_ids import PackIds
 
+pytestmark = pytest.mark.slow
+
 MANY = 10_000_000
 BYTES_PER_ID = 400 * 2**20 / MANY
 STEP_SECONDS = 0.1
@@ -44,7 +46,6 @@ def test_it_is_a_set() -> None:
     check()
 
 
-@pytest.mark.slow
 def test_ten_million_ids_are_small_and_quick() -> None:
     """Every step that sorts is timed, by CPU time; those between two of them only add to a small set."""
     data = np.random.default_rng(1).bytes(16 * MANY)

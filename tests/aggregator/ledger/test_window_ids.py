@@ -7,6 +7,8 @@ import pytest
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.pack_ids import MERGED_IDS, MERGED_ROWS, WindowIds
 
+pytestmark = pytest.mark.slow
+
 WINDOW = (7, 60)
 
 

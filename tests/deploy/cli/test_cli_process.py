@@ -11,6 +11,8 @@ import pytest
 from tests.support.deploy.collection_texts import WHOLE
 from tests.support.deploy.processes import wait_until
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-m", "deploy"]
 FULL = "No space left on device"
 

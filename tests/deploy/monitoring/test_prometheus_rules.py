@@ -80,6 +80,7 @@ def test_promtool_finds_nothing_wrong() -> None:
     assert f"{len(ALERTS)} rules found" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", UNIT_TESTS, ids=lambda file: file.stem)
 def test_rules_do_what_their_unit_tests_say(file: Path) -> None:
     promtool("test", "rules", file)

@@ -53,6 +53,7 @@ def run(*arguments: str, address: str) -> Result:
     return CliRunner().invoke(root, [*PRODUCE, "--bootstrap-servers", address, *arguments])
 
 
+@pytest.mark.slow
 def test_without_kafka_reports_are_kept_with_a_warning(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(produce, "WAIT_SECONDS", 1.0)
     ended = run("--input", "lines.csv", address=nowhere)

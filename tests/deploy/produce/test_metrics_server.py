@@ -21,6 +21,8 @@ from deploy.aggregate.ready import ready
 from deploy.broker.ports import free_port
 from deploy.produce.metrics_server import probes_at, served
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class Told:

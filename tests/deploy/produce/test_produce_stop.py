@@ -5,6 +5,8 @@ import socket
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from producers.storage.store import Store
 from tests.support.deploy.deployments import Deployment
 from tests.support.deploy.processes import wait_until
@@ -22,6 +24,7 @@ def lines_kept(folder: Path) -> int:
         return sum(lines for (lines,) in store.rows("SELECT lines FROM inputs"))
 
 
+@pytest.mark.slow
 def test_second_interrupt_ends_at_once_and_loses_nothing(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and listens to nobody

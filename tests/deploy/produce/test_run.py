@@ -30,6 +30,8 @@ from producers.transport import sender
 from producers.wire import decode
 from tests.support.producers.fake_kafka import FakeKafka
 
+pytestmark = pytest.mark.slow
+
 CANARY = "canary-7391"
 CARRIER = Collection("carrier", KRR.from_epsilon(3, 1.0), values=("AA", "B6", "9E"))
 WIDE = Collection("wide", Rappor.from_probabilities(4096, 2, 1, 0.5, 0.25, 0.75))

@@ -17,6 +17,8 @@ from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor_hot import HotRappor
 
+pytestmark = pytest.mark.slow
+
 Law = tuple[tuple[Decimal, Decimal], ...]
 Matrix = list[list[Fraction]]
 

@@ -17,6 +17,8 @@ from estimators.decoding.sandwich_errors import fit
 from estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
 
+pytestmark = pytest.mark.slow
+
 DEMO = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 SMALL = Rappor.from_probabilities(64, 2, 4, 0.25, 0.35, 0.65)
 REPORTS = 336_776

@@ -15,6 +15,8 @@ from estimators.decoding.screening import most_columns, screen
 from estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
 
+pytestmark = pytest.mark.slow
+
 DEMO = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 EVEN = even_column(1024, 2 / 128)
 REPORTS = 1_000_000
@@ -155,7 +157,6 @@ print(*np.flatnonzero(result.significant))
 """
 
 
-@pytest.mark.slow
 def test_100_000_candidates_64_cohorts_and_a_million_reports_take_at_most_60_s_and_2_gib():
     """Zipf 1 over 1,000 of them: the ten most frequent, from 1.3 % on, are 8 standard errors and found."""
     ended = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=True)

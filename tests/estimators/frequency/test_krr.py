@@ -19,6 +19,8 @@ from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from tests.support.estimators.simulation import generator, krr_counts, zipf_counts
 from tests.support.paths import VECTORS
 
+pytestmark = pytest.mark.slow
+
 CASES = json.loads((VECTORS / "krr_estimators.json").read_text())["cases"]
 HALF = KRR(4, 1 << 63)  # p = 1/2, q = 1/6
 

@@ -110,6 +110,7 @@ def limit(rule, carried):
     return int(rule.limits(rule.levels(np.array([carried])))[0])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
 def test_charging_equals_a_model_that_counts_one_by_one(tmp_path_factory, steps):

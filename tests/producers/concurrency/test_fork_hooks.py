@@ -4,7 +4,11 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.paths import REPOSITORY
+
+pytestmark = pytest.mark.slow
 
 PRELUDE = """
 import json, os, pathlib, subprocess, sys, threading, time

@@ -47,6 +47,7 @@ def left(folder):
     return sum(int.from_bytes(each.record, "little") for each in packs), len(packs), charged, done
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_kill_never_splits_a_transaction(tmp_path):
     """Ten processes one after the other, each killed after some transactions, wherever it is by then."""

@@ -19,6 +19,8 @@ from producers.transport.sender import Delivery, OutgoingPack
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.secured.certificates import Authority
 
+pytestmark = pytest.mark.slow
+
 
 class Silent:
     """Takes connections and never answers: at once, or after the handshake of TLS, or hangs up then."""

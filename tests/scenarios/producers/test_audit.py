@@ -37,6 +37,8 @@ from tests.support.producers.audit_subjects import SECRET, bits_of, krr, majorit
 from tests.support.producers.audits import ALL_128, AUDITS, NOISY_128, NOISY_4096, REPEATED, SETS, TWO_HOT
 from tests.support.producers.sources import RepeatableWords
 
+pytestmark = pytest.mark.slow
+
 OUTPUTS = 200_000
 ERROR = 1e-8
 KRR_4 = KRR.from_epsilon(4, 1.0)

@@ -25,6 +25,8 @@ from producers.randomization.randomness import Keystream
 from tests.support.paths import REPOSITORY
 from tests.support.producers.fake_kafka import FakeKafka
 
+pytestmark = pytest.mark.slow
+
 CARRIER = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
 
 

@@ -52,6 +52,7 @@ def test_closed_port_is_named_with_what_to_do(closed: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
 def test_servers_other_than_kafka_are_recognized(answer: bytes) -> None:
     with listening(answer) as address, pytest.raises(UnreachableError) as caught:
