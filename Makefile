@@ -21,18 +21,19 @@ check: .venv/installed ## ruff and mypy
 	@$(GUARD) .venv/bin/ruff format --check .
 	@$(GUARD) .venv/bin/mypy --strict
 
-# Two processes, each with its own broker; a test file runs in one process, so its fixtures are built once.
-TWO = --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# Three processes on two cores, since tests mostly wait. Each has its own broker; a test file runs in one process, so
+# its fixtures are built once.
+PROCESSES = --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 quick: .venv/installed ## tests without broker, browser and slow ones: less than a minute
 	@$(GUARD) .venv/bin/pytest -q -m "not broker and not browser and not slow and not all and not pictures" \
 		$(or $(ARGS),--numprocesses 2)
 
-test: .venv/installed java ## tests with a real broker and the page: at most 8 minutes; ARGS replaces two processes
-	@$(GUARD) .venv/bin/pytest -m "not all and not pictures" $(or $(ARGS),$(TWO))
+test: .venv/installed java ## tests with a real broker and the page: at most 8 minutes; ARGS replaces its options
+	@$(GUARD) .venv/bin/pytest -m "not all and not pictures" $(or $(ARGS),$(PROCESSES))
 
 test-all: test ## make test, then the rest: all fault points, fuzzing, deployments, containers
-	@$(GUARD) .venv/bin/pytest -m "all and not pictures" $(or $(ARGS),$(TWO))
+	@$(GUARD) .venv/bin/pytest -m "all and not pictures" $(or $(ARGS),$(PROCESSES))
 
 fuzz: .venv/installed ## every decoder under atheris, ARGS seconds each: make fuzz ARGS=600
 	@$(GUARD) .venv/bin/python -m tests.fuzz $(ARGS)

@@ -1,4 +1,4 @@
-"""What tests share: a real Kafka broker, and names of their own for topics."""
+"""Fixtures of all tests: a real Kafka broker, and unique names for topics."""
 
 import signal
 import uuid
@@ -18,24 +18,31 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["tests.support.producers.fixtures", "tests.support.aggregator.fixtures"]
 
-# A time for each example fails tests on a busy machine, and shows nothing on any other.
+# A deadline for each example fails on a busy machine, and shows nothing on any other.
 settings.register_profile("deniable", deadline=None)
 settings.load_profile("deniable")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bootstrap-servers", metavar="HOST:PORT", help="use this broker, start none")
-    parser.addoption("--broker", choices=["docker", "jars"], help="start this one; else what is there")
+    parser.addoption("--broker", choices=["docker", "jars"], help="start this kind of broker")
     parser.addoption("--kafka-image", metavar="NAME", help="an image of Apache's or Confluent's Kafka")
 
 
 def pytest_configure() -> None:
-    """End on SIGTERM as on Ctrl-C, so that fixtures stop what they started."""
+    """End on SIGTERM as on Ctrl-C, so that fixtures stop their processes; handle signals that nohup ignores.
+
+    Child processes inherit ignored signals, and tests send them SIGINT and SIGHUP.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses the fixture `browser`."""
+    """Mark tests that use the fixture `browser`."""
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
@@ -43,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def kafka_jars() -> None:
-    """Skip where Java or Maven is missing; fail in CI, which has them."""
+    """Skip without Java or Maven; fail in CI, which has them."""
     try:
         find_java()
         fetch_jars()
@@ -56,13 +63,13 @@ def _choice(config: pytest.Config) -> Choice:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Say which broker tests run on that need one."""
+    """Say which broker the tests use."""
     return f"broker: {_choice(config)}"
 
 
 @pytest.fixture(scope="session")
 def broker(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Bootstrap servers of one broker for the whole run; options and what is there decide which."""
+    """Bootstrap servers of one broker for the whole run, chosen by options and by what is installed."""
     choice = _choice(request.config)
     if choice.kind == "jars":
         request.getfixturevalue("kafka_jars")
@@ -76,11 +83,11 @@ def broker(request: pytest.FixtureRequest) -> Iterator[str]:
 def secured_broker(kafka_jars: None) -> Iterator["SecuredBroker"]:
     """One broker for the whole run with TLS, SCRAM, client certificates, and nothing allowed.
 
-    It is up in 6 s on a quiet machine. Whoever changes the certificate that it shows, or ends it, sets
-    that right again; names of users and topics begin with `topic_prefix`.
+    Starts in 6 s on a quiet machine. A test that changes its certificate, or stops it, must restore it; names of
+    users and topics begin with `topic_prefix`.
     """
     from tests.support.secured.broker import (
-        SecuredBroker,  # here, so that fast tests do not load a Kafka client
+        SecuredBroker,  # here, so that fast tests do not import a Kafka client
     )
 
     with SecuredBroker() as secured:
@@ -89,5 +96,5 @@ def secured_broker(kafka_jars: None) -> Iterator["SecuredBroker"]:
 
 @pytest.fixture
 def topic_prefix() -> str:
-    """A prefix that no other test and no other run has used."""
+    """A prefix that no other test or run uses."""
     return f"test-{uuid.uuid4().hex[:12]}-"

@@ -76,7 +76,7 @@ def test_producer_starts_again_when_its_volume_is_mounted_again(
         mount(tmp_path, os.getgid(), rights["fsGroupChangePolicy"])
         run = start(tmp_path / below)
         assert run.stdout.splitlines() == ["5 stored", "kept"], run.stderr
-        assert ("made a new secret" in run.stderr) == (starts == 1)
+        assert ("created a new secret" in run.stderr) == (starts == 1)
         assert "others may replace" not in run.stderr
 
 

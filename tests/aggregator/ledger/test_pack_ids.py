@@ -46,6 +46,7 @@ def test_it_is_a_set() -> None:
     check()
 
 
+@pytest.mark.all
 def test_ten_million_ids_are_small_and_quick() -> None:
     """Every step that sorts is timed, by CPU time; those between two of them only add to a small set."""
     data = np.random.default_rng(1).bytes(16 * MANY)

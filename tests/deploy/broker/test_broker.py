@@ -42,6 +42,7 @@ def data_dir(tmp_path: Path) -> Path:
     return tmp_path / "with space, and comma"
 
 
+@pytest.mark.all
 def test_two_brokers_race_for_ports_safely(monkeypatch: pytest.MonkeyPatch) -> None:
     with Broker() as one:
         taken = int(one.bootstrap_servers.rpartition(":")[2])

@@ -24,7 +24,7 @@ def test_unsendable_packs_are_reported_after_sent_ones(deployment: Deployment) -
     nothing = deployment.run(*PRODUCE, given=b'carrier\n"AA\n')
     lines = nothing.stderr.splitlines()
     assert (nothing.returncode, nothing.stdout, len(lines)) == (1, "", 4)
-    assert "made a new secret" in lines[0]
+    assert "created a new secret" in lines[0]
     assert lines[1] == "line 2 skipped: it is not CSV: unexpected end of data"
     assert lines[2] == "0 reports sent in 0 packs (0 reports/s); 1 line skipped"
     assert lines[3] == "Error: no line of the input can be used; is 'carrier' the right field?"

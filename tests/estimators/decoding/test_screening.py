@@ -157,6 +157,7 @@ print(*np.flatnonzero(result.significant))
 """
 
 
+@pytest.mark.all
 def test_100_000_candidates_64_cohorts_and_a_million_reports_take_at_most_60_s_and_2_gib():
     """Zipf 1 over 1,000 of them: the ten most frequent, from 1.3 % on, are 8 standard errors and found."""
     ended = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=True)
