@@ -83,8 +83,8 @@ def broker(request: pytest.FixtureRequest) -> Iterator[str]:
 def secured_broker(kafka_jars: None) -> Iterator["SecuredBroker"]:
     """One broker for the whole run with TLS, SCRAM, client certificates, and nothing allowed.
 
-    Starts in 6 s on a quiet machine. A test that changes its certificate, or stops it, must restore it; names of
-    users and topics begin with `topic_prefix`.
+    Starts in 6 s on a quiet machine. A test that changes its certificate, or stops it, must restore it; names
+    of users and topics begin with `topic_prefix`.
     """
     from tests.support.secured.broker import (
         SecuredBroker,  # here, so that fast tests do not import a Kafka client
