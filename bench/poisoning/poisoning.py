@@ -117,9 +117,9 @@ def krr_row(rng: np.random.Generator, forger: str, share: float, windows: int = 
         impossible = impossible_p_values(counts, reports, KRR_MECHANISM.p, KRR_MECHANISM.q)
         alarms.append([VALUES * impossible.min(), change_p_value(honest, counts)])
     none: list[float | None] = [None, None]
-    told = [*none, *(float(alarm) for alarm in np.mean(np.array(alarms) <= RATE, axis=0))]
+    reported = [*none, *(float(alarm) for alarm in np.mean(np.array(alarms) <= RATE, axis=0))]
     formula = krr_bias(share, THETA, forger, KRR_MECHANISM)
-    return _row("k-RR", forger, share, formula, found, published, told)
+    return _row("k-RR", forger, share, formula, found, published, reported)
 
 
 def rappor_row(
@@ -135,9 +135,9 @@ def rappor_row(
         published.append(estimate.frequency[TARGET])
         found.append(_least_squares(window, estimate.frequency))
         alarms.append(_rappor_p_values(window, honest))
-    told: list[float | None] = [float(alarm) for alarm in np.mean(np.array(alarms) <= RATE, axis=0)]
+    reported: list[float | None] = [float(alarm) for alarm in np.mean(np.array(alarms) <= RATE, axis=0)]
     formula = rappor_bias(share, THETA, forger, RAPPOR_MECHANISM)
-    return _row("RAPPOR", forger, share, formula, found, published, told)
+    return _row("RAPPOR", forger, share, formula, found, published, reported)
 
 
 @cache
@@ -184,11 +184,11 @@ def _row(
     formula: float,
     found: list[float],
     published: list[float],
-    told: list[float | None],
+    reported: list[float | None],
 ) -> PoisoningRow:
     error = float(np.std(found, ddof=1)) / math.sqrt(len(found))
     measured, shown = (float(np.mean(each)) - THETA for each in (found, published))
-    alarms = dict(zip(DETECTORS, told, strict=True))
+    alarms = dict(zip(DETECTORS, reported, strict=True))
     return PoisoningRow(name, forger if share else "nobody", share, formula, measured, error, shown, alarms)
 
 

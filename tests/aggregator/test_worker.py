@@ -84,22 +84,22 @@ def test_only_the_partition_owner_exports_estimates() -> None:
     home = TOPICS.counts_partition(FRUIT.fingerprint)
     newest = {"fruit": estimate_of()}
 
-    def told() -> float | None:
+    def reported() -> float | None:
         return metrics.registry.get_sample_value("deniable_estimate_reports", {"collection": "fruit"})
 
     async def run() -> None:
         owners = Assignment(DEPLOYMENT, metrics)
         for mine in ([(home + 1) % PARTITIONS], [home], [], [home]):
             await owners.assign(mine, cast(RecordSource, None))
-            assert told() is None
+            assert reported() is None
             await owners.show_estimates({})
             await owners.show_estimates(newest)
-            assert told() == (40 if home in mine else None)
+            assert reported() == (40 if home in mine else None)
         await owners.show_estimates({"fruit": changed(estimate_of(), revision=2, reports=41)})
-        assert told() == 41
+        assert reported() == 41
         await owners.release()
         await owners.show_estimates(newest)
-        assert told() is None
+        assert reported() is None
 
     asyncio.run(run())
 

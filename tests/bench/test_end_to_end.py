@@ -130,7 +130,7 @@ def test_reader_is_timed_up_to_nine_tenths(capsys: pytest.CaptureFixture[str]) -
     read = Stretch(100)
     for packs in (10, 0, 75, 10, 5):
         read.add(packs)
-    read.tell()
+    read.print()
     answer = json.loads(capsys.readouterr().out)
     assert (read.packs, answer["packs"]) == (100, 85)
     assert answer["seconds"] > 0

@@ -33,8 +33,8 @@ def test_version_comes_from_the_peer_environment(monkeypatch: pytest.MonkeyPatch
 
 def test_reason_is_one_short_line() -> None:
     """Pip lists all versions that there are."""
-    told = "print('much'); print('ERROR: none of ' + '1.0, ' * 400); raise SystemExit(1)"
-    reason = peer_environment._run(sys.executable, "-c", told)
+    shown = "print('much'); print('ERROR: none of ' + '1.0, ' * 400); raise SystemExit(1)"
+    reason = peer_environment._run(sys.executable, "-c", shown)
     assert reason.startswith("ERROR: none of 1.0, ")
     assert len(reason) <= peer_environment.MOST_LETTERS
     assert peer_environment._run(sys.executable, "-c", "print('much')") == ""

@@ -154,7 +154,7 @@ def test_met_and_unmet_goals_differ_by_more_than_color() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "shown"),
     [
         (0.0123, "0.0123"),
         (8, "8"),
@@ -165,8 +165,8 @@ def test_met_and_unmet_goals_differ_by_more_than_color() -> None:
         (2.5e9, "2.5 G"),
     ],
 )
-def test_figures_of_the_picture_are_short(value: float, told: str) -> None:
-    assert bars.short(value) == told
+def test_figures_of_the_picture_are_short(value: float, shown: str) -> None:
+    assert bars.short(value) == shown
 
 
 def test_unwritable_results_stop_the_run_before_measuring(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_unwritable_results_stop_the_run_before_measuring(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "above", "told"),
+    ("name", "above", "shown"),
     [
         ("k-RR, 100 values, beside numpy", "k-RR, 100 values", "… beside numpy"),
         ("Decoding: time beside Lasso", "Decoding: time", "… beside Lasso"),
@@ -187,8 +187,8 @@ def test_unwritable_results_stop_the_run_before_measuring(tmp_path: Path) -> Non
         ("Packs of 100", "Packs of 10", "Packs of 100"),
     ],
 )
-def test_row_omits_the_name_repeated_from_above(name: str, above: str, told: str) -> None:
-    assert bars.label(Figure(name, "s", 1.0, "peer", 2.0), above) == told
+def test_row_omits_the_name_repeated_from_above(name: str, above: str, shown: str) -> None:
+    assert bars.label(Figure(name, "s", 1.0, "peer", 2.0), above) == shown
 
 
 def test_row_with_a_goal_has_its_full_name() -> None:

@@ -56,9 +56,9 @@ def test_the_example_is_worked_out() -> None:
 
 
 def test_gaps_match_the_table_of_faults() -> None:
-    told = (REPOSITORY / "bench" / "results" / "chaos.md").read_text(encoding="utf-8")
-    assert chaos_table([]) == "".join(told.splitlines(keepends=True)[:2])
-    lines = {line.split(" | ")[0].strip("| "): line.strip("| \n").split(" | ") for line in told.splitlines()}
+    shown = (REPOSITORY / "bench" / "results" / "chaos.md").read_text(encoding="utf-8")
+    assert chaos_table([]) == "".join(shown.splitlines(keepends=True)[:2])
+    lines = {line.split(" | ")[0].strip("| "): line.strip("| \n").split(" | ") for line in shown.splitlines()}
     for row in gaps({}):
         line = lines[str(row["fault"])]
         assert line[-2:] == [f"{row['nothing counted, s']} s", f"{row['of one partition, s']} s"]

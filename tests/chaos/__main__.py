@@ -64,7 +64,7 @@ def _run(order: Order, report: Report, number: str) -> bool:
         return False
     report.add(order, verdict)
     says = "exact" if verdict.exact else "NOT EXACT"
-    say(f"{number} {order.fault} seed {order.seed}: {says}: {verdict.tell()}")
+    say(f"{number} {order.fault} seed {order.seed}: {says}: {verdict.describe()}")
     if story:
         say(story)
     return verdict.exact

@@ -86,8 +86,8 @@ def _cells(fault: str, runs: list[Row]) -> list[str]:
 
 def _latest(judged: list[Row]) -> str:
     """Runs of before it was looked at do not tell."""
-    told = [row["latest_final"] for row in judged if "latest_final" in row]
-    return f"{max(told):.1f} s" if told else ""
+    shown = [row["latest_final"] for row in judged if "latest_final" in row]
+    return f"{max(shown):.1f} s" if shown else ""
 
 
 def _name(order: Order) -> Row:

@@ -93,9 +93,9 @@ def run(order: Order, broker: ChaosBroker, folder: Path, act: Fault | None = Non
     workers = Workers(configuration, folder, order.options)
     try:
         verdict = _judged(order, fault, broker, workers)
-        return Outcome(verdict, "" if verdict.exact else f"{workers.tell()}\nagain: {order.again}")
+        return Outcome(verdict, "" if verdict.exact else f"{workers.describe()}\nagain: {order.again}")
     except (RunError, KafkaError, BrokerError, OSError) as error:
-        raise RunError(f"{error!r}\n{workers.tell()}\nagain: {order.again}") from error
+        raise RunError(f"{error!r}\n{workers.describe()}\nagain: {order.again}") from error
     finally:
         broker.resume()
         broker.start()

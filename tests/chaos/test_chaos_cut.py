@@ -92,7 +92,7 @@ def test_worker_without_one_of_the_three_is_found(
     """Fencing, the gate and the rewind switched off, one at a time, under the fault that needs it."""
     order = Order("mixed", 1, DEFECT_SECONDS, options=("--defect", defect, *options), replay=False)
     verdict, _ = run(order, chaos_broker, tmp_path, Fault(act))
-    assert verdict.difference > 0, verdict.tell()
+    assert verdict.difference > 0, verdict.describe()
 
 
 def test_worker_that_is_behind_counts_exactly_with_the_gate(
@@ -101,7 +101,7 @@ def test_worker_that_is_behind_counts_exactly_with_the_gate(
     """What the gateless one fails at is no fault of the delay."""
     order = Order("mixed", 1, BEHIND_SECONDS, options=BEHIND, replay=False)
     verdict, story = run(order, chaos_broker, tmp_path, Fault(failures))
-    assert verdict.exact, f"{verdict.tell()}\n{story}"
+    assert verdict.exact, f"{verdict.describe()}\n{story}"
 
 
 def test_rolling_restart_is_exact_and_estimates_come_in_time(
@@ -111,7 +111,7 @@ def test_rolling_restart_is_exact_and_estimates_come_in_time(
     order = Order("rolling-restart", 1, ROLL_SECONDS, 1000, replay=False)
     act = Fault(ROLLS, workers=3, grace_seconds=ROLL_GRACE_SECONDS, overdue_seconds=ROLL_GRACE_SECONDS)
     verdict, story = run(order, chaos_broker, tmp_path, act)
-    assert verdict.exact, f"{verdict.tell()}\n{story}"
+    assert verdict.exact, f"{verdict.describe()}\n{story}"
     assert verdict.finals >= 1
     assert verdict.latest_final > 0
 
@@ -120,5 +120,5 @@ def test_a_collection_comes_and_goes_while_others_run(chaos_broker: ChaosBroker,
     """Two workers, replaced one by one for the new file, and again for the one without it."""
     order = Order("collection-retired", 1, RETIRE_SECONDS, 1000)
     verdict, story = run(order, chaos_broker, tmp_path)
-    assert verdict.exact, f"{verdict.tell()}\n{story}"
+    assert verdict.exact, f"{verdict.describe()}\n{story}"
     assert verdict.finals >= 2

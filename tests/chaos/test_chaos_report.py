@@ -45,4 +45,4 @@ def test_each_figure_that_must_be_nought_makes_a_run_inexact() -> None:
     assert EXACT.exact
     for name in (*names, "uncounted", "died", "late"):
         assert not replace(EXACT, **{name: 1}).exact
-    assert "longest_gap 4.2" in EXACT.tell()
+    assert "longest_gap 4.2" in EXACT.describe()

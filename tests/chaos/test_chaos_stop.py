@@ -41,22 +41,24 @@ def test_stopped_worker_has_stored_all_and_left_the_group(
     configuration = configure(tmp_path, broker, topic_prefix)
     workers, load = Workers(configuration, tmp_path), Load(configuration, 1000, 0.0, 1)
     try:
-        told, other = workers.start(), workers.start()
-        assert wait_until(lambda: min(told.says("ledger open"), other.says("ledger open")) >= 2, 60)
+        shown, other = workers.start(), workers.start()
+        assert wait_until(lambda: min(shown.says("ledger open"), other.says("ledger open")) >= 2, 60)
         load.start()
         time.sleep(2)
-        partitions, opened, ends = owned(told), other.says("ledger open"), log_ends(configuration)
+        partitions, opened, ends = owned(shown), other.says("ledger open"), log_ends(configuration)
         time.sleep(BEHIND_SECONDS)
         began = time.monotonic()
-        told.signal(signal.SIGTERM)
-        status = told.child.wait(STOP_SECONDS)
-        assert (status, members(configuration)) == (0, 1), workers.tell()
+        shown.signal(signal.SIGTERM)
+        status = shown.child.wait(STOP_SECONDS)
+        assert (status, members(configuration)) == (0, 1), workers.describe()
         assert len(partitions) == 2
         stored = committed(configuration)
         assert all(stored[each] >= ends[each] for each in partitions)
-        assert wait_until(lambda: other.says("ledger open") >= opened + 4, AT_ONCE_SECONDS), workers.tell()
+        assert wait_until(lambda: other.says("ledger open") >= opened + 4, AT_ONCE_SECONDS), (
+            workers.describe()
+        )
         assert time.monotonic() - began < STOP_SECONDS
-        assert told.says("Traceback") == told.says("error") == 0, workers.tell()
+        assert shown.says("Traceback") == shown.says("error") == 0, workers.describe()
         load.stopped.set()
         load.join()
         assert replayed(configuration) == 0

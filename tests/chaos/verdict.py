@@ -80,7 +80,7 @@ class Verdict:
             )
         )
 
-    def tell(self) -> str:
+    def describe(self) -> str:
         """All figures in a line."""
         return ", ".join(f"{name} {value:g}" for name, value in asdict(self).items())
 
@@ -92,9 +92,9 @@ def difference(kept: Tallied, stored: Stored) -> int:
     return counted + refusals_off(kept.rejected, stored.rejected)
 
 
-def refusals_off(expected: Counter[str], told: Counter[str]) -> int:
+def refusals_off(expected: Counter[str], shown: Counter[str]) -> int:
     """Sum of the absolute differences of what was turned away, over all reasons."""
-    return sum(abs(expected[reason] - told[reason]) for reason in expected.keys() | told.keys())
+    return sum(abs(expected[reason] - shown[reason]) for reason in expected.keys() | shown.keys())
 
 
 def doubled(recount: Recount, stored: Stored) -> int:

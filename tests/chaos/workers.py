@@ -179,7 +179,7 @@ class Workers:
             lambda: sum(worker.says("ledger open") for worker in self.alive) >= partitions, READY_SECONDS
         )
 
-    def tell(self) -> str:
+    def describe(self) -> str:
         """The last lines of every log."""
         return "\n".join(f"--- {worker.log.name}\n{last_lines(worker.log)}" for worker in self.all)
 

@@ -119,8 +119,8 @@ def check(data: bytes) -> None:
     served, is_raw = _served[0], not data or data[0] == 0
     line = served.answer(_sent(data), ends=is_raw)
     status = STATUS.match(line)
-    told = status[1].decode() if status else "none"
-    outcomes[told] = outcomes.get(told, 0) + 1
+    shown = status[1].decode() if status else "none"
+    outcomes[shown] = outcomes.get(shown, 0) + 1
     assert status or not line or is_raw, line
     assert status or data[:1] < b"\x02", "no answer"
     assert not status or int(status[1]) < 500 or EXPECT_NO_UTF8.search(_sent(data)), line

@@ -52,7 +52,7 @@ class Pieces:
 def check(data: bytes) -> None:
     """FeedError is all that comes of an input; all of it is taken; values do not depend on the pieces."""
     choice, size = (data[0], data[1] + 1) if len(data) > 1 else (0, 1)
-    longest, told = input_lines.LONGEST_LINE, feed.PRINTED_LINES
+    longest, shown = input_lines.LONGEST_LINE, feed.PRINTED_LINES
     input_lines.LONGEST_LINE = csv_records.LONGEST_LINE = LONGEST_LINE
     feed.PRINTED_LINES = 0
     try:
@@ -60,7 +60,7 @@ def check(data: bytes) -> None:
         assert _read(data[2:], choice, size, waits=bool(choice & 16)) == whole
     finally:
         input_lines.LONGEST_LINE = csv_records.LONGEST_LINE = longest
-        feed.PRINTED_LINES = told
+        feed.PRINTED_LINES = shown
 
 
 def _read(data: bytes, choice: int, size: int, *, waits: bool) -> object:

@@ -123,9 +123,9 @@ def check(data: bytes) -> None:
 
 def _check_row(row: Row) -> None:
     for table in TABLES:
-        told = fields_of(table, INSPECTION, 0, row)
-        json.dumps(told)
-        line_of(told)
+        shown = fields_of(table, INSPECTION, 0, row)
+        json.dumps(shown)
+        line_of(shown)
     for decode, encode in ENCODERS.items():
         with suppress(RowError):
             written = encode(decode(row.value))

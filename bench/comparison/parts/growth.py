@@ -132,5 +132,5 @@ def _mebibytes(child: Contestant, job: str, size: int) -> float:
 def _row(growth: Growth, line: Line, unit: str, values: Sequence[float], exponent: Exponent) -> ResultRow:
     at = {f"x{times}, {unit}": value for times, value in zip(TIMES, values, strict=True)}
     sizes = ", ".join(f"{size:,}" for size in line.sizes)
-    told = {"exponent": str(exponent), "expected": growth.expected}
-    return {"size": line.axis, "job": line.what, "sizes": sizes, **at, **told}
+    shown = {"exponent": str(exponent), "expected": growth.expected}
+    return {"size": line.axis, "job": line.what, "sizes": sizes, **at, **shown}

@@ -78,14 +78,14 @@ def measure(scale: Scale) -> ResultsPart:
 
 def sentence(profile: Profile) -> str:
     """Describe the longest stages in a sentence."""
-    told: list[str] = []
+    shown: list[str] = []
     so_far = 0.0
     for name, took in profile.ranked()[:TOLD_STAGES]:
         if so_far >= TOLD_SHARE * profile.total:
             break
         so_far += took
-        told.append(f"{took:.3g} ({took / profile.total:.0%}) {'' if told else 'go '}to {name}")
-    listed = " and ".join(part for part in (", ".join(told[:-1]), told[-1]) if part)
+        shown.append(f"{took:.3g} ({took / profile.total:.0%}) {'' if shown else 'go '}to {name}")
+    listed = " and ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
     return f"**{profile.name}**: of {profile.total:.3g} ns a report, {listed}."
 
 

@@ -117,8 +117,8 @@ def _bar(axes: Axes, row: int, figure: Figure, called: str) -> None:
         _write(axes, GOAL, row, verdict(figure), color=color)
     beside = f"{short(figure.ours)} beside {short(figure.reference_value)} {figure.unit}, {figure.reference}"
     asked = f"{short(figure.ours)} {figure.unit}; {short(figure.reference_value)} asked"
-    told = asked if figure.reference == GOAL_OF_OURS else beside
-    _write(axes, ABSOLUTE, row, told, fontsize=_fitted(told, WIDTH - NAMES - ABSOLUTE, 8.5))
+    shown = asked if figure.reference == GOAL_OF_OURS else beside
+    _write(axes, ABSOLUTE, row, shown, fontsize=_fitted(shown, WIDTH - NAMES - ABSOLUTE, 8.5))
 
 
 def _fitted(text: str, inches: float, points: float) -> float:

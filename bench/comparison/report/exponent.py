@@ -20,8 +20,8 @@ class Exponent(NamedTuple):
     steps: tuple[float, ...]
 
     def __str__(self) -> str:
-        told = ", ".join(two_decimals(step) for step in self.steps)
-        return f"{two_decimals(self.value)} ({told})" if len(self.steps) > 1 else two_decimals(self.value)
+        shown = ", ".join(two_decimals(step) for step in self.steps)
+        return f"{two_decimals(self.value)} ({shown})" if len(self.steps) > 1 else two_decimals(self.value)
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> Exponent:

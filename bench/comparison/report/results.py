@@ -89,10 +89,10 @@ def _deniable() -> str:
     """Our version, and which commit that is where git knows."""
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude", "*"]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return f"deniable {version('deniable')}"
-    return f"deniable {version('deniable')} ({told})"
+    return f"deniable {version('deniable')} ({shown})"
 
 
 def _kafka() -> str:
@@ -104,8 +104,8 @@ def _kafka() -> str:
 
 
 def _processor() -> str:
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    shown = Path("/proc/cpuinfo")
+    lines = shown.read_text(encoding="utf-8").splitlines() if shown.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return models[0] if models else platform.machine()
 

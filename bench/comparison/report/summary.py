@@ -27,12 +27,12 @@ def summary(parts: Sequence[ResultsPart]) -> str:
 def _beside(figures: Sequence[Figure], asked: Sequence[Figure]) -> str:
     """The same jobs beside others than those of which a goal is: a sentence."""
     names = tuple(f"{each.name}, beside " for each in asked if each.reference != GOAL)
-    told = [
+    others = [
         f"{shown(each.ratio)} ({each.name})"
         for each in figures
         if each.goal is None and each.name.startswith(names)
     ]
-    return f"\nNo goal is of what these are beside; times better: {'; '.join(told)}.\n" if told else ""
+    return f"\nNo goal is of what these are beside; times better: {'; '.join(others)}.\n" if others else ""
 
 
 def tally(parts: Sequence[ResultsPart]) -> str:

@@ -256,8 +256,8 @@ def test_notes_are_kept_until_the_counts_are_read() -> None:
     assert estimator.published == {FRUITS: Published(2, True)}
 
 
-@pytest.mark.parametrize(("was_final", "told"), [(True, 1), (False, 0)])
-def test_replaced_final_estimate_is_counted(was_final: bool, told: int) -> None:
+@pytest.mark.parametrize(("was_final", "shown"), [(True, 1), (False, 0)])
+def test_replaced_final_estimate_is_counted(was_final: bool, shown: int) -> None:
     """When it is committed; a first final one replaces none."""
     estimator = new_estimator({FRUITS: Published(2, was_final)})
     count(estimator, packs=3)
@@ -266,7 +266,7 @@ def test_replaced_final_estimate_is_counted(was_final: bool, told: int) -> None:
     assert [(record.revision, record.final) for _, record in estimator.drain()] == [(3, True)]
     assert revised(estimator) == 0
     estimator.show_published()
-    assert revised(estimator) == told
+    assert revised(estimator) == shown
 
 
 def test_final_estimate_that_never_left_is_not_revised() -> None:
@@ -284,11 +284,11 @@ def test_estimates_are_made_in_threads_of_their_own(monkeypatch: pytest.MonkeyPa
     """What the event loop, checkpoints and openings wait for is never a slow estimate."""
     threads, make = [], Estimator.estimate_window
 
-    def told(self: Estimator, window: Window, *, final: bool) -> WindowResult | None:
+    def shown(self: Estimator, window: Window, *, final: bool) -> WindowResult | None:
         threads.append(threading.current_thread().name)
         return make(self, window, final=final)
 
-    monkeypatch.setattr(Estimator, "estimate_window", told)
+    monkeypatch.setattr(Estimator, "estimate_window", shown)
     estimator = new_estimator()
     count(estimator)
     estimate_due(estimator)
@@ -296,8 +296,8 @@ def test_estimates_are_made_in_threads_of_their_own(monkeypatch: pytest.MonkeyPa
 
 
 def revised(estimator: Estimator) -> float | None:
-    told = estimator.metrics.registry.get_sample_value
-    return told("deniable_finals_revised_total", {"collection": "fruit"})
+    shown = estimator.metrics.registry.get_sample_value
+    return shown("deniable_finals_revised_total", {"collection": "fruit"})
 
 
 def read_counts(*rows_of_others: tuple[bytes, bytes]) -> list[tuple[object, ...]]:

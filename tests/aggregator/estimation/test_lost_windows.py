@@ -66,8 +66,8 @@ def test_window_that_was_never_estimated_is_lost_once() -> None:
         estimate_due(estimator)
         estimate_due(estimator)
     assert lost(estimator) == 1
-    told = [(line["log_level"], line["event"], line["collection"], line["windows"]) for line in lines]
-    assert told == [("warning", "windows died before their final estimate", "fruit", 1)]
+    shown = [(line["log_level"], line["event"], line["collection"], line["windows"]) for line in lines]
+    assert shown == [("warning", "windows died before their final estimate", "fruit", 1)]
 
 
 def test_provisional_estimate_does_not_save_a_window() -> None:

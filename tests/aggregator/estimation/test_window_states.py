@@ -90,8 +90,8 @@ def test_estimator_updates_window_states_every_turn() -> None:
 
     asyncio.run(run())
     value = estimator.metrics.registry.get_sample_value
-    told = {state: value("deniable_windows", {"collection": "fruit", "state": state}) for state in STATES}
-    assert told == {"open": 0, "late": 1, "final": 1, "small": 0}
+    shown = {state: value("deniable_windows", {"collection": "fruit", "state": state}) for state in STATES}
+    assert shown == {"open": 0, "late": 1, "final": 1, "small": 0}
     assert value("deniable_windows", {"collection": PLACE.name, "state": "open"}) == 0
 
 

@@ -122,8 +122,8 @@ def test_remainder_of_a_cut_list_is_estimated_unless_permanent_noise_chose_it(
 def test_coverage_lists_joined_and_missing_windows() -> None:
     joined = joined_of(FRUIT, 1, 4)
     found = Joined(joined.counts, joined.reports, [T0 + 30], {0xAB: 2}, 5)
-    told = msgspec.json.decode(msgspec.json.encode(coverage_of(FRUIT, HOUR, found)))
-    assert told == {
+    shown = msgspec.json.decode(msgspec.json.encode(coverage_of(FRUIT, HOUR, found)))
+    assert shown == {
         "from": T0 + 10,
         "to": T0 + 50,
         "expected": 4,

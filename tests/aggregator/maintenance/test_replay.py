@@ -352,8 +352,8 @@ def test_an_estimate_in_parts_is_compared_once(monkeypatch: pytest.MonkeyPatch) 
         found = run.replay(monkeypatch)
         assert (found.difference > 0, found.finals) == (True, compared)
         if part == 1:
-            told = found.difference
-    assert found.difference == told
+            shown = found.difference
+    assert found.difference == shown
 
 
 def test_an_empty_deployment_has_nothing_to_differ(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,8 @@ def test_a_flood_is_one_line_a_minute() -> None:
             unattributed.log_new(second)
         unattributed.log_new(100 + 3 * QUIET_SECONDS)
         unattributed.log_new(100 + 9 * QUIET_SECONDS)
-    told = [(line["malformed"], line["unknown_collection"]) for line in lines]
-    assert told == [(1, 2), (60, 120), (60, 120), (59, 118)]
+    shown = [(line["malformed"], line["unknown_collection"]) for line in lines]
+    assert shown == [(1, 2), (60, 120), (60, 120), (59, 118)]
     assert {(line["log_level"], line["event"]) for line in lines} == {
         ("warning", "packs turned away that lie in no window")
     }

@@ -79,8 +79,8 @@ def test_privacy_metrics_are_shown_from_start() -> None:
     metrics = WorkerMetrics({**COLLECTIONS, plain.fingerprint: plain})
     value = metrics.registry.get_sample_value
     for collection in (FRUIT, PLACE, plain):
-        told = value("deniable_epsilon_per_report_nats", {"collection": collection.name})
-        assert told == collection.mechanism.epsilon
+        shown = value("deniable_epsilon_per_report_nats", {"collection": collection.name})
+        assert shown == collection.mechanism.epsilon
     permanent = {s.labels["collection"]: s.value for s in samples(metrics) if "permanent" in s.name}
     assert permanent == {"place": CHANNEL.epsilon_inf}
 
@@ -100,7 +100,7 @@ def test_windows_are_forgotten_with_their_collection() -> None:
     metrics, states = WorkerMetrics(COLLECTIONS), {"open": 2, "late": 1}
     metrics.show_windows({"fruit": states, "place": states})
     metrics.forget_estimate("fruit")
-    told = {
+    shown = {
         (s.labels["collection"], s.labels["state"]): s.value for s in samples(metrics) if "state" in s.labels
     }
-    assert told == {("place", "open"): 2, ("place", "late"): 1}
+    assert shown == {("place", "open"): 2, ("place", "late"): 1}

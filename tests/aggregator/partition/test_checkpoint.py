@@ -52,17 +52,17 @@ def settled(partition: int = 0) -> Ledger:
 def test_terms_and_revision_leave_once_and_terms_are_published() -> None:
     ledger = new_ledger()
     records = compose(take(ledger, None, NOW_MS), TOPICS)
-    told = sorted((record.topic, (record.key or b"")[:1]) for record in records)
+    shown = sorted((record.topic, (record.key or b"")[:1]) for record in records)
     counts = [(TOPICS.counts, b"P")] * PARTITIONS + [(TOPICS.counts, b"T")] * 2
-    assert told == counts + [(TOPICS.state, kind) for kind in (b"P", b"T", b"T", b"V")]
+    assert shown == counts + [(TOPICS.state, kind) for kind in (b"P", b"T", b"T", b"V")]
     assert compose(take(ledger), TOPICS) == []
 
 
 def test_ledger_that_was_moved_shows_its_position_though_nothing_else_changed() -> None:
     ledger = settled()
     ledger.pass_over(9, NOW_MS)
-    (told,) = moved(ledger, TOPICS)
-    assert row_values.decode_progress(told.value or b"") == row_values.LedgerProgress(9, 0, 0, T0 + 301)
+    (shown,) = moved(ledger, TOPICS)
+    assert row_values.decode_progress(shown.value or b"") == row_values.LedgerProgress(9, 0, 0, T0 + 301)
 
 
 def test_nothing_leaves_when_nothing_changed() -> None:
@@ -134,12 +134,12 @@ def test_expired_window_leaves_counts_after_progress_in_one_transaction() -> Non
 
 def test_rejection_shows_reason_and_place_and_nothing_of_the_pack() -> None:
     ledger = counted(record_of(number=5), record_of(number=5), b"no pack")
-    told = [r for r in compose(take(ledger, new_estimator(), NOW_MS), TOPICS) if r.topic == TOPICS.rejected]
-    assert [msgspec.json.decode(record.value or b"") for record in told] == [
+    shown = [r for r in compose(take(ledger, new_estimator(), NOW_MS), TOPICS) if r.topic == TOPICS.rejected]
+    assert [msgspec.json.decode(record.value or b"") for record in shown] == [
         {"version": 1, "partition": 0, "offset": 1, "reason": "duplicate"},
         {"version": 1, "partition": 0, "offset": 2, "reason": "malformed"},
     ]
-    assert {(record.partition, record.key) for record in told} == {(None, None)}
+    assert {(record.partition, record.key) for record in shown} == {(None, None)}
 
 
 def test_no_payload_leaves_at_all() -> None:

@@ -52,11 +52,11 @@ def test_slow_checkpoint_is_not_followed_by_a_pause_as_long(
 ) -> None:
     pauses, wait_for = [], asyncio.wait_for
 
-    async def told(event: Coroutine[Any, Any, bool], pause: float) -> bool:
+    async def shown(event: Coroutine[Any, Any, bool], pause: float) -> bool:
         pauses.append(pause)
         return await wait_for(event, pause)
 
-    monkeypatch.setattr(asyncio, "wait_for", told)
+    monkeypatch.setattr(asyncio, "wait_for", shown)
     broker.while_committing = lambda: time.sleep(0.1)
 
     async def run() -> None:
@@ -88,11 +88,11 @@ def test_counts_during_last_checkpoint_are_stored(broker: Broker) -> None:
 def test_rows_are_encoded_in_a_thread(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     threads, compose = set(), owner_module.compose
 
-    def told(*of: Any) -> list[Outgoing]:
+    def shown(*of: Any) -> list[Outgoing]:
         threads.add(threading.current_thread())
         return compose(*of)
 
-    monkeypatch.setattr(owner_module, "compose", told)
+    monkeypatch.setattr(owner_module, "compose", shown)
 
     async def run() -> None:
         async with Running(broker) as running:

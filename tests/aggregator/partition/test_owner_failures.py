@@ -114,8 +114,8 @@ def test_record_that_fails_half_counted_is_counted_again(
     with capture_logs() as logs:
         asyncio.run(run())
     assert (packs(broker), position(broker)) == (1, 1)
-    (told,) = [entry["reason"] for entry in logs if entry["event"] == "ledger lost"]
-    assert re.fullmatch(f"partition 0: {reason}", told)
+    (shown,) = [entry["reason"] for entry in logs if entry["event"] == "ledger lost"]
+    assert re.fullmatch(f"partition 0: {reason}", shown)
 
 
 @pytest.mark.parametrize("failure", [KafkaError("fenced"), TimeoutError(), OSError("gone")], ids=repr)

@@ -126,20 +126,20 @@ def test_pack_is_counted_once_when_committed(broker: Broker) -> None:
     async def run() -> list[float | None]:
         async with Running(broker) as running:
             value = running.metrics.registry.get_sample_value
-            told = []
+            shown = []
             broker.fetch(0, 1)
             broker.failures.append(KafkaError("fenced"))
             broker.while_committing = lambda: running.owner.offer(1, NOW_MS, b"no pack")
             running.owner.offer(0, NOW_MS, record_of())
             await running.until(lambda: len(broker.rewinds) == 2)
-            told.append(value("deniable_reports_total", COUNTED))
+            shown.append(value("deniable_reports_total", COUNTED))
             broker.fetch(0, 1)
             running.owner.offer(0, NOW_MS, record_of())
             running.owner.offer(1, NOW_MS, b"no pack")
             await running.stored()
-            told.append(value("deniable_reports_total", COUNTED))
-            told.append(value("deniable_packs_rejected_total", {"reason": "malformed"}))
-        return told
+            shown.append(value("deniable_reports_total", COUNTED))
+            shown.append(value("deniable_packs_rejected_total", {"reason": "malformed"}))
+        return shown
 
     assert asyncio.run(run()) == [0, 3, 1]
 

@@ -62,19 +62,19 @@ def test_broker_that_is_away_makes_the_worker_unready_until_it_is_back(
     back: Callable[[Broker], object],
 ) -> None:
     """Killed, or paused with its connections open: the second is a client that waits for ever."""
-    assert becomes(workers, 200, READY_SECONDS), workers.tell()
+    assert becomes(workers, 200, READY_SECONDS), workers.describe()
     away(own_broker)
     try:
-        assert becomes(workers, 503, GIVEN_UP_SECONDS), workers.tell()
-        assert wait_until(lambda: len(told(workers)) == PARTITIONS, GIVEN_UP_SECONDS), told(workers)
-        for partition, reason in enumerate(told(workers)):
+        assert becomes(workers, 503, GIVEN_UP_SECONDS), workers.describe()
+        assert wait_until(lambda: len(shown(workers)) == PARTITIONS, GIVEN_UP_SECONDS), shown(workers)
+        for partition, reason in enumerate(shown(workers)):
             assert reason.startswith(f"partition {partition}: ")
-        assert wait_until(lambda: all(map(is_lost, told(workers))), GIVEN_UP_SECONDS), told(workers)
+        assert wait_until(lambda: all(map(is_lost, shown(workers))), GIVEN_UP_SECONDS), shown(workers)
         assert get(workers, "/api/status")[1]["ready"] is False
         assert get(workers, "/healthz") == (200, {"healthy": True})
     finally:
         back(own_broker)
-    assert becomes(workers, 200, READY_SECONDS), workers.tell()
+    assert becomes(workers, 200, READY_SECONDS), workers.describe()
 
 
 def is_lost(reason: str) -> bool:
@@ -82,7 +82,7 @@ def is_lost(reason: str) -> bool:
     return reason.endswith("; opening the ledger again")
 
 
-def told(workers: Workers) -> list[str]:
+def shown(workers: Workers) -> list[str]:
     reasons = get(workers, "/readyz")[1]["reasons"]
     assert isinstance(reasons, list)
     return reasons

@@ -145,8 +145,8 @@ def test_run_gives_a_window_once_its_last_page_is_there() -> None:
     ],
 )
 def test_invalid_page_error_holds_no_payload(key: bytes | None, value: bytes | None) -> None:
-    [(ours, told)] = encode_pages(window_of(PLACE))
-    given = told if value is None else value
+    [(ours, shown)] = encode_pages(window_of(PLACE))
+    given = shown if value is None else value
     expected = f"record of {len(given)} bytes is no page of a window of version 1"
     with pytest.raises(RowError, match=f"^{re.escape(expected)}$"):
         decode_page(ours if key is None else key, given)

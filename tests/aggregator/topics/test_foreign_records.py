@@ -17,5 +17,5 @@ def test_flood_is_one_line_a_minute_for_each_partition() -> None:
             foreign.log_new(second)
         foreign.log_new(3 * QUIET_SECONDS)
         foreign.log_new(9 * QUIET_SECONDS)
-    told = [(line["partition"], line["first_offset"], line["records"]) for line in lines]
-    assert told == [(0, 0, 2), (1, 7, 1), (0, 2, 120), (0, 122, 120), (0, 242, 118)]
+    shown = [(line["partition"], line["first_offset"], line["records"]) for line in lines]
+    assert shown == [(0, 0, 2), (1, 7, 1), (0, 2, 120), (0, 122, 120), (0, 242, 118)]

@@ -146,9 +146,9 @@ def test_worker_that_is_not_ready_is_not_live(browser: "Browser", served: Served
     served.take(estimate_of())
     with watched(browser, served.address) as shown:
         shown.status("Not ready")
-        told = shown.page.locator("#notices").inner_text()
-        assert f"Not ready: partition 1: opening {HOSTILE}." in told
-        assert "in no collection’s window: 10 packs (malformed 3, unknown collection 7)." in told
+        reported = shown.page.locator("#notices").inner_text()
+        assert f"Not ready: partition 1: opening {HOSTILE}." in reported
+        assert "in no collection’s window: 10 packs (malformed 3, unknown collection 7)." in reported
         assert "gradient" in _fill(shown, "fruit")
         served.reasons = []
         shown.status("Live")

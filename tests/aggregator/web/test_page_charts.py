@@ -76,9 +76,9 @@ def test_the_keyboard_chooses_a_window(browser: "Browser", served: Served) -> No
         shown.section().locator(".moment", has_text="00:00:00").wait_for()
         slider.press("ArrowLeft")
         slider.press("ArrowLeft")
-        told = slider.get_attribute("aria-valuetext") or ""
+        reported = slider.get_attribute("aria-valuetext") or ""
         assert re.search(
-            r"23:59:30 – .*23:59:40 UTC, final, 997 reports; apple 30\.0 %, 20\.0 – 40\.0; ", told
+            r"23:59:30 – .*23:59:40 UTC, final, 997 reports; apple 30\.0 %, 20\.0 – 40\.0; ", reported
         )
         assert panels(shown)[0].startswith("apple 30.0 %")
         served.take(changed(last, window_start=T0 + 10, window_end=T0 + 20))

@@ -141,13 +141,13 @@ def test_status_holds_page_header(monkeypatch: pytest.MonkeyPatch) -> None:
     served.history.sought.remove("fruit")
     served.metrics.unattributed.add(Counter(malformed=3, unknown_collection=7))
     due = successor_due(estimate_of(), FRUIT)
-    told = []
+    shown = []
     for now in (due, due + 1):
         monkeypatch.setattr(web.time, "time", lambda now=now: now)
         status, headers, body = get("/api/status", served)
         assert status == 200
         check_headers(headers)
-        told.append(msgspec.json.decode(body))
+        shown.append(msgspec.json.decode(body))
     fresh = {
         "ready": False,
         "reasons": ["partition 1: opening the ledger"],
@@ -156,7 +156,7 @@ def test_status_holds_page_header(monkeypatch: pytest.MonkeyPatch) -> None:
         "sought": ["place"],
         "strays": {"malformed": 3, "unknown_collection": 7},
     }
-    assert told == [fresh, {**fresh, "stale": {"fruit": due}}]
+    assert shown == [fresh, {**fresh, "stale": {"fruit": due}}]
 
 
 def test_port_that_is_taken_is_reported_with_what_to_do() -> None:

@@ -87,9 +87,9 @@ def test_new_page_gets_everything_collections_first() -> None:
             events = [await read() for _ in range(5)]
             assert events[0][0] == "collections"
             assert sorted(name for name, _ in events[1:]) == ["estimate", "status", "window", "window"]
-            told = dict(events)
-            assert [each["name"] for each in told["collections"]] == ["fruit", "place"]
-            assert msgspec.convert(told["estimate"], EstimateRecord) == estimate_of()
+            shown = dict(events)
+            assert [each["name"] for each in shown["collections"]] == ["fruit", "place"]
+            assert msgspec.convert(shown["estimate"], EstimateRecord) == estimate_of()
 
     run(test)
 
@@ -134,12 +134,12 @@ def test_limits_of_clients_follow_when_they_are_computed() -> None:
 
     async def test(worker: Worker) -> None:
         async with worker.stream() as read:
-            told: list[object] = []
-            while len(told) < 2:
+            shown: list[object] = []
+            while len(shown) < 2:
                 name, content = await read()
-                told += [content] if name == "limits" else []
+                shown += [content] if name == "limits" else []
         budget = {"epsilon": 8.0, "delta": 1e-6, "period_seconds": 86400, "reports": 3}
-        assert told == [
+        assert shown == [
             {"collection": "fruit", "per_window": 1, "budget": None},
             {"collection": "place", "per_window": 2, "budget": budget},
         ]
@@ -182,8 +182,8 @@ def test_dropped_window_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test(worker: Worker) -> None:
         for step in range(4):
             worker.take(changed(estimate_of(), window_start=T0 + 10 * step))
-        told = [frame.data for frame in worker.server.page.feed.since(0)]
-        windows = [data for data in told if data.startswith(b"event: window\n")]
+        shown = [frame.data for frame in worker.server.page.feed.since(0)]
+        windows = [data for data in shown if data.startswith(b"event: window\n")]
         assert [f'"window_start":{T0 + 10 * step}'.encode() in windows[step - 2] for step in (2, 3)] == [
             True
         ] * 2
@@ -233,10 +233,10 @@ def test_simultaneous_pages_get_chunks_in_turn() -> None:
         feed.close()
         await asyncio.gather(*tasks)
         for each in responses:
-            retry, *told = each.written
+            retry, *shown = each.written
             assert retry.startswith(b"retry:")
-            assert b"".join(told) == everything
-            assert all(CHUNK_BYTES <= len(data) < CHUNK_BYTES + 4100 for data in told[:-1])
+            assert b"".join(shown) == everything
+            assert all(CHUNK_BYTES <= len(data) < CHUNK_BYTES + 4100 for data in shown[:-1])
 
     asyncio.run(asyncio.wait_for(run(), SECONDS))
 

@@ -33,12 +33,12 @@ Answer = Genesis | tuple[Genesis, list[Finding]] | Exception
 
 def found_after(monkeypatch: pytest.MonkeyPatch, *answers: Answer) -> LogWatch:
     """A watch that got these answers; it must not ask for more."""
-    told = list(answers)
+    shown = list(answers)
 
     def standing(*_: object) -> tuple[Genesis, list[Finding]]:
-        if not told:
+        if not shown:
             raise KeyboardInterrupt  # which ends the thread's work here, in the test's own thread
-        answer = told.pop(0)
+        answer = shown.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return (answer, []) if isinstance(answer, Genesis) else answer
@@ -48,7 +48,7 @@ def found_after(monkeypatch: pytest.MonkeyPatch, *answers: Answer) -> LogWatch:
     watch = LogWatch(Deployment(Cluster("127.0.0.1:9"), TOPICS, OURS, {}, 1))
     with suppress(KeyboardInterrupt):
         watch.run()
-    assert told == []
+    assert shown == []
     return watch
 
 

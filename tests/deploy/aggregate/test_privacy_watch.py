@@ -50,21 +50,21 @@ class Told:
 
 
 def test_costs_and_what_a_client_may_have_spent_are_reported() -> None:
-    told = Told()
-    told.watch.show_costs()
-    told.watch.show_used(NOW)
+    shown = Told()
+    shown.watch.show_costs()
+    shown.watch.show_used(NOW)
     assert CARRIER.budget is not None
     rho = zcdp_rho(loss_of_reports(CARRIER.collection.mechanism, 1, memoized=False))
-    assert told.of(CARRIER) == [rho, 8.0, *exposure(CARRIER, CARRIER.budget, NOW)]
-    assert 0 < told.of(CARRIER)[-1] <= 1
+    assert shown.of(CARRIER) == [rho, 8.0, *exposure(CARRIER, CARRIER.budget, NOW)]
+    assert 0 < shown.of(CARRIER)[-1] <= 1
 
 
 def test_collection_without_budget_has_no_budget_metrics() -> None:
-    told = Told()
-    told.watch.show_costs()
-    told.watch.show_used(NOW)
+    shown = Told()
+    shown.watch.show_costs()
+    shown.watch.show_used(NOW)
     rho = zcdp_rho(loss_of_reports(PLACE.collection.mechanism, 1, memoized=False))
-    assert told.of(PLACE) == [rho, None, None, None, None]
+    assert shown.of(PLACE) == [rho, None, None, None, None]
 
 
 def hourly(mechanism: Any, epsilon: float, *, memoize: bool = False) -> Allowance:
@@ -103,46 +103,46 @@ AS_ACCOUNT = {
 
 @pytest.mark.parametrize(("allowance", "line"), AS_ACCOUNT.values(), ids=AS_ACCOUNT)
 def test_gauges_are_what_account_says_of_so_many_reports(allowance: Allowance, line: str) -> None:
-    told = Told(allowance)
-    told.metrics.show_collection(allowance.collection)
-    told.watch.show_costs()
-    told.watch.show_used(NOW)
-    rho, budget, reports, used, ratio = told.of(allowance)
+    shown = Told(allowance)
+    shown.metrics.show_collection(allowance.collection)
+    shown.watch.show_costs()
+    shown.watch.show_used(NOW)
+    rho, budget, reports, used, ratio = shown.of(allowance)
     assert reports
     assert budget
     said = accounted(f"{line} --reports {reports:.0f}")
     assert (rho, used) == (said["rho"], said["exact"])
     assert ratio == said["exact"] / budget < 1
-    assert told.figure(allowance, "epsilon_per_report_nats") == said["epsilon_one"]
+    assert shown.figure(allowance, "epsilon_per_report_nats") == said["epsilon_one"]
     permanent = said["epsilon_inf"] if allowance.memoized else None
-    assert told.figure(allowance, "epsilon_permanent_nats") == permanent
+    assert shown.figure(allowance, "epsilon_permanent_nats") == permanent
 
 
 def test_gauge_at_an_exhausted_budget_equals_account() -> None:
     """So many that the bounds allow different numbers."""
     allowance = replace(CARRIER, budget=Budget(2.0, 1e-6, 86_400))
-    told = Told(allowance)
-    told.watch.show_used(NOW)
+    shown = Told(allowance)
+    shown.watch.show_used(NOW)
     line = "--mechanism k-rr --k 16 --epsilon 0.1"
     assert (
-        told.figure(allowance, "budget_reports_bound") == accounted(f"{line} --budget 2")["reports"]["exact"]
+        shown.figure(allowance, "budget_reports_bound") == accounted(f"{line} --budget 2")["reports"]["exact"]
     )
 
 
 def test_used_budget_is_refreshed(monkeypatch: pytest.MonkeyPatch) -> None:
-    told, moments = Told(), iter([NOW, NOW + 3600])
+    shown, moments = Told(), iter([NOW, NOW + 3600])
     seen: list[float | None] = []
 
     def sleep(seconds: float) -> None:
         assert seconds == privacy_watch.WATCH_SECONDS
-        seen.append(told.of(CARRIER)[2])
+        seen.append(shown.of(CARRIER)[2])
         if len(seen) == 2:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(time, "time", lambda: next(moments))
     monkeypatch.setattr(time, "sleep", sleep)
     with pytest.raises(KeyboardInterrupt):
-        told.watch.run()
+        shown.watch.run()
     first, second = seen
     assert first is not None
     assert second is not None

@@ -45,9 +45,9 @@ def test_a_worker_without_a_broker_ends_in_time(topic_prefix: str, tmp_path: Pat
             assert "Traceback" not in deployment.said(log)
 
 
-@pytest.mark.parametrize(("failure", "told"), [(asyncio.CancelledError(), ""), (OSError("disk"), "disk")])
+@pytest.mark.parametrize(("failure", "reported"), [(asyncio.CancelledError(), ""), (OSError("disk"), "disk")])
 def test_only_a_cancelled_thread_ends_without_a_word(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], failure: BaseException, told: str
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], failure: BaseException, reported: str
 ) -> None:
     """Faust's thread ends so when it is stopped without a broker; whatever else goes wrong is shown."""
 
@@ -59,5 +59,5 @@ def test_only_a_cancelled_thread_ends_without_a_word(
     thread.start()
     thread.join()
     said = capfd.readouterr().err
-    assert told in said
-    assert bool(said) == bool(told)
+    assert reported in said
+    assert bool(said) == bool(reported)

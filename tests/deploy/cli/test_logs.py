@@ -24,7 +24,7 @@ def _restored() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str, str]]:
+def shown(capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str, str]]:
     """Level, event and logger of each line, which all have one form."""
     output = capsys.readouterr()
     assert output.out == ""
@@ -42,7 +42,7 @@ def test_library_with_its_own_level_is_filtered(capsys: pytest.CaptureFixture[st
     configure_logs(verbose=True)
     logger.info("asked for")
     logging.getLogger("test.other").debug("payload")
-    assert told(capsys) == [
+    assert shown(capsys) == [
         ("warning", "trouble", "test.library"),
         ("info", "asked for", "test.library"),
     ]
@@ -83,17 +83,17 @@ def test_routine_is_left_out_and_only_that(
 ) -> None:
     configure_logs()
     logging.getLogger(name).log(level, text, *values)
-    assert told(capsys) == []
+    assert shown(capsys) == []
     other = logging.ERROR if level == logging.WARNING else logging.CRITICAL
     logging.getLogger(name).log(other, text, *values)
     logging.getLogger("another").log(level, text, *values)
-    assert [line[0] for line in told(capsys)] == [
+    assert [line[0] for line in shown(capsys)] == [
         logging.getLevelName(other).lower(),
         logging.getLevelName(level).lower(),
     ]
     configure_logs(verbose=True)
     logging.getLogger(name).log(level, text, *values)
-    assert len(told(capsys)) == 1
+    assert len(shown(capsys)) == 1
 
 
 def test_library_messages_do_not_repeat_and_have_no_traceback(
@@ -107,7 +107,7 @@ def test_library_messages_do_not_repeat_and_have_no_traceback(
         logger.error("cannot reach %s", node, exc_info=ValueError("inner"))
     moment += QUIET_SECONDS
     logger.error("cannot reach %s", 7)
-    assert [line[1] for line in told(capsys)] == ["cannot reach 0", "cannot reach 7"]
+    assert [line[1] for line in shown(capsys)] == ["cannot reach 0", "cannot reach 7"]
 
 
 def test_our_log_lines_are_repeated_in_one_format(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,7 +115,7 @@ def test_our_log_lines_are_repeated_in_one_format(capsys: pytest.CaptureFixture[
     for _ in range(2):
         structlog.get_logger().info("ledger open", partition=3)
     structlog.get_logger().debug("detail")
-    assert told(capsys) == [("info", "ledger open              partition=3", "")] * 2
+    assert shown(capsys) == [("info", "ledger open              partition=3", "")] * 2
 
 
 def test_full_stderr_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,8 +94,8 @@ def wait_for_workers(mark: str) -> None:
 def test_demo_once_ends_with_ok(start_demo: Starter, mark: str, tmp_path: Path) -> None:
     """All flights through the whole path: exact, with honest intervals, and `demo: ok` as the last line."""
     output, _ = start_demo().communicate(timeout=ONCE_SECONDS)
-    told = (tmp_path / "stderr").read_text().split(" flights sent, ")[0]
-    assert len(re.findall(r"^metrics: http://127\.0\.0\.1:\d+/metrics$", told, re.MULTILINE)) == 3
+    shown = (tmp_path / "stderr").read_text().split(" flights sent, ")[0]
+    assert len(re.findall(r"^metrics: http://127\.0\.0\.1:\d+/metrics$", shown, re.MULTILINE)) == 3
     assert re.search(r"^canary: chi-square of \d+ final windows, largest ", output, re.MULTILINE), output
     assert output.rstrip().splitlines()[-1] == "demo: ok", output
     assert "difference: 0" in output

@@ -71,7 +71,7 @@ def declared(metrics: Iterable[Metric]) -> set[tuple[str, str, str, tuple[str, .
     return {(m.exposed.removesuffix("_total"), m.kind, m.help, m.labels) for m in metrics}
 
 
-def told(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+def shown(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
     """Name, kind, help and labels of each metric of a registry, be there samples or not."""
     for collector in list(registry._collector_to_names):
         labels = getattr(collector, "_labelnames", None)
@@ -87,7 +87,7 @@ def told(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, tuple[str
 )
 def test_exported_metrics_equal_the_definitions(registry: CollectorRegistry, catalogue) -> None:
     """Each way: nothing is told that is not declared, nothing is declared that is not told."""
-    found = list(told(registry))
+    found = list(shown(registry))
     assert set(found) == declared(declared_in(catalogue))
     assert len(found) == len(set(found))
 

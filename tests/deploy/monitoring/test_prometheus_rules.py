@@ -102,11 +102,11 @@ def test_alerts_are_tested_both_ways_and_records_once() -> None:
 @pytest.mark.parametrize("name", ALERTS)
 def test_alert_names_problem_and_runbook(name: str) -> None:
     alert = ALERTS[name]
-    told = alert["annotations"]
+    shown = alert["annotations"]
     assert alert["labels"]["severity"] in {"critical", "warning"}
-    assert "$value" in told["description"]
-    assert told["summary"]
-    assert told["runbook"] == f"docs/runbook.md#{name.lower()}"
+    assert "$value" in shown["description"]
+    assert shown["summary"]
+    assert shown["runbook"] == f"docs/runbook.md#{name.lower()}"
 
 
 def test_runbook_has_a_paragraph_for_each_alert_and_no_other() -> None:

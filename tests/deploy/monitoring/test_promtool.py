@@ -51,7 +51,7 @@ def scraped(address: str) -> str:
         return connection.getresponse().read().decode()
 
 
-def told(metrics: str, sample: str) -> bool:
+def reported(metrics: str, sample: str) -> bool:
     return re.search(f"^deniable_{sample}", metrics, re.MULTILINE) is not None
 
 
@@ -86,7 +86,7 @@ def endpoints(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             r'budget_used_bound_ratio\{collection="carrier"\}',
             r'canary_chi_square\{collection="canary"\}',
         ]
-        assert wait_until(lambda: all(told(scraped(worker), each) for each in shown), SETTLE_SECONDS)
+        assert wait_until(lambda: all(reported(scraped(worker), each) for each in shown), SETTLE_SECONDS)
         acknowledged = f'result="acknowledged"}} {CLIENTS}.0'
         assert wait_until(lambda: acknowledged in scraped(producer), SETTLE_SECONDS)
         yield scraped(worker), scraped(producer)

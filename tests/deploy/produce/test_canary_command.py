@@ -126,6 +126,6 @@ def test_a_sound_deployment_is_below_the_threshold(broker: str, topic_prefix: st
             assert wait_until(lambda: "deniable_canary_chi_square" in gauges(page), SETTLE_SECONDS), (
                 deployment.said("worker.log")
             )
-        told = gauges(page)
-    assert 0 < told["deniable_canary_chi_square"] < told["deniable_canary_threshold"]
+        shown = gauges(page)
+    assert 0 < shown["deniable_canary_chi_square"] < shown["deniable_canary_threshold"]
     assert re.search(r"\d+ reports sent in \d+ packs", deployment.said("canary.log"))

@@ -60,8 +60,8 @@ def test_without_kafka_reports_are_kept_with_a_warning(nowhere: str, monkeypatch
     assert str(ended.exception).startswith("not all was acknowledged within 1")
     assert isinstance(ended.exception, DeliveryError)
     assert ended.stdout == ""
-    absent, kept, *told, summed = ended.stderr.splitlines()
-    waiting = [line for line in told if "packs wait in the outbox: no Kafka broker answers" not in line]
+    absent, kept, *shown, summed = ended.stderr.splitlines()
+    waiting = [line for line in shown if "packs wait in the outbox: no Kafka broker answers" not in line]
     assert absent.startswith(f"no Kafka broker answers ({nowhere}: Connection refused); ")
     assert kept == (
         "reports are kept in .deniable and sent once it answers; those later than 30 s after their window "

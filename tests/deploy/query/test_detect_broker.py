@@ -71,12 +71,12 @@ def run(deployment: Deployment, *arguments: str) -> Result:
 
 def answer(deployment: Deployment, status: int, *arguments: str) -> dict[str, dict[str, object]]:
     ended = run(deployment, *arguments, "--json")
-    told = json.loads(ended.stdout)
+    shown = json.loads(ended.stdout)
     # The runner gives what a command returns; the command line makes the status of it.
     assert ended.return_value == status, ended.output
-    assert (told["version"], told["rate"]) == (1, 0.001)
-    assert told["coverage"]["windows"] == told["coverage"]["expected"]
-    return {each.pop("detector"): each for each in told["findings"]}
+    assert (shown["version"], shown["rate"]) == (1, 0.001)
+    assert shown["coverage"]["windows"] == shown["coverage"]["expected"]
+    return {each.pop("detector"): each for each in shown["findings"]}
 
 
 def test_forged_windows_and_packs_alarm(deployment: Deployment) -> None:

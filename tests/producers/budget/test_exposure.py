@@ -33,9 +33,9 @@ def test_it_is_the_exact_cost_of_so_many_reports() -> None:
 
 
 def test_exposure_grows_within_a_period_and_restarts() -> None:
-    told = [exposure(Allowance(WEAK, BUDGET), BUDGET, NOON + hour * 3600).epsilon for hour in range(13)]
-    assert all(earlier < later for earlier, later in pairwise(told[:12]))
-    assert told[12] < told[0]
+    shown = [exposure(Allowance(WEAK, BUDGET), BUDGET, NOON + hour * 3600).epsilon for hour in range(13)]
+    assert all(earlier < later for earlier, later in pairwise(shown[:12]))
+    assert shown[12] < shown[0]
 
 
 def test_reports_of_a_window_count_each() -> None:
@@ -105,5 +105,5 @@ def test_no_client_is_let_send_more(tmp_path, since: int, window: int, grace: in
         sent += int(charged.accepted.sum())
     store.close()
     assert CLOCK_SECONDS + EARLY_SECONDS == 600
-    told = exposure(allowance, allowance.budget, begin + since).reports
-    assert sent <= told <= sent * (1 + 1 / STEPS)
+    shown = exposure(allowance, allowance.budget, begin + since).reports
+    assert sent <= shown <= sent * (1 + 1 / STEPS)

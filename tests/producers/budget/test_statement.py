@@ -72,7 +72,7 @@ def used(tmp_path):
         yield made
 
 
-def told(folder: Path, client: str, *allowances: Allowance, now: int = NOW) -> dict[str, Spent]:
+def shown(folder: Path, client: str, *allowances: Allowance, now: int = NOW) -> dict[str, Spent]:
     with statements_of(config(folder, *allowances)) as statements:
         return statements.of(client, now)
 
@@ -82,7 +82,7 @@ def test_spending_is_readable_while_a_producer_works(used, tmp_path):
     used.spend("anna", "others", 2)
     used.spend("bob", "free", 5)
     with used.store.transaction():  # which others wait for: reading is not one of them
-        anna, bob = (told(tmp_path / "data", client, *ALL) for client in ("anna", "bob"))
+        anna, bob = (shown(tmp_path / "data", client, *ALL) for client in ("anna", "bob"))
     assert list(anna) == ["answers", "others", "free"]
     cost = ANSWERS.epsilon(3)
     assert anna["answers"] == Spent(3, cost, 3, cost, 1e-6)
@@ -90,22 +90,22 @@ def test_spending_is_readable_while_a_producer_works(used, tmp_path):
     assert anna["free"] == Spent(0, 0.0, 0, 0.0, 1e-6)
     assert bob["answers"].lifetime_epsilon == 0.0
     assert bob["free"].epsilon == FREE.epsilon(5)
-    assert told(tmp_path / "data", "carol", *ALL)["others"] == Spent(delta=1e-9)
+    assert shown(tmp_path / "data", "carol", *ALL)["others"] == Spent(delta=1e-9)
 
 
 def test_the_period_starts_again_and_the_lifetime_continues(used, tmp_path):
     used.spend("anna", "answers", 3)
-    tomorrow = told(tmp_path / "data", "anna", *ALL, now=NOW + DAY)["answers"]
+    tomorrow = shown(tmp_path / "data", "anna", *ALL, now=NOW + DAY)["answers"]
     assert tomorrow == Spent(0, 0.0, 3, ANSWERS.epsilon(3), 1e-6)
     used.spend("anna", "answers", 2, NOW + DAY)
-    tomorrow = told(tmp_path / "data", "anna", *ALL, now=NOW + DAY)["answers"]
+    tomorrow = shown(tmp_path / "data", "anna", *ALL, now=NOW + DAY)["answers"]
     assert tomorrow == Spent(2, ANSWERS.epsilon(2), 5, ANSWERS.epsilon(5), 1e-6)
 
 
 def test_collections_add_up_and_so_do_their_deltas(used, tmp_path):
     for name in ("answers", "others", "free"):
         used.spend("anna", name, 2)
-    both = total(told(tmp_path / "data", "anna", *ALL).values())
+    both = total(shown(tmp_path / "data", "anna", *ALL).values())
     assert (both.reports, both.lifetime_reports) == (6, 6)
     assert both.epsilon == ANSWERS.epsilon(2) + OTHERS.epsilon(2) + FREE.epsilon(2) == both.lifetime_epsilon
     assert both.delta == pytest.approx(2e-6 + 1e-9)
@@ -117,7 +117,7 @@ def test_reported_spending_equals_charges(used, tmp_path):
     used.spend("anna", "answers", 3)
     for mechanism, period_seconds in ((100, 30 * DAY), (50, 30 * DAY), (100, DAY // 24), (20, 60 * DAY)):
         changed = allowance("answers", KRR.from_epsilon(mechanism, 1.0), Budget(9.0, 1e-6, period_seconds))
-        before = told(tmp_path / "data", "anna", changed)["answers"]
+        before = shown(tmp_path / "data", "anna", changed)["answers"]
         kept = Used(tmp_path / "data", changed)
         with closing(kept.store):
             assert kept.spending.spent(kept.keys.of(["anna"])[0], NOW)["answers"] == before
@@ -128,7 +128,7 @@ def test_collection_that_is_gone_from_the_file_counts_whole(used, tmp_path):
     used.spend("anna", "answers", 3)
     used.spend("anna", "others", 4)
     used.spend("anna", "answers", 2, NOW + DAY)
-    spent = told(tmp_path / "data", "anna", FREE, now=NOW + DAY)
+    spent = shown(tmp_path / "data", "anna", FREE, now=NOW + DAY)
     assert list(spent) == ["free", "answers", "others"]
     assert spent["answers"].epsilon == spent["answers"].lifetime_epsilon >= 5 * ANSWERS.epsilon_per_report
     assert spent["answers"].epsilon == pytest.approx(5 * ANSWERS.epsilon_per_report, rel=1e-6)
@@ -138,7 +138,7 @@ def test_collection_that_is_gone_from_the_file_counts_whole(used, tmp_path):
 
 def test_collection_that_is_new_in_the_file_is_unspent(used, tmp_path):
     fresh = allowance("fresh", KRR.from_epsilon(4, 0.5), Budget(1.0, 1e-7, DAY))
-    assert told(tmp_path / "data", "anna", fresh)["fresh"] == Spent(delta=1e-7)
+    assert shown(tmp_path / "data", "anna", fresh)["fresh"] == Spent(delta=1e-7)
 
 
 def test_reading_writes_nothing(used, tmp_path):
@@ -146,8 +146,8 @@ def test_reading_writes_nothing(used, tmp_path):
     changed = allowance("answers", KRR.from_epsilon(7, 1.0), Budget(8.0, 1e-6, 30 * DAY))
     before = list(used.store.rows("PRAGMA data_version"))
     tables = used.store.rows("SELECT name FROM sqlite_schema")
-    told(tmp_path / "data", "anna", changed, allowance("fresh", BLOOM, None))
-    told(tmp_path / "data", "nobody", changed)
+    shown(tmp_path / "data", "anna", changed, allowance("fresh", BLOOM, None))
+    shown(tmp_path / "data", "nobody", changed)
     assert used.store.rows("PRAGMA data_version") == before
     assert used.store.rows("SELECT name FROM sqlite_schema") == tables
 

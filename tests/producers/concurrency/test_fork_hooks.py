@@ -156,9 +156,9 @@ began = time.monotonic()
 child = os.fork()
 if child == 0:
     StoreTransactions.run = rounds
-    told = producer.report("latency", [1, 2], None)
-    assert (told.dropped, told.stored) == (2, 0), told
-    assert told.why_dropped.endswith("it was open when the process forked; close it first"), told.why_dropped
+    late = producer.report("latency", [1, 2], None)
+    assert (late.dropped, late.stored) == (2, 0), late
+    assert late.why_dropped.endswith("it was open when the process forked; close it first"), late.why_dropped
     os._exit(0)
 took = time.monotonic() - began
 assert 0.9 < took < 10, took

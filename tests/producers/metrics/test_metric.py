@@ -42,7 +42,7 @@ def test_registered_metrics_have_name_help_and_labels() -> None:
 
 
 def test_a_family_is_what_is_registered() -> None:
-    def told(family: Family) -> tuple[str, str, list[tuple[str, dict[str, str], float]]]:
+    def shown(family: Family) -> tuple[str, str, list[tuple[str, dict[str, str], float]]]:
         samples = [s for s in family.samples if not s.name.endswith("_created")]
         return family.name, family.documentation, [(s.name, s.labels, s.value) for s in samples]
 
@@ -52,7 +52,7 @@ def test_a_family_is_what_is_registered() -> None:
     counter, gauge = COUNTER.family(), GAUGE.family()
     counter.add_metric(["sent"], 3)
     gauge.add_metric([], 4)
-    assert [told(family) for family in registry.collect()] == [told(counter), told(gauge)]
+    assert [shown(family) for family in registry.collect()] == [shown(counter), shown(gauge)]
 
 
 def test_a_catalogue_is_what_its_file_declares() -> None:

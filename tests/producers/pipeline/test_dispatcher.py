@@ -87,8 +87,8 @@ def test_unsendable_pack_does_not_delay_others(desk, caplog, bad, written, why):
         desk.dispatch.rewind()
     assert desk.dispatch.feed(desk.outbox)
     assert desk.hand.sent == sound
-    told = [f"pack {number} in {desk.store.path} cannot be sent: {why}" for number in bad]
-    assert caplog.messages == told
+    shown = [f"pack {number} in {desk.store.path} cannot be sent: {why}" for number in bad]
+    assert caplog.messages == shown
     assert all(each.levelno == logging.ERROR for each in caplog.records)
     assert desk.tally.counters().unsendable == len(bad)
     assert desk.dispatch.refusal is None or not sound
@@ -97,7 +97,7 @@ def test_unsendable_pack_does_not_delay_others(desk, caplog, bad, written, why):
     assert [desk.dispatch.is_through(number) for number in desk.numbers] == [
         number < bad[0] for number in desk.numbers
     ]
-    assert desk.dispatch.refusal == told[0] + (f" (and {len(bad) - 1} more)" if len(bad) > 1 else "")
+    assert desk.dispatch.refusal == shown[0] + (f" (and {len(bad) - 1} more)" if len(bad) > 1 else "")
 
 
 def test_sendable_packs_prevent_final_refusal(desk):

@@ -161,12 +161,12 @@ def test_two_streams_that_differ_in_values_only_differ_in_payload_only(make, tmp
     allowances = [Allowance(CARRIER, budget), Allowance(BLOOM, None, 2), Allowance(HOT, None)]
     clients = [f"client-{number * number % 61}" for number in range(200)]
     plain = make(*allowances, folder=tmp_path / "plain")
-    told = steps(plain, ["AA"] * 200, ["JFK"] * 200, [{"a"}] * 200, clients), list(caplog.messages)
+    shown = steps(plain, ["AA"] * 200, ["JFK"] * 200, [{"a"}] * 200, clients), list(caplog.messages)
     caplog.clear()
     mixed = make(*allowances, folder=tmp_path / "mixed")
     strange = ["\udc80", "Zürich", "x" * 5000, ""] * 50
     meals = [{"a", "b", "c"}, {"?"}, set(), {"d"}] * 50
-    assert told == (steps(mixed, ["ZZ", "9E", "", "AA"] * 50, strange, meals, clients), caplog.messages)
+    assert shown == (steps(mixed, ["ZZ", "9E", "", "AA"] * 50, strange, meals, clients), caplog.messages)
     assert plain.hand.times == mixed.hand.times
     assert len(plain.hand.packs) > 40
     for left, right in zip(plain.hand.packs, mixed.hand.packs, strict=True):

@@ -223,8 +223,8 @@ def test_store_open_during_a_fork_refuses_the_child(store, tmp_path):
         os.write(writing, b"but for another\n")
         os._exit(0)
     os.close(writing)
-    with os.fdopen(reading) as told:
-        *refused, last = told.read().splitlines()
+    with os.fdopen(reading) as shown:
+        *refused, last = shown.read().splitlines()
     assert last == "but for another"
     assert len(refused) == 3
     for message in refused:

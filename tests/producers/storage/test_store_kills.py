@@ -51,18 +51,18 @@ def left(folder):
 @pytest.mark.timeout(120)
 def test_kill_never_splits_a_transaction(tmp_path):
     """Ten processes one after the other, each killed after some transactions, wherever it is by then."""
-    told = 0
+    shown = 0
     for round_ in range(10):
         with start(tmp_path, "a") as worker:
             begin(worker)
             for _ in range(1 + 7 * round_ % 11):
-                told = int(worker.stdout.readline())
+                shown = int(worker.stdout.readline())
             worker.kill()
-            told = max([told, *map(int, worker.stdout.read().split())])
+            shown = max([shown, *map(int, worker.stdout.read().split())])
         reports, packs, charged, done = left(tmp_path)
         assert reports == charged == CLIENTS * packs
         assert done == {"a": packs}
-        assert told <= packs <= told + 1
+        assert shown <= packs <= shown + 1
 
 
 @pytest.mark.timeout(120)

@@ -55,7 +55,7 @@ def close(estimator: Estimator, window_start: int = T0) -> None:
     estimator.drain()
 
 
-def told(estimator: Estimator) -> tuple[float | None, float | None]:
+def shown(estimator: Estimator) -> tuple[float | None, float | None]:
     """Chi-square and threshold."""
     value = estimator.metrics.registry.get_sample_value
     labels = {"collection": "canary"}
@@ -75,12 +75,12 @@ def test_final_window_is_reported_once_committed() -> None:
     estimate_due(estimator)
     estimator.drain()
     estimator.show_published()
-    assert told(estimator) == (None, None), "the window is not final"
+    assert shown(estimator) == (None, None), "the window is not final"
     close(estimator)
-    assert told(estimator) == (None, None), "nothing is committed"
+    assert shown(estimator) == (None, None), "nothing is committed"
     estimator.show_published()
-    assert told(estimator) == (chi_square(LOST, MECHANISM), THRESHOLD)
-    assert told(estimator)[0] > THRESHOLD
+    assert shown(estimator) == (chi_square(LOST, MECHANISM), THRESHOLD)
+    assert shown(estimator)[0] > THRESHOLD
     assert windows(estimator) == {"inside": 0, "beyond": 1}
 
 
@@ -93,7 +93,7 @@ def test_windows_that_leave_together_are_all_counted() -> None:
         count(estimator, counts, window_start)
     close(estimator, later[-1])
     estimator.show_published()
-    assert told(estimator)[0] < THRESHOLD
+    assert shown(estimator)[0] < THRESHOLD
     assert windows(estimator) == {"inside": 1, "beyond": 2}
     estimator.metrics.forget_estimate("canary")
     assert windows(estimator) == {"inside": 1, "beyond": 2}, "a counter of this process stays"
@@ -120,9 +120,9 @@ def test_last_window_is_exported_until_its_collection_ends() -> None:
     count(estimator, EXPECTED, later)
     close(estimator, later)
     estimator.show_published()
-    assert told(estimator) == (pytest.approx(0, abs=1e-3), THRESHOLD)
+    assert shown(estimator) == (pytest.approx(0, abs=1e-3), THRESHOLD)
     estimator.metrics.forget_estimate("canary")
-    assert told(estimator) == (None, None)
+    assert shown(estimator) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -133,5 +133,5 @@ def test_others_and_too_few_reports_give_no_warning(collection: Collection) -> N
     count(estimator, LOST)
     close(estimator)
     estimator.show_published()
-    assert told(estimator) == (None, None)
+    assert shown(estimator) == (None, None)
     assert not any(windows(estimator).values())

@@ -73,7 +73,7 @@ def test_a_large_domain_is_counted_in_pages(broker: str, topic_prefix: str, tmp_
         for seed in (1, 2):
             worker = workers.start()
             send(configuration, seed)
-            assert wait_until(lambda: apart(configuration) == 0, 90), workers.tell()
+            assert wait_until(lambda: apart(configuration) == 0, 90), workers.describe()
             worker.signal(signal.SIGKILL)
         workers.start()
         assert replayed(configuration) == 0

@@ -107,7 +107,7 @@ def kill_often(workers: Workers) -> None:
     for point in ("between-sends", "before-commit", "estimate"):
         victim = workers.alive[0]
         victim.order(point, "kill")
-        assert wait_until(lambda victim=victim: not victim.running, 60), (point, workers.tell())
+        assert wait_until(lambda victim=victim: not victim.running, 60), (point, workers.describe())
         workers.end(victim, signal.SIGKILL)
         workers.start()
     workers.end(workers.alive[0], signal.SIGKILL)
@@ -126,7 +126,7 @@ def run(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
     try:
         workers.start()
         workers.start()
-        assert workers.wait_until_open(), workers.tell()
+        assert workers.wait_until_open(), workers.describe()
         with loading(configuration):
             kill_often(workers)
         wait_until_final(configuration, workers)
@@ -135,7 +135,7 @@ def run(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
             workers.end(worker, signal.SIGKILL)
         workers.start()
         with loading(configuration):
-            assert workers.wait_until_open(), workers.tell()
+            assert workers.wait_until_open(), workers.describe()
         wait_until_final(configuration, workers)
         yield configuration, workers
     finally:
@@ -157,13 +157,15 @@ def loading(configuration: Configuration) -> Iterator[None]:
 def wait_until_final(configuration: Configuration, workers: Workers) -> None:
     """Wait until every window that the log holds is in the topic."""
     wanted = expected(configuration).keys()
-    assert wait_until(lambda: newest(written(configuration)).keys() == wanted, FINAL_SECONDS), workers.tell()
+    assert wait_until(lambda: newest(written(configuration)).keys() == wanted, FINAL_SECONDS), (
+        workers.describe()
+    )
 
 
 def test_each_window_is_there_once_and_holds_what_the_log_holds(run: tuple[Configuration, Workers]) -> None:
     configuration, workers = run
     pages, wanted = written(configuration), expected(configuration)
-    assert set(Counter((page[:3], page.packs) for page in pages).values()) == {1}, workers.tell()
+    assert set(Counter((page[:3], page.packs) for page in pages).values()) == {1}, workers.describe()
     for window, found in newest(pages).items():
         collection = configuration.by_fingerprint()[window[0]]
         assert [page.number for page in found] == list(range(found[0].pages))

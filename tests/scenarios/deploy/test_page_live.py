@@ -72,10 +72,10 @@ def shows(shown: Watched, record: EstimateRecord) -> bool:
         if record.significant[i]
     }
     rows = {value: cells[1] for value, cells in shown.rows("carrier").items()}
-    return expected.items() <= rows.items() and told(shown) == f"{record.reports:,}"
+    return expected.items() <= rows.items() and reported(shown) == f"{record.reports:,}"
 
 
-def told(shown: Watched) -> str:
+def reported(shown: Watched) -> str:
     """Number of reports that the page tells."""
     reports: str = shown.section("carrier").locator(".reports").inner_text()
     return reports

@@ -67,8 +67,8 @@ def produce(broker, topic, folder, first, receipts):
         for moment in range(first, first + CALLS_OF_A_CHILD):
             clients = draw.choices(CLIENTS[:FEW], k=REPORTS // 2) + draw.choices(CLIENTS, k=REPORTS // 2)
             receipt = producer.report("carrier", ["AA"] * REPORTS, clients, at=moment)
-            told = [moment, receipt.stored, receipt.refused, receipt.pending]
-            file.write(json.dumps(told).encode() + b"\n")
+            shown = [moment, receipt.stored, receipt.refused, receipt.pending]
+            file.write(json.dumps(shown).encode() + b"\n")
 
 
 def start(broker, topic, folder, first, receipts):
@@ -116,21 +116,21 @@ def test_twenty_rounds_of_two_children_that_are_killed(broker, topic_prefix, tmp
     sent = Counter()
     for pack in packs.values():
         sent[pack.window_start] += pack.reports
-    told = [json.loads(line) for path in receipts.values() for line in path.read_text().splitlines()]
+    shown = [json.loads(line) for path in receipts.values() for line in path.read_text().splitlines()]
     spent = spent_reports(folder)
-    stored, refused, pending = (sum(call[place] for call in told) for place in (1, 2, 3))
+    stored, refused, pending = (sum(call[place] for call in shown) for place in (1, 2, 3))
     tally = (
-        f"{2 * ROUNDS} children killed; {len(told)} calls returned: {stored} reports stored, {refused} "
+        f"{2 * ROUNDS} children killed; {len(shown)} calls returned: {stored} reports stored, {refused} "
         f"refused, {pending} pending; in the topic {sum(sent.values())} reports in {len(packs)} packs, "
         f"{len(records) - len(packs)} packs twice; {spent} reports charged"
     )
     with capsys.disabled():
         sys.stdout.write(f"\n{tally}\n")
-    wrong = [(call, sent[call[0]]) for call in told if not call[3] and sent[call[0]] != call[1]]
+    wrong = [(call, sent[call[0]]) for call in shown if not call[3] and sent[call[0]] != call[1]]
     assert wrong == []
-    assert stored + refused + pending == REPORTS * len(told)
+    assert stored + refused + pending == REPORTS * len(shown)
     # A call that did not return was killed: all of it is there, or nothing, but for what was refused.
-    returned = {call[0] for call in told}
+    returned = {call[0] for call in shown}
     assert len(sent.keys() - returned) <= 2 * ROUNDS
     assert sum(sent.values()) <= spent
     assert min(stored, refused) > 1000

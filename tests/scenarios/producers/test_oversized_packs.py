@@ -25,12 +25,12 @@ def limit(broker, topic, size):
         configs = {"max.message.bytes": str(size)}
         admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=configs)])
         deadline = time.monotonic() + 20
-        while told(admin, topic) != str(size) and time.monotonic() < deadline:
+        while shown(admin, topic) != str(size) and time.monotonic() < deadline:
             time.sleep(0.05)
     time.sleep(0.5)  # the log takes its settings just after the broker tells them
 
 
-def told(admin, topic):
+def shown(admin, topic):
     asked = ConfigResource(ConfigResourceType.TOPIC, topic)
     return admin.describe_configs([asked])["topic"][topic].get("max.message.bytes", {}).get("value")
 

@@ -84,7 +84,7 @@ def run(
     return results
 
 
-def told(results: dict[str, Result]) -> str:
+def shown(results: dict[str, Result]) -> str:
     """Steps that failed, and what they told; no warnings."""
     failed = [result for result in results.values() if result.status == "failed"]
     return "\n".join(

@@ -51,7 +51,7 @@ def make(kafka, tmp_path):
 @pytest.fixture
 def one_dies(monkeypatch):
     """The interpreter is told of the death last of all: a test must not end before."""
-    told = threading.Event()
-    monkeypatch.setattr(sys, "unraisablehook", lambda _: told.set())
+    shown = threading.Event()
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: shown.set())
     yield
-    assert told.wait(10)
+    assert shown.wait(10)

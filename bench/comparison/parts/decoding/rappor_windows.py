@@ -36,8 +36,8 @@ class Windows:
     @property
     def name(self) -> str:
         """As it stands in the results."""
-        told = ", ".join(f"{name} {value:g}" for name, value in self.probabilities.items())
-        return f"{self.candidates:,} candidates, {self.mechanism.cohorts} cohorts, {told}"
+        shown = ", ".join(f"{name} {value:g}" for name, value in self.probabilities.items())
+        return f"{self.candidates:,} candidates, {self.mechanism.cohorts} cohorts, {shown}"
 
     @cached_property
     def words(self) -> list[str]:

@@ -76,7 +76,7 @@ def _measure(
     path = folder / f"{case.k}-{case.reports}.npy"
     np.save(path, counts)
     jobs = [
-        Job(ours, "MLE*", {"path": str(path), "epsilon": EPSILON, "told": False}),
+        Job(ours, "MLE*", {"path": str(path), "epsilon": EPSILON, "returned": False}),
         Job(sorter, "argsort", {"path": str(path), "kind": None}),
         Job(sorter, "argsort", {"path": str(path), "kind": "stable"}),
     ]

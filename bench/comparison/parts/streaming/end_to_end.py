@@ -69,8 +69,8 @@ def _measured(scale: Scale) -> ResultsPart:
             try:
                 found = sustained(size, folder, broker)
             except BROKER_GONE as error:
-                told = notes if size.goal is None else failed
-                told.append(f"Packs of {size.reports:,} were not measured: {error}")
+                reported = notes if size.goal is None else failed
+                reported.append(f"Packs of {size.reports:,} were not measured: {error}")
                 continue
             speeds += found
             figures += throughput_figures.figures(size, found)
@@ -90,20 +90,20 @@ def delays(folder: Path, broker: Broker, speeds: Sequence[Speed]) -> tuple[list[
     full = next((each.median for each in speeds if each.reports == PACK_REPORTS), 0.0)
     if not full:
         return [], ["Delays were not measured: no speed is known of which the load could be a share."]
-    told = []
+    reported = []
     for share, called in LOAD_SHARES.items():
         load = f"Delays at {called} of the speed of a full log, {share * full:,.0f} reports/s"
         try:
             seen = latency.measure(folder, broker.bootstrap_servers, child_of(broker), share * full, SECONDS)
         except (MeasurementError, DeliveryError, *BROKER_GONE) as error:
-            told.append(f"{load}: not measured, {error}.")
+            reported.append(f"{load}: not measured, {error}.")
             continue
-        told.append(
+        reported.append(
             f"{load}: {seen.counted:,.0f} were counted, {seen.behind:,.0f} packs waited at the end; the "
             f"worker took {seen.worker_cores:.2f} cores and the broker {seen.broker_cores:.2f}."
         )
-        return [row for each in seen.events.items() for row in _rows(*each)], told
-    return [], told
+        return [row for each in seen.events.items() for row in _rows(*each)], reported
+    return [], reported
 
 
 def _rows(pack_seconds: float, events: Visibility) -> list[ResultRow]:

@@ -62,8 +62,8 @@ def spent(size: Size, speeds: Sequence[Speed]) -> str:
     done = [each for each in speeds if each.runs and each.reader in OURS_AND_READING]
     if not done or done[0] is not speeds[0]:
         return ""
-    told = ", ".join(f"{each.reader} {shown(1e9 / each.a_cpu_second)}" for each in done)
-    return f"Packs of {size.reports:,}: nanoseconds of processor time that a report takes: {told}."
+    reported = ", ".join(f"{each.reader} {shown(1e9 / each.a_cpu_second)}" for each in done)
+    return f"Packs of {size.reports:,}: nanoseconds of processor time that a report takes: {reported}."
 
 
 def _reading(speeds: Sequence[Speed]) -> Speed | None:

@@ -17,7 +17,7 @@ from estimators.mechanisms.rappor import Rappor
 LIBRARY = "deniable"
 
 
-def mle_star(count: int, path: str, epsilon: float, told: bool = True) -> Callable[[], object]:
+def mle_star(count: int, path: str, epsilon: float, returned: bool = True) -> Callable[[], object]:
     """Find the likeliest distribution; `told`: and say which."""
     counts = np.load(path)
     mechanism = KRR.from_epsilon(len(counts), epsilon)
@@ -25,7 +25,7 @@ def mle_star(count: int, path: str, epsilon: float, told: bool = True) -> Callab
     def run() -> object:
         for _ in range(count):
             frequency = mle(counts, mechanism)
-        return frequency.tolist() if told else None
+        return frequency.tolist() if returned else None
 
     return run
 

@@ -32,4 +32,4 @@ async def read(servers: str, topic: str, packs: int) -> Stretch:
 
 
 if __name__ == "__main__":
-    asyncio.run(read(sys.argv[1], sys.argv[2], int(sys.argv[3]))).tell()
+    asyncio.run(read(sys.argv[1], sys.argv[2], int(sys.argv[3]))).print()

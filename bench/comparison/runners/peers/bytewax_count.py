@@ -85,7 +85,7 @@ def main(servers: str, topic: str, packs: str, folder: str) -> None:
     init_db_dir(Path(folder), 1)
     recovery = RecoveryConfig(folder)
     cli_main(flow_of(servers, topic, stretch, totals), epoch_interval=EVERY, recovery_config=recovery)
-    stretch.tell(counts=totals)
+    stretch.print(counts=totals)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def main(servers: str, topic: str, packs: str, folder: str) -> None:
     sums = frame.apply(bits).group_by("key").apply(add, stateful=True)
     sums.to_topic(application.topic(f"{topic}-quix-counts"))
     application.run(timeout=SILENCE_SECONDS)
-    stretch.tell(counts=totals)
+    stretch.print(counts=totals)
 
 
 if __name__ == "__main__":

@@ -29,9 +29,9 @@ class Stretch:
             if not self._first[0]:
                 self._first = self._last
 
-    def tell(self, **more: object) -> None:
+    def print(self, **more: object) -> None:
         """Write one line of JSON: packs after the first ones, seconds, and processor time of all threads."""
         differences = [last - first for first, last in zip(self._first, self._last, strict=True)]
-        told = dict(zip(("packs", "seconds", "cpu_seconds"), differences, strict=True))
-        sys.stdout.write(json.dumps({**told, **more}) + "\n")
+        shown = dict(zip(("packs", "seconds", "cpu_seconds"), differences, strict=True))
+        sys.stdout.write(json.dumps({**shown, **more}) + "\n")
         sys.stdout.flush()

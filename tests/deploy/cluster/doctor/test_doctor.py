@@ -14,7 +14,7 @@ from deploy.cluster.connection import probe as probe_module
 from deploy.cluster.connection.probe import RefusedError, UnreachableError, probe
 from deploy.cluster.doctor.connection import expiry
 from producers.transport.security import Security
-from tests.support.deploy.doctors import RUN_SECONDS, Patient, run, told
+from tests.support.deploy.doctors import RUN_SECONDS, Patient, run, shown
 from tests.support.secured.broker import ADMIN, SecuredBroker
 from tests.support.secured.certificates import Issued
 
@@ -47,7 +47,7 @@ def named(patient: Patient, security: Security | None, servers: str, step: str, 
     """The doctor and the probe of every other command name the cause, and nothing after it is tried."""
     configuration = patient.configuration(security, servers)
     results = run(configuration)
-    assert told(results) == f"{step}: {servers}: {cause}"
+    assert shown(results) == f"{step}: {servers}: {cause}"
     names = list(results)
     assert {results[each].status for each in names[names.index(step) + 1 :]} == {"skipped"}
     began = time.monotonic()

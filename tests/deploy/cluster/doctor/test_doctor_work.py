@@ -20,7 +20,7 @@ from deploy.cli.commands import deniable
 from deploy.cluster.connection.probe import RefusedError
 from deploy.cluster.permissions.roles import Role
 from deploy.cluster.topics.plan import plan
-from tests.support.deploy.doctors import RUN_SECONDS, Patient, run, told
+from tests.support.deploy.doctors import RUN_SECONDS, Patient, run, shown
 from tests.support.secured.broker import ADMIN, SecuredBroker
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
@@ -82,8 +82,8 @@ def test_missing_permissions_are_found(set_up: Patient, role: Role, lacking: str
     article = "an" if role is Role.AGGREGATOR else "a"
     user = f"{set_up.prefix}{name}"
     # Without Read, or Write, a topic is hidden; so are its settings.
-    assert told(results).startswith(f"authorization: User:{user} may not {what}, ")
-    assert told(results).endswith(f"which {article} {role} needs")
+    assert shown(results).startswith(f"authorization: User:{user} may not {what}, ")
+    assert shown(results).endswith(f"which {article} {role} needs")
     assert f"--acls --{role} {user}" in results["authorization"].findings[0].remedy
     assert {results[each].status for each in ("topics", "transactions", "clock skew")} == {"skipped"}
 
@@ -91,7 +91,7 @@ def test_missing_permissions_are_found(set_up: Patient, role: Role, lacking: str
 def test_each_role_that_may_do_all_it_needs_is_well(set_up: Patient) -> None:
     for role in Role:
         results = run(set_up.user(str(role), role), role)
-        assert told(results) == ""
+        assert shown(results) == ""
         unused = {"state", "transactions"} if role is not Role.AGGREGATOR else set()
         skipped = {name for name, result in results.items() if result.status == "skipped"}
         assert skipped - {"clock skew"} == unused  # which records tell to who writes none
@@ -113,7 +113,7 @@ def test_records_over_the_limit(patient: Patient) -> None:
         configs = {"max.message.bytes": "2000"}
         admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, configs=configs)])
     results = run(patient.as_admin())
-    assert f"topics: topic {name}: max.message.bytes must be at least 1048588, got 2000" in told(results)
+    assert f"topics: topic {name}: max.message.bytes must be at least 1048588, got 2000" in shown(results)
 
 
 def test_ledgers_that_are_not_set_up(patient: Patient) -> None:
@@ -125,7 +125,7 @@ def test_ledgers_that_are_not_set_up(patient: Patient) -> None:
     with patient.admin() as admin:
         admin.create_topics(wanted, wait_for_metadata=True)
     results = run(patient.as_admin())
-    assert told(results) == f"state: topic {topics.state} is not set up"
+    assert shown(results) == f"state: topic {topics.state} is not set up"
 
 
 def test_transaction_disturbs_no_worker_and_nobody_sees_it(set_up: Patient) -> None:
@@ -150,7 +150,7 @@ def test_transaction_disturbs_no_worker_and_nobody_sees_it(set_up: Patient) -> N
 @pytest.mark.parametrize(("hours", "which"), [(1, "3600 s ahead of"), (-1, "3600 s behind")])
 def test_wrong_clock_is_reported(set_up: Patient, hours: int, which: str) -> None:
     results = run(set_up.as_admin(), clock=lambda: time.time() + hours * HOUR)
-    assert told(results) == f"clock skew: this clock is {which} Kafka's"
+    assert shown(results) == f"clock skew: this clock is {which} Kafka's"
 
 
 def test_producer_learns_of_its_clock_without_a_record_of_its_own(patient: Patient) -> None:
@@ -162,7 +162,7 @@ def test_producer_learns_of_its_clock_without_a_record_of_its_own(patient: Patie
     sender.close()
     assert run(configuration, Role.PRODUCER)["clock skew"].note.startswith("within ")
     late = run(configuration, Role.PRODUCER, clock=lambda: time.time() - HOUR)
-    assert "s or more behind Kafka's" in told(late)
+    assert "s or more behind Kafka's" in shown(late)
     early = run(configuration, Role.PRODUCER, clock=lambda: time.time() + HOUR)["clock skew"]
     assert early.note.startswith("not behind Kafka's; unknown whether ahead: the newest record is 3")
 

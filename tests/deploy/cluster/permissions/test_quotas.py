@@ -34,8 +34,8 @@ def throttled_seconds(broker: SecuredBroker, user: str, caplog: pytest.LogCaptur
         sent = [kafka.send(user, bytes(100_000)) for _ in range(BYTES_PER_SECOND * BURST_SECONDS // 70_000)]
         for each in sent:
             each.get(timeout=30)
-    told = [re.search(r"throttled by broker \((\d+) ms\)", line) for line in caplog.messages]
-    return sum(int(each[1]) for each in told if each) / 1000
+    shown = [re.search(r"throttled by broker \((\d+) ms\)", line) for line in caplog.messages]
+    return sum(int(each[1]) for each in shown if each) / 1000
 
 
 def test_who_sends_more_is_slowed_down_and_loses_nothing(
@@ -52,7 +52,7 @@ def test_quota_that_is_there_stays_until_another_is_asked_for(
 ) -> None:
     name = f"{topic_prefix}quota"
     with KafkaAdminClient(**secured_broker.admin_settings()) as admin:
-        for asked, told, found in (
+        for asked, shown, found in (
             (None, [f"User:{name} sends at most 10,000,000 bytes a second to each broker"], 10_000_000),
             (None, [], DEFAULT_BYTES_PER_SECOND),
             (5000, [f"User:{name} sends at most 5,000 bytes a second to each broker"], 5000),
@@ -61,7 +61,7 @@ def test_quota_that_is_there_stays_until_another_is_asked_for(
             (0, [f"User:{name} sends without a quota"], None),
             (0, [], None),
         ):
-            assert limit(admin, [name], asked) == told
+            assert limit(admin, [name], asked) == shown
             deadline = time.monotonic() + 10  # a broker takes a change in just after it has said yes
             while quota_of(admin, name) != found and time.monotonic() < deadline:
                 time.sleep(0.05)

@@ -18,13 +18,13 @@ from tests.support.paths import REPOSITORY
 TOPICS = Topics("d-", 4)
 
 
-def told(role: Role) -> list[str]:
+def shown(role: Role) -> list[str]:
     return [str(each) for each in permissions_of(role, TOPICS)]
 
 
 def test_producer_writes_reports_and_a_reader_reads_what_is_published() -> None:
-    assert told(Role.PRODUCER) == ["Write topic d-reports"]
-    assert told(Role.READER) == [
+    assert shown(Role.PRODUCER) == ["Write topic d-reports"]
+    assert shown(Role.READER) == [
         "Read topic d-estimates",
         "Read topic d-windows",
         "Read groups d-reader-*",
@@ -32,7 +32,7 @@ def test_producer_writes_reports_and_a_reader_reads_what_is_published() -> None:
 
 
 def test_aggregator_can_neither_write_reports_nor_read_rejected() -> None:
-    aggregator = told(Role.AGGREGATOR)
+    aggregator = shown(Role.AGGREGATOR)
     assert "Write topic d-reports" not in aggregator
     assert "Read topic d-rejected" not in aggregator
     assert aggregator[-2:] == ["Read group d-aggregator", "Write transactional ids d-aggregator-*"]

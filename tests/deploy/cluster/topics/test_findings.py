@@ -65,10 +65,10 @@ def remedies(
     noted = {} if begun is None else {0: begun}
     monkeypatch.setattr(log_identity, "notes", lambda *_: noted)
     topics, client = Topics("test-", partitions), admin(**numbers)
-    told = number_findings(client, "", topics, numbers_of(client, topics))
+    shown = number_findings(client, "", topics, numbers_of(client, topics))
     return {
         each.what.split()[1].removeprefix("test-") if each.what.startswith("topic ") else "log": each.remedy
-        for each in told
+        for each in shown
     }
 
 
@@ -77,10 +77,10 @@ def remedies(
 def test_added_partitions_need_no_deletion(
     monkeypatch: pytest.MonkeyPatch, partitions: int, numbers: dict[str, int]
 ) -> None:
-    told = remedies(monkeypatch, partitions, Genesis(LOG, 4), **numbers)
-    assert told.keys() == {"log"}
-    assert "Set another kafka.topic_prefix for producers and workers" in told["log"]
-    assert "delete" not in told["log"]
+    shown = remedies(monkeypatch, partitions, Genesis(LOG, 4), **numbers)
+    assert shown.keys() == {"log"}
+    assert "Set another kafka.topic_prefix for producers and workers" in shown["log"]
+    assert "delete" not in shown["log"]
 
 
 def test_another_log_is_recognized(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ GOOD = {
 }
 
 
-def told(name: str, replicas: int = 1, **changed: int) -> list[str]:
+def shown(name: str, replicas: int = 1, **changed: int) -> list[str]:
     settings = {key: str(changed.get(key.replace(".", "_"), value)) for key, value in GOOD.items()}
     (topic,) = [each for each in plan(TOPICS) if each.name == f"d-{name}"]
     found = limit_findings(
@@ -34,7 +34,7 @@ def told(name: str, replicas: int = 1, **changed: int) -> list[str]:
 
 @pytest.mark.parametrize("name", ["reports", "state", "counts", "rejected", "estimates", "windows"])
 def test_settings_within_limits_give_no_finding(name: str) -> None:
-    assert told(name) == []
+    assert shown(name) == []
 
 
 @pytest.mark.parametrize(
@@ -47,24 +47,24 @@ def test_settings_within_limits_give_no_finding(name: str) -> None:
     ],
 )
 def test_a_ledger_s_topic_has_limits(key: str, beyond: int, within: int) -> None:
-    (finding,) = told("state", **{key.replace(".", "_"): beyond})
+    (finding,) = shown("state", **{key.replace(".", "_"): beyond})
     assert finding.startswith(f"topic d-state: {key} must be at ")
     assert f"{within}, got {beyond} (" in finding
     assert finding.endswith(f"): change --topic d-state --add-config {key}={within}")
-    assert told("state", **{key.replace(".", "_"): within}) == []
+    assert shown("state", **{key.replace(".", "_"): within}) == []
 
 
 def test_reports_are_kept_until_their_window_is_over() -> None:
-    (finding,) = told("reports", retention_ms=3_899_999)
+    (finding,) = shown("reports", retention_ms=3_899_999)
     assert "retention.ms must be at least 3900000, got 3899999 (window_seconds and grace_seconds of slow" in (
         finding
     )
-    assert told("reports", retention_ms=-1) == told("estimates", retention_ms=1) == []
+    assert shown("reports", retention_ms=-1) == shown("estimates", retention_ms=1) == []
 
 
 @pytest.mark.parametrize(("replicas", "in_sync"), [(1, 1), (2, 1), (2, 2), (3, 2), (5, 3)])
 def test_replicas_that_bear_a_failure_are_not_reported(replicas: int, in_sync: int) -> None:
-    assert told("counts", replicas, min_insync_replicas=in_sync) == []
+    assert shown("counts", replicas, min_insync_replicas=in_sync) == []
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,6 @@ def test_replicas_that_bear_a_failure_are_not_reported(replicas: int, in_sync: i
 def test_replicas_that_stop_writes_or_lose_records_are_reported(
     replicas: int, in_sync: int, said: str, remedy: int
 ) -> None:
-    (finding,) = told("counts", replicas, min_insync_replicas=in_sync)
+    (finding,) = shown("counts", replicas, min_insync_replicas=in_sync)
     assert f"min.insync.replicas {said} (" in finding
     assert finding.endswith(f" min.insync.replicas={remedy}")

@@ -103,9 +103,9 @@ def test_older_deployment_needs_only_topics_create(
         consumer.commit({source: OffsetAndMetadata(1, "", -1) for source in sources})
     admin.delete_topics([topics.windows])
     assert wait_until(lambda: topics.windows not in admin.list_topics(), 30)
-    told = f"topic {topics.windows} is absent: run deniable topics create"
-    assert check(Cluster(broker), topics) == [told]
-    with pytest.raises(TopicSetupError, match=f"^{told}$"):
+    shown = f"topic {topics.windows} is absent: run deniable topics create"
+    assert check(Cluster(broker), topics) == [shown]
+    with pytest.raises(TopicSetupError, match=f"^{shown}$"):
         require(Cluster(broker), topics)
     assert create(Cluster(broker), topics, 1) == [topics.windows]
     assert check(Cluster(broker), topics) == []
@@ -159,15 +159,15 @@ def test_partitions_that_were_added_have_one_remedy_whatever_the_file_says(
     admin.create_partitions({topics.reports: 3})
     grown = Topics(topics.prefix, 3)
     assert wait_until(lambda: len(admin.describe_topics([topics.reports])[0]["partitions"]) == 3, 30)
-    told = (
+    shown = (
         f"{topics.reports} has 3 partitions now, and {topics.state} was begun with 2: partitions were added, "
         "and a pack must stay in the partition of its id. Set another kafka.topic_prefix for producers and "
         "workers, and run deniable topics create; what was published under this one stays"
     )
     for file in (topics, grown):
-        assert check(Cluster(broker), file) == [told]
-        assert create_refused(broker, file) == told
-        with pytest.raises(TopicSetupError, match="^" + re.escape(told) + "$"):
+        assert check(Cluster(broker), file) == [shown]
+        assert create_refused(broker, file) == shown
+        with pytest.raises(TopicSetupError, match="^" + re.escape(shown) + "$"):
             require(Cluster(broker), file)
         with pytest.raises(TopicSetupError, match=r"has 3 partitions, and no other topic .*topic_prefix"):
             require_reports(Cluster(broker), file)
@@ -177,7 +177,7 @@ def test_partitions_that_were_added_have_one_remedy_whatever_the_file_says(
     )
     assert create(Cluster(broker), grown, 1) == []
     for file in (topics, grown):
-        assert check(Cluster(broker), file) == [told]
+        assert check(Cluster(broker), file) == [shown]
     log = log_identity.log_of(admin, grown)
     assert sorted(log_identity.notes(Cluster(broker), grown, 3, log)) == [
         0,

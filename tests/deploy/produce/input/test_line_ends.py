@@ -129,8 +129,8 @@ def test_unclosed_quote_skips_only_its_line(
     found = read(feed_of(CSV), data)
     assert (found[0], found[-1]) == ("AA", "9E")
     assert found.count("B6") == follows.count(b"2,B6\n")
-    told = capsys.readouterr().err.splitlines()
-    assert told[0] == f"line 3 skipped: {csv_records.TOO_LONG_RECORD}"
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0] == f"line 3 skipped: {csv_records.TOO_LONG_RECORD}"
 
 
 def test_record_that_spans_lines_may_be_as_long_as_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,21 +51,21 @@ def refusals(deployment: Deployment, *arguments: str) -> list[object]:
 
 
 def test_all_committed_windows_are_reported(deployment: Deployment) -> None:
-    told = lines(deployment, "rejected")
-    assert [line["report_offset"] for line in told] == [0, 1, 2, 3, 4]
-    assert {(line["partition"], line["kind"], line["reason"]) for line in told} == {
+    reported = lines(deployment, "rejected")
+    assert [line["report_offset"] for line in reported] == [0, 1, 2, 3, 4]
+    assert {(line["partition"], line["kind"], line["reason"]) for line in reported} == {
         (1, "rejected", "duplicate")
     }
-    assert [line["offset"] for line in told] == [0, 2, 4, 6, 8]
+    assert [line["offset"] for line in reported] == [0, 2, 4, 6, 8]
 
 
 def test_aborted_reports_are_shown(deployment: Deployment) -> None:
     """It counts too, as malformed here."""
-    told = lines(deployment, "reports")
-    assert [(line["kind"], line["problem"]) for line in told] == [("unreadable", "malformed")] * (
+    reported = lines(deployment, "reports")
+    assert [(line["kind"], line["problem"]) for line in reported] == [("unreadable", "malformed")] * (
         REFUSALS + 1
     )
-    assert "no pack" not in str(told)
+    assert "no pack" not in str(reported)
 
 
 def test_start_of_a_collection_is_known(deployment: Deployment) -> None:
