@@ -54,7 +54,13 @@ def becomes(workers: Workers, status: int, seconds: float) -> bool:
     return wait_until(lambda: get(workers, "/readyz")[0] == status, seconds)
 
 
-@pytest.mark.parametrize(("away", "back"), [(Broker.kill, Broker.start), (Broker.pause, Broker.resume)])
+@pytest.mark.parametrize(
+    ("away", "back"),
+    [
+        pytest.param(Broker.kill, Broker.start, marks=pytest.mark.all),
+        (Broker.pause, Broker.resume),
+    ],
+)
 def test_broker_that_is_away_makes_the_worker_unready_until_it_is_back(
     own_broker: Broker,
     workers: Workers,

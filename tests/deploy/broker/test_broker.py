@@ -60,6 +60,7 @@ def test_two_brokers_race_for_ports_safely(monkeypatch: pytest.MonkeyPatch) -> N
     assert not any(folder.exists() for folder in folders)
 
 
+@pytest.mark.all
 def test_data_survive_stop_kill_and_pause(data_dir: Path) -> None:
     with Broker(data_dir) as first:
         create_topic(first.bootstrap_servers, "kept")
@@ -102,6 +103,7 @@ def test_broker_that_does_not_come_up_is_reported_with_the_log(data_dir: Path) -
     assert broker.child is None
 
 
+@pytest.mark.all
 def test_a_killed_parent_takes_its_broker_along() -> None:
     with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None

@@ -17,6 +17,7 @@ SLACK_SECONDS = 5
 AT_ONCE_SECONDS = 2
 
 
+@pytest.mark.all
 @pytest.mark.broker
 @pytest.mark.usefixtures("kafka_jars")
 def test_a_worker_without_a_broker_ends_in_time(topic_prefix: str, tmp_path: Path) -> None:

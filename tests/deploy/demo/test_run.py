@@ -104,7 +104,14 @@ def test_demo_once_ends_with_ok(start_demo: Starter, mark: str, tmp_path: Path) 
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGKILL, marks=pytest.mark.all),
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.all),
+    ],
+)
 def test_it_leaves_nothing_running(
     start_demo: Starter, mark: str, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -102,6 +102,7 @@ def test_worker_losing_its_ledgers_reports_it_and_keeps_nothing(
         compare(deployment)
 
 
+@pytest.mark.all
 def test_recreated_log_is_not_counted_into_old_state(deployment: Deployment) -> None:
     delete(deployment, "reports")
     again = deployment.run("topics", "create")
@@ -113,6 +114,7 @@ def test_recreated_log_is_not_counted_into_old_state(deployment: Deployment) -> 
     assert refusal(deployment).endswith(f"Error: {remedy}")
 
 
+@pytest.mark.all
 def test_recreated_log_ends_a_running_worker(deployment: Deployment) -> None:
     """Also when the new log is as long as the old one was before it looks; before that, it is too short."""
     with deployment.running("second.log", "aggregate", "--web-port", "0") as worker:
@@ -156,6 +158,7 @@ def test_collection_ends_only_by_command(deployment: Deployment) -> None:
     assert "revision of the collection file must be 2 or more, got 1" in refusal(deployment)
 
 
+@pytest.mark.all
 def test_retired_collection_counts_no_more_under_a_running_worker(deployment: Deployment) -> None:
     """It has the former file still, as has the producer."""
     new = (

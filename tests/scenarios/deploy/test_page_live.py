@@ -87,6 +87,7 @@ def metrics(address: str) -> str:
         return str(answer.read().decode())
 
 
+@pytest.mark.all
 def test_page_shows_the_numbers_of_the_topic_over_a_kill(broker: str, tmp_path: Path) -> None:
     deployment = Deployment(tmp_path, broker, f"test-{uuid4().hex[:12]}-")
     deployment.create_topics()

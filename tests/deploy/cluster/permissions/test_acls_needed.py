@@ -187,6 +187,7 @@ def take_away(admin: KafkaAdminClient, user: str, permission: Permission) -> Non
     assert wait_until(lambda: not admin.describe_acls(exactly)[0])
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("role", list(Role))
 def test_every_permission_is_needed_and_checked(
     principals: Principals, secured_broker: SecuredBroker, role: Role
