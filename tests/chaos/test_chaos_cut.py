@@ -64,7 +64,7 @@ def zombie(stage: Stage) -> None:
     successor = next(other for other in stage.workers.alive if other is not worker)
     opened = successor.says("ledger open")
     partitions = stage.workers.configuration.kafka.partitions
-    assert wait_until(lambda: successor.says("ledger open") >= opened + partitions, 60)
+    assert wait_until(lambda: successor.says("ledger open") >= opened + partitions, 120)
     time.sleep(4)  # in which it stores some checkpoints of its own
     worker.signal(signal.SIGCONT)
 

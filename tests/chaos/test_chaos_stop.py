@@ -42,7 +42,7 @@ def test_stopped_worker_has_stored_all_and_left_the_group(
     workers, load = Workers(configuration, tmp_path), Load(configuration, 1000, 0.0, 1)
     try:
         shown, other = workers.start(), workers.start()
-        assert wait_until(lambda: min(shown.says("ledger open"), other.says("ledger open")) >= 2, 60)
+        assert wait_until(lambda: min(shown.says("ledger open"), other.says("ledger open")) >= 2, 120)
         load.start()
         time.sleep(2)
         partitions, opened, ends = owned(shown), other.says("ledger open"), log_ends(configuration)

@@ -9,7 +9,7 @@ from tests.support.deploy.processes import wait_until
 
 BROKER_PAUSE_SECONDS = 20.0
 STOP_SECONDS = 10.0  # in which a worker that is told to end has ended
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0
 RECORD_BYTES = 1_048_588
 HOUR = 3600.0
 

@@ -59,7 +59,7 @@ class Worker:
         port = re.search(r"page: http://127\.0\.0\.1:(\d+)/", self.log.read_text(errors="replace"))
         if port is None:
             return False
-        with closing(http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=5)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=60)) as connection:
             try:
                 connection.request("GET", "/readyz")
                 return connection.getresponse().status == 200

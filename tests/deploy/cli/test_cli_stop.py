@@ -29,8 +29,8 @@ def test_a_worker_without_a_broker_ends_in_time(topic_prefix: str, tmp_path: Pat
             deployment.running("urgent.log", "aggregate", "--web-port", "0") as urgent,
         ):
             for log in ("patient.log", "urgent.log"):
-                assert wait_until(lambda log=log: "ledger open" in deployment.said(log), 40), deployment.said(
-                    log
+                assert wait_until(lambda log=log: "ledger open" in deployment.said(log), 120), (
+                    deployment.said(log)
                 )
             broker.kill()
             began = time.monotonic()

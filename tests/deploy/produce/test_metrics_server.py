@@ -42,7 +42,7 @@ def source(*reasons: str) -> Told:
 
 
 def get(host: str, port: int, path: str) -> tuple[int, str]:
-    connection = HTTPConnection(host, port, timeout=10)
+    connection = HTTPConnection(host, port, timeout=60)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()

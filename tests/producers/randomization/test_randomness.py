@@ -104,7 +104,9 @@ print(before, answer, stream.words64(4).tobytes().hex())
 
 def fork(in_child):
     code = FORK.format(in_child=in_child)
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
     return run.stdout.split()
 
 

@@ -107,7 +107,7 @@ def kill_often(workers: Workers) -> None:
     for point in ("between-sends", "before-commit", "estimate"):
         victim = workers.alive[0]
         victim.order(point, "kill")
-        assert wait_until(lambda victim=victim: not victim.running, 60), (point, workers.describe())
+        assert wait_until(lambda victim=victim: not victim.running, 120), (point, workers.describe())
         workers.end(victim, signal.SIGKILL)
         workers.start()
     workers.end(workers.alive[0], signal.SIGKILL)

@@ -31,7 +31,7 @@ from deploy.cluster.permissions.roles import Role
 from deploy.cluster.topics.findings import settings_of
 from tests.support.secured.deployments import SecuredDeployment
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 EVERYBODY_ELSE = "somebody"
 
 

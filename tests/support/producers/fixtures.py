@@ -54,4 +54,4 @@ def one_dies(monkeypatch):
     shown = threading.Event()
     monkeypatch.setattr(sys, "unraisablehook", lambda _: shown.set())
     yield
-    assert shown.wait(10)
+    assert shown.wait(120)
