@@ -116,7 +116,9 @@ def test_rolling_restart_is_exact_and_estimates_come_in_time(
     assert verdict.latest_final > 0
 
 
-def test_a_collection_comes_and_goes_while_others_run(chaos_broker: ChaosBroker, tmp_path: Path) -> None:
+def test_other_collections_continue_when_one_is_added_and_retired(
+    chaos_broker: ChaosBroker, tmp_path: Path
+) -> None:
     """Two workers, replaced one by one for the new file, and again for the one without it."""
     order = Order("collection-retired", 1, RETIRE_SECONDS, 1000)
     verdict, story = run(order, chaos_broker, tmp_path)

@@ -166,7 +166,7 @@ def test_final_estimates_that_are_overdue_or_missing_are_late(configuration: Con
     assert late(Recount(cells), seconds, asked, 2.0) == 2
 
 
-def test_retired_collection_counts_no_more_from_its_offset_on(configuration: Configuration) -> None:
+def test_retired_collection_stops_counting_at_its_offset(configuration: Configuration) -> None:
     fruit = named(configuration, "fruit")
     judge = Judge(configuration.by_fingerprint(), 0, PARTITIONS, {fruit.fingerprint: 7})
     for offset in (6, 7):

@@ -34,7 +34,7 @@ def test_a_child_ends_with_its_parent(tmp_path: Path, number: signal.Signals) ->
     assert wait_until(lambda: state_of(pid) == "Z")
 
 
-def test_child_whose_parent_is_gone_already_does_not_run() -> None:
+def test_child_of_a_dead_parent_does_not_run() -> None:
     command = [sys.executable, "-I", "-S", GUARD, str(os.getpid() + 1), "echo", "ran"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == ""

@@ -42,7 +42,7 @@ def test_without_a_budget_no_limit_is_asked_for():
     )
 
 
-def test_largest_share_is_that_of_whoever_spent_most():
+def test_largest_share_belongs_to_the_greatest_spender():
     standing = CollectionLimits(ALLOWANCE)
     assert standing.largest_ratio(50.0) == 0.0
     standing.note(balances((5, 0.0), (3, 0.0)))

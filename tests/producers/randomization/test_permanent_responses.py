@@ -92,7 +92,7 @@ def averaged(memory, reports):
     return rows[0], np.unpackbits(sent, axis=1, bitorder="little").mean(axis=0) > 0.5
 
 
-def test_averaging_shows_the_permanent_response_and_no_more():
+def test_averaging_reveals_only_the_permanent_response():
     """10,000 reports: the average of a bit is 30 standard deviations from 0.5, so chance decides nothing."""
     truth, seen = averaged(MEMORY, 10_000)
     kept = responses(MEMORY, ["ann"], ["JFK"], truth[np.newaxis])

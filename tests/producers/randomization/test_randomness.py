@@ -110,7 +110,7 @@ def fork(in_child):
     return run.stdout.split()
 
 
-def test_forked_child_has_a_key_of_its_own():
+def test_forked_child_has_another_key():
     assert len(set(fork("pass"))) == 3
 
 

@@ -119,7 +119,7 @@ def test_a_key_of_the_wrong_size_is_refused():
 
 
 @pytest.mark.parametrize("size", [32, 64])
-def test_key_that_blake2_takes_is_used_as_it_is(size):
+def test_short_key_is_used_unchanged(size):
     key = bytes(range(size))
     expected = blake2b(key=key, person=b"test", digest_size=16).hexdigest()
     assert Secret(key).function(b"test", 16).hexdigest() == expected

@@ -120,7 +120,7 @@ def test_damage_within_is_reported_and_nothing_is_written(tmp_path):
     assert path.read_bytes()[PAGE_BYTES:] == damaged[PAGE_BYTES:]
 
 
-def test_table_that_is_gone_is_reported_with_a_remedy(store):
+def test_missing_table_is_reported_with_a_remedy(store):
     store.rows("DROP TABLE identity")
     with pytest.raises(
         StoreError,
@@ -129,7 +129,7 @@ def test_table_that_is_gone_is_reported_with_a_remedy(store):
         store.rows("SELECT digest FROM identity")
 
 
-def test_full_disk_is_reported_and_leaves_everything_as_it_was(store):
+def test_full_disk_is_reported_and_changes_nothing(store):
     (pages,) = store.rows("PRAGMA page_count")[0]
     store.rows(f"PRAGMA max_page_count = {pages + 3}")
 

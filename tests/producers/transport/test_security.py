@@ -182,7 +182,7 @@ def test_bad_certificate_or_key_is_reported(tmp_path: Path, authority: Authority
 @pytest.mark.parametrize(
     "written", ["{}", "{}\n", "{}\r\n", "{}\nmore", "\ufeff{}\n"], ids=["bare", "LF", "CRLF", "more", "BOM"]
 )
-def test_password_is_the_first_line_as_it_is_now(tmp_path: Path, written: str) -> None:
+def test_password_is_the_present_first_line(tmp_path: Path, written: str) -> None:
     file = tmp_path / "password"
     security = Security(username="a", password_file=file)
     handed = CurrentPassword(security)

@@ -34,9 +34,7 @@ def accept_loss(configuration: Configuration) -> str:
 
 
 @pytest.mark.broker
-def test_worker_that_is_overtaken_by_retention_says_so(
-    broker: str, topic_prefix: str, tmp_path: Path
-) -> None:
+def test_worker_overtaken_by_retention_reports_it(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     """Its fetcher goes on at the log's new start by itself; the ledger must not follow it there by itself."""
     configuration = configure(tmp_path, broker, topic_prefix)
     deployment = deployment_of(configuration)

@@ -243,7 +243,7 @@ def test_the_past_is_decoded_with_other_candidates(
     assert "3 candidates" in shown.stdout
 
 
-def test_small_windows_are_joined_but_not_estimated_alone(run: tuple[Configuration, Workers]) -> None:
+def test_small_windows_are_joined_but_not_estimated(run: tuple[Configuration, Workers]) -> None:
     configuration, _ = run
     ended = command(configuration, "rollup", "tiny", "--from", "2020-01-01T00Z")
     assert (ended.returncode, ended.stdout) == (1, "")

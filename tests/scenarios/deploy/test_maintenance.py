@@ -159,7 +159,7 @@ def test_collection_ends_only_by_command(deployment: Deployment) -> None:
 
 
 @pytest.mark.all
-def test_retired_collection_counts_no_more_under_a_running_worker(deployment: Deployment) -> None:
+def test_retired_collection_stops_counting_in_a_running_worker(deployment: Deployment) -> None:
     """It has the former file still, as has the producer."""
     new = (
         (deployment.folder / "deniable.yaml")

@@ -153,7 +153,7 @@ def test_wrong_clock_is_reported(set_up: Patient, hours: int, which: str) -> Non
     assert shown(results) == f"clock skew: this clock is {which} Kafka's"
 
 
-def test_producer_learns_of_its_clock_without_a_record_of_its_own(patient: Patient) -> None:
+def test_producer_compares_its_clock_without_writing(patient: Patient) -> None:
     patient.create_topics()
     configuration = patient.user("producer", Role.PRODUCER)
     assert run(configuration, Role.PRODUCER)["clock skew"].status == "skipped"
@@ -217,7 +217,7 @@ def timed(folder: Path, *arguments: str) -> tuple["subprocess.CompletedProcess[s
     return ended, time.monotonic() - began
 
 
-def test_command_prints_as_it_goes_and_ends_with_1(patient: Patient) -> None:
+def test_command_prints_continuously_and_ends_with_1(patient: Patient) -> None:
     """Within the time that is promised, which holds on a machine that is not overloaded."""
     write_file(patient, "wrong")
     ended, seconds = timed(patient.folder)

@@ -43,7 +43,7 @@ def names(topics: Topics) -> list[str]:
     return sorted(made)
 
 
-def test_topics_are_made_once_with_their_settings(
+def test_topics_are_created_once_with_their_settings(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
     assert check(Cluster(broker), topics) == [
