@@ -13,8 +13,8 @@ from deploy.broker.broker import Broker
 from tests.support.deploy.deployments import Deployment
 from tests.support.deploy.processes import wait_until
 
-SLACK_SECONDS = 5
-AT_ONCE_SECONDS = 2
+SLACK_SECONDS = 15
+AT_ONCE_SECONDS = 3
 
 
 @pytest.mark.all
