@@ -1,4 +1,4 @@
-"""`make chaos`: every fault in several seeded runs; goes on where the last call ended.
+"""`make chaos`: every fault in several seeded runs; resumes where the last call ended.
 
 make chaos ARGS="--fault zombie --seed 3"     one run once more, when it is not in the results yet
 make chaos ARGS="--rate 800 --seeds 1"        on a busy machine

@@ -57,7 +57,7 @@ def test_counts_are_exact_whatever_happens(tmp_path: Path) -> None:
 
 
 def zombie(stage: Stage) -> None:
-    """Stopped with a checkpoint in hand; others count on; it wakes up and stores what it had."""
+    """A worker paused during a checkpoint: others take over, then it wakes up and stores its counts."""
     stage.rest(4, 6)
     worker = stage.strike("before-sends", "pause")
     assert worker is not None
@@ -98,7 +98,7 @@ def test_worker_without_one_of_the_three_is_found(
 def test_worker_that_is_behind_counts_exactly_with_the_gate(
     chaos_broker: ChaosBroker, tmp_path: Path
 ) -> None:
-    """What the gateless one fails at is no fault of the delay."""
+    """The run without a gate fails because of the gate, not because of the delay."""
     order = Order("mixed", 1, BEHIND_SECONDS, options=BEHIND, replay=False)
     verdict, story = run(order, chaos_broker, tmp_path, Fault(failures))
     assert verdict.exact, f"{verdict.describe()}\n{story}"

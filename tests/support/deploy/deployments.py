@@ -58,7 +58,7 @@ class Deployment:
 
     @contextmanager
     def running(self, log: str, *arguments: str) -> Iterator[Child]:
-        """A command in the background; its output goes to a file of the folder."""
+        """Run a command in the background; its output goes to a file in the folder."""
         child = spawn(_command(arguments), self.folder / log, folder=self.folder)
         try:
             yield child
@@ -77,7 +77,7 @@ class Deployment:
                 process.kill()
 
     def said(self, log: str) -> str:
-        """What a command in the background has said so far."""
+        """Return the output of a background command so far."""
         return last_lines(self.folder / log, count=1000)
 
     def address(self, log: str) -> str:

@@ -61,7 +61,7 @@ class Patient:
         topic_setup.create(loaded.cluster, loaded.topics, 1)
 
     def user(self, name: str, role: Role, *, but: str = "") -> Configuration:
-        """A new user with all that a role needs but what reads so."""
+        """Create a user with all permissions of a role except those that read so."""
         topics = self.as_admin().topics
         allowed = [each for each in permissions_of(role, topics) if str(each) != but]
         assert bool(but) == (len(allowed) < len(permissions_of(role, topics)))
@@ -85,7 +85,7 @@ def run(
 
 
 def shown(results: dict[str, Result]) -> str:
-    """Steps that failed, and what they told; no warnings."""
+    """Return failed steps with their findings, without warnings."""
     failed = [result for result in results.values() if result.status == "failed"]
     return "\n".join(
         f"{result.step}: {each.what}" for result in failed for each in result.findings if not each.is_warning

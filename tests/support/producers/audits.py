@@ -1,4 +1,4 @@
-"""The suite of audits: what is audited, and the epsilon that each must keep."""
+"""The suite of audits: the functions, and the epsilon that each must keep."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -89,7 +89,7 @@ def of_krr(k, epsilon, words, note="", values=None):
 
 
 def of_two_values(subject, mechanism, randomize):
-    """Clients that report two values: one, of two inputs and four outcomes, is told by the other's report."""
+    """Clients that report two values: one, of two inputs and four outcomes, is inferred from the other."""
     look = partial(report_bounds, randomize, 2, 4, outputs=FEW)
     return Audit(f"{subject}, two values of each client", mechanism.epsilon_one, look, attainable=False)
 

@@ -26,7 +26,7 @@ def kafka(monkeypatch):
 
 @pytest.fixture
 def make(kafka, tmp_path):
-    """Makes producers that are closed at the end; they tick only if told to, and wait as long as needed."""
+    """Build producers that are closed at the end; they tick only on request, and wait as long as needed."""
     made = []
 
     def make_one(*allowances, **options):
@@ -50,7 +50,7 @@ def make(kafka, tmp_path):
 
 @pytest.fixture
 def one_dies(monkeypatch):
-    """The interpreter is told of the death last of all: a test must not end before."""
+    """Wait for the interpreter's report of a thread's death: a test must not end before."""
     shown = threading.Event()
     monkeypatch.setattr(sys, "unraisablehook", lambda _: shown.set())
     yield

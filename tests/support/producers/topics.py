@@ -10,7 +10,7 @@ from kafka.structs import TopicPartition
 
 
 def settings(broker):
-    """Keywords for clients: of bootstrap servers without security; others are what they are."""
+    """Return keywords for clients: given ones, or those of bootstrap servers without security."""
     return {"bootstrap_servers": broker} if isinstance(broker, str) else broker
 
 
