@@ -109,7 +109,7 @@ def impossible_p_values(
 def change_p_value(before: NDArray[np.int64], after: NDArray[np.int64]) -> float:
     """Test whether two windows of k-RR have the same distribution: likelihood ratio of 2 x k counts.
 
-    A true change alarms as well as a forged one: this tells when to look. Buckets that expect fewer than
+    A true change raises an alarm like a forged one: this shows when to look. Buckets that expect fewer than
     LEAST_EXPECTED reports in the smaller window are taken together, or left out if they are fewer even then.
 
     Parameters

@@ -24,7 +24,7 @@ PACKS = CounterMetric(
 PACKS_REJECTED = CounterMetric(
     name="packs_rejected",
     labels=("reason",),
-    meaning=f"Packs turned away by reason: {', '.join(REASONS)}.",
+    meaning=f"Packs rejected by reason: {', '.join(REASONS)}.",
     remedy="duplicate: none, a pack that was resent counts once. too_late: a longer `grace_seconds`. "
     "unknown_collection: the same file for producers and workers. window_full: a larger `window_packs`. "
     "Others: see who else writes to `reports`.",
@@ -117,7 +117,7 @@ ESTIMATE_STD_ERROR = GaugeMetric(
     name="estimate_std_error",
     unit="ratio",
     labels=("collection", "value"),
-    meaning="Standard error of that share; +Inf where the counts tell nothing about it. The 95 % "
+    meaning="Standard error of that share; +Inf if the counts carry no information on it. The 95 % "
     "interval is not symmetric about the share: take its ends, which follow.",
 )
 ESTIMATE_LOW = GaugeMetric(
@@ -143,7 +143,7 @@ ESTIMATE_OTHER_STD_ERROR = GaugeMetric(
     name="estimate_other_std_error",
     unit="ratio",
     labels=("collection",),
-    meaning="Standard error of that share; +Inf where the counts tell nothing about it.",
+    meaning="Standard error of that share; +Inf if the counts carry no information on it.",
 )
 ESTIMATE_REPORTS = GaugeMetric(
     name="estimate_reports", labels=("collection",), meaning="Reports behind the newest estimate."
@@ -187,7 +187,7 @@ CANARY_WINDOW = GaugeMetric(
     name="canary_window",
     unit="seconds",
     labels=("collection",),
-    meaning="Length of a canary's windows, told by every worker. Absent for other collections.",
+    meaning="Length of a canary's windows, exported by every worker. Absent for other collections.",
     remedy="where `deniable_estimate_window_start_timestamp_seconds` is several of them ago, or absent, "
     "nothing is watched: start `deniable canary`.",
 )

@@ -30,6 +30,6 @@ class UnattributedRejections:
         now : seconds of a monotonic clock.
         """
         if self._unlogged and now >= self._quiet_until:
-            log.warning("packs turned away that lie in no window", **dict(sorted(self._unlogged.items())))
+            log.warning("rejected packs without a valid window", **dict(sorted(self._unlogged.items())))
             self._unlogged.clear()
             self._quiet_until = now + QUIET_SECONDS

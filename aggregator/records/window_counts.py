@@ -14,7 +14,7 @@ class WindowCounts:
     ----------
     counts : int64 (cohorts, width), reports per bucket, or with each bit set.
     cohort_sizes : int64 (cohorts,), reports.
-    packs, rejected : packs counted, packs turned away.
+    packs, rejected : packs counted, packs rejected.
     """
 
     counts: npt.NDArray[np.int64]

@@ -123,8 +123,8 @@ def test_a_table_is_what_the_code_says(name: str) -> None:
     assert lines == [f"| {' | '.join(row)} |" for row in MADE[name]()]
 
 
-def test_secret_reveals_spending() -> None:
-    """docs/threats.md: 28 bits differ from permanent noise, and one report tells 10 nats on average."""
+def test_secret_separates_values() -> None:
+    """docs/threats.md: 28 bits differ from permanent noise, and one report separates two values by 10 nats on average."""
     mechanism = Rappor.from_probabilities(**BASE)
     flip = mechanism.f / 2
     differ = mechanism.bits * 2 * flip * (1 - flip)
