@@ -42,11 +42,11 @@ def test_reports_leave_in_packs_of_their_collection_window_and_cohort(make, kafk
     target.report("latency", np.arange(5), None, at=[0, 60, 60, 60, 59])
     target.report("destination", ["JFK"] * 40, None, at=0)
     target.flush()
-    tally = {}
+    counts = {}
     for pack in packs(kafka):
         key = (pack.fingerprint, pack.window_start, pack.mechanism, pack.width)
-        tally[key] = tally.get(key, 0) + pack.reports
-    assert tally == {
+        counts[key] = counts.get(key, 0) + pack.reports
+    assert counts == {
         (CARRIER.fingerprint, 60, 1, 4): 3,
         (CARRIER.fingerprint, 120, 1, 4): 1,
         (LATENCY.fingerprint, 0, 1, 1000): 2,
@@ -157,16 +157,16 @@ def test_unknown_values_are_counted_here_only(make, caplog):
     """Two streams that differ in unknown values alone say the same: how many there were is a true count."""
     make().close()  # makes the secret, and says so
     caplog.clear()
-    said = []
+    messages = []
     for values, unknown in ((["AA", CANARY, ""], 2), (["AA", "AA", "AA"], 0)):
         target = make()
         target.report("carrier", values, None)
         assert target.unknown() == {"carrier": unknown, "latency": 0, "destination": 0}
         assert "unknown" not in {field.name for field in fields(target.counters())}
         target.close()
-        said.append(list(caplog.messages))
+        messages.append(list(caplog.messages))
         caplog.clear()
-    assert said[0] == said[1]
+    assert messages[0] == messages[1]
 
 
 @pytest.mark.parametrize(

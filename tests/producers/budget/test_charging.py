@@ -15,9 +15,9 @@ FREE = {"budget": None}
 
 @pytest.fixture
 def ledger(tmp_path):
-    made = Ledger(tmp_path / "data", allowance(**FREE))
-    yield made
-    made.store.close()
+    ledger = Ledger(tmp_path / "data", allowance(**FREE))
+    yield ledger
+    ledger.store.close()
 
 
 def test_a_window_closes_with_its_grace(ledger):

@@ -81,9 +81,9 @@ class Ledger:
 
 @pytest.fixture
 def ledger(tmp_path):
-    made = Ledger(tmp_path / "data", allowance())
-    yield made
-    made.store.close()
+    ledger = Ledger(tmp_path / "data", allowance())
+    yield ledger
+    ledger.store.close()
 
 
 ALLOWANCES = [

@@ -67,9 +67,9 @@ class Used:
 
 @pytest.fixture
 def used(tmp_path):
-    made = Used(tmp_path / "data", *ALL)
-    with closing(made.store):
-        yield made
+    used = Used(tmp_path / "data", *ALL)
+    with closing(used.store):
+        yield used
 
 
 def shown(folder: Path, client: str, *allowances: Allowance, now: int = NOW) -> dict[str, Spent]:

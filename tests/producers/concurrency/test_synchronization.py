@@ -9,19 +9,19 @@ from producers.concurrency.synchronization import Latch, TimeBudget, WakeUp
 
 
 def test_a_ring_is_heard_once():
-    bell = WakeUp()
-    assert not bell.wait(0)
-    bell.ring()
-    bell.ring()
-    assert bell.wait(0)
-    assert not bell.wait(0.01)
+    wake_up = WakeUp()
+    assert not wake_up.wait(0)
+    wake_up.ring()
+    wake_up.ring()
+    assert wake_up.wait(0)
+    assert not wake_up.wait(0.01)
 
 
 def test_a_ring_wakes_who_waits():
-    bell = WakeUp()
-    timer = threading.Timer(0.02, bell.ring)
+    wake_up = WakeUp()
+    timer = threading.Timer(0.02, wake_up.ring)
     timer.start()
-    assert bell.wait(10)
+    assert wake_up.wait(10)
     timer.join()
 
 
@@ -51,13 +51,13 @@ def test_latch_releases_present_and_later_waiters():
 
 
 def test_patience_is_used_up_within_it_only():
-    patience = TimeBudget(0.5)
-    with patience:
+    budget = TimeBudget(0.5)
+    with budget:
         time.sleep(0.1)
-    left = patience.left
+    left = budget.left
     assert 0.2 < left <= 0.4
     time.sleep(0.05)
-    assert patience.left == left
+    assert budget.left == left
     short = TimeBudget(0.01)
     with short:
         time.sleep(0.02)

@@ -55,9 +55,9 @@ class Opened:
 
 @pytest.fixture
 def room(tmp_path):
-    made = Room(tmp_path)
-    yield made
-    made.close()
+    room = Room(tmp_path)
+    yield room
+    room.close()
 
 
 def test_packs_wait_in_order_until_they_are_forgotten(room):

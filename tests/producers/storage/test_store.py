@@ -20,9 +20,9 @@ PROGRESS = InputProgress(inode=7, bytes_done=1000, lines=10, digest=b"d" * 32)
 
 @pytest.fixture
 def store(tmp_path):
-    made = Store(tmp_path / "data", busy_seconds=0.05)
-    yield made
-    made.close()
+    store = Store(tmp_path / "data", busy_seconds=0.05)
+    yield store
+    store.close()
 
 
 def set_and_fail(store):

@@ -61,7 +61,7 @@ def refusal(security: Security) -> str:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"certificate_file": HERE}, "certificate_file and key_file belong together: give both or neither"),
         ({"key_file": HERE}, "certificate_file and key_file belong together: give both or neither"),
@@ -76,11 +76,11 @@ def refusal(security: Security) -> str:
         ({"username": "a", "password": ""}, "the password must not be empty"),
     ],
 )
-def test_fields_that_do_not_go_together_are_named(fields: dict[str, object], said: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)) as caught:
+def test_fields_that_do_not_go_together_are_named(fields: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
         Security(**fields)  # type: ignore[arg-type] # any of the fields
-    assert str(caught.value) == said
-    assert isinstance(caught.value, CredentialsError) == said.startswith(("a password", "username"))
+    assert str(caught.value) == message
+    assert isinstance(caught.value, CredentialsError) == message.startswith(("a password", "username"))
 
 
 @pytest.mark.parametrize("name", ["", "a,b", "a=b", "a b", "é", "a\n", "x" * 256, "p@ss w0rd!"])
@@ -118,14 +118,14 @@ def bad_files(folder: Path) -> Iterator[tuple[Path, str]]:
 def test_unusable_file_is_named(tmp_path: Path, issued: Issued) -> None:
     """A pipe that nobody writes to holds up nobody."""
     certificate, key = issued.certificate_file, issued.key_file
-    for path, said in bad_files(tmp_path):
+    for path, reason in bad_files(tmp_path):
         for field, security in (
             ("ca_file", Security(ca_file=path)),
             ("certificate_file", Security(certificate_file=path, key_file=key)),
             ("key_file", Security(certificate_file=certificate, key_file=path)),
             ("password_file", Security(username="a", password_file=path)),
         ):
-            assert refusal(security) == f"{field} {path} {said}"
+            assert refusal(security) == f"{field} {path} {reason}"
 
 
 def test_absent_file_is_named_unless_its_name_may_be_a_secret(tmp_path: Path, issued: Issued) -> None:
@@ -153,10 +153,10 @@ def test_key_password_file_is_read_only_for_an_encrypted_key(
     secured(encrypted_key, password).check()
     for wrong in ("wrong", "x" * 1024):
         password.write_text(wrong)
-        said = refusal(secured(encrypted_key, password))
-        assert f"key_file {encrypted_key}" in said
-        assert "key_password_file" in said
-        assert wrong not in said
+        message = refusal(secured(encrypted_key, password))
+        assert f"key_file {encrypted_key}" in message
+        assert "key_password_file" in message
+        assert wrong not in message
 
 
 def test_bad_certificate_or_key_is_reported(tmp_path: Path, authority: Authority, issued: Issued) -> None:
@@ -169,8 +169,8 @@ def test_bad_certificate_or_key_is_reported(tmp_path: Path, authority: Authority
         text.write_bytes(content)
         assert refusal(Security(ca_file=text)) == f"ca_file {text} must have certificates in PEM"
         for certificate, key in ((text, issued.key_file), (issued.certificate_file, text)):
-            said = refusal(Security(certificate_file=certificate, key_file=key))
-            assert said.startswith(f"certificate_file {certificate} and key_file {key} must have PEM: ")
+            message = refusal(Security(certificate_file=certificate, key_file=key))
+            assert message.startswith(f"certificate_file {certificate} and key_file {key} must have PEM: ")
     twice = Security(certificate_file=issued.certificate_file, key_file=issued.certificate_file)
     assert refusal(twice).endswith("if it is encrypted")  # OpenSSL gives no reason
     other = authority.issue("client", client=True)
@@ -192,7 +192,7 @@ def test_password_is_the_first_line_as_it_is_now(tmp_path: Path, written: str) -
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "reason"),
     [
         (b"\nsecret", "must have the password on its first line, 1 to 1024 bytes, got 0"),
         (b"\r\n", "must have the password on its first line, 1 to 1024 bytes, got 0"),
@@ -200,10 +200,10 @@ def test_password_is_the_first_line_as_it_is_now(tmp_path: Path, written: str) -
         (b"s\xffcret", "must be text in UTF-8"),
     ],
 )
-def test_a_file_without_a_password_is_reported(tmp_path: Path, written: bytes, said: str) -> None:
+def test_a_file_without_a_password_is_reported(tmp_path: Path, written: bytes, reason: str) -> None:
     file = tmp_path / "password"
     file.write_bytes(written)
-    assert refusal(Security(username="a", password_file=file)) == f"password_file {file} {said}"
+    assert refusal(Security(username="a", password_file=file)) == f"password_file {file} {reason}"
 
 
 def test_no_way_of_showing_it_shows_a_password() -> None:
@@ -238,7 +238,7 @@ def test_no_log_at_any_level_holds_a_password_or_a_key(
     certificate = secured_broker.client_certificate(user)
     for name in (None, "kafka", "aiokafka", "faust", "producers"):
         caplog.set_level(logging.DEBUG, logger=name)
-    said = []
+    answers = []
     for password in (good, wrong):
         file.write_text(password)
         by_password = Security(
@@ -254,26 +254,26 @@ def test_no_log_at_any_level_holds_a_password_or_a_key(
             (secured_broker.ssl_servers, by_certificate),
         ):
             cluster = Cluster(servers, security)
-            said += [_ask(cluster, topic_prefix)]
+            answers += [_ask(cluster, topic_prefix)]
     assert "aiokafka" in caplog.text
     assert "kafka.net" in caplog.text
-    assert any("SaslAuthenticationFailed" in each for each in (caplog.text, *said))
+    assert any("SaslAuthenticationFailed" in each for each in (caplog.text, *answers))
     key_lines = certificate.key_file.read_text().splitlines()[1:-1]
     for secret in (good, wrong, *key_lines, "c=biws,", "i=8192"):
         assert secret not in caplog.text
-        assert all(secret not in each for each in said)
+        assert all(secret not in each for each in answers)
 
 
 def _ask(cluster: Cluster, topic: str) -> str:
     """What each client of ours says of a broker that has no topic for it, or does not let it in."""
-    said = []
+    answers = []
     with pytest.raises(DeliveryError) as delivery:
         connect(cluster, topic, 1, 1.0)
-    said.append(str(delivery.value))
+    answers.append(str(delivery.value))
     try:
         KafkaAdminClient(**cluster.client_settings(), bootstrap_timeout_ms=1000).close()
     except KafkaError as error:
-        said.append(repr(error))
+        answers.append(repr(error))
 
     async def start() -> None:
         async with closing_connections():
@@ -286,5 +286,5 @@ def _ask(cluster: Cluster, topic: str) -> str:
     try:
         asyncio.run(start())
     except ConnectionFailed as error:
-        said.append(repr(error))
-    return "\n".join(said)
+        answers.append(repr(error))
+    return "\n".join(answers)

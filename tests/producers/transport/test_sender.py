@@ -24,7 +24,7 @@ def hurry(monkeypatch):
 @pytest.fixture
 def deliver():
     """Makes a delivery over the given connections, one after the other; an error stands for a failed one."""
-    made = []
+    deliveries = []
 
     def make(*connections):
         left = list(connections)
@@ -38,11 +38,11 @@ def deliver():
         woken = threading.Event()
         delivery = Delivery(connect, "reports", woken.set)
         delivery.start()
-        made.append(delivery)
+        deliveries.append(delivery)
         return delivery, woken
 
     yield make
-    for delivery in made:
+    for delivery in deliveries:
         delivery.close()
 
 

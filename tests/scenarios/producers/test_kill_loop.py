@@ -119,13 +119,13 @@ def test_twenty_rounds_of_two_children_that_are_killed(broker, topic_prefix, tmp
     shown = [json.loads(line) for path in receipts.values() for line in path.read_text().splitlines()]
     spent = spent_reports(folder)
     stored, refused, pending = (sum(call[place] for call in shown) for place in (1, 2, 3))
-    tally = (
+    summary = (
         f"{2 * ROUNDS} children killed; {len(shown)} calls returned: {stored} reports stored, {refused} "
         f"refused, {pending} pending; in the topic {sum(sent.values())} reports in {len(packs)} packs, "
         f"{len(records) - len(packs)} packs twice; {spent} reports charged"
     )
     with capsys.disabled():
-        sys.stdout.write(f"\n{tally}\n")
+        sys.stdout.write(f"\n{summary}\n")
     wrong = [(call, sent[call[0]]) for call in shown if not call[3] and sent[call[0]] != call[1]]
     assert wrong == []
     assert stored + refused + pending == REPORTS * len(shown)

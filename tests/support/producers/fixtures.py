@@ -27,7 +27,7 @@ def kafka(monkeypatch):
 @pytest.fixture
 def make(kafka, tmp_path):
     """Makes producers that are closed at the end; they tick only if told to, and wait as long as needed."""
-    made = []
+    created = []
 
     def make_one(*allowances, **options):
         options = {"pack_seconds": NEVER, "block_milliseconds": 30_000, "data_dir": tmp_path, **options}
@@ -38,13 +38,13 @@ def make(kafka, tmp_path):
             partitions=4,
             **options,
         )
-        made.append(Producer(config))
-        return made[-1]
+        created.append(Producer(config))
+        return created[-1]
 
     yield make_one
     kafka.acknowledges = True
     kafka.acknowledge()
-    for each in made:
+    for each in created:
         each.close()
 
 
