@@ -123,7 +123,7 @@ def spent_in(
     ----------
     store : Store.
     number : of the collection, in the store.
-    allowance : the present one; None for a collection without one, which ignores periods and report counts.
+    allowance : the present one; None for a removed collection, which ignores periods and report counts.
     client : uint8 (16,), keyed hash.
     now : unix seconds.
     """

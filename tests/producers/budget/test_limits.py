@@ -1,4 +1,4 @@
-"""What is known while the store is closed: limits, found one by one, and the largest share of a budget."""
+"""Limits, computed one by one, and the largest share of a budget: known while the store is closed."""
 
 import numpy as np
 import pytest
@@ -13,14 +13,14 @@ ALLOWANCE = Allowance(Collection("answers", KRR.from_epsilon(100, 1.0)), Budget(
 
 
 def balances(*each):
-    """Of (reports, carried), in the period that ends at 100."""
+    """Balances of (reports, carried) in the period that ends at 100."""
     rows = np.zeros(len(each), CLIENT_BALANCE)
     rows["until"] = 100
     rows["reports"], rows["carried"] = zip(*each, strict=True)
     return rows
 
 
-def test_limit_is_asked_for_before_it_is_used_and_found_once():
+def test_unknown_limit_is_computed_once():
     limits, carried = CollectionLimits(ALLOWANCE), np.array([0.0, 0.99, 2.99, 0.99])
     with pytest.raises(
         UnknownLimitError,
@@ -35,14 +35,14 @@ def test_limit_is_asked_for_before_it_is_used_and_found_once():
     assert limits.limits(np.zeros(3)).tolist() == ALLOWANCE.limits(np.zeros(3, np.int64)).tolist()
 
 
-def test_without_a_budget_no_limit_is_asked_for():
+def test_without_a_budget_reports_are_unlimited():
     assert (
         CollectionLimits(Allowance(ALLOWANCE.collection, None)).limits(np.array([0.0, 9.0])).tolist()
         == [UNLIMITED] * 2
     )
 
 
-def test_largest_share_is_that_of_whoever_spent_most():
+def test_largest_share_belongs_to_the_largest_spender():
     limits = CollectionLimits(ALLOWANCE)
     assert limits.largest_ratio(50.0) == 0.0
     limits.note(balances((5, 0.0), (3, 0.0)))
@@ -59,7 +59,7 @@ def test_largest_share_is_that_of_whoever_spent_most():
     assert limits.largest_ratio(100.0) == 0.0
 
 
-def test_dominated_clients_are_not_accounted_for(monkeypatch):
+def test_dominated_clients_are_skipped(monkeypatch):
     asked, epsilon = [], Allowance.epsilon
     monkeypatch.setattr(
         Allowance, "epsilon", lambda self, reports: asked.append(reports) or epsilon(self, reports)
@@ -70,7 +70,7 @@ def test_dominated_clients_are_not_accounted_for(monkeypatch):
     assert asked == [5]
 
 
-def test_windows_closed_before_their_time_are_reported_once_each_time():
+def test_early_closing_warns_once_each_time():
     limits = CollectionLimits(ALLOWANCE)
     limits.seconds_ahead = 300
     assert limits.warning() is None

@@ -1,4 +1,4 @@
-"""A forked child reports on its own, the parent goes on, and nothing is sent twice."""
+"""After a fork both parent and child report, and nothing is sent twice."""
 
 import json
 import subprocess
@@ -91,8 +91,8 @@ def test_both_sides_of_a_fork_report_and_nothing_is_sent_twice(tmp_path):
     assert "lane-1.lock" in parent["files"]
 
 
-def test_nothing_is_imported_late_by_what_a_report_calls():
-    """A fork while another thread imports leaves the child a lock that nobody opens."""
+def test_reporting_imports_nothing_late():
+    """A fork while another thread imports leaves the child an import lock that is never released."""
     code = "import sys, producers.producer; sys.exit('numpy.ma' not in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -131,8 +131,8 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 """
 
 
-def test_fork_and_its_child_wait_for_no_other_process(tmp_path):
-    """The store is locked meanwhile; both sides keep what they were given when it is free."""
+def test_fork_does_not_wait_for_a_locked_store(tmp_path):
+    """The store is locked meanwhile; both sides store their reports once it is free."""
     done = run(LOCKED, tmp_path)
     assert done.returncode == 0, done.stderr
 

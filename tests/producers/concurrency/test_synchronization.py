@@ -1,4 +1,4 @@
-"""Bells and latches: who waits is woken, whoever rings goes on."""
+"""Wake-ups and latches: waiting threads wake, and callers never block."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ import pytest
 from producers.concurrency.synchronization import Latch, TimeBudget, WakeUp
 
 
-def test_a_ring_is_heard_once():
+def test_rings_count_once():
     wake_up = WakeUp()
     assert not wake_up.wait(0)
     wake_up.ring()
@@ -17,7 +17,7 @@ def test_a_ring_is_heard_once():
     assert not wake_up.wait(0.01)
 
 
-def test_a_ring_wakes_who_waits():
+def test_ring_wakes_the_waiting_thread():
     wake_up = WakeUp()
     timer = threading.Timer(0.02, wake_up.ring)
     timer.start()
@@ -50,7 +50,7 @@ def test_latch_releases_present_and_later_waiters():
     assert latch.is_open
 
 
-def test_patience_is_used_up_within_it_only():
+def test_time_budget_counts_only_time_inside():
     budget = TimeBudget(0.5)
     with budget:
         time.sleep(0.1)

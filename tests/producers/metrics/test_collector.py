@@ -1,4 +1,4 @@
-"""What Prometheus is told: the counters, under the names that dashboards use."""
+"""The counters that Prometheus scrapes, under the names that dashboards use."""
 
 from prometheus_client import CollectorRegistry
 
@@ -14,7 +14,7 @@ def test_receipts_add_up():
 
 
 def test_every_reason_to_refuse_is_shown_from_the_start():
-    """Prometheus takes no increase from a series that begins at its first refusal."""
+    """Prometheus sees no increase in a series that begins with its first refusal."""
     assert {*transactions.REASONS, "too_early"} == set(catalogue.REASONS)
     registry = CollectorRegistry()
     registry.register(ProducerMetrics(["carrier"], ReportTotals(["carrier"]).counters))
@@ -55,7 +55,7 @@ def test_every_counter_is_shown_under_its_name():
 
 
 def test_pack_is_stalled_from_when_it_began_to_wait(monkeypatch):
-    """However seldom the outbox is looked at: what has arrived since does not wait."""
+    """However rarely the outbox is measured: acknowledged packs no longer wait."""
     now = [0.0]
     monkeypatch.setattr(counters.time, "monotonic", lambda: now[0])
     totals = ReportTotals(["carrier"])

@@ -1,4 +1,4 @@
-"""The dispatch: what it hands over of an outbox, and that a damaged pack holds up no other and is told."""
+"""The dispatch passes packs on in order; a damaged pack is reported and delays no other."""
 
 import logging
 
@@ -22,7 +22,7 @@ LATER = (
 
 
 class FakeDelivery:
-    """A delivery that acknowledges what it is told to."""
+    """A delivery whose next outcome the test sets."""
 
     def __init__(self):
         self.space = 10**8
@@ -78,7 +78,7 @@ def filled(tmp_path):
     ids=["zeros", "empty", "later"],
 )
 def test_unsendable_pack_does_not_delay_others(filled, caplog, bad, written, why):
-    """Wherever it is. It is told once, and so is, when all else has arrived, that it stays."""
+    """At any position. It is logged once, and refused for good once all others have arrived."""
     for number in bad:
         filled.write(number, written)
     sound = [number for number in filled.numbers if number not in bad]
@@ -116,7 +116,7 @@ def test_sendable_packs_prevent_final_refusal(filled):
     assert filled.dispatch.refusal is None
 
 
-def test_pack_that_was_put_in_order_is_sent(filled):
+def test_repaired_pack_is_sent(filled):
     filled.write(2, b"")
     filled.dispatch.feed(filled.outbox)
     filled.write(2, record(1))

@@ -1,4 +1,4 @@
-"""The handle: what is known outlives the store's closing, and what takes long is done before it opens."""
+"""The store handle computes limits before it opens the store, and keeps state while the store is closed."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_limits_are_found_before_the_store_is_opened(handle, monkeypatch):
     assert steps[:2] == ["limits", "open"]
 
 
-def test_clients_are_scanned_once_however_often_the_store_is_closed(handle, monkeypatch):
+def test_reopening_the_store_does_not_rescan_clients(handle, monkeypatch):
     scans, scan = [], SpendingTable.balances
     monkeypatch.setattr(SpendingTable, "balances", lambda table: scans.append(1) or scan(table))
     assert charge(handle.opened()).accepted.all()

@@ -1,4 +1,4 @@
-"""The thread that stores: its ticks, its end, and its standing still for a fork."""
+"""The storing thread: its ticks, its end, and its pause for a fork."""
 
 import threading
 import time
@@ -65,7 +65,7 @@ def test_queued_reports_are_stored_at_the_end(thread):
     pause = thread.pause()
     first, last = one(), one()
     thread.put(first, 0)
-    deadline = time.monotonic() + 1  # the thread takes it now, or was woken before and waits already
+    deadline = time.monotonic() + 1  # the thread takes it now, unless it is paused already
     while thread._queue._items and time.monotonic() < deadline:
         time.sleep(0.001)
     thread.put(last, 0)
@@ -79,7 +79,7 @@ def test_queued_reports_are_stored_at_the_end(thread):
 
 
 def test_while_paused_no_file_of_the_store_is_open(thread):
-    """SQLite's locks in a forked child would be those of a connection that it does not have."""
+    """A forked child would hold SQLite's locks without a connection."""
     assert "producer.sqlite" in open_files()
     pause = thread.pause()
     assert pause.reached.wait(10)
@@ -92,8 +92,8 @@ def test_while_paused_no_file_of_the_store_is_open(thread):
     assert submission.ticket.receipt == Receipt(stored=1)
 
 
-def test_while_a_limit_is_found_the_store_is_closed_and_forks_do_not_wait(thread, monkeypatch):
-    """It takes seconds; what is given meanwhile is stored when it is known and nothing forks."""
+def test_computing_a_limit_closes_store_and_allows_forks(thread, monkeypatch):
+    """It takes seconds; reports that arrive meanwhile are stored after it, and after the fork."""
     charge, finding, found, files = Spending.charge, Latch(), Latch(), set()
 
     class Unknown(UnknownLimitError):

@@ -1,4 +1,4 @@
-"""Rounds, a step at a time: what a transaction keeps, what leaves, and that values change none of it."""
+"""Store transactions, one at a time: what is stored, what is sent, and that values change neither."""
 
 import re
 from contextlib import closing
@@ -39,7 +39,7 @@ HOT = Collection("meals", HotRappor.from_probabilities(4, 2, 0.25, 0.35, 0.65), 
 
 
 class FakeDelivery:
-    """A delivery whose broker answers when the test wants it to."""
+    """A delivery whose broker answers while `answers` is set."""
 
     def __init__(self, clock, answers=True):
         self.packs = []
@@ -83,7 +83,7 @@ class FakeClock(Clock):
 
 @pytest.fixture
 def make(tmp_path):
-    """Makes transactions with all that belongs to them; `close` stands for the end of their process."""
+    """Builds pipelines; closing the handle of one stands for the end of its process."""
     handles = []
 
     def make_one(*allowances, folder=tmp_path, seed=3, answers=True, **options):
@@ -133,7 +133,7 @@ def sent(delivery):
 
 
 def steps(pipeline, values, destinations, meals, clients):
-    """What is told and what leaves, for 40 steps of a second."""
+    """Receipts and metrics of 40 steps, one a second."""
     secret = Secret(bytes(32))
     keys = ClientKeys(secret)
     by_name = {each.collection.name: each.collection for each in pipeline.allowances}
@@ -157,7 +157,7 @@ def steps(pipeline, values, destinations, meals, clients):
     return receipts, generate_latest(registry)
 
 
-def test_two_streams_that_differ_in_values_only_differ_in_payload_only(make, tmp_path, caplog):
+def test_values_change_only_the_payload(make, tmp_path, caplog):
     """Times, number, order, size, partition, id, cohort and window of packs; receipts, metrics and logs."""
     budget = Budget(epsilon=3.0, delta=1e-6, period_seconds=86_400)
     allowances = [Allowance(CARRIER, budget), Allowance(BLOOM, None, 2), Allowance(HOT, None)]
@@ -184,7 +184,7 @@ def test_two_streams_that_differ_in_values_only_differ_in_payload_only(make, tmp
 
 
 def test_nothing_leaves_before_it_is_stored_and_charged(make, monkeypatch):
-    """The transaction fails at its very end: no charge, no report, no pack remains of it."""
+    """The transaction fails at its very end and leaves no charge, report or pack."""
     pipeline = make(Allowance(LATENCY, None))
     pipeline.transactions.run([reports([1, 2, 3], ["ann", "ben", "eve"])], [], ticking=False)
     put = Outbox.put
@@ -208,8 +208,8 @@ def test_nothing_leaves_before_it_is_stored_and_charged(make, monkeypatch):
     assert pipeline.totals.counters().dropped == {"latency": 5}
 
 
-def test_a_crash_loses_nothing_that_was_kept(make):
-    """The next producer sends packs as they were, and seals what was buffered, whatever its collections."""
+def test_crash_loses_no_stored_reports(make):
+    """The next producer sends packs unchanged and seals buffered reports, whatever its collections."""
     first = make(answers=False)
     first.transactions.run([reports(list(range(10)))], [], ticking=False)
     assert sent(first.delivery) == [list(range(7))]
@@ -277,7 +277,7 @@ def test_locked_store_changes_nothing(make, tmp_path):
         with pytest.raises(BusyError, match="another process has locked it"):
             pipeline.transactions.run([given], [flush], ticking=True)
         assert (given.done.is_open, flush.done.is_open, pipeline.delivery.packs) == (False, False, [])
-        # Nothing is to be kept: what waits is that of the next round.
+        # Without submissions there is nothing to store.
         pipeline.transactions.run([], [], ticking=False)
     other.close()
     pipeline.transactions.run([given], [flush], ticking=True)
@@ -286,7 +286,7 @@ def test_locked_store_changes_nothing(make, tmp_path):
 
 
 def test_store_locked_at_commit_changes_nothing(make, monkeypatch):
-    """After the commit nothing is asked any more: what was kept would be kept again."""
+    """No query follows the commit: if it failed, the reports would be stored twice."""
     pipeline, given, flush = make(), reports(list(range(7))), FlushRequest()
     pipeline.transactions.run([], [], ticking=True)
     depth = Outbox.depth
@@ -305,7 +305,7 @@ def test_store_locked_at_commit_changes_nothing(make, monkeypatch):
 
 
 def test_unknown_limit_changes_nothing(make, tmp_path):
-    """After a change of parameters, for the first client that has carried something."""
+    """After a change of parameters, for the first client with carried spending."""
     budget = Budget(8.0, 1e-6, 86_400)
     before = make(Allowance(Collection("latency", KRR.from_epsilon(1000, 0.5)), budget))
     before.transactions.run([reports([1], ["ann"], NOW // 60 * 60 - 60)], [], ticking=False)
@@ -370,7 +370,7 @@ def test_flush_waits_for_new_and_earlier_packs(make):
     assert nothing.done.is_open
 
 
-def test_damaged_store_is_reported_and_nothing_of_it_is_sent(make, tmp_path, caplog):
+def test_damaged_store_is_reported_and_not_sent(make, tmp_path, caplog):
     pipeline = make(answers=False)
     pipeline.delivery.space = 0
     pipeline.transactions.run([reports(list(range(7)))], [], ticking=False)

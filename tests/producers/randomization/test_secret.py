@@ -1,4 +1,4 @@
-"""The secret file: made once, private, never replaced, never shown."""
+"""The secret file is created once, private, never replaced and never shown."""
 
 import copy
 import os
@@ -57,7 +57,7 @@ def test_losing_the_race_reads_the_winner(tmp_path, monkeypatch, caplog):
 
 
 @pytest.mark.parametrize(("size", "got"), [(0, "0"), (31, "31"), (4097, "more"), (10**6, "more")])
-def test_secret_of_the_wrong_size_is_refused_and_left_unchanged(tmp_path, size, got):
+def test_refuses_secret_of_wrong_size(tmp_path, size, got):
     path = tmp_path / "secret"
     path.write_bytes(b"s" * size)
     path.chmod(0o600)
@@ -119,7 +119,7 @@ def test_a_key_of_the_wrong_size_is_refused():
 
 
 @pytest.mark.parametrize("size", [32, 64])
-def test_key_that_blake2_takes_is_used_as_it_is(size):
+def test_short_key_is_used_unchanged(size):
     key = bytes(range(size))
     expected = blake2b(key=key, person=b"test", digest_size=16).hexdigest()
     assert Secret(key).function(b"test", 16).hexdigest() == expected
@@ -135,8 +135,8 @@ def test_every_byte_of_a_longer_key_counts(size):
     assert len(fingerprints) == 5
 
 
-def test_long_key_is_hashed_in_this_way_forever():
-    """Pinned: another way would draw every permanent response again."""
+def test_hash_of_long_keys_is_pinned():
+    """Another hash would redraw every permanent response."""
     key = blake2b(bytes(100), person=b"deniable-secret").digest()
     assert fingerprint(Secret(bytes(100))) == fingerprint(Secret(key))
 
@@ -179,13 +179,13 @@ def test_configured_secret_is_never_created(tmp_path):
     assert fingerprint(secret_of(tmp_path / "data", given)) == fingerprint(loaded)
 
 
-def test_pipe_is_no_secret_and_is_not_waited_for(tmp_path):
+def test_refuses_a_pipe_without_waiting(tmp_path):
     os.mkfifo(tmp_path / "secret", 0o600)
     with pytest.raises(SecretError, match=r"secret: must be a regular file$"):
         load_secret(tmp_path / "secret")
 
 
-def test_folder_that_others_may_write_to_is_reported(tmp_path, caplog):
+def test_folder_writable_by_others_is_reported(tmp_path, caplog):
     secret_of(tmp_path / "data")
     assert "others may" not in caplog.text
     (tmp_path / "data").chmod(0o777)

@@ -1,4 +1,4 @@
-"""Lanes: one owner each, free again when it ends, however it ends."""
+"""Each lane has one owner, and is free again however that owner ends."""
 
 import os
 import signal
@@ -55,7 +55,7 @@ def test_a_forked_child_does_not_hold_the_lane(tmp_path):
     assert again.number == 0
 
 
-def test_a_lock_that_cannot_be_made_is_reported(tmp_path):
+def test_uncreatable_lock_is_reported(tmp_path):
     (tmp_path / "lane-0.lock").mkdir()
     with pytest.raises(
         StoreError, match=r"lane-0\.lock: Is a directory; give this user access to file and folder$"

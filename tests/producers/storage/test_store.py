@@ -1,4 +1,4 @@
-"""The one file: private, durable, shared, and clear about what is wrong with it."""
+"""The store's file is private, durable and shared; its faults are reported clearly."""
 
 import os
 import re
@@ -87,7 +87,7 @@ def test_a_later_version_is_refused_and_left_unchanged(store):
     assert store.rows("PRAGMA user_version") == [(3,)]
 
 
-def test_database_of_another_program_is_refused_and_left_unchanged(tmp_path):
+def test_refuses_database_of_another_program(tmp_path):
     path = tmp_path / "producer.sqlite"
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE theirs (a)")
@@ -107,7 +107,7 @@ def test_a_damaged_file_is_refused(tmp_path):
         Store(tmp_path)
 
 
-def test_damage_within_is_reported_and_nothing_is_written(tmp_path):
+def test_damaged_pages_are_reported_and_unchanged(tmp_path):
     Store(tmp_path).close()
     path = tmp_path / "producer.sqlite"
     damaged = bytearray(path.read_bytes())
@@ -120,7 +120,7 @@ def test_damage_within_is_reported_and_nothing_is_written(tmp_path):
     assert path.read_bytes()[PAGE_BYTES:] == damaged[PAGE_BYTES:]
 
 
-def test_table_that_is_gone_is_reported_with_a_remedy(store):
+def test_missing_table_is_reported_with_a_remedy(store):
     store.rows("DROP TABLE identity")
     with pytest.raises(
         StoreError,
@@ -129,7 +129,7 @@ def test_table_that_is_gone_is_reported_with_a_remedy(store):
         store.rows("SELECT digest FROM identity")
 
 
-def test_full_disk_is_reported_and_leaves_everything_as_it_was(store):
+def test_full_disk_is_reported_and_changes_nothing(store):
     (pages,) = store.rows("PRAGMA page_count")[0]
     store.rows(f"PRAGMA max_page_count = {pages + 3}")
 
@@ -163,8 +163,8 @@ def test_locked_store_is_reported_after_the_time_allowed(store):
     other.close()
 
 
-def test_two_wait_for_each_other(store):
-    """A second transaction begins when the first has ended, and sees what it did."""
+def test_transactions_wait_for_each_other(store):
+    """A second transaction begins after the first has ended, and sees its changes."""
     other, order = Store(store.path.parent), []
 
     def follow():
@@ -185,7 +185,7 @@ def test_two_wait_for_each_other(store):
 def test_opening_a_second_store_keeps_the_locks_of_the_first(store):
     """POSIX drops all of a process's locks on a file when any descriptor of it is closed.
 
-    Without its locks another process takes itself for the last one, and deletes the log under the first.
+    Without them another process believes it is the last user and deletes the log of the first.
     """
     Store(store.path.parent).close()
     log = store.path.with_name("producer.sqlite-wal")
@@ -205,7 +205,7 @@ def test_opening_waits_for_nobody(store):
 
 
 def test_store_open_during_a_fork_refuses_the_child(store, tmp_path):
-    """Its copy, and the file under any name: SQLite would take the parent's locks for its own."""
+    """Through its copy or any path: SQLite would take the parent's locks for the child's."""
     (tmp_path / "link").symlink_to(store.path.parent)
     reading, writing = os.pipe()
     child = os.fork()
@@ -265,7 +265,7 @@ def test_disk_errors_are_reported_with_a_remedy(store, code, message):
 
 @pytest.mark.parametrize("left", [None, b""])
 def test_lost_store_is_not_recreated_silently(tmp_path, left):
-    """Every client would have its budget again."""
+    """Every client would get a new budget."""
     Store(tmp_path).close()
     claim_lane(tmp_path).release()
     (tmp_path / STORE_NAME).unlink()

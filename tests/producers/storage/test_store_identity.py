@@ -1,4 +1,4 @@
-"""A store goes on with the secret that it was begun with, and with no other."""
+"""A store accepts only the secret it was created with."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The section `kafka.security`: fields that go together, what files must hold, and that no secret shows."""
+"""The section `kafka.security`: consistent fields, valid files, and secrets that are never shown."""
 
 import asyncio
 import logging
@@ -76,7 +76,7 @@ def refusal(security: Security) -> str:
         ({"username": "a", "password": ""}, "the password must not be empty"),
     ],
 )
-def test_fields_that_do_not_go_together_are_named(fields: dict[str, object], message: str) -> None:
+def test_conflicting_fields_are_named(fields: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
         Security(**fields)  # type: ignore[arg-type] # any of the fields
     assert str(caught.value) == message
@@ -84,8 +84,8 @@ def test_fields_that_do_not_go_together_are_named(fields: dict[str, object], mes
 
 
 @pytest.mark.parametrize("name", ["", "a,b", "a=b", "a b", "é", "a\n", "x" * 256, "p@ss w0rd!"])
-def test_username_that_scram_cannot_carry_is_refused_and_not_shown(name: str) -> None:
-    """Who mixes up name and password must not find the password in a log."""
+def test_refuses_unsupported_username_without_showing_it(name: str) -> None:
+    """A password entered as user name must not appear in a log."""
     with pytest.raises(ValueError, match="username must have 1 to 255 characters of") as caught:
         Security(username=name, password=PASSWORD)
     assert str(caught.value) == (
@@ -94,7 +94,7 @@ def test_username_that_scram_cannot_carry_is_refused_and_not_shown(name: str) ->
     )
 
 
-def test_nothing_is_read_before_a_connection_is_made(tmp_path: Path) -> None:
+def test_files_are_first_read_for_a_connection(tmp_path: Path) -> None:
     security = Security(ca_file=tmp_path / "ca.pem")
     (tmp_path / "ca.pem").write_text("no certificate")
     with pytest.raises(SecurityError):
@@ -102,7 +102,7 @@ def test_nothing_is_read_before_a_connection_is_made(tmp_path: Path) -> None:
 
 
 def bad_files(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Files that no field takes, and what is said of them after field and path."""
+    """Files that every field refuses, and the reason in its message."""
     (folder / "empty").touch()
     yield folder / "empty", "must have 1 to 1048576 bytes, got none"
     (folder / "huge").write_bytes(bytes(MOST_BYTES + 1))
@@ -116,7 +116,7 @@ def bad_files(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def test_unusable_file_is_named(tmp_path: Path, issued: Issued) -> None:
-    """A pipe that nobody writes to holds up nobody."""
+    """A pipe without a writer does not block."""
     certificate, key = issued.certificate_file, issued.key_file
     for path, reason in bad_files(tmp_path):
         for field, security in (
@@ -182,7 +182,7 @@ def test_bad_certificate_or_key_is_reported(tmp_path: Path, authority: Authority
 @pytest.mark.parametrize(
     "written", ["{}", "{}\n", "{}\r\n", "{}\nmore", "\ufeff{}\n"], ids=["bare", "LF", "CRLF", "more", "BOM"]
 )
-def test_password_is_the_first_line_as_it_is_now(tmp_path: Path, written: str) -> None:
+def test_password_is_the_present_first_line(tmp_path: Path, written: str) -> None:
     file = tmp_path / "password"
     security = Security(username="a", password_file=file)
     handed = CurrentPassword(security)
@@ -206,7 +206,7 @@ def test_a_file_without_a_password_is_reported(tmp_path: Path, written: bytes, r
     assert refusal(Security(username="a", password_file=file)) == f"password_file {file} {reason}"
 
 
-def test_no_way_of_showing_it_shows_a_password() -> None:
+def test_no_representation_shows_a_password() -> None:
     security = Security(username="a", password=PASSWORD)
     cluster = Cluster("127.0.0.1:1", security)
     settings = cluster.client_settings()
@@ -215,9 +215,7 @@ def test_no_way_of_showing_it_shows_a_password() -> None:
             assert "horse" not in way(shown)
 
 
-def test_each_connection_has_a_context_from_the_files_of_its_time(
-    authority: Authority, tmp_path: Path
-) -> None:
+def test_each_connection_reads_the_present_certificates(authority: Authority, tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_bytes(authority.certificate_file.read_bytes())
     context = Security(ca_file=file).client_settings()["ssl_context"]
@@ -232,7 +230,7 @@ def test_each_connection_has_a_context_from_the_files_of_its_time(
 def test_no_log_at_any_level_holds_a_password_or_a_key(
     secured_broker: SecuredBroker, topic_prefix: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """All loggers at DEBUG; a good and a wrong password, and what passwords are guessed by; nor do errors."""
+    """All loggers at DEBUG, and errors: neither passwords nor SCRAM messages that help to guess them."""
     user, file = f"{topic_prefix}user", tmp_path / "password"
     good, wrong = secured_broker.add_user(user), "a-wrong-password"
     certificate = secured_broker.client_certificate(user)
@@ -265,7 +263,7 @@ def test_no_log_at_any_level_holds_a_password_or_a_key(
 
 
 def _ask(cluster: Cluster, topic: str) -> str:
-    """What each client of ours says of a broker that has no topic for it, or does not let it in."""
+    """Errors of each of our clients when the topic is absent or access is denied."""
     answers = []
     with pytest.raises(DeliveryError) as delivery:
         connect(cluster, topic, 1, 1.0)

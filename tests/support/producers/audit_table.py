@@ -1,4 +1,4 @@
-"""Print what the audit shows: `python tests/support/producers/audit_table.py`, half a minute."""
+"""Print the audit's bounds: `python tests/support/producers/audit_table.py`, half a minute."""
 
 import click
 

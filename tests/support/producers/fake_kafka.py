@@ -1,4 +1,4 @@
-"""Stands in for a connection to Kafka: keeps what is sent until told that it was acknowledged or failed."""
+"""A fake Kafka connection: keeps sent records until a test acknowledges or fails them."""
 
 import threading
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Producers with a stand-in for Kafka, that are closed at the end."""
+"""Producers with a fake Kafka, closed at the end of the test."""
 
 import sys
 import threading
@@ -17,7 +17,7 @@ NEVER = 3600.0
 
 @pytest.fixture
 def kafka(monkeypatch):
-    """The connection that every Producer here gets."""
+    """The connection of every producer of the test."""
     fake = FakeKafka(acknowledges=True)
     monkeypatch.setattr(storing_thread, "connect", fake.connect)
     monkeypatch.setattr(sender, "RETRY_SECONDS", (0.01,))
@@ -26,7 +26,7 @@ def kafka(monkeypatch):
 
 @pytest.fixture
 def make(kafka, tmp_path):
-    """Makes producers that are closed at the end; they tick only if told to, and wait as long as needed."""
+    """Builds producers, closed at the end; they tick only if a test sets `pack_seconds`, and wait long."""
     created = []
 
     def make_one(*allowances, **options):
@@ -50,7 +50,7 @@ def make(kafka, tmp_path):
 
 @pytest.fixture
 def one_dies(monkeypatch):
-    """The interpreter is told of the death last of all: a test must not end before."""
+    """Wait for the interpreter's report of a thread's death, which comes last."""
     shown = threading.Event()
     monkeypatch.setattr(sys, "unraisablehook", lambda _: shown.set())
     yield

@@ -1,4 +1,4 @@
-"""Word sources for tests: one that says exactly what is drawn, one that looks random and repeats."""
+"""Word sources for tests: scripted draws, and pseudo-random words that repeat."""
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -33,7 +33,7 @@ class RepeatableWords:
 
 
 def spelled(numbers, lowest=0):
-    """Draws for `bernoulli` that make it compare these numbers: their complemented binary digits.
+    """Draws that make `bernoulli` compare these numbers: their complemented binary digits.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The rules of charging, one report at a time, in plain Python: what the store is compared with."""
+"""The rules of charging, one report at a time, in plain Python, for comparison with the store."""
 
 import math
 from collections import Counter
@@ -50,7 +50,7 @@ class SpendingModel:
         self._horizons.setdefault(allowance.collection.fingerprint, 0)
 
     def charge(self, allowance, reports, now):
-        """What becomes of each of some (client, window): the reason of a refusal, or `accepted`."""
+        """Charge each (client, window); return the reason of its refusal, or `accepted`."""
         collection = allowance.collection
         earliest = int(now) - collection.window_seconds - collection.grace_seconds
         self._horizons = {each: max(horizon, earliest) for each, horizon in self._horizons.items()}
@@ -74,7 +74,7 @@ class SpendingModel:
             return "over_window"
         kept.windows = Counter({each: n for each, n in kept.windows.items() if n and each >= earliest})
         kept.windows[window] += 1
-        # Nothing is forgotten here: what was forgotten there must not be accepted again.
+        # The model forgets no window: the store must not accept again in one that it forgot.
         key = (allowance.collection.fingerprint, window)
         assert kept.accepted[key] < allowance.reports_per_window
         kept.accepted[key] += 1
