@@ -65,7 +65,7 @@ class DamagedStore:
         pass
 
 
-def test_worker_without_a_partition_says_so_and_is_ready() -> None:
+def test_worker_without_partitions_reports_it_and_is_ready() -> None:
     async def run() -> None:
         owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
         await owners.assign([], cast(RecordSource, None))
@@ -218,7 +218,7 @@ def test_a_long_step_of_the_loop_is_seen() -> None:
     assert value("deniable_loop_delay_seconds_count") == 1
 
 
-def test_broker_that_goes_away_while_the_engine_starts_is_awaited(
+def test_broker_lost_during_start_is_awaited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Faust's start fails then, and a worker is not to be started again by hand."""

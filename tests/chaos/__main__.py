@@ -1,4 +1,4 @@
-"""`make chaos`: every fault in several seeded runs; goes on where the last call ended.
+"""`make chaos`: every fault in several seeded runs; resumes where the last call ended.
 
 make chaos ARGS="--fault zombie --seed 3"     one run once more, when it is not in the results yet
 make chaos ARGS="--rate 800 --seeds 1"        on a busy machine
@@ -25,14 +25,18 @@ RESULTS = ROOT / "bench" / "results" / "chaos.json"
 
 
 def main() -> int:
-    """Run what is asked for; status 1 unless every run of it was exact."""
+    """Run the given faults and seeds; exit status 1 unless every run was exact."""
     parser = argparse.ArgumentParser(prog="make chaos", description="Workers under faults on a real Kafka.")
-    parser.add_argument("--fault", action="append", choices=sorted(FAULTS), help="only this one; repeatable")
-    parser.add_argument("--seed", action="append", type=int, help="only this one; repeatable")
-    parser.add_argument("--seeds", type=int, default=5, help="seeds 1 to this one, where there are so many")
-    parser.add_argument("--seconds", type=float, help="for which the load sends; each fault has its own")
-    parser.add_argument("--rate", type=int, help="packs a second; each fault has its own")
-    parser.add_argument("--again", action="store_true", help="also runs that the results hold already")
+    parser.add_argument(
+        "--fault", action="append", choices=sorted(FAULTS), help="only this fault; repeatable"
+    )
+    parser.add_argument(
+        "--seed", action="append", type=int, help="this seed, whatever its number; repeatable"
+    )
+    parser.add_argument("--seeds", type=int, default=5, help="seeds 1 to this one, up to those of each fault")
+    parser.add_argument("--seconds", type=float, help="duration of the load; default by fault")
+    parser.add_argument("--rate", type=int, help="packs a second; default by fault")
+    parser.add_argument("--again", action="store_true", help="also runs that are in the results already")
     parser.add_argument("--results", type=Path, default=RESULTS, help="JSON file of the results")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, end_in_good_order)
@@ -41,7 +45,7 @@ def main() -> int:
         Order(name, seed, given.seconds or fault.seconds, given.rate or fault.packs_per_second)
         for seed in given.seed or range(1, given.seeds + 1)
         for name, fault in FAULTS.items()
-        if (name in given.fault if given.fault else name != "mixed") and seed <= fault.seeds
+        if (name in given.fault if given.fault else name != "mixed") and (given.seed or seed <= fault.seeds)
     ]
     wanted = [order for order in orders if given.again or not report.has(order)]
     failed = sum(not _run(order, report, f"{n}/{len(wanted)}") for n, order in enumerate(wanted, 1))
@@ -50,7 +54,7 @@ def main() -> int:
 
 
 def _run(order: Order, report: Report, number: str) -> bool:
-    """A run on a broker of its own; whether it was exact."""
+    """Run one order on a separate broker; return whether it was exact."""
     try:
         with (
             network.own() if FAULTS[order.fault].own_network else nullcontext(),

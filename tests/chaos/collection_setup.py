@@ -1,4 +1,4 @@
-"""What a run counts: a collection file of three collections, and topics that are compacted all the time.
+"""The setup of a run: a file of three collections, and topics that are compacted continuously.
 
 `fruit` and `place` have windows that outlast a run. Those of `flash` open, close and get their final
 estimates while it goes on, so that what is written late meets rows that nobody will write again. And they
@@ -51,7 +51,7 @@ def configure(
 
 
 def with_one_more(configuration: Configuration) -> Configuration:
-    """The next revision of the file, under a name of its own: one more collection, whose rows are paged."""
+    """Write the next revision of the file under another name, with one more collection of paged rows."""
     kafka = configuration.kafka
     file = configuration.path.with_name("deniable-2.yaml")
     return write(file, kafka.bootstrap_servers, kafka.topic_prefix, 2, HEAD + ONE_MORE)

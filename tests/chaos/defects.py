@@ -1,4 +1,4 @@
-"""Workers that lack one of the three things the counts rest on: what the suite must find.
+"""Broken workers that lack one of the three foundations of exact counts, which the suite must detect.
 
 In the worker's process; never in the product's code.
 """
@@ -16,7 +16,7 @@ HANGING_MILLISECONDS = 10_000
 
 
 def no_fencing() -> None:
-    """Every producer has a transactional id of its own: a former owner can go on writing.
+    """Every producer has a different transactional id, so a former owner can still write.
 
     Nobody aborts what an owner left open when its partition was revoked. Kafka does in time; before that, who
     reads committed rows waits, and the run would end without a verdict.
@@ -60,7 +60,7 @@ def no_gate() -> None:
 
 
 def no_rewind() -> None:
-    """The chain begins anew at the position, and fetching goes on wherever it was."""
+    """The chain restarts at the position, but fetching continues where it was."""
 
     async def rewind(self: Consumer, partition: int, position: int) -> None:
         self._chains[partition] = OffsetChain(position)

@@ -37,7 +37,7 @@ class Orders:
             return False
 
     def obey(self, point: str) -> None:
-        """Do what the order says, if there is one for this point."""
+        """Execute the order for this point, if there is one."""
         if not self.given(point):
             return
         action = self.file.read_text().split(" ")[1]
@@ -77,7 +77,7 @@ def _wrap(owner: type, name: str, wrapper: Callable[[Method], Method]) -> None:
 
 
 def _unrecalled(method: Method, orders: Orders) -> Method:
-    """A checkpoint that goes on after the fault can be called back no more: its requests are on their way.
+    """A checkpoint that continues after the fault cannot be undone: its requests are in flight.
 
     Who was paused learns of its successor at the same moment; without this, whether it still tries to write
     would be a matter of milliseconds. Fencing, and nothing else, must stop it.

@@ -1,4 +1,4 @@
-"""The faults by name. Each goes on until the load ends; one seed decides moments, order and victims."""
+"""The faults by name. Each runs until the load ends; one seed decides times, order and victims."""
 
 import math
 import signal
@@ -139,7 +139,7 @@ def unreachable(stage: Stage) -> None:
 
 
 def mixed(stage: Stage) -> None:
-    """The most telling ones in an order of the seed: what the tests run."""
+    """Return the most informative ones, in an order by seed, for the tests."""
     for turn in stage.chance.sample(TELLING, len(TELLING)):
         stage.rest(1, 3)
         turn(stage)

@@ -23,7 +23,7 @@ DELIVERY_MILLISECONDS = 600_000  # a broker may be away for minutes
 
 
 class Load(threading.Thread):
-    """A producer that sends until `stopped`, then what is still to be sent again, and waits for the answers.
+    """A producer that sends until `stopped`, then resends pending packs, and waits for the answers.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Load(threading.Thread):
         self.makers = [*self.makers, PackMaker(collection, self.chance)]
 
     def remove(self, collection: Collection) -> None:
-        """Send no new packs of a collection; what was to be sent again still comes."""
+        """Send no new packs of a collection; pending resends still follow."""
         self.makers = [maker for maker in self.makers if maker.collection is not collection]
 
     def run(self) -> None:

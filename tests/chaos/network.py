@@ -14,7 +14,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @contextmanager
 def own() -> Iterator[None]:
-    """Put this thread, and what it starts, into a network with a loopback only; OSError if not root."""
+    """Move this thread and its children into a network with only a loopback; OSError if not root."""
     with open(HERE, "rb") as home:
         _check(_libc.unshare(NETWORK_NAMESPACE))
         try:
@@ -26,7 +26,7 @@ def own() -> Iterator[None]:
 
 @contextmanager
 def dropped() -> Iterator[None]:
-    """Let no packet through meanwhile: nobody is told, connections stay open and nothing comes."""
+    """Drop all packets in the block: connections stay open, and nothing arrives."""
     subprocess.run(["tc", "qdisc", "add", "dev", "lo", "root", "pfifo", "limit", "0"], check=True)
     try:
         yield

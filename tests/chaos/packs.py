@@ -1,4 +1,4 @@
-"""Packs as producers make them, and packs malformed in every way that a worker tells apart.
+"""Valid packs, and packs malformed in every way that a worker distinguishes.
 
 Written from the description of the wire format, with a header and a checksum of its own, so that a mistake of
 the product's encoder would show.

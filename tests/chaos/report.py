@@ -1,4 +1,4 @@
-"""The table fault x runs x difference x longest gap, as text and as JSON that the next call goes on from."""
+"""The table of faults, runs, differences and longest gaps, as text and as JSON that the next call resumes."""
 
 import json
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Looking at the service while faults go on: how long it stands still, and whether a position goes back.
+"""Observe the service during faults: how long it makes no progress, and whether a position goes back.
 
 The positions are the group's committed offsets, which leave in the ledgers' transactions. A stored position
 that goes back is a former owner that wrote after a newer one.

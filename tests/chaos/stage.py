@@ -1,4 +1,4 @@
-"""What a fault may touch while a run goes on, and the few things that several faults do."""
+"""The processes and topics that a fault may touch during a run, and actions that several faults share."""
 
 import random
 import signal
@@ -32,7 +32,7 @@ class Stage:
         return self.ends_at - time.monotonic()
 
     def rest(self, least: float, most: float) -> None:
-        """Let some time pass, at most what is left."""
+        """Sleep, at most until the end of the run."""
         time.sleep(max(0.0, min(self.chance.uniform(least, most), self.left)))
 
     def victim(self) -> Worker:

@@ -1,4 +1,4 @@
-"""What the workers stored: the ledgers of `state`, the merged rows of `counts`, and the final estimates.
+"""Read the workers' results: ledgers of `state`, merged rows of `counts`, and final estimates.
 
 Only the layout of rows is shared with the product; rows are put together here.
 """
@@ -41,7 +41,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Final:
-    """A window's newest final estimate: how many reports and packs it says it is made from.
+    """A window's newest final estimate, with its numbers of reports and packs.
 
     `appended_ms` is when the window's first one was published, unix milliseconds.
     """
@@ -60,7 +60,7 @@ def ledgers(servers: str, topics: Topics) -> Stored:
 
 
 def counts(servers: str, topics: Topics) -> Stored:
-    """What estimators read, all sources added up."""
+    """Counts as estimators read them, summed over all sources."""
     found, stored = _newest(servers, topics.counts, topics.partitions)
     return _put_together(stored, ((*row_keys.split_source(key), value) for (_, key), value in found))
 

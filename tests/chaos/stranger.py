@@ -43,7 +43,7 @@ class Stranger(threading.Thread):
             while not self.stopped.wait(PAUSE_SECONDS):
                 kafka.begin_transaction()
                 self._send(kafka, makers)
-                kafka.flush(timeout=30)
+                kafka.flush(timeout=120)
                 if self.chance.random() < 0.5:
                     kafka.commit_transaction()
                 else:

@@ -33,7 +33,7 @@ def named(configuration: Configuration, name: str) -> Collection:
 
 
 def draft_of(collection: Collection, number: int = 0, window_start: int = T0) -> Draft:
-    """A pack for partition 0, told apart by its number."""
+    """Return a pack for partition 0, identified by its number."""
     draft = PackMaker(collection, random.Random(number)).draft()
     pack_id = (PARTITIONS * number).to_bytes(8, "little") + bytes(8)
     return replace(draft, pack_id=pack_id, window_start=window_start, cohort=0)
@@ -71,7 +71,7 @@ def test_bits_are_counted_lowest_first(configuration: Configuration) -> None:
 
 
 def test_window_accepts_limited_packs_of_a_partition(configuration: Configuration) -> None:
-    """A full window still tells a pack that it holds from one that came too late to find room."""
+    """A full window still distinguishes a duplicate from a pack without room."""
     flash, judge = named(configuration, "flash"), judge_of(configuration)
     for number in (*range(flash.window_packs + 2), 0):
         judge.take(T0 * 1000, draft_of(flash, number).encode())
@@ -81,7 +81,7 @@ def test_window_accepts_limited_packs_of_a_partition(configuration: Configuratio
 
 
 def test_window_is_kept_until_the_log_is_beyond_its_retention(configuration: Configuration) -> None:
-    """In the partitions that have got so far. Of what was turned away, only what was told by window dies."""
+    """Windows expire in partitions whose clock is far enough; only rejections by window expire with them."""
     flash, place = named(configuration, "flash"), named(configuration, "place")
     early, late = judge_of(configuration), judge_of(configuration)
     dies_ms = (T0 + 5 + 4 + 60) * 1000
@@ -166,7 +166,7 @@ def test_final_estimates_that_are_overdue_or_missing_are_late(configuration: Con
     assert late(Recount(cells), seconds, asked, 2.0) == 2
 
 
-def test_retired_collection_counts_no_more_from_its_offset_on(configuration: Configuration) -> None:
+def test_retired_collection_stops_counting_at_its_offset(configuration: Configuration) -> None:
     fruit = named(configuration, "fruit")
     judge = Judge(configuration.by_fingerprint(), 0, PARTITIONS, {fruit.fingerprint: 7})
     for offset in (6, 7):

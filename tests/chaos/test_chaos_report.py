@@ -1,4 +1,4 @@
-"""The results of `make chaos`: kept run by run, so that a call goes on where the last one ended."""
+"""The results of `make chaos`: stored run by run, so that a call resumes where the last one ended."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a run showed: how far what is stored is from an independent recount, and what else was off."""
+"""The verdict on a run: the distance of stored counts from an independent recount, and other defects."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -93,7 +93,7 @@ def difference(kept: Tallied, stored: Stored) -> int:
 
 
 def refusals_off(expected: Counter[str], shown: Counter[str]) -> int:
-    """Sum of the absolute differences of what was turned away, over all reasons."""
+    """Return the sum of absolute differences of rejections, over all reasons."""
     return sum(abs(expected[reason] - shown[reason]) for reason in expected.keys() | shown.keys())
 
 

@@ -55,11 +55,11 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        """Whether it says so to an orchestrator."""
+        """Whether `/readyz` answers 200."""
         port = re.search(r"page: http://127\.0\.0\.1:(\d+)/", self.log.read_text(errors="replace"))
         if port is None:
             return False
-        with closing(http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=5)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=60)) as connection:
             try:
                 connection.request("GET", "/readyz")
                 return connection.getresponse().status == 200
@@ -67,7 +67,7 @@ class Worker:
                 return False
 
     def says(self, text: str) -> int:
-        """How often a text stands in its log."""
+        """Return how often a text occurs in its log."""
         return self.log.read_text(errors="replace").count(text)
 
 

@@ -156,7 +156,7 @@ def test_every_pod_runs_without_rights(overlay: Overlay) -> None:
         assert "memory" in container["resources"]["limits"], name
 
 
-def test_every_pod_connects_as_a_user_of_its_own_by_references_alone(overlay: Overlay) -> None:
+def test_every_pod_has_its_own_user_by_reference_only(overlay: Overlay) -> None:
     """No value of a secret is in any document, and what is mounted is where the collection file looks."""
     assert overlay.of("Secret") == []
     security = overlay.configuration.kafka.security
@@ -207,7 +207,7 @@ def test_only_prometheus_gets_in_and_it_finds_every_pod(overlay: Overlay) -> Non
                 assert selector.items() <= each["spec"]["template"]["metadata"]["labels"].items()
 
 
-def test_pods_get_out_to_dns_and_to_kafka_alone(overlay: Overlay) -> None:
+def test_pods_reach_only_dns_and_kafka(overlay: Overlay) -> None:
     (policy,) = overlay.of("NetworkPolicy")
     assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
     names, kafka = policy["spec"]["egress"]

@@ -80,9 +80,7 @@ def test_producer_starts_again_when_its_volume_is_mounted_again(
         assert "others may replace" not in run.stderr
 
 
-def test_with_the_policy_that_is_not_given_it_would_not_start_again(
-    pod: tuple[dict[str, Any], Path], tmp_path: Path
-) -> None:
+def test_other_group_policy_would_break_a_restart(pod: tuple[dict[str, Any], Path], tmp_path: Path) -> None:
     """What is done to the volume here is what the policy protects from."""
     _, below = pod
     mount(tmp_path, os.getgid(), "Always")

@@ -164,7 +164,7 @@ def test_producer_says_why_it_is_not_let_in(
     assert refused(password).startswith(f"topic {topic} cannot be found: not authorized, ")
 
 
-def test_user_sees_and_does_what_is_allowed_and_no_more(
+def test_user_has_exactly_the_allowed_operations(
     secured_broker: SecuredBroker, topic: str, topic_prefix: str
 ) -> None:
     user = f"{topic_prefix}user"
@@ -250,7 +250,7 @@ def test_latest_estimates_survive_a_restart(
     assert topics(settings) == topics(by_certificate) == [topic]
 
 
-def test_files_are_the_owners_alone(secured_broker: SecuredBroker) -> None:
+def test_files_are_private_to_the_owner(secured_broker: SecuredBroker) -> None:
     assert secured_broker.folder is not None
     files = list((secured_broker.folder / "certificates").iterdir())
     assert len(files) > 5

@@ -1,4 +1,4 @@
-"""What tests need beside Python: where it is missing they skip, but in CI, which has it, they fail."""
+"""Requirements of tests beside Python: if one is missing they are skipped, but fail in CI."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""README's pictures: what tests left in `build/pictures`, cut to what matters, in few colours.
+"""README's pictures: from `build/pictures`, cropped, with few colours.
 
 `make pictures` runs those tests first; each makes its picture or fails there.
 """

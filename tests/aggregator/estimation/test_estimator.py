@@ -126,7 +126,7 @@ def test_estimates_of_a_former_owner_are_not_republished(
     assert published(estimator) == expected
 
 
-def test_no_estimate_is_made_of_what_a_partition_has_begun_to_delete() -> None:
+def test_expiring_windows_are_not_estimated() -> None:
     """Partition 3 comes back after an hour; the others have deleted their part of the window by then."""
     estimator = new_estimator()
     count(estimator, packs=5)
@@ -187,7 +187,7 @@ def test_estimate_is_of_all_partitions_and_is_given_once() -> None:
     assert estimator.drain() == []
 
 
-def test_all_values_are_published_with_the_final_estimate_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_values_are_published_only_in_final_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the collection asks for them."""
     monkeypatch.setattr(window_estimate, "VALUES_PER_RECORD", 2)
     asking = {FRUIT.fingerprint: replace(FRUIT, publish_all=True)}
@@ -234,7 +234,7 @@ def test_counts_that_no_estimate_fits_are_counted_and_logged(cohort: int, bits: 
     assert estimator.due() == []
 
 
-def test_notes_are_forgotten_when_the_counts_are_gone_everywhere() -> None:
+def test_notes_are_dropped_once_counts_are_deleted_everywhere() -> None:
     estimator = new_estimator({FRUITS: Published(2, True)})
     estimator.caught_up = True
     count(estimator, source=1)
@@ -280,7 +280,7 @@ def test_final_estimate_that_never_left_is_not_revised() -> None:
     assert revised(estimator) == 0
 
 
-def test_estimates_are_made_in_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimates_run_in_separate_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the event loop, checkpoints and openings wait for is never a slow estimate."""
     threads, make = [], Estimator.estimate_window
 

@@ -75,7 +75,7 @@ K_HOT = HotRappor.from_probabilities(3, 2, 0.25, 0.35, 0.65)
     ],
     ids=str,
 )
-def test_expected_counts_of_every_mechanism_give_back_what_was_held(
+def test_expected_counts_return_the_true_distribution(
     mechanism: Mechanism, name: str, held: list[float]
 ) -> None:
     """Of 10^12 reports, so that rounding to whole ones is below 1e-11; padding bits hold noise alone."""

@@ -72,12 +72,12 @@ def test_message_gives_range_value_and_remedy() -> None:
 
 
 @pytest.mark.parametrize("end", [JANUARY, JANUARY - 1])
-def test_a_period_goes_forward(end: int) -> None:
+def test_period_must_go_forward(end: int) -> None:
     with pytest.raises(ValueError, match=rf"^from must be before to \({end}\), got {JANUARY}$"):
         period_of(str(JANUARY), str(end))
 
 
-def test_a_period_reads_as_it_is_written() -> None:
+def test_period_roundtrips() -> None:
     period = period_of("2026-01-31T00Z", str(JANUARY + 3600))
     assert str(period) == "2026-01-31T00:00:00Z to 2026-01-31T01:00:00Z"
     assert iso(LATEST) == "9999-12-31T23:59:59Z"

@@ -77,7 +77,7 @@ def test_nothing_is_joined_of_an_empty_topic(topic: Topic) -> None:
 
 
 @pytest.mark.parametrize("collection", [FRUIT, PLACE, LARGE], ids=["k-rr", "rappor", "two pages"])
-def test_windows_are_added_up_whatever_lies_between_them(topic: Topic, collection: Collection) -> None:
+def test_windows_are_joined_across_gaps(topic: Topic, collection: Collection) -> None:
     stranger = replace(PLACE if collection is FRUIT else FRUIT, name="stranger")
     windows = [window_of(collection, T0 + 10 * i, packs=i + 1, rejected=i) for i in (3, 0, 5)]
     for window in windows:

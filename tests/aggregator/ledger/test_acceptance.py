@@ -76,7 +76,7 @@ def test_unreadable_pack_has_no_window(reason: str, record: bytes) -> None:
 
 
 @pytest.mark.parametrize(("reason", "record"), BAD_HEADERS.values(), ids=BAD_HEADERS)
-def test_bad_header_is_attributed_to_its_collection_alone(reason: str, record: bytes) -> None:
+def test_bad_header_affects_only_its_collection(reason: str, record: bytes) -> None:
     """Windows can be invented without end, known fingerprints cannot."""
     fingerprint = wire.decode(record).fingerprint
     assert reject(record) == (reason, fingerprint, 0)

@@ -26,7 +26,7 @@ offsets = st.integers(0, 2**63 - 1)
 
 
 @given(keys)
-def test_a_key_is_read_as_it_was_written(key: row_keys.Key) -> None:
+def test_key_roundtrips(key: row_keys.Key) -> None:
     read = row_keys.decode_key(row_keys.encode_key(key))
     assert read == key
     assert type(read) is type(key)
@@ -39,7 +39,7 @@ def test_different_keys_have_different_bytes(distinct: list[row_keys.Key]) -> No
 
 
 @given(keys, st.integers(0, 65535))
-def test_a_source_is_read_as_it_was_written(key: row_keys.Key, source: int) -> None:
+def test_source_roundtrips(key: row_keys.Key, source: int) -> None:
     assert row_keys.split_source(row_keys.with_source(row_keys.encode_key(key), source)) == (key, source)
 
 
@@ -71,7 +71,7 @@ def test_the_largest_page_stays_below_one_mebibyte() -> None:
 
 
 @given(offsets, offsets, offsets)
-def test_progress_is_read_as_it_was_written(position: int, watermark_ms: int, closed_until_ms: int) -> None:
+def test_progress_roundtrips(position: int, watermark_ms: int, closed_until_ms: int) -> None:
     progress = LedgerProgress(position, watermark_ms, closed_until_ms)
     assert row_values.decode_progress(row_values.encode_progress(progress)) == progress
 

@@ -94,6 +94,6 @@ def test_worker_continues_an_interrupted_recount(
         workers.start()
         expected = recount(broker, topics.reports, topics.partitions, configuration.by_fingerprint())
         assert len(expected.ids) == 4 * PACKS
-        assert wait_until(lambda: apart(configuration, expected) == 0, 60), workers.describe()
+        assert wait_until(lambda: apart(configuration, expected) == 0, 120), workers.describe()
     finally:
         workers.stop()

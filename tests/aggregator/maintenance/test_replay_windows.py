@@ -90,7 +90,7 @@ def test_windows_that_some_partitions_have_deleted_are_not_compared(monkeypatch:
     assert run.replay(monkeypatch).difference == 0
 
 
-def test_window_that_is_not_final_has_no_counts_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_provisional_window_has_no_final_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     run = workers()
     run.count()
     found = run.replay(monkeypatch)

@@ -70,7 +70,7 @@ def test_estimate_takes_the_place_of_the_one_before() -> None:
     assert shown.figure("window_start_timestamp_seconds", "fruit") == T0
 
 
-def test_other_stands_apart_from_a_value_of_that_name() -> None:
+def test_other_differs_from_a_value_of_that_name() -> None:
     shown, record = Shown(), estimate_of()
     shown.metrics.show(changed(record, values=["apple", "fig", "other"], other=Other(0.25, 0.125)))
     assert shown.values("fruit")["other"] == record.frequency[2]
@@ -99,7 +99,7 @@ def test_estimates_are_forgotten_singly() -> None:
     assert shown.figure("reports", "place") == 120
 
 
-def test_an_error_that_is_not_known_is_infinite() -> None:
+def test_unknown_error_is_infinite() -> None:
     shown = Shown()
     shown.metrics.show(changed(estimate_of(), std_error=[None] * 3, other=Other(0.5, None)))
     assert shown.values("fruit", "std_error") == dict.fromkeys(FRUIT.values, inf)

@@ -31,7 +31,7 @@ def test_a_hole_is_crossed_only_from_its_beginning() -> None:
     assert [chain.follows(position) for position in (5, 6, 7, 8, 9, 10)] == [5, 6, 9, 8, 9, 10]
 
 
-def test_the_fetcher_stands_beyond_holes_at_the_end() -> None:
+def test_fetch_position_is_beyond_trailing_holes() -> None:
     chain = OffsetChain(5)
     chain.admit([5], 8)
     assert (chain.cursor, chain.fetched_until) == (6, 8)
@@ -39,7 +39,7 @@ def test_the_fetcher_stands_beyond_holes_at_the_end() -> None:
     assert (chain.cursor, chain.fetched_until) == (6, 9)
 
 
-def test_fetcher_that_is_not_known_stands_at_the_cursor() -> None:
+def test_unknown_fetch_position_is_the_cursor() -> None:
     chain = OffsetChain(5)
     chain.admit([5, 6], 0)
     assert chain.fetched_until == 7

@@ -46,7 +46,7 @@ def test_stalled_counting_is_not_ready(broker: Broker) -> None:
     asyncio.run(run())
 
 
-def test_record_that_can_never_be_stored_is_a_standstill(broker: Broker) -> None:
+def test_unstorable_record_is_a_standstill(broker: Broker) -> None:
     """The first transaction of each opening, before that record comes, is stored; the next one is not."""
     broker.refused_topic = TOPICS.rejected
     broker.log.append(TOPICS.reports, 0, b"no pack")

@@ -44,7 +44,7 @@ def get(workers: Workers, path: str) -> tuple[int, dict[str, object]]:
     address = next((line for line in said.splitlines() if line.startswith("page: ")), None)
     if address is None:
         return 0, {}
-    with closing(HTTPConnection(address.split("/")[2], timeout=5)) as connection:
+    with closing(HTTPConnection(address.split("/")[2], timeout=60)) as connection:
         connection.request("GET", path)
         answer = connection.getresponse()
         return answer.status, json.load(answer)

@@ -65,7 +65,7 @@ def test_unread_topic_is_not_reported_as_empty(query: str) -> None:
 
 
 @pytest.mark.parametrize("start", ["-1", "1.5", "x", "", "9" * 20, "%D9%A1"])
-def test_window_start_that_is_no_time_is_refused(start: str) -> None:
+def test_invalid_window_start_is_refused(start: str) -> None:
     status, body = get(f"/api/estimates/fruit?window_start={start}", NEWEST)
     assert status == 400
     assert body["error"].startswith("window_start must be unix seconds, a whole number, got '")

@@ -140,7 +140,7 @@ def _fill(shown: Watched, name: str) -> str:
 
 
 @pytest.mark.slow
-def test_worker_that_is_not_ready_is_not_live(browser: "Browser", served: Served) -> None:
+def test_unready_worker_is_not_shown_live(browser: "Browser", served: Served) -> None:
     served.reasons = [f"partition 1: opening {HOSTILE}"]
     served.metrics.unattributed.add(Counter(unknown_collection=7, malformed=3))
     served.take(estimate_of())

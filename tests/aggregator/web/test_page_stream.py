@@ -109,7 +109,7 @@ def see(shown: Watched, *, seen: bool) -> None:
     )
 
 
-def test_page_too_many_says_so_and_tries_again(
+def test_excess_page_reports_it_and_retries(
     browser: "Browser", served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_sent_events, "MOST_STREAMS", 0)

@@ -225,7 +225,7 @@ def test_probes_are_served_elsewhere_and_nothing_else() -> None:
     assert "partition 0 has no open ledger" in answers["/readyz"][1]
 
 
-def test_address_for_probes_that_is_not_of_this_machine_is_reported() -> None:
+def test_foreign_listen_address_is_reported() -> None:
     said = (
         r"^port 9100 of 192\.0\.2\.1 cannot be used: Cannot assign requested address; "
         r"give another --metrics-listen$"

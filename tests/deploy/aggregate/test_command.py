@@ -20,7 +20,7 @@ from deploy.cluster.topics.setup import TopicSetupError
         (ValueError("why"), "the engine stopped by itself"),
     ],
 )
-def test_worker_that_may_no_longer_read_says_so(
+def test_worker_losing_read_permission_reports_it(
     cause: Exception, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     async def ends(*_: Any) -> None:

@@ -35,7 +35,7 @@ def run(
     """Run a command with its streams redirected as a shell does it."""
     line = ["sh", "-c", f'exec "$@" {redirection}', "sh", *COMMAND, *arguments]
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
-    return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, timeout=30)
+    return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_departed_reader_is_no_error(folder: Path) -> None:
     os.close(reader)
     with os.fdopen(writer, "wb") as stdout:
         ended = subprocess.run(
-            [*COMMAND, "check"], cwd=folder, stdout=stdout, stderr=subprocess.PIPE, timeout=30
+            [*COMMAND, "check"], cwd=folder, stdout=stdout, stderr=subprocess.PIPE, timeout=120
         )
     assert (ended.returncode, ended.stderr) == (1, b"")
 
@@ -96,5 +96,5 @@ def test_ctrl_c_is_quiet_while_a_command_is_loaded(folder: Path) -> None:
     ):
         assert wait_until(lambda: said.read_bytes() == b"loading")
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(120) == 130
     assert said.read_bytes() == b"loading"

@@ -45,7 +45,7 @@ def test_it_ends_with_the_signal_and_without_a_word() -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == "begun\n"
             process.send_signal(signal.SIGTERM)
-            _, said = process.communicate(timeout=20)
+            _, said = process.communicate(timeout=120)
         finally:
             process.kill()
     assert (process.returncode, said) == (143, "")

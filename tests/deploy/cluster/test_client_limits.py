@@ -23,5 +23,5 @@ def test_budget_above_the_permanent_bound_allows_any_number() -> None:
     assert limits_of(Allowance(PERMANENT, Budget(8.0, 1e-6, 60))).per_period() is None
 
 
-def test_without_a_budget_there_is_none_to_tell() -> None:
+def test_collection_without_budget_shows_none() -> None:
     assert limits_of(Allowance(COARSE, None)).budget is None

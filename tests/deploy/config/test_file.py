@@ -169,7 +169,7 @@ def test_a_file_that_cannot_be_read_is_named(path: str, said: str) -> None:
     assert str(caught.value) == f"{path}: cannot be read: {said}"
 
 
-def test_section_that_is_none_is_refused_in_spite_of_the_option(file: Path) -> None:
+def test_non_mapping_section_is_refused_despite_the_option(file: Path) -> None:
     file.write_text("kafka: 5\n" + WHOLE)
     with pytest.raises(CollectionFileError, match=r"kafka: must be a mapping of fields$"):
         load(file, "127.0.0.1:1", environment={})

@@ -191,7 +191,7 @@ def test_check_needs_no_credentials_and_says_who_will(file: Path) -> None:
 
 
 @pytest.mark.parametrize("overlay", ["small", "large"])
-def test_a_file_of_kubernetes_passes_as_it_is(overlay: str) -> None:
+def test_kubernetes_file_is_valid(overlay: str) -> None:
     file = KUBERNETES / overlay / "settings" / "deniable.yaml"
     checked = CliRunner().invoke(deniable, ["check", "--config", str(file)])
     assert (checked.exit_code, "a password needs username" in checked.stderr) == (0, True)

@@ -15,7 +15,7 @@ import pytest
 from deploy.broker.locked_folder import HeldFolder
 
 MARK = "DENIABLE_TEST_MARK"
-START_SECONDS = 90
+START_SECONDS = 120
 ONCE_SECONDS = 150  # 90 s on an idle machine; here other tests may run beside it
 
 Starter = Callable[[], "subprocess.Popen[str]"]
@@ -122,7 +122,7 @@ def test_it_leaves_nothing_running(
     folder = folder_of(mark)
     assert (folder / "secret").stat().st_mode & 0o777 == 0o600
     demo.send_signal(number)
-    status = demo.wait(timeout=30)
+    status = demo.wait(timeout=120)
     assert wait_until_gone(mark) == []
     expected = {signal.SIGKILL: -9, signal.SIGINT: 130, signal.SIGTERM: 143}
     assert status == expected[number]

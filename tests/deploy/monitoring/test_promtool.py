@@ -46,7 +46,7 @@ def test_promtool_finds_what_is_wrong() -> None:
 
 def scraped(address: str) -> str:
     """What is served under an address of the form `http://host:port/…`."""
-    with closing(HTTPConnection(address.split("/")[2], timeout=10)) as connection:
+    with closing(HTTPConnection(address.split("/")[2], timeout=60)) as connection:
         connection.request("GET", "/metrics")
         return connection.getresponse().read().decode()
 
@@ -77,7 +77,7 @@ def endpoints(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         )
         assert sent.returncode == 0, sent.stderr
         worker = made.address("worker.log")
-        assert wait_until(lambda: "metrics: " in made.said("producer.log"), 30), made.said("producer.log")
+        assert wait_until(lambda: "metrics: " in made.said("producer.log"), 120), made.said("producer.log")
         producer = re.findall(r"^metrics: (\S+)$", made.said("producer.log"), re.MULTILINE)[0]
         shown = [
             r'estimate_reports\{collection="carrier"\}',

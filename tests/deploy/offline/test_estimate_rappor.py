@@ -77,7 +77,7 @@ def test_the_table_ends_after_50_candidates(tmp_path: Path) -> None:
     assert lines[-2] == "and 10 more; --json shows all"
 
 
-def test_other_holds_candidates_that_were_not_chosen_and_says_so(tmp_path: Path) -> None:
+def test_other_includes_unchosen_candidates(tmp_path: Path) -> None:
     """60 candidates on 64 bits are more than are decoded together: some are screened out."""
     crowd = "".join(f"word-{i},{i % 64 + 1}\n" for i in range(60))
     chosen = json.loads(run(tmp_path, "--json", map=crowd).stdout)["diagnostics"]["chosen"]

@@ -10,7 +10,7 @@ from deploy.offline.integers import parse_whole
 
 
 @given(st.integers(0, 10**20 - 1), st.sampled_from(["", " ", "\t", "\r"]))
-def test_a_number_is_read_as_it_is_written(number, space):
+def test_number_roundtrips(number, space):
     assert parse_whole(f"{space}{number}{space}", 0, 10**20 - 1) == number
     assert parse_whole(f"{number:0>20}", number, number) == number
 

@@ -31,7 +31,7 @@ def test_few_values_are_for_krr() -> None:
     assert json.loads(run("--values 5 --epsilon 1 --reports 1000 --json").stdout)["best"] == "k-rr"
 
 
-def test_the_wanted_error_shows_the_reports() -> None:
+def test_wanted_error_determines_the_reports() -> None:
     line = "--values 105 --epsilon 1 --reports 1000 --std-error 0.001 --json"
     krr = (103 + math.e) / (math.e - 1) ** 2 / 0.001**2
     assert json.loads(run(line).stdout)["reports_needed"][0] == pytest.approx(krr, rel=1e-6)

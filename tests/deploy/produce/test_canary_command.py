@@ -107,7 +107,7 @@ def test_produce_sends_nothing_to_a_canary() -> None:
 
 def gauges(page: str) -> dict[str, float]:
     """Of canaries, by name."""
-    with closing(HTTPConnection(page.split("/")[2], timeout=5)) as connection:
+    with closing(HTTPConnection(page.split("/")[2], timeout=60)) as connection:
         connection.request("GET", "/metrics")
         text = connection.getresponse().read().decode()
     found: list[Any] = re.findall(r'^(deniable_canary_\w+)\{collection="canary"\} (\S+)$', text, re.MULTILINE)

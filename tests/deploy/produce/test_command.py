@@ -86,7 +86,7 @@ def test_pipe_without_a_writer_is_not_waited_for(nowhere: str) -> None:
     ) in " ".join(ended.stderr.split())
 
 
-def test_pipe_is_read_until_its_writers_have_gone(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipe_is_read_until_its_writers_close_it(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that came first waits for them."""
     monkeypatch.setattr(input_source, "POLL_SECONDS", 0.01)
     os.mkfifo("pipe")

@@ -34,7 +34,7 @@ def test_insignificant_values_are_dim() -> None:
     assert [row.style for row in table_of(record(["AA", "9E"], [0.9, 0.01]), 10).rows] == ["", "dim"]
 
 
-def test_final_estimate_says_so_and_other_has_its_own_row() -> None:
+def test_final_estimate_is_marked_and_other_has_a_row() -> None:
     known = shown(record(["AA"], [0.7], final=True, other=Other(0.3, 0.1)))
     assert known[0].strip().endswith("final")
     assert [cell.strip() for cell in known[-2].split("│")[1:-1]] == ["(other)", "30.00%", "± 19.60%", ""]

@@ -66,7 +66,7 @@ def test_impossible_report_does_not_affect_epsilon():
         ([[0.5, 0.5], [0.5, 0.4]], r"matrix must have columns that sum to 1 within 1e-09, got 0.9"),
     ],
 )
-def test_matrix_that_is_no_channel_is_rejected(matrix, message):
+def test_non_stochastic_matrix_is_rejected(matrix, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         GivenChannel.from_matrix(np.array(matrix))
 

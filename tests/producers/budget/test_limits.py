@@ -42,7 +42,7 @@ def test_without_a_budget_reports_are_unlimited():
     )
 
 
-def test_largest_share_belongs_to_the_largest_spender():
+def test_largest_share_belongs_to_the_greatest_spender():
     limits = CollectionLimits(ALLOWANCE)
     assert limits.largest_ratio(50.0) == 0.0
     limits.note(balances((5, 0.0), (3, 0.0)))

@@ -124,7 +124,7 @@ def test_reported_spending_equals_charges(used, tmp_path):
         assert before.epsilon >= min(3.0, ANSWERS.epsilon(3))
 
 
-def test_removed_collection_counts_in_full(used, tmp_path):
+def test_removed_collection_counts_its_lifetime_spending(used, tmp_path):
     used.spend("anna", "answers", 3)
     used.spend("anna", "others", 4)
     used.spend("anna", "answers", 2, NOW + DAY)
@@ -163,7 +163,7 @@ def test_unused_folder_is_reported_and_unchanged(tmp_path):
     assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("producer.sqlite", 0)]
 
 
-def test_unused_store_is_reported_and_left_alone(tmp_path):
+def test_unused_store_is_reported_and_unchanged(tmp_path):
     load_secret(tmp_path / "secret")
     with closing(Store(tmp_path)) as store:
         with pytest.raises(

@@ -21,7 +21,7 @@ def test_ring_wakes_the_waiting_thread():
     wake_up = WakeUp()
     timer = threading.Timer(0.02, wake_up.ring)
     timer.start()
-    assert wake_up.wait(10)
+    assert wake_up.wait(120)
     timer.join()
 
 

@@ -82,13 +82,13 @@ def test_while_paused_no_file_of_the_store_is_open(thread):
     """A forked child would hold SQLite's locks without a connection."""
     assert "producer.sqlite" in open_files()
     pause = thread.pause()
-    assert pause.reached.wait(10)
+    assert pause.reached.wait(120)
     submission = one()
     thread.put(submission, 0)
     assert not submission.ticket.done.wait(0.2)
     assert not {name for name in open_files() if name.startswith("producer.sqlite")}
     pause.over.open()
-    assert submission.ticket.done.wait(10)
+    assert submission.ticket.done.wait(120)
     assert submission.ticket.receipt == Receipt(stored=1)
 
 
@@ -100,7 +100,7 @@ def test_computing_a_limit_closes_store_and_allows_forks(thread, monkeypatch):
         def find(self):
             files.update(open_files())
             finding.open()
-            assert found.wait(10)
+            assert found.wait(120)
 
     def charge_later(self, *given):
         if not finding.is_open:
@@ -110,13 +110,13 @@ def test_computing_a_limit_closes_store_and_allows_forks(thread, monkeypatch):
     monkeypatch.setattr(Spending, "charge", charge_later)
     submission, before = one(np.zeros((1, 16), np.uint8)), open_files()
     thread.put(submission, 0)
-    assert finding.wait(10)
+    assert finding.wait(120)
     pause = thread.pause()
     assert pause.reached.is_open
     found.open()
     assert not submission.ticket.done.wait(0.2)
     pause.over.open()
-    assert submission.ticket.done.wait(10)
+    assert submission.ticket.done.wait(120)
     assert submission.ticket.receipt == Receipt(stored=1)
     assert "producer.sqlite" in before - files
 
@@ -139,7 +139,7 @@ def test_queued_reports_are_dropped_when_the_storing_thread_dies(thread, monkeyp
     thread.put(flush, 0)
     going_on.set()
     for item in (first, queued, flush):
-        assert item.done.wait(10)
+        assert item.done.wait(120)
     death = "the storing thread died of KeyError; its traceback is on stderr"
     assert first.ticket.receipt == Receipt(pending=1)
     assert queued.ticket.receipt == Receipt(dropped=1)

@@ -188,7 +188,7 @@ def test_time_out_of_range_is_refused_and_not_shown(at):
 
 
 @pytest.mark.parametrize("at", ["7391", None, [None, 1], True, b"7391"])
-def test_a_time_that_is_no_number_is_refused(at):
+def test_non_numeric_time_is_refused(at):
     kind = type(at).__name__
     with pytest.raises(
         TypeError, match=rf"^at must be unix seconds, one number or an array of them, got {kind}$"

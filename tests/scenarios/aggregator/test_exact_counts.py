@@ -36,12 +36,12 @@ def test_hole_that_retention_deletes_is_not_a_loss(broker: str, topic_prefix: st
             stranger.send(topic, b"no pack", partition=partition)
         stranger.commit_transaction()
         stranger.close()
-        assert wait_until(lambda: stored_positions(deployment) == ends, 60), workers.describe()
+        assert wait_until(lambda: stored_positions(deployment) == ends, 120), workers.describe()
         workers.end(workers.alive[0], signal.SIGTERM)
         with KafkaAdminClient(bootstrap_servers=broker) as admin:
             admin.delete_records({TopicPartition(topic, partition): -1 for partition in partitions})
         workers.start()
-        assert wait_until(lambda: "ledger open" in workers.all[-1].log.read_text(), 60), workers.describe()
+        assert wait_until(lambda: "ledger open" in workers.all[-1].log.read_text(), 120), workers.describe()
         time.sleep(3)
         assert "ledger lost" not in workers.all[-1].log.read_text()
     finally:

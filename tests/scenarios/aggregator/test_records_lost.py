@@ -34,9 +34,7 @@ def accept_loss(configuration: Configuration) -> str:
 
 
 @pytest.mark.broker
-def test_worker_that_is_overtaken_by_retention_says_so(
-    broker: str, topic_prefix: str, tmp_path: Path
-) -> None:
+def test_worker_overtaken_by_retention_reports_it(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     """Its fetcher goes on at the log's new start by itself; the ledger must not follow it there by itself."""
     configuration = configure(tmp_path, broker, topic_prefix)
     deployment = deployment_of(configuration)
@@ -46,7 +44,7 @@ def test_worker_that_is_overtaken_by_retention_says_so(
         worker = workers.start()
         send(configuration, 10)
         counted = [10] * len(partitions)
-        assert wait_until(lambda: stored_positions(deployment) == counted, 60), workers.describe()
+        assert wait_until(lambda: stored_positions(deployment) == counted, 120), workers.describe()
         worker.signal(signal.SIGSTOP)
         send(configuration, 1)  # may answer a fetch that the worker has sent
         send(configuration, 10)
@@ -54,7 +52,7 @@ def test_worker_that_is_overtaken_by_retention_says_so(
             topic = configuration.topics.reports
             admin.delete_records({TopicPartition(topic, partition): -1 for partition in partitions})
         worker.signal(signal.SIGCONT)
-        assert wait_until(lambda: worker.says(LOST) >= len(partitions), 60), workers.describe()
+        assert wait_until(lambda: worker.says(LOST) >= len(partitions), 120), workers.describe()
         send(configuration, 1)
         before = stored_positions(deployment)
         assert all(position <= 11 for position in before)
@@ -64,7 +62,7 @@ def test_worker_that_is_overtaken_by_retention_says_so(
             for partition, position in enumerate(before)
         )
         counted = [22] * len(partitions)
-        assert wait_until(lambda: stored_positions(deployment) == counted, 60), workers.describe()
+        assert wait_until(lambda: stored_positions(deployment) == counted, 120), workers.describe()
         assert accept_loss(configuration) == "nothing is lost: every ledger's position is within the log\n"
     finally:
         workers.stop()

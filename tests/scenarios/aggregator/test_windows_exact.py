@@ -107,7 +107,7 @@ def kill_often(workers: Workers) -> None:
     for point in ("between-sends", "before-commit", "estimate"):
         victim = workers.alive[0]
         victim.order(point, "kill")
-        assert wait_until(lambda victim=victim: not victim.running, 60), (point, workers.describe())
+        assert wait_until(lambda victim=victim: not victim.running, 120), (point, workers.describe())
         workers.end(victim, signal.SIGKILL)
         workers.start()
     workers.end(workers.alive[0], signal.SIGKILL)
@@ -243,7 +243,7 @@ def test_the_past_is_decoded_with_other_candidates(
     assert "3 candidates" in shown.stdout
 
 
-def test_small_windows_are_joined_but_not_estimated_alone(run: tuple[Configuration, Workers]) -> None:
+def test_small_windows_are_joined_but_not_estimated(run: tuple[Configuration, Workers]) -> None:
     configuration, _ = run
     ended = command(configuration, "rollup", "tiny", "--from", "2020-01-01T00Z")
     assert (ended.returncode, ended.stdout) == (1, "")

@@ -76,7 +76,7 @@ def test_no_line_is_lost_or_sent_twice_by_kills(broker: str, topic_prefix: str, 
             log = f"round-{number}.log"
             with deployment.running(log, *PRODUCE, "--follow", "--metrics-port", "0") as run:
                 if number % 4:  # else it is killed as it starts
-                    assert wait_until(lambda log=log: "metrics: " in deployment.said(log), 30), (
+                    assert wait_until(lambda log=log: "metrics: " in deployment.said(log), 120), (
                         deployment.said(log)
                     )
                 file.write(piece)
@@ -103,20 +103,20 @@ def test_a_broker_that_dies_costs_no_line(topic_prefix: str, tmp_path: Path) -> 
         port = int(first.bootstrap_servers.rpartition(":")[2])
         (tmp_path / "lines.csv").write_text("who,carrier\n" + "a,AA\n" * 5_000)
         with deployment.running("lost.log", *PRODUCE, "--follow") as run:
-            assert wait_until(lambda: reports_of(deployment)[0] == 5_000, 30), deployment.said("lost.log")
+            assert wait_until(lambda: reports_of(deployment)[0] == 5_000, 120), deployment.said("lost.log")
             first.kill()
             with (tmp_path / "lines.csv").open("a") as file:
                 file.write("a,AA\n" * 5_000)
             time.sleep(2.5)
             run.send_signal(signal.SIGINT)
-            assert run.wait(30) == 130
+            assert run.wait(120) == 130
         assert "packs kept for the next deniable produce with this folder" in deployment.said("lost.log")
         with (tmp_path / "lines.csv").open("a") as file:
             file.write("a,AA\n" * 5)
         with deployment.running("absent.log", *PRODUCE) as run:
-            assert wait_until(lambda: "waiting up to 60 s" in deployment.said("absent.log"), 30)
+            assert wait_until(lambda: "waiting up to 60 s" in deployment.said("absent.log"), 120)
             run.send_signal(signal.SIGINT)
-            assert run.wait(30) == 130
+            assert run.wait(120) == 130
         said = deployment.said("absent.log")
         assert "no Kafka broker answers" in said
         assert "reports are kept in .deniable and sent once it answers" in said

@@ -136,7 +136,7 @@ def test_audit_of_4096_bits_fails_noise_that_is_copied(change):
     assert bounds.most > loss_of_one_bit(NOISY_4096)
 
 
-def test_audit_fails_a_set_that_is_not_cut_down():
+def test_audit_fails_an_unreduced_set():
     rows = np.array(SETS, np.uint8)[:, np.newaxis]
     noise = two_steps(TWO_HOT, RepeatableWords(1))
     bounds = report_bounds(lambda inputs: noise(rows[inputs])[:, 0], 3, 256, ERROR, OUTPUTS)

@@ -223,7 +223,7 @@ def test_connection_is_closed_in_its_own_process_only(broker, topic, monkeypatch
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("producers.transport.connection.os.getpid", lambda: 0)
         kafka.close()
-    kafka.send(topic, value=b"x", partition=0).get(timeout=10)
+    kafka.send(topic, value=b"x", partition=0).get(timeout=120)
     kafka.send(topic, value=b"y", partition=0)
     kafka.close(timeout=0)
     with pytest.raises(KafkaError, match="closed"):

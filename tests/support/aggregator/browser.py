@@ -40,7 +40,7 @@ def chromium() -> Iterator["Browser"]:
 
 
 class Watched:
-    """A page, with what it said and asked for that it should not."""
+    """A page, with its console errors and its requests to other hosts."""
 
     def __init__(self, page: "Page", origin: str) -> None:
         self.page = page

@@ -1,4 +1,4 @@
-"""What the tests of the page share: one browser, and a worker's page."""
+"""Fixtures of the page's tests: one browser, and a worker's page."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

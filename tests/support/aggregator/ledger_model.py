@@ -1,4 +1,4 @@
-"""What a ledger must hold, by the literal rules on dictionaries that never forget."""
+"""A model of a ledger: the literal rules, on dictionaries that never forget."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class Model:
         self.tallies[key] = (counts, reports + pack.reports, counted + 1)
 
     def lives(self, window_start: int) -> bool:
-        """Whether counts of a window are still kept; 0 stands for no window."""
+        """Whether counts of a window are still stored; 0 means no window."""
         return not window_start or self.watermark_ms <= (window_start + 10 + 5 + 20) * 1000
 
     def takes(self, window_start: int) -> bool:

@@ -1,4 +1,4 @@
-"""What an owner sees of Kafka, on topics in memory, and an owner that runs while a test talks to it."""
+"""A fake of an owner's Kafka, with topics in memory, and an owner that runs during a test."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -31,7 +31,7 @@ QUICK = Timing(checkpoint=0.005, publish=0.005, retry=0.005)
 
 
 class Broker:
-    """What an owner sees of Kafka: it is its store and its flow."""
+    """A fake Kafka for one owner: its store and its source of records."""
 
     def __init__(self) -> None:
         self.log = MemoryLog()
@@ -104,7 +104,7 @@ class Broker:
 
 
 def served_from_memory(monkeypatch: pytest.MonkeyPatch) -> Broker:
-    """What owners see of Kafka from here on."""
+    """The fake Kafka that owners use from now on."""
     made = Broker()
     monkeypatch.setattr(owner_module, "LedgerStore", made.store)
     monkeypatch.setattr(owner_module, "RowReader", made.log.reader)

@@ -1,4 +1,4 @@
-"""A worker's web server in a thread of its own, fed by hand, for tests that look at it from outside."""
+"""A worker's web server in a separate thread, fed by hand, for tests from outside."""
 
 import asyncio
 import threading
@@ -25,7 +25,7 @@ FRESH = successor_due(estimate_of(), FRUIT)
 
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, now: float = FRESH) -> None:
-    """Let the worker judge at this moment, unix seconds, whether its figures are stale."""
+    """Set the worker's clock, unix seconds, by which it judges whether figures are stale."""
     monkeypatch.setattr(web, "time", SimpleNamespace(time=lambda: now))
 
 
@@ -61,7 +61,7 @@ class Served:
 
     @contextmanager
     def serving(self, port: int = 0) -> Iterator["Served"]:
-        """On this port of loopback; 0: a free one, `port` tells which."""
+        """Listen on this loopback port; 0 for a free one, see `port`."""
         self._thread.start()
         try:
             self.port = asyncio.run_coroutine_threadsafe(self.server.start(port), self._loop).result(

@@ -11,7 +11,7 @@ LOCAL_IMAGE = "deniable-kafka:local"  # built by deploy/broker/kafka/image.sh
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, and why, for the head of a run.
+    """The chosen broker, and the reason, for the header of a run.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def choose(
     image: str | None,
     images: Callable[[], set[str] | None] = images,
 ) -> Choice:
-    """Take what is given, else a container where an engine has an image, else the jars.
+    """Choose the given broker, else a container if an engine has an image, else the jars.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ OWN_OF_IMAGES = ("listener", "controller", "advertised", "inter.broker", "node.i
 
 @contextmanager
 def broker_in_container(image: str) -> Iterator[str]:
-    """Bootstrap servers of a broker in a container of its own, removed at the end.
+    """Bootstrap servers of a broker in a separate container, removed at the end.
 
     A container that ends, or that does not answer within 90 s, is an error and no reason to skip.
     """

@@ -1,4 +1,4 @@
-"""The broker is chosen as promised: what is given, else a container where an image is, else the jars."""
+"""The choice of the broker: a given one, else a container if there is an image, else the jars."""
 
 from collections.abc import Callable
 

@@ -31,12 +31,12 @@ from deploy.cluster.permissions.roles import Role
 from deploy.cluster.topics.findings import settings_of
 from tests.support.secured.deployments import SecuredDeployment
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 EVERYBODY_ELSE = "somebody"
 
 
 class Attempt(NamedTuple):
-    """What came of one."""
+    """The outcome of one attempt."""
 
     error: BaseException | None
 
@@ -82,7 +82,7 @@ class Tools:
             await producer.send_and_wait(topic, b"of a test", key=b"of a test", partition=0)
 
     async def read(self, topic: str) -> None:
-        """As its clients ask, which never tell that a topic is hidden: they wait for it to be made."""
+        """Ask like Kafka's clients, which do not report a hidden topic but wait for its creation."""
         wanted = FetchRequest.FetchTopic(
             topic=topic,
             partitions=[
@@ -183,7 +183,7 @@ def _rules_of(user: str) -> ACLFilter:
 
 
 def _raise(answer: str) -> None:
-    """Raise what kafka-python returns."""
+    """Raise the error that kafka-python returns."""
     if "uthoriz" in answer or "needs ALTER permission" in answer:
         raise PermissionError(answer)
 
@@ -193,7 +193,7 @@ NOBODY: tuple[Role, ...] = ()
 
 
 def operations(topics: Topics) -> dict[str, tuple[tuple[Role, ...], Operation]]:
-    """By what each does: the roles that are let do it, and how it is tried."""
+    """Operations by name: the roles that may do them, and how to try them."""
     producer, aggregator, reader = Role
     writers = {
         topics.reports: (producer,),

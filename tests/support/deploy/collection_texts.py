@@ -25,7 +25,7 @@ def read(file: Path, text: str, **environment: str) -> Configuration:
 
 
 def refusal(file: Path, text: str, **environment: str) -> str:
-    """What the refusal says after the name of the file, which it begins with."""
+    """Return the refusal after the name of the file at its beginning."""
     with pytest.raises(CollectionFileError) as caught:
         read(file, text, **environment)
     name, _, said = str(caught.value).partition(": ")

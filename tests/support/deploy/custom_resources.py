@@ -1,4 +1,4 @@
-"""What our custom resources may hold: the fields that we use, as their operators' references have them.
+"""Schemas of our custom resources: the fields that we use, from their operators' references.
 
 Nothing else knows these kinds here: a field that is not in the list is taken for a slip.
 """

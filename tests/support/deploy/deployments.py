@@ -27,7 +27,7 @@ collections:
      candidates: [JFK, LAX, SFO], window_seconds: 2, grace_seconds: 1, minimum_reports: 1, budget: none,
      reports_per_window: 100}}
 """
-COMMAND_SECONDS = 60
+COMMAND_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Deployment:
 
     @contextmanager
     def running(self, log: str, *arguments: str) -> Iterator[Child]:
-        """A command in the background; its output goes to a file of the folder."""
+        """Run a command in the background; its output goes to a file in the folder."""
         child = spawn(_command(arguments), self.folder / log, folder=self.folder)
         try:
             yield child
@@ -77,23 +77,23 @@ class Deployment:
                 process.kill()
 
     def said(self, log: str) -> str:
-        """What a command in the background has said so far."""
+        """Return the output of a background command so far."""
         return last_lines(self.folder / log, count=1000)
 
     def address(self, log: str) -> str:
         """Where a worker's page is, once it says so."""
-        assert wait_until(lambda: "page: " in self.said(log), 30), self.said(log)
+        assert wait_until(lambda: "page: " in self.said(log), 120), self.said(log)
         return next(line[6:] for line in self.said(log).splitlines() if line.startswith("page: "))
 
     def wait_until_ready(self, log: str) -> None:
         """Until a worker has partitions, and their ledgers are open."""
         address = f"{self.address(log)}readyz"
-        assert wait_until(lambda: _answers(address), 40), self.said(log)
+        assert wait_until(lambda: _answers(address), 120), self.said(log)
 
 
 def _answers(address: str) -> bool:
     try:
-        with urlopen(address, timeout=5):  # noqa: S310 - on loopback
+        with urlopen(address, timeout=60):  # noqa: S310 - on loopback
             return True
     except HTTPError as error:
         error.close()

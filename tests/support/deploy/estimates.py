@@ -1,4 +1,4 @@
-"""Estimate records made up for tests."""
+"""Sample estimate records."""
 
 from aggregator.records.estimate import EstimateRecord
 

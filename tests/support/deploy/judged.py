@@ -1,4 +1,4 @@
-"""Made-up estimates beside a made-up truth."""
+"""Sample estimates beside a sample truth."""
 
 import numpy as np
 

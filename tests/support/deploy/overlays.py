@@ -1,4 +1,4 @@
-"""What kustomize makes of the overlays for Kubernetes."""
+"""Render the Kubernetes overlays by kustomize."""
 
 import subprocess
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ STEPS = ("topics", "aggregator", "producer")  # in the order of their deployment
 
 
 def render(folder: Path) -> list[dict[str, Any]]:
-    """What `kustomize build` makes of a folder."""
+    """Return the documents of `kustomize build` for a folder."""
     kustomize = tool("kustomize", "go install sigs.k8s.io/kustomize/kustomize/v5", "NO_KUSTOMIZE")
     built = subprocess.run([kustomize, "build", folder], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
@@ -25,7 +25,7 @@ def render(folder: Path) -> list[dict[str, Any]]:
 
 
 class Overlay:
-    """What its steps are together, by kind and name."""
+    """Return the documents of all steps, by kind and name."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.steps = {step: render(FOLDER / "overlays" / name / step) for step in STEPS}

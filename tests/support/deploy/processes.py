@@ -13,8 +13,8 @@ def state_of(pid: int) -> str:
         return "Z"
 
 
-def wait_until(happens: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """True as soon as it happens, False when it did not within `seconds`."""
+def wait_until(happens: Callable[[], bool], seconds: float = 120.0) -> bool:
+    """Return True as soon as it happens, False if it does not within `seconds`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if happens():

@@ -32,7 +32,7 @@ class Prometheus(NamedTuple):
     port: int
 
     def ask(self, path: str, **parameters: object) -> Any:
-        """What stands in `data` of the answer to a GET of `/api/v1/PATH`.
+        """Return `data` of the answer to a GET of `/api/v1/PATH`.
 
         Raises
         ------
@@ -51,7 +51,7 @@ class Prometheus(NamedTuple):
         return [number for number in found if not isnan(number)]
 
     def label_values(self, label: str, selector: str, span: Span) -> list[str]:
-        """What a variable of a dashboard offers: the values that a label of these series had in a span."""
+        """Return a dashboard variable's choices: the values that a label of these series had in a period."""
         asked = {"match[]": selector, "start": span.start, "end": span.end}
         found: list[str] = self.ask(f"label/{label}/values", **asked)
         return found
@@ -61,7 +61,7 @@ class Prometheus(NamedTuple):
         return [rule for group in self.ask("rules")["groups"] for rule in group["rules"]]
 
     def is_ready(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it answers queries."""
         try:
             return self._get("/-/ready")[0] == 200
         except OSError:

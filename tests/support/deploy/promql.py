@@ -1,4 +1,4 @@
-"""Labels of what a PromQL expression results in, if the metrics of the catalogue can answer it."""
+"""Labels of a PromQL expression's result, if our metrics can answer it."""
 
 from collections.abc import Iterable
 
@@ -23,7 +23,7 @@ def samples(metrics: Iterable[Metric]) -> dict[str, frozenset[str]]:
 
 
 def labels_of(expression: ast.Expr, series: dict[str, frozenset[str]]) -> frozenset[str] | None:
-    """Labels of an expression's result, VALUE if it has none of its own.
+    """Return the labels of an expression's result, VALUE if it has none.
 
     Raises
     ------

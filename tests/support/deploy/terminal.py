@@ -1,4 +1,4 @@
-"""A terminal of a fixed size that a command runs in: what it wrote, and a picture of a screen of it."""
+"""A terminal of a fixed size that runs a command: its output, and a picture of a screen."""
 
 import os
 import pty
@@ -49,7 +49,7 @@ class Terminal:
     @classmethod
     @contextmanager
     def running(cls, command: Sequence[str]) -> Iterator[Self]:
-        """Until the block ends; what still runs then is killed."""
+        """Run until the block ends, then kill what still runs."""
         with closing(cls(command)) as terminal:
             yield terminal
 
@@ -77,7 +77,7 @@ class Terminal:
         return self._written.decode(errors="replace").replace("\r\n", "\n")
 
     def screens(self) -> list[str]:
-        """What was drawn in one place, one after the other; the last one holds all that came after it too."""
+        """Return successive drawings of a live display; the last one includes all later output."""
         return REDRAWN.split(self.written)[1:]
 
 

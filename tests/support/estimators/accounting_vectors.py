@@ -12,7 +12,7 @@ VECTORS: dict[str, Any] = json.loads((VECTORS / "accounting.json").read_text(enc
 
 
 def loss_of(row: dict[str, Any]) -> PrivacyLoss:
-    """Loss of one report as the ideal mechanism has it, without integer thresholds."""
+    """Return the loss of one report of the ideal mechanism, without integer thresholds."""
     match row["mechanism"]:
         case "krr" | "binary_rr":
             return ideal_krr(row.get("k", 2), row["epsilon"])

@@ -14,7 +14,7 @@ def generator(seed: int) -> np.random.Generator:
 
 
 def zipf_counts(size: int, total: int, exponent: float = 1.0) -> np.ndarray:
-    """Counts that fall like rank^-exponent and sum to total; the first takes what rounding leaves."""
+    """Return counts proportional to rank^-exponent that sum to total; the first absorbs rounding."""
     shares = np.arange(1, size + 1.0) ** -exponent
     counts = np.floor(shares / shares.sum() * total).astype(np.int64)
     counts[0] += total - counts.sum()

@@ -67,7 +67,7 @@ def single_bounds(hits, error):
 
 
 def joint_bound(hits, error):
-    """Bound by joint events of two places: one place's input is guessed, the other's is known.
+    """Bound by joint events of two places: infer one place's input while the other's is known.
 
     Noise that two places share cancels out for an observer who knows the other's input.
 
@@ -85,7 +85,7 @@ def joint_bound(hits, error):
 
 
 def _most_telling(hits_v, trials_v, hits_w, trials_w, error):
-    """Bound of the event that reveals most when counts are shifted by 7 standard deviations.
+    """Bound by the event that looks most informative when counts are 7 standard deviations off.
 
     Square roots of counts deviate by about 1/2. An exact interval for each event would take 100 times longer.
     """

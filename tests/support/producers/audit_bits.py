@@ -70,7 +70,7 @@ def loss_of_one_bit(mechanism):
 
 
 def bit_pair_bounds(randomize, bits, within, across, error, samples=SAMPLES):
-    """Bounds from pairs of bits: one bit is guessed, the truth of the other is known.
+    """Bounds from pairs of bits: infer one while the truth of the other is known.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Audit of whole reports, alone and in pairs: k-RR, short RAPPOR, averages of many reports.
+"""Audit of whole reports, singly and in pairs: k-RR, short RAPPOR, and many reports together.
 
 Every batch mixes all inputs at random. A bound from such a mixture is one on epsilon too: the ratio of two
 mixtures is at most that of the likeliest two.

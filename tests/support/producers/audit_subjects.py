@@ -1,4 +1,4 @@
-"""The audited code: from input numbers or rows of true bits to reports."""
+"""The audited functions: from numbers of inputs, or rows of true bits, to reports."""
 
 from itertools import count, islice
 
@@ -104,7 +104,7 @@ def whole(randomize):
 
 
 def majority_of_bits(mechanism, rows, words, memory):
-    """Majority of each bit over REPEATS reports of a client; inputs stand for rows of 8 bits."""
+    """Return the majority of REPEATS reports of a client in each bit; inputs denote rows of 8 bits."""
     rows, clients = np.array(rows, np.uint8)[:, np.newaxis], count()
 
     def randomize(inputs):

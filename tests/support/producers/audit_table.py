@@ -1,4 +1,4 @@
-"""Print the audit's bounds: `python tests/support/producers/audit_table.py`, half a minute."""
+"""Print the audit's results: `python -m tests.support.producers.audit_table`, half a minute."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""The suite of audits, each with its subject and epsilon."""
+"""The suite of audits: the functions, and the epsilon that each must keep."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -89,7 +89,7 @@ def of_krr(k, epsilon, words, note="", values=None):
 
 
 def of_two_values(subject, mechanism, randomize):
-    """Clients report two values: one, of two inputs and four outcomes, is guessed from the other's report."""
+    """Clients that report two values: one, of two inputs and four outcomes, is inferred from the other."""
     look = partial(report_bounds, randomize, 2, 4, outputs=FEW)
     return Audit(f"{subject}, two values of each client", mechanism.epsilon_one, look, attainable=False)
 

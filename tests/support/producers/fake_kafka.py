@@ -1,4 +1,4 @@
-"""A fake Kafka connection: keeps sent records until a test acknowledges or fails them."""
+"""A fake connection to Kafka: keeps sent packs until a test acknowledges or fails them."""
 
 import threading
 from types import SimpleNamespace

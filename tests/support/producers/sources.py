@@ -1,4 +1,4 @@
-"""Word sources for tests: scripted draws, and pseudo-random words that repeat."""
+"""Word sources for tests: one with given words, one pseudo-random and repeatable."""
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes

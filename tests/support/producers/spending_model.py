@@ -1,4 +1,4 @@
-"""The rules of charging, one report at a time, in plain Python, for comparison with the store."""
+"""A model of charging, one report at a time, in plain Python, to compare with the store."""
 
 import math
 from collections import Counter
@@ -50,7 +50,7 @@ class SpendingModel:
         self._horizons.setdefault(allowance.collection.fingerprint, 0)
 
     def charge(self, allowance, reports, now):
-        """Charge each (client, window); return the reason of its refusal, or `accepted`."""
+        """Return the outcome of each (client, window): the reason of a refusal, or `accepted`."""
         collection = allowance.collection
         earliest = int(now) - collection.window_seconds - collection.grace_seconds
         self._horizons = {each: max(horizon, earliest) for each, horizon in self._horizons.items()}

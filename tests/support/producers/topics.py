@@ -10,7 +10,7 @@ from kafka.structs import TopicPartition
 
 
 def settings(broker):
-    """Client keywords for bootstrap servers without security; other settings are returned unchanged."""
+    """Return keywords for clients: given ones, or those of bootstrap servers without security."""
     return {"bootstrap_servers": broker} if isinstance(broker, str) else broker
 
 

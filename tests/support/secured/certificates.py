@@ -76,7 +76,7 @@ class Authority:
         return self._store(common_name, key, made.sign(self._key, hashes.SHA256()))
 
     def context(self, client: Issued | None = None) -> ssl.SSLContext:
-        """What a client needs that trusts this authority alone, showing its own certificate if it has one."""
+        """Return settings of a client that trusts only this CA, with its own certificate if it has one."""
         context = ssl.create_default_context(cafile=str(self.certificate_file))
         if client is not None:
             context.load_cert_chain(client.certificate_file, client.key_file)

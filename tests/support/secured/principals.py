@@ -1,4 +1,4 @@
-"""The principals of one deployment on the secured broker, each with a folder and a file of its own."""
+"""The principals of one deployment on the secured broker, each with its own folder and file."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.support.secured.deployments import SecuredDeployment, by_certificate,
 
 
 class Principals:
-    """The three roles' users, an administrator, and one who may do nothing; ACLs are not made here."""
+    """Users of the three roles, an administrator, and one without permissions; ACLs are created elsewhere."""
 
     def __init__(self, broker: SecuredBroker, folder: Path, prefix: str) -> None:
         self.broker = broker

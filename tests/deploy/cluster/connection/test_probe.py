@@ -65,7 +65,7 @@ def test_silence_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     began = time.monotonic()
     with listening(None) as address, pytest.raises(UnreachableError) as caught:
         probe(Cluster(address))
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 25
     assert f"({address}: no answer within 0.2 s);" in str(caught.value)
 
 

@@ -220,7 +220,7 @@ def closed() -> Iterator[str]:
     ],
     ids=["closed", "black hole", "silent"],
 )
-def test_nothing_that_answers(
+def test_silent_or_unreachable_broker_is_named(
     patient: Patient, where: Callable[[], AbstractContextManager[str]], step: str, cause: str
 ) -> None:
     with where() as address:
@@ -266,7 +266,7 @@ def test_half_of_the_brokers_down_is_a_warning(patient: Patient) -> None:
     assert results["authorization"].status == "ok"  # nobody waits for those that are down
 
 
-def test_advertised_address_that_is_not_in_the_certificate(patient: Patient) -> None:
+def test_advertised_address_missing_from_the_certificate(patient: Patient) -> None:
     broker = patient.broker
     servers = f"localhost:{broker.sasl_servers.rpartition(':')[2]}"
     configuration = patient.configuration(patient.by_password(ADMIN), servers)

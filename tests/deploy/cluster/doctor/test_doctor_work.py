@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from tests.support.secured.broker import ADMIN, SecuredBroker
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 
 HOUR = 3600.0
-OVERLOADED = 4  # processes that wanted to run, on average of a minute
+
 STEPS = [
     "connection",
     "TLS",
@@ -153,7 +152,7 @@ def test_wrong_clock_is_reported(set_up: Patient, hours: int, which: str) -> Non
     assert shown(results) == f"clock skew: this clock is {which} Kafka's"
 
 
-def test_producer_learns_of_its_clock_without_a_record_of_its_own(patient: Patient) -> None:
+def test_producer_compares_its_clock_without_writing(patient: Patient) -> None:
     patient.create_topics()
     configuration = patient.user("producer", Role.PRODUCER)
     assert run(configuration, Role.PRODUCER)["clock skew"].status == "skipped"
@@ -204,7 +203,7 @@ def test_ordinary_commands_name_the_cause_too(
     Path("values.csv").write_text("value\n0\n")
     began = time.monotonic()
     result = CliRunner().invoke(deniable, command)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < RUN_SECONDS
     assert isinstance(result.exception, RefusedError), result.output
     assert "the password is wrong, or the user unknown" in str(result.exception)
 
@@ -217,12 +216,9 @@ def timed(folder: Path, *arguments: str) -> tuple["subprocess.CompletedProcess[s
     return ended, time.monotonic() - began
 
 
-def test_command_prints_as_it_goes_and_ends_with_1(patient: Patient) -> None:
-    """Within the time that is promised, which holds on a machine that is not overloaded."""
+def test_command_prints_continuously_and_ends_with_1(patient: Patient) -> None:
     write_file(patient, "wrong")
     ended, seconds = timed(patient.folder)
-    if seconds >= RUN_SECONDS and os.getloadavg()[0] > OVERLOADED:
-        ended, seconds = timed(patient.folder)
     print(f"{ended.stdout}in {seconds:.1f} s")  # noqa: T201 - to be read with pytest -s
     assert seconds < RUN_SECONDS
     assert (ended.returncode, ended.stderr) == (1, "")

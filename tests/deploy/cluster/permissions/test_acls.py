@@ -134,7 +134,7 @@ def test_forbidden_command_is_one_sentence(
         (line,) = said.splitlines()
         assert line.startswith(f"Error: User:{deployment.user} may not "), command
         assert "deniable topics create --acls --" in line or "kafka-acls.sh --bootstrap-server " in line
-        assert time.monotonic() - began < 20, command
+        assert time.monotonic() - began < 60, command
 
 
 def test_doctor_names_missing_permissions_and_skips_dependent_steps(principals: Principals) -> None:

@@ -33,7 +33,7 @@ def throttled_seconds(broker: SecuredBroker, user: str, caplog: pytest.LogCaptur
     with closing(KafkaProducer(**broker.sasl_settings(user), batch_size=200_000)) as kafka:
         sent = [kafka.send(user, bytes(100_000)) for _ in range(BYTES_PER_SECOND * BURST_SECONDS // 70_000)]
         for each in sent:
-            each.get(timeout=30)
+            each.get(timeout=120)
     shown = [re.search(r"throttled by broker \((\d+) ms\)", line) for line in caplog.messages]
     return sum(int(each[1]) for each in shown if each) / 1000
 

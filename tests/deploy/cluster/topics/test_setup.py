@@ -43,7 +43,7 @@ def names(topics: Topics) -> list[str]:
     return sorted(made)
 
 
-def test_topics_are_made_once_with_their_settings(
+def test_topics_are_created_once_with_their_settings(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
     assert check(Cluster(broker), topics) == [
@@ -102,7 +102,7 @@ def test_older_deployment_needs_only_topics_create(
     with closing(KafkaConsumer(bootstrap_servers=broker, group_id=topics.group)) as consumer:
         consumer.commit({source: OffsetAndMetadata(1, "", -1) for source in sources})
     admin.delete_topics([topics.windows])
-    assert wait_until(lambda: topics.windows not in admin.list_topics(), 30)
+    assert wait_until(lambda: topics.windows not in admin.list_topics(), 120)
     shown = f"topic {topics.windows} is absent: run deniable topics create"
     assert check(Cluster(broker), topics) == [shown]
     with pytest.raises(TopicSetupError, match=f"^{shown}$"):
@@ -121,7 +121,7 @@ def test_other_partition_number_is_refused_before_creation(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
     admin.create_topics({topics.reports: {"num_partitions": 2, "replication_factor": 1}})
-    assert wait_until(lambda: not admin.describe_topics([topics.reports])[0]["error_code"], 30)
+    assert wait_until(lambda: not admin.describe_topics([topics.reports])[0]["error_code"], 120)
     assert create_refused(broker, Topics(topics.prefix, 3)) == (
         f"topic {topics.reports} has 2 partitions, not 3, and the number must never change: "
         "use 2 (kafka.partitions), or another kafka.topic_prefix"
@@ -158,7 +158,7 @@ def test_partitions_that_were_added_have_one_remedy_whatever_the_file_says(
     create(Cluster(broker), topics, 1)
     admin.create_partitions({topics.reports: 3})
     grown = Topics(topics.prefix, 3)
-    assert wait_until(lambda: len(admin.describe_topics([topics.reports])[0]["partitions"]) == 3, 30)
+    assert wait_until(lambda: len(admin.describe_topics([topics.reports])[0]["partitions"]) == 3, 120)
     shown = (
         f"{topics.reports} has 3 partitions now, and {topics.state} was begun with 2: partitions were added, "
         "and a pack must stay in the partition of its id. Set another kafka.topic_prefix for producers and "
@@ -197,7 +197,7 @@ def test_irrelevant_settings_end_no_worker(broker: str, topics: Topics, admin: K
 def test_recreated_log_is_a_finding(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
     create(Cluster(broker), topics, 1)
     admin.delete_topics([topics.reports])
-    assert wait_until(lambda: topics.reports not in admin.list_topics(), 30)
+    assert wait_until(lambda: topics.reports not in admin.list_topics(), 120)
     assert create(Cluster(broker), topics, 1) == [topics.reports]
     (finding,) = check(Cluster(broker), topics)
     assert finding.startswith(f"{topics.reports} was deleted and made again since {topics.state} was begun")
@@ -237,7 +237,7 @@ def test_worker_watches_the_log_and_the_settings(
     resource = ConfigResource(ConfigResourceType.TOPIC, topics.state, {"cleanup.policy": "delete"})
     admin.alter_configs([resource])
     admin.delete_topics([topics.estimates])
-    assert wait_until(lambda: topics.estimates not in admin.list_topics(), 30)
+    assert wait_until(lambda: topics.estimates not in admin.list_topics(), 120)
     assert standing(Cluster(broker), topics) == (
         log,
         [

@@ -43,7 +43,7 @@ def test_csv_columns_are_found_by_name() -> None:
     assert read(csv(), "client,value\nann,AA\n") == (["AA"], None)
 
 
-def test_csv_is_read_as_it_is_written() -> None:
+def test_csv_roundtrips() -> None:
     """Quoted line ends, a byte order mark, empty texts and spaces: nothing is changed or left out."""
     text = '\ufeffvalue,x\r\n"a\r\nb",1\r\n,2\r\n é ,3\r\n"say ""hi""",4\r\n'
     assert read(csv(), text) == (["a\r\nb", "", " é ", 'say "hi"'], None)

@@ -97,7 +97,7 @@ def write_estimate(deployment: Deployment, window_start: int) -> None:
     made = record(["AA", "B6"], [0.7, 0.2], window_start=window_start)
     with closing(KafkaProducer(bootstrap_servers=deployment.servers)) as producer:
         topic = deployment.prefix + "estimates"
-        producer.send(topic, encode_estimate(made), key=made.key, partition=0).get(timeout=10)
+        producer.send(topic, encode_estimate(made), key=made.key, partition=0).get(timeout=120)
 
 
 Watching = subprocess.Popen[bytes]
@@ -129,7 +129,7 @@ def test_following_shows_new_records_and_ends_with_its_reader(
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
-    assert process.wait(10) == 0
+    assert process.wait(120) == 0
     assert process.stderr.read() == b""
 
 
@@ -142,7 +142,7 @@ def test_following_is_ended_by_a_signal(
     _, process = following
     process.send_signal(number)
     assert process.stderr is not None
-    assert (process.wait(10), process.stderr.read()) == (status, said)
+    assert (process.wait(120), process.stderr.read()) == (status, said)
 
 
 def test_people_get_lines_of_words(deployment: Deployment) -> None:
@@ -185,7 +185,7 @@ def test_watch_on_a_terminal_says_that_figures_are_old(deployment: Deployment) -
             return b"old since 1970-01-01 00:01:" in shown
 
         try:
-            assert wait_until(says_old, 30), shown
+            assert wait_until(says_old, 120), shown
         finally:
             watching.kill()
             os.close(ours)
