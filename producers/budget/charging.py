@@ -119,9 +119,9 @@ def charge_rows(
     accepted = np.zeros(len(owners), bool)
     accepted[timely] = taken
     balances = rows.balances.copy()
-    made = np.bincount(owners[accepted], minlength=len(balances))
+    new_reports = np.bincount(owners[accepted], minlength=len(balances))
     for column in ("reports", "lifetime"):
-        balances[column] = np.minimum(balances[column] + made, MOST_REPORTS)
+        balances[column] = np.minimum(balances[column] + new_reports, MOST_REPORTS)
     charged = ChargeResult(
         accepted,
         over_window=int((~passes & ~exhausted).sum()),

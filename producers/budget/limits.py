@@ -92,7 +92,7 @@ class CollectionLimits:
         return min(1.0, largest)
 
     def warning(self) -> str | None:
-        """Return a warning about the clock; None if there is none, or it was given before."""
+        """Return a warning about the clock; None if the clock is right or the warning was given before."""
         had_warned, self._has_warned = self._has_warned, self.seconds_ahead > CLOCK_SECONDS
         if had_warned or not self._has_warned:
             return None

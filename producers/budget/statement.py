@@ -123,7 +123,7 @@ def spent_in(
     ----------
     store : Store.
     number : of the collection, in the store.
-    allowance : the present one; None if there is none, which ignores periods and numbers of reports.
+    allowance : the present one; None for a removed collection, which ignores periods and report counts.
     client : uint8 (16,), keyed hash.
     now : unix seconds.
     """

@@ -44,7 +44,7 @@ class WakeUp:
             self._silence.release()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a ring; False if there is none within `seconds`."""
+        """Wait for a ring; return False after `seconds` without one."""
         return self._silence.acquire(timeout=min(max(0.0, seconds), threading.TIMEOUT_MAX))
 
 
@@ -58,17 +58,17 @@ class Latch:
 
     def __init__(self) -> None:
         self.is_open = False
-        self._bell = WakeUp()
+        self._wake_up = WakeUp()
 
     def open(self) -> None:
         """Let all threads continue, now and later."""
         self.is_open = True
-        self._bell.ring()
+        self._wake_up.ring()
 
     def wait(self, seconds: float) -> bool:
         """Wait until it is open; False after `seconds`."""
-        if not self.is_open and self._bell.wait(seconds):
-            self._bell.ring()  # pass it on to the next waiting thread
+        if not self.is_open and self._wake_up.wait(seconds):
+            self._wake_up.ring()  # pass it on to the next waiting thread
         return self.is_open
 
 

@@ -68,7 +68,7 @@ def instantaneous(rows: NDArray[np.uint8], mechanism: TwoStepBits, words: Words)
     ----------
     rows : uint8 (n, bits // 8), permanent responses, bit 0 lowest.
     mechanism : any RAPPOR.
-    words : as of `bernoulli`.
+    words : random source, see `bernoulli`.
 
     Returns
     -------

@@ -24,7 +24,7 @@ class InputProgress:
 
 
 def get_progress(store: Store, path: str) -> InputProgress | None:
-    """Return the progress that an interrupted run stored for this file; None if there is none."""
+    """Return the progress that an interrupted run stored for this file, or None."""
     rows = store.rows("SELECT inode, bytes_done, lines, digest FROM inputs WHERE path = ?", path)
     return InputProgress(*rows[0]) if rows else None
 

@@ -32,9 +32,9 @@ class CurrentContext(ssl.SSLContext):
 
     def __new__(cls, make: Callable[[], ssl.SSLContext]) -> "CurrentContext":
         """Create the outer context, which clients inspect but which secures no connection itself."""
-        made = super().__new__(cls, ssl.PROTOCOL_TLS_CLIENT)
-        made._make = make
-        return made
+        context = super().__new__(cls, ssl.PROTOCOL_TLS_CLIENT)
+        context._make = make
+        return context
 
     def wrap_bio(self, *arguments: Any, **keywords: Any) -> ssl.SSLObject:
         """Wrap for aiokafka; asyncio limits the time of the handshake."""
@@ -165,15 +165,15 @@ class Security:
             raise
         except ssl.SSLError as error:
             if error.reason == "KEY_VALUES_MISMATCH":
-                said = f"key_file {key_file} is not the key of certificate_file {certificate_file}"
+                message = f"key_file {key_file} is not the key of certificate_file {certificate_file}"
             else:
                 reason = f" (OpenSSL: {error.reason})" if error.reason else ""
-                said = (
+                message = (
                     f"certificate_file {certificate_file} and key_file {key_file} must have PEM: a "
                     "certificate with its chain, and its private key, with its password in key_password_file "
                     f"if it is encrypted{reason}"
                 )
-            raise SecurityError(said) from None
+            raise SecurityError(message) from None
         except OSError as error:  # the file changed between the two reads
             raise SecurityError(f"certificate_file or key_file cannot be read: {error.strerror}") from None
 

@@ -1,4 +1,4 @@
-"""What a producer may be told."""
+"""Valid and invalid settings of a producer."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The producer, with a stand-in for Kafka: what is refused, what leaves, what is counted."""
+"""The producer with a fake Kafka: refusals, sent packs and counters."""
 
 import sqlite3
 import threading
@@ -35,18 +35,18 @@ def packs(kafka):
     return [decode(record["value"]) for record in kafka.sent]
 
 
-def test_reports_leave_in_packs_of_their_collection_window_and_cohort(make, kafka):
+def test_packs_group_reports_by_collection_and_window(make, kafka):
     target = make()
     assert target.report("carrier", ["AA", "B6", "9E"], None, at=119.5) == Receipt(stored=3)
     target.report("carrier", "AA", None, at=120)
     target.report("latency", np.arange(5), None, at=[0, 60, 60, 60, 59])
     target.report("destination", ["JFK"] * 40, None, at=0)
     target.flush()
-    tally = {}
+    counts = {}
     for pack in packs(kafka):
         key = (pack.fingerprint, pack.window_start, pack.mechanism, pack.width)
-        tally[key] = tally.get(key, 0) + pack.reports
-    assert tally == {
+        counts[key] = counts.get(key, 0) + pack.reports
+    assert counts == {
         (CARRIER.fingerprint, 60, 1, 4): 3,
         (CARRIER.fingerprint, 120, 1, 4): 1,
         (LATENCY.fingerprint, 0, 1, 1000): 2,
@@ -60,7 +60,7 @@ def test_reports_leave_in_packs_of_their_collection_window_and_cohort(make, kafk
     assert (counters.backlog.packs, counters.backlog.bytes) == (0, 0)
 
 
-def test_reports_without_a_time_are_of_now(make, kafka):
+def test_reports_default_to_the_present_time(make, kafka):
     before = int(time.time()) // 60 * 60
     target = make()
     target.report("carrier", "AA", None)
@@ -68,7 +68,7 @@ def test_reports_without_a_time_are_of_now(make, kafka):
     assert before <= packs(kafka)[0].window_start <= time.time()
 
 
-def test_nothing_is_nothing(make, kafka):
+def test_empty_batch_sends_no_packs(make, kafka):
     target = make()
     assert target.report("carrier", [], None) == Receipt()
     target.flush()
@@ -113,7 +113,7 @@ def test_reports_over_a_limit_are_refused_and_never_sent(make, kafka):
 
 
 def test_untimely_reports_are_refused_uncharged(make, kafka):
-    """Beyond all that clocks may differ; where there are clients, whatever is late."""
+    """Beyond the clock tolerance; with clients, every late report."""
     target = make(Allowance(CARRIER, None))
     now = LATENCY.window_start(time.time())
     at = [now - 86_400, now - 300, now, now + 300, now + 86_400]
@@ -124,7 +124,7 @@ def test_untimely_reports_are_refused_uncharged(make, kafka):
     assert sorted(pack.window_start for pack in packs(kafka)) == [now - 300, now, now + 300]
 
 
-def test_one_report_must_be_within_the_budget_of_clients_of_their_own(make, kafka):
+def test_refuses_clientless_report_above_the_budget(make, kafka):
     target = make(Allowance(LATENCY, Budget(0.5, 1e-6, 86_400)))
     with pytest.raises(ValueError, match=r"^epsilon of one report to latency must be in \(0, 0.5\], its"):
         target.report("latency", 1, None)
@@ -154,19 +154,19 @@ def test_no_trace_of_client_or_value_leaves(make, kafka):
 
 
 def test_unknown_values_are_counted_here_only(make, caplog):
-    """Two streams that differ in unknown values alone say the same: how many there were is a true count."""
-    make().close()  # makes the secret, and says so
+    """Logs and counters do not show the number of unknown values, which is a true count."""
+    make().close()  # creates the secret, and logs it
     caplog.clear()
-    said = []
+    messages = []
     for values, unknown in ((["AA", CANARY, ""], 2), (["AA", "AA", "AA"], 0)):
         target = make()
         target.report("carrier", values, None)
         assert target.unknown() == {"carrier": unknown, "latency": 0, "destination": 0}
         assert "unknown" not in {field.name for field in fields(target.counters())}
         target.close()
-        said.append(list(caplog.messages))
+        messages.append(list(caplog.messages))
         caplog.clear()
-    assert said[0] == said[1]
+    assert messages[0] == messages[1]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_context_manager_flushes(make, kafka):
     assert kafka.closed == 1
 
 
-def test_packs_that_are_not_full_leave_at_a_tick(make, kafka):
+def test_partial_packs_leave_at_a_tick(make, kafka):
     target = make(pack_seconds=0.02)
     target.report("carrier", "AA", None)
     wait_until(lambda: len(kafka.sent) == 1)
@@ -270,7 +270,7 @@ def test_threads_lose_and_double_nothing(make, kafka):
     assert len({pack.pack_id for pack in sent}) == len(sent)
 
 
-def test_kafka_may_come_later(make, kafka, tmp_path):
+def test_reports_wait_for_kafka(make, kafka, tmp_path):
     kafka.refuses = KafkaTimeoutError("no metadata")
     target = make()
     assert target.report("latency", [1, 2, 3], None) == Receipt(stored=3)
@@ -343,8 +343,8 @@ def lock(folder):
     return connection
 
 
-def test_a_caller_waits_no_longer_than_it_may(make, kafka, tmp_path, monkeypatch):
-    """The store is locked by somebody: four batches of 6 MB in a queue of 16 MB, 0.3 s in all, not each."""
+def test_report_blocks_no_longer_than_configured(make, kafka, tmp_path, monkeypatch):
+    """With a locked store, four batches of 6 MB in a queue of 16 MB wait 0.3 s in all, not each."""
     monkeypatch.setattr(parts, "PART_REPORTS", 600_000)
     monkeypatch.setattr(parts, "PART_BYTES", 10**9)
     target = make(block_milliseconds=300)
@@ -363,7 +363,7 @@ def test_a_caller_waits_no_longer_than_it_may(make, kafka, tmp_path, monkeypatch
     assert sum(pack.reports for pack in packs(kafka)) == 1 + receipt.pending
 
 
-def test_a_store_that_another_process_holds_loses_nothing(make, kafka, tmp_path):
+def test_store_locked_by_another_process_loses_nothing(make, kafka, tmp_path):
     target = make(block_milliseconds=100)
     held = lock(tmp_path)
     assert target.report("latency", [3, 4, 5], None) == Receipt(pending=3)
@@ -374,7 +374,7 @@ def test_a_store_that_another_process_holds_loses_nothing(make, kafka, tmp_path)
 
 
 def test_store_locked_to_the_end_drops_and_reports(make, kafka, tmp_path, monkeypatch, caplog):
-    """What was kept before is sent; nothing of what failed is."""
+    """Reports stored before are sent, the failed ones are not."""
     monkeypatch.setattr(storing_thread, "BUSY_SECONDS", 0.01)
     target = make(block_milliseconds=100)
     assert target.report("latency", [1, 2], None).dropped == 0
@@ -389,7 +389,7 @@ def test_store_locked_to_the_end_drops_and_reports(make, kafka, tmp_path, monkey
     assert caplog.text.count("another process has locked it") == 1
 
 
-def test_place_in_the_input_is_kept_with_the_reports(make, tmp_path, kafka):
+def test_input_progress_is_stored_with_reports(make, tmp_path, kafka):
     kafka.acknowledges = False
     target = make(outbox_bytes=1_000_000)
     place = InputProgress(inode=5, bytes_done=100, lines=3, digest=b"x" * 32)
@@ -410,8 +410,8 @@ def test_place_in_the_input_is_kept_with_the_reports(make, tmp_path, kafka):
         target.flush()
 
 
-def test_pack_that_comes_too_late_is_counted_as_expired(make, kafka):
-    """A window of 60 s, grace 30: appended 90 s after its start it is in time, a millisecond later not."""
+def test_late_pack_is_counted_as_expired(make, kafka):
+    """A window of 60 s, grace 30: 90 s after its start is in time, a millisecond more is late."""
     target = make(Allowance(LATENCY, None))
     start = LATENCY.window_start(time.time())
     for append_ms, expired in ((90_000, 0), (90_001, 3)):
@@ -422,7 +422,7 @@ def test_pack_that_comes_too_late_is_counted_as_expired(make, kafka):
 
 
 def test_briefly_locked_store_keeps_new_reports(make, kafka, tmp_path):
-    """It is tried again as long as callers may wait; nothing is dropped."""
+    """The producer retries while callers may wait, and drops nothing."""
     target = make()
     held = lock(tmp_path)
     timer = threading.Timer(0.3, held.rollback)
@@ -434,7 +434,7 @@ def test_briefly_locked_store_keeps_new_reports(make, kafka, tmp_path):
     assert sum(pack.reports for pack in packs(kafka)) == 2
 
 
-def test_another_secret_is_refused_by_a_folder_and_a_store_that_is_lost_is_reported(make, tmp_path):
+def test_refuses_another_secret_and_a_readable_store(make, tmp_path):
     make().close()
     (tmp_path / "secret").write_bytes(b"x" * 32)
     with pytest.raises(SecretError, match=r"^.* was used with"):

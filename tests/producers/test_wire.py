@@ -1,4 +1,4 @@
-"""The wire format: golden vectors, round trips, and that nothing but WireError comes out of `decode`."""
+"""The wire format: golden vectors, round trips, and `decode`, which raises only WireError."""
 
 import json
 from contextlib import suppress
@@ -65,7 +65,7 @@ def test_bad_vectors_name_their_reason(vector):
 
 
 def test_next_version_keeps_this_reader(monkeypatch):
-    """Added as one is to be added: its packs count beside those of producers that are not upgraded yet."""
+    """A version added as documented: its packs count beside those of older producers."""
 
     def decode_next(record):
         header = bytearray(record[:48])
@@ -138,7 +138,7 @@ def test_decode_of_mutated_records_raises_wire_error(pack, data):
 
 @given(packs(), st.data())
 def test_decode_of_fields_out_of_range_with_a_right_checksum(pack, data):
-    """A sender who knows the format can make the checksum right; the fields must still fit each other."""
+    """A sender who knows the format can compute the checksum; the fields must still be consistent."""
     record = bytearray(encode(pack))
     field = data.draw(st.sampled_from([slice(5, 6), slice(16, 24), slice(24, 28), slice(28, 32)]))
     record[field] = data.draw(st.binary(min_size=field.stop - field.start, max_size=field.stop - field.start))

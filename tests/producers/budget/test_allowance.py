@@ -1,4 +1,4 @@
-"""What a budget allows, and bounds of what was spent under parameters that are no more."""
+"""What a budget allows, and bounds of spending under earlier parameters."""
 
 import math
 
@@ -57,7 +57,7 @@ def test_reports_per_window_out_of_range_are_refused(number):
     ("mechanism", "memoize", "memoized"),
     [
         (KRR_MECHANISM, False, False),
-        (KRR_MECHANISM, True, False),  # it has nothing to remember: each report is fresh
+        (KRR_MECHANISM, True, False),  # without a permanent response each report is fresh
         (LONGITUDINAL, False, True),
         (BLOOM, True, True),
         (BLOOM, False, False),
@@ -69,7 +69,7 @@ def test_the_limit_is_that_of_the_accountant(mechanism, memoize, memoized):
     assert limit(allowance(mechanism, budget, memoize)) == allowed > 1
 
 
-def test_permanent_response_within_the_budget_allows_any_number():
+def test_affordable_permanent_response_allows_any_number():
     assert limit(allowance(LONGITUDINAL)) == UNLIMITED
     assert limit(allowance(KRR_MECHANISM, None), carried=1e9) == UNLIMITED
 
@@ -108,13 +108,13 @@ def test_reports_never_cost_more_than_their_bound(mechanism, memoize):
         assert min(largest, rule.epsilon_inf) <= reports * rule.epsilon_per_report * (1 + 1e-9)
 
 
-def test_equal_longitudinal_reports_show_more_than_their_number_times_one():
-    """Why the bound of k-RR with a memory is not the loss of one report."""
+def test_equal_longitudinal_reports_cost_more_than_their_sum():
+    """So n times the loss of one report is no bound for memoized k-RR."""
     mechanism = LongitudinalKRR.from_epsilons(1000, 9.0, 0.05)
     assert loss_of_reports(mechanism, 25, memoized=True).largest > 25 * mechanism.epsilon_one * 1.01
 
 
-def test_epsilon_is_the_exact_one_as_far_as_the_accountant_goes():
+def test_epsilon_is_exact_within_the_accountant():
     fresh, memoized = allowance(KRR_MECHANISM), allowance(BLOOM, memoize=True)
     assert fresh.epsilon(0) == 0.0
     assert fresh.epsilon(50) == costs(KRR_MECHANISM, 50, 1e-6)["exact"] < 50
@@ -123,8 +123,8 @@ def test_epsilon_is_the_exact_one_as_far_as_the_accountant_goes():
     assert allowance(KRR_MECHANISM, None).epsilon(50) == fresh.epsilon(50)
 
 
-def test_epsilon_of_more_reports_than_are_accounted_for_is_their_bound():
-    """A value that sets many bits is accounted for up to fewer reports than others are."""
+def test_epsilon_beyond_the_accountant_is_the_bound():
+    """The accountant handles fewer reports of a value that sets many bits."""
     mechanism = HotRappor.from_probabilities(512, 256, 0.25, 0.45, 0.55)
     rule = allowance(mechanism, Budget(1e6, 1e-6, 60))
     most = most_reports(mechanism, memoized=False)
@@ -137,7 +137,7 @@ def test_delta_is_the_budgets_or_the_stated_one():
     assert allowance(KRR_MECHANISM, None).delta == 1e-6
 
 
-def test_events_that_are_their_own_client_need_a_budget_of_one_report():
+def test_clientless_events_need_a_budget_of_one_report():
     allowance(KRR_MECHANISM, Budget(1.0, 1e-6, 60)).check_own_clients()
     allowance(KRR_MECHANISM, None).check_own_clients()
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Windows that are closed to a client: none that may have been forgotten is opened again, and few others."""
+"""Windows closed to a client: forgotten windows never reopen, and few others are closed."""
 
 import numpy as np
 import pytest
@@ -15,9 +15,9 @@ FREE = {"budget": None}
 
 @pytest.fixture
 def ledger(tmp_path):
-    made = Ledger(tmp_path / "data", allowance(**FREE))
-    yield made
-    made.store.close()
+    ledger = Ledger(tmp_path / "data", allowance(**FREE))
+    yield ledger
+    ledger.store.close()
 
 
 def test_a_window_closes_with_its_grace(ledger):
@@ -26,8 +26,8 @@ def test_a_window_closes_with_its_grace(ledger):
     assert ledger.charge([2], window + 91, [window]).too_late == 1
 
 
-def test_clock_that_is_set_back_opens_no_window_that_was_forgotten(ledger):
-    """Also under another length of periods, which means the same windows, and after a restart."""
+def test_clock_set_back_reopens_no_forgotten_window(ledger):
+    """Also with another period length, which has the same windows, and after a restart."""
     window = window_of(NOON)
     assert ledger.charge([1], NOON, [window]).accepted.all()
     assert ledger.charge([1], NOON + 600, [window + 600]).accepted.all()
@@ -48,7 +48,7 @@ def test_clock_a_year_ahead_affects_only_clients_that_reported_then(ledger):
     assert ledger.spending.warnings() == []
 
 
-def test_longer_windows_are_open_at_once_to_clients_of_shorter_ones(ledger):
+def test_longer_windows_open_at_once(ledger):
     assert ledger.charge([1], NOON).accepted.all()
     ledger.open(allowance(**DAILY))
     charged = ledger.charge([1, 1, 2], NOON + 5, [MIDNIGHT] * 3)
@@ -57,8 +57,8 @@ def test_longer_windows_are_open_at_once_to_clients_of_shorter_ones(ledger):
     assert ledger.spending.warnings() == []
 
 
-def test_longer_windows_beside_shorter_ones_are_never_counted_again(tmp_path):
-    """A producer with windows of a minute forgets what one with windows of a day has counted."""
+def test_shorter_windows_do_not_reopen_longer_ones(tmp_path):
+    """A producer with windows of a minute forgets counts of one with windows of a day."""
     minutes, days = (Ledger(tmp_path, allowance(**each)) for each in (FREE, DAILY))
     assert days.charge([1], NOON, [MIDNIGHT]).accepted.all()
     assert minutes.charge([1], NOON).accepted.all()
@@ -69,7 +69,7 @@ def test_longer_windows_beside_shorter_ones_are_never_counted_again(tmp_path):
     days.store.close()
 
 
-def test_horizon_counts_as_far_as_a_client_has_reported():
+def test_horizon_applies_up_to_the_newest_window():
     rows = ClientRows(
         np.zeros(3, CLIENT_BALANCE), np.array([(500, 1), (900, 1), (2000, 1)], OPEN), np.array([0, 0, 2])
     )

@@ -1,4 +1,4 @@
-"""What one client can have spent so far: never below what producers let it send."""
+"""The most that one client can have spent so far: never below what producers let it send."""
 
 import math
 from dataclasses import replace
@@ -25,7 +25,7 @@ BUDGET = Budget(8.0, 1e-6, DAY)
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 
 
-def test_it_is_the_exact_cost_of_so_many_reports() -> None:
+def test_exposure_is_the_exact_cost_of_reports() -> None:
     found = exposure(Allowance(WEAK, BUDGET), BUDGET, NOON)
     assert found.reports == rounded_up(720 + 2 + 10 + 1)
     assert found.epsilon == costs(WEAK.mechanism, found.reports, BUDGET.delta)["exact"]
@@ -44,7 +44,7 @@ def test_reports_of_a_window_count_each() -> None:
 
 
 @pytest.mark.parametrize("budget", [0.2, 0.5, 1.0])
-def test_it_stays_within_the_budget_which_stops_the_client(budget: float) -> None:
+def test_exposure_stays_within_the_budget(budget: float) -> None:
     small = Budget(budget, 1e-6, DAY)
     allowance = Allowance(WEAK, small)
     found = exposure(allowance, small, NOON + DAY // 2 - 1)
@@ -60,7 +60,7 @@ def test_report_above_the_budget_spends_nothing() -> None:
 
 
 def test_memoized_reports_never_cost_more_than_their_permanent_response() -> None:
-    """Where it is within the budget, any number is allowed."""
+    """If that is within the budget, any number of reports is allowed."""
     collection = replace(WEAK, mechanism=BLOOM, memoize=True, candidates=("LAX",))
     allowance = Allowance(collection, BUDGET)
     assert allowance.unspent_limit == UNLIMITED
@@ -69,8 +69,8 @@ def test_memoized_reports_never_cost_more_than_their_permanent_response() -> Non
     assert 0.99 * BLOOM.epsilon_inf < found.epsilon <= min(BLOOM.epsilon_inf, 8.0)
 
 
-def test_beyond_the_accountant_it_does_not_exceed_the_budget() -> None:
-    """The budget lies between what the permanent response costs at delta and at 0."""
+def test_exposure_beyond_the_accountant_stays_within_budget() -> None:
+    """The budget is between the costs of the permanent response at delta and at 0."""
     collection = replace(WEAK, mechanism=BLOOM, memoize=True, candidates=("LAX",), window_seconds=1)
     budget = Budget(math.nextafter(BLOOM.epsilon_inf, 0), 1e-6, 30 * DAY)
     allowance = Allowance(collection, budget, 100)
@@ -87,8 +87,8 @@ def test_rounding_up_is_upwards_and_small() -> None:
 
 @pytest.mark.parametrize("since", [0, 59, 3600])
 @pytest.mark.parametrize(("window", "grace"), [(60, 30), (7, 100), (3600, 0)])
-def test_no_client_is_let_send_more(tmp_path, since: int, window: int, grace: int) -> None:
-    """A client that reports for all windows that there are, from the period's begin on; charged as ever."""
+def test_no_client_exceeds_its_exposure(tmp_path, since: int, window: int, grace: int) -> None:
+    """A client reports for every window since the period began."""
     begin = 20_000 * DAY
     collection = replace(WEAK, window_seconds=window, grace_seconds=grace)
     allowance = Allowance(collection, Budget(1e6, 1e-6, DAY), 2)

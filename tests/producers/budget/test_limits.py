@@ -1,4 +1,4 @@
-"""What is known while the store is closed: limits, found one by one, and the largest share of a budget."""
+"""Limits, computed one by one, and the largest share of a budget: known while the store is closed."""
 
 import numpy as np
 import pytest
@@ -13,29 +13,29 @@ ALLOWANCE = Allowance(Collection("answers", KRR.from_epsilon(100, 1.0)), Budget(
 
 
 def balances(*each):
-    """Of (reports, carried), in the period that ends at 100."""
-    made = np.zeros(len(each), CLIENT_BALANCE)
-    made["until"] = 100
-    made["reports"], made["carried"] = zip(*each, strict=True)
-    return made
+    """Balances of (reports, carried) in the period that ends at 100."""
+    rows = np.zeros(len(each), CLIENT_BALANCE)
+    rows["until"] = 100
+    rows["reports"], rows["carried"] = zip(*each, strict=True)
+    return rows
 
 
-def test_limit_is_asked_for_before_it_is_used_and_found_once():
-    standing, carried = CollectionLimits(ALLOWANCE), np.array([0.0, 0.99, 2.99, 0.99])
+def test_unknown_limit_is_computed_once():
+    limits, carried = CollectionLimits(ALLOWANCE), np.array([0.0, 0.99, 2.99, 0.99])
     with pytest.raises(
         UnknownLimitError,
         match=r"^the limit of answers at level 8 must be computed before clients are charged$",
     ) as unknown:
-        standing.limits(carried)
+        limits.limits(carried)
     unknown.value.find()
     with pytest.raises(UnknownLimitError, match="at level 24 must") as unknown:
-        standing.limits(carried)
+        limits.limits(carried)
     unknown.value.find()
-    assert standing.limits(carried).tolist() == ALLOWANCE.limits(ALLOWANCE.levels(carried)).tolist()
-    assert standing.limits(np.zeros(3)).tolist() == ALLOWANCE.limits(np.zeros(3, np.int64)).tolist()
+    assert limits.limits(carried).tolist() == ALLOWANCE.limits(ALLOWANCE.levels(carried)).tolist()
+    assert limits.limits(np.zeros(3)).tolist() == ALLOWANCE.limits(np.zeros(3, np.int64)).tolist()
 
 
-def test_without_a_budget_no_limit_is_asked_for():
+def test_without_a_budget_reports_are_unlimited():
     assert (
         CollectionLimits(Allowance(ALLOWANCE.collection, None)).limits(np.array([0.0, 9.0])).tolist()
         == [UNLIMITED] * 2
@@ -43,45 +43,45 @@ def test_without_a_budget_no_limit_is_asked_for():
 
 
 def test_largest_share_belongs_to_the_greatest_spender():
-    standing = CollectionLimits(ALLOWANCE)
-    assert standing.largest_ratio(50.0) == 0.0
-    standing.note(balances((5, 0.0), (3, 0.0)))
-    assert standing.largest_ratio(50.0) == ALLOWANCE.epsilon(5) / 8.0
-    standing.note(balances((4, 0.99), (2, 1.99)))
+    limits = CollectionLimits(ALLOWANCE)
+    assert limits.largest_ratio(50.0) == 0.0
+    limits.note(balances((5, 0.0), (3, 0.0)))
+    assert limits.largest_ratio(50.0) == ALLOWANCE.epsilon(5) / 8.0
+    limits.note(balances((4, 0.99), (2, 1.99)))
     shares = [
         ALLOWANCE.epsilon(5) / 8,
         8 / LEVELS + ALLOWANCE.epsilon(4) / 8,
         16 / LEVELS + ALLOWANCE.epsilon(2) / 8,
     ]
-    assert standing.largest_ratio(50.0) == max(shares)
-    standing.note(balances((60, 0.0)))
-    assert standing.largest_ratio(50.0) == min(1.0, ALLOWANCE.epsilon(60) / 8)
-    assert standing.largest_ratio(100.0) == 0.0
+    assert limits.largest_ratio(50.0) == max(shares)
+    limits.note(balances((60, 0.0)))
+    assert limits.largest_ratio(50.0) == min(1.0, ALLOWANCE.epsilon(60) / 8)
+    assert limits.largest_ratio(100.0) == 0.0
 
 
-def test_dominated_clients_are_not_accounted_for(monkeypatch):
+def test_dominated_clients_are_skipped(monkeypatch):
     asked, epsilon = [], Allowance.epsilon
     monkeypatch.setattr(
         Allowance, "epsilon", lambda self, reports: asked.append(reports) or epsilon(self, reports)
     )
-    standing = CollectionLimits(ALLOWANCE)
-    standing.note(balances((5, 0.0), (4, 0.99), (5, 1.99)))
-    assert standing.largest_ratio(50.0) == 16 / LEVELS + epsilon(ALLOWANCE, 5) / 8
+    limits = CollectionLimits(ALLOWANCE)
+    limits.note(balances((5, 0.0), (4, 0.99), (5, 1.99)))
+    assert limits.largest_ratio(50.0) == 16 / LEVELS + epsilon(ALLOWANCE, 5) / 8
     assert asked == [5]
 
 
-def test_windows_closed_before_their_time_are_reported_once_each_time():
-    standing = CollectionLimits(ALLOWANCE)
-    standing.seconds_ahead = 300
-    assert standing.warning() is None
+def test_early_closing_warns_once_each_time():
+    limits = CollectionLimits(ALLOWANCE)
+    limits.seconds_ahead = 300
+    assert limits.warning() is None
     for _ in range(2):
-        standing.seconds_ahead = 301
-        assert standing.warning() == (
+        limits.seconds_ahead = 301
+        assert limits.warning() == (
             "collection answers: windows close 301 s too early by this machine's clock, and until then "
             "reports of known clients may be refused as too_late: the clock was ahead or is behind (correct "
             "it), or windows or grace were shorter (stop producers that still use the former ones with this "
             "folder)"
         )
-        assert standing.warning() is None
-        standing.seconds_ahead = 0
-        assert standing.warning() is None
+        assert limits.warning() is None
+        limits.seconds_ahead = 0
+        assert limits.warning() is None

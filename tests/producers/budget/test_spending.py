@@ -1,4 +1,4 @@
-"""Budgets that are kept: counted exactly, over restarts, periods, clocks set back and changed parameters."""
+"""Budgets are charged exactly over restarts, periods, clocks set back and changed parameters."""
 
 import os
 from itertools import product
@@ -51,7 +51,7 @@ def window_of(now):
 
 
 class Ledger:
-    """A store with one or more collections, opened anew when asked to."""
+    """A store with one or more collections, which tests reopen."""
 
     def __init__(self, folder, *allowances, now=NOON):
         self.folder = folder
@@ -74,16 +74,16 @@ class Ledger:
                 unknown.find()
 
     def spend(self, number, reports, now=NOON):
-        """Reports of one client in as many windows, all open; how many were accepted."""
+        """Report for one client in as many windows, all open; return how many were accepted."""
         windows = window_of(now) + 60 * np.arange(reports)
         return int(self.charge([number] * reports, now, windows).accepted.sum())
 
 
 @pytest.fixture
 def ledger(tmp_path):
-    made = Ledger(tmp_path / "data", allowance())
-    yield made
-    made.store.close()
+    ledger = Ledger(tmp_path / "data", allowance())
+    yield ledger
+    ledger.store.close()
 
 
 ALLOWANCES = [
@@ -114,7 +114,7 @@ def limit(rule, carried):
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
 def test_charging_equals_a_model_that_counts_one_by_one(tmp_path_factory, steps):
-    """Whatever batches, restarts, clocks and changes of parameters there are; the model forgets no window."""
+    """With any batches, restarts, clocks and changes of parameters; the model forgets no window."""
     ledger = Ledger(tmp_path_factory.mktemp("ledger"), ALLOWANCES[0])
     model, now, rule = SpendingModel(limit), NOON, ALLOWANCES[0]
     model.use(rule)
@@ -212,7 +212,7 @@ def test_longer_period_counts_the_shorter_ones_within_it(ledger):
 
 
 def test_longer_period_does_not_count_what_ended_before_it(ledger):
-    """A client that did not report since the longer period began has all of it."""
+    """A client without reports since the longer period began has its whole budget."""
     start = NOON // (30 * DAY) * 30 * DAY
     ledger.open(allowance(), now=start - DAY)
     ledger.spend(1, 40, start - DAY)
@@ -262,7 +262,7 @@ def test_two_lengths_of_periods_side_by_side_refund_nothing(tmp_path):
     second.store.close()
 
 
-def test_budget_that_is_introduced_counts_what_was_reported_without_one(tmp_path):
+def test_new_budget_counts_earlier_reports(tmp_path):
     ledger = Ledger(tmp_path, allowance(budget=None))
     assert ledger.spend(1, 1000) == 1000
     ledger.open(allowance())
@@ -287,7 +287,7 @@ def test_changed_parameters_refund_nothing(ledger, other, memoize):
     assert ledger.spending.largest_ratio("answers", NOON) == 1.0
 
 
-def test_changed_parameters_leave_what_is_left(tmp_path):
+def test_changed_parameters_keep_the_remaining_budget(tmp_path):
     """Two reports of 1 carry 2 of 8: what remains allows what a budget of 6 allows."""
     ledger = Ledger(tmp_path, allowance(budget=(8.0, DAY)))
     ledger.spend(1, 2)
@@ -330,7 +330,7 @@ def test_collections_are_apart(tmp_path):
     ledger.store.close()
 
 
-def test_largest_ratio_is_found_again_and_ends_with_its_period(ledger):
+def test_largest_ratio_survives_reopening_until_its_period_ends(ledger):
     assert ledger.spending.largest_ratio("answers", NOON) == 0.0
     ledger.spend(1, 2)
     ledger.charge([2])
@@ -363,7 +363,7 @@ def test_an_undone_transaction_charges_nothing(ledger):
     "length",
     [0, CLIENT_BALANCE.itemsize - 1, CLIENT_BALANCE.itemsize + 1, CLIENT_BALANCE.itemsize - OPEN.itemsize],
 )
-def test_row_that_is_damaged_is_reported_when_it_is_read(ledger, length):
+def test_damaged_row_is_reported_on_read(ledger, length):
     ledger.charge([1])
     ledger.store.rows("UPDATE spending_1 SET spent = zeroblob(?)", length)
     for read in (lambda: ledger.charge([1]), lambda: ledger.open(allowance())):
@@ -387,7 +387,7 @@ def test_reports_in_any_order_are_charged_in_the_order_given(ledger):
 
 
 def test_disk_and_rate_for_many_clients(tmp_path):
-    """At most 100 bytes a client beside the log, and no slower than a tenth of what is promised."""
+    """At most 100 bytes a client beside the log, and at least a tenth of the promised rate."""
     count, batch = 100_000, 20_000
     ledger = Ledger(tmp_path / "data", allowance())
     best = 0.0

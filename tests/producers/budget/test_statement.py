@@ -1,4 +1,4 @@
-"""What clients have spent, read beside running producers, and nothing made by reading."""
+"""Statements of spending, read beside running producers without creating or changing files."""
 
 from contextlib import closing
 from pathlib import Path
@@ -67,9 +67,9 @@ class Used:
 
 @pytest.fixture
 def used(tmp_path):
-    made = Used(tmp_path / "data", *ALL)
-    with closing(made.store):
-        yield made
+    used = Used(tmp_path / "data", *ALL)
+    with closing(used.store):
+        yield used
 
 
 def shown(folder: Path, client: str, *allowances: Allowance, now: int = NOW) -> dict[str, Spent]:
@@ -81,7 +81,7 @@ def test_spending_is_readable_while_a_producer_works(used, tmp_path):
     used.spend("anna", "answers", 3)
     used.spend("anna", "others", 2)
     used.spend("bob", "free", 5)
-    with used.store.transaction():  # which others wait for: reading is not one of them
+    with used.store.transaction():  # writers wait for it, readers do not
         anna, bob = (shown(tmp_path / "data", client, *ALL) for client in ("anna", "bob"))
     assert list(anna) == ["answers", "others", "free"]
     cost = ANSWERS.epsilon(3)
@@ -93,7 +93,7 @@ def test_spending_is_readable_while_a_producer_works(used, tmp_path):
     assert shown(tmp_path / "data", "carol", *ALL)["others"] == Spent(delta=1e-9)
 
 
-def test_the_period_starts_again_and_the_lifetime_continues(used, tmp_path):
+def test_period_restarts_and_lifetime_continues(used, tmp_path):
     used.spend("anna", "answers", 3)
     tomorrow = shown(tmp_path / "data", "anna", *ALL, now=NOW + DAY)["answers"]
     assert tomorrow == Spent(0, 0.0, 3, ANSWERS.epsilon(3), 1e-6)
@@ -113,7 +113,7 @@ def test_collections_add_up_and_so_do_their_deltas(used, tmp_path):
 
 
 def test_reported_spending_equals_charges(used, tmp_path):
-    """After changes of parameters, of the length of periods, and of both."""
+    """After changes of parameters, of the period length, and of both."""
     used.spend("anna", "answers", 3)
     for mechanism, period_seconds in ((100, 30 * DAY), (50, 30 * DAY), (100, DAY // 24), (20, 60 * DAY)):
         changed = allowance("answers", KRR.from_epsilon(mechanism, 1.0), Budget(9.0, 1e-6, period_seconds))
@@ -136,7 +136,7 @@ def test_removed_collection_counts_its_lifetime_spending(used, tmp_path):
     assert total(spent.values()).delta == FREE.delta
 
 
-def test_collection_that_is_new_in_the_file_is_unspent(used, tmp_path):
+def test_new_collection_is_unspent(used, tmp_path):
     fresh = allowance("fresh", KRR.from_epsilon(4, 0.5), Budget(1.0, 1e-7, DAY))
     assert shown(tmp_path / "data", "anna", fresh)["fresh"] == Spent(delta=1e-7)
 
@@ -152,7 +152,7 @@ def test_reading_writes_nothing(used, tmp_path):
     assert used.store.rows("SELECT name FROM sqlite_schema") == tables
 
 
-def test_folder_that_was_not_used_is_reported_and_left_unchanged(tmp_path):
+def test_unused_folder_is_reported_and_unchanged(tmp_path):
     with pytest.raises(
         StoreError, match=r"none/producer\.sqlite: there is none; no producer has used this folder$"
     ):

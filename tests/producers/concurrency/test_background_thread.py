@@ -1,4 +1,4 @@
-"""A thread of the background: begun once, joined in time, and its death is seen and told."""
+"""A background thread starts once, is joined in time, and reports its death."""
 
 import _thread
 import sys
@@ -23,7 +23,7 @@ def test_thread_and_its_follow_up_run_once():
     assert thread.death is None
 
 
-def test_joining_takes_no_longer_than_it_may():
+def test_join_respects_its_timeout():
     going_on = threading.Event()
     thread = Background("testing", going_on.wait, lambda: None)
     thread.start()
@@ -33,7 +33,7 @@ def test_joining_takes_no_longer_than_it_may():
 
 
 def test_unstartable_thread_is_reported_and_retried(monkeypatch):
-    """Else who comes next would wait for a thread that nobody has started."""
+    """Otherwise the next caller would wait for a thread that was never started."""
 
     def fail(*_):
         raise RuntimeError("can't start new thread")

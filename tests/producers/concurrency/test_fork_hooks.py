@@ -1,4 +1,4 @@
-"""A forked child reports on its own, the parent goes on, and nothing is sent twice."""
+"""After a fork both parent and child report, and nothing is sent twice."""
 
 import json
 import subprocess
@@ -39,7 +39,7 @@ def work():  # so that a fork falls into the middle of something
     while not busy.wait(0.001):
         producer.report("latency", [1, 2, 3], None)
 
-def tell(name, code):
+def write_results(name, code):
     ids = [decode(record["value"]).pack_id.hex() for record in kafka.sent]
     reports = sum(decode(record["value"]).reports for record in kafka.sent)
     counters = producer.counters()
@@ -58,7 +58,7 @@ for number in range(3):
         kafka = FakeKafka(acknowledges=True)
         assert producer.report("latency", [number] * 10, None).stored == 10
         producer.close()
-        tell(f"child-{number}.json", 0)
+        write_results(f"child-{number}.json", 0)
         os._exit(0)
     children.append(child)
     assert producer.report("latency", [8] * 100, None).stored == 100
@@ -67,7 +67,7 @@ for child in children:
 busy.set()
 thread.join()
 producer.close()
-tell("parent.json", 0)
+write_results("parent.json", 0)
 """
 
 
@@ -91,8 +91,8 @@ def test_both_sides_of_a_fork_report_and_nothing_is_sent_twice(tmp_path):
     assert "lane-1.lock" in parent["files"]
 
 
-def test_nothing_is_imported_late_by_what_a_report_calls():
-    """A fork while another thread imports leaves the child a lock that nobody opens."""
+def test_reporting_imports_nothing_late():
+    """A fork while another thread imports leaves the child an import lock that is never released."""
     code = "import sys, producers.producer; sys.exit('numpy.ma' not in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -131,8 +131,8 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 """
 
 
-def test_fork_and_its_child_wait_for_no_other_process(tmp_path):
-    """The store is locked meanwhile; both sides keep what they were given when it is free."""
+def test_fork_does_not_wait_for_a_locked_store(tmp_path):
+    """The store is locked meanwhile; both sides store their reports once it is free."""
     done = run(LOCKED, tmp_path)
     assert done.returncode == 0, done.stderr
 
@@ -141,11 +141,11 @@ BUSY = """
 from producers.storage.store import Store, StoreError
 from producers.pipeline.transactions import StoreTransactions
 
-going_on, rounds = threading.Event(), StoreTransactions.run
+going_on, run_transactions = threading.Event(), StoreTransactions.run
 
-def hang(self, submissions, seals, *, ticking):  # as on a disk that does not answer, with the store open
+def hang(self, submissions, flushes, *, ticking):  # as on a disk that does not answer, with the store open
     going_on.wait(30)
-    return rounds(self, submissions, seals, ticking=ticking)
+    return run_transactions(self, submissions, flushes, ticking=ticking)
 
 producer = Producer(config)
 StoreTransactions.run = hang
@@ -155,7 +155,7 @@ time.sleep(0.2)
 began = time.monotonic()
 child = os.fork()
 if child == 0:
-    StoreTransactions.run = rounds
+    StoreTransactions.run = run_transactions
     late = producer.report("latency", [1, 2], None)
     assert (late.dropped, late.stored) == (2, 0), late
     assert late.why_dropped.endswith("it was open when the process forked; close it first"), late.why_dropped

@@ -1,4 +1,4 @@
-"""Bells and latches: who waits is woken, whoever rings goes on."""
+"""Wake-ups and latches: waiting threads wake, and callers never block."""
 
 import threading
 import time
@@ -8,20 +8,20 @@ import pytest
 from producers.concurrency.synchronization import Latch, TimeBudget, WakeUp
 
 
-def test_a_ring_is_heard_once():
-    bell = WakeUp()
-    assert not bell.wait(0)
-    bell.ring()
-    bell.ring()
-    assert bell.wait(0)
-    assert not bell.wait(0.01)
+def test_rings_count_once():
+    wake_up = WakeUp()
+    assert not wake_up.wait(0)
+    wake_up.ring()
+    wake_up.ring()
+    assert wake_up.wait(0)
+    assert not wake_up.wait(0.01)
 
 
-def test_a_ring_wakes_who_waits():
-    bell = WakeUp()
-    timer = threading.Timer(0.02, bell.ring)
+def test_ring_wakes_the_waiting_thread():
+    wake_up = WakeUp()
+    timer = threading.Timer(0.02, wake_up.ring)
     timer.start()
-    assert bell.wait(120)
+    assert wake_up.wait(120)
     timer.join()
 
 
@@ -50,14 +50,14 @@ def test_latch_releases_present_and_later_waiters():
     assert latch.is_open
 
 
-def test_patience_is_used_up_within_it_only():
-    patience = TimeBudget(0.5)
-    with patience:
+def test_time_budget_counts_only_time_inside():
+    budget = TimeBudget(0.5)
+    with budget:
         time.sleep(0.1)
-    left = patience.left
+    left = budget.left
     assert 0.2 < left <= 0.4
     time.sleep(0.05)
-    assert patience.left == left
+    assert budget.left == left
     short = TimeBudget(0.01)
     with short:
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""What Prometheus is told: the counters, under the names that dashboards use."""
+"""The counters that Prometheus scrapes, under the names that dashboards use."""
 
 from prometheus_client import CollectorRegistry
 
@@ -6,7 +6,7 @@ from producers.metrics import counters
 from producers.metrics import definitions as catalogue
 from producers.metrics.collector import ProducerMetrics
 from producers.metrics.counters import Backlog, Receipt, ReportTotals
-from producers.pipeline import transactions as rounds
+from producers.pipeline import transactions
 
 
 def test_receipts_add_up():
@@ -14,8 +14,8 @@ def test_receipts_add_up():
 
 
 def test_every_reason_to_refuse_is_shown_from_the_start():
-    """Prometheus takes no increase from a series that begins at its first refusal."""
-    assert {*rounds.REASONS, "too_early"} == set(catalogue.REASONS)
+    """Prometheus sees no increase in a series that begins with its first refusal."""
+    assert {*transactions.REASONS, "too_early"} == set(catalogue.REASONS)
     registry = CollectorRegistry()
     registry.register(ProducerMetrics(["carrier"], ReportTotals(["carrier"]).counters))
     for reason in catalogue.REASONS:
@@ -24,15 +24,15 @@ def test_every_reason_to_refuse_is_shown_from_the_start():
 
 
 def test_every_counter_is_shown_under_its_name():
-    tally = ReportTotals(["carrier", "latency"])
+    totals = ReportTotals(["carrier", "latency"])
     registry = CollectorRegistry()
-    registry.register(ProducerMetrics(["latency", "carrier"], tally.counters))
-    tally.settled("latency", 100, {"over_window": 3, "over_budget": 2, "too_late": 0})
-    tally.drop("latency", 7)
-    tally.acknowledged("latency", 60, 6000, expired=False)
-    tally.acknowledged("latency", 20, 2000, expired=True)
-    tally.acknowledged(None, 5, 500, expired=False)
-    tally.left(Backlog(packs=4, bytes=512, seconds=1.5, budget_used={"carrier": 0.25}))
+    registry.register(ProducerMetrics(["latency", "carrier"], totals.counters))
+    totals.settled("latency", 100, {"over_window": 3, "over_budget": 2, "too_late": 0})
+    totals.drop("latency", 7)
+    totals.acknowledged("latency", 60, 6000, expired=False)
+    totals.acknowledged("latency", 20, 2000, expired=True)
+    totals.acknowledged(None, 5, 500, expired=False)
+    totals.left(Backlog(packs=4, bytes=512, seconds=1.5, budget_used={"carrier": 0.25}))
 
     def shown(name, **labels):
         return registry.get_sample_value(f"deniable_producer_{name}", labels)
@@ -51,22 +51,22 @@ def test_every_counter_is_shown_under_its_name():
     assert shown("budget_used_ratio", collection="carrier") == 0.25
     labels = {key for metric in registry.collect() for sample in metric.samples for key in sample.labels}
     assert labels == {"collection", "result", "reason"}
-    assert tally.dropped() == 7
+    assert totals.dropped() == 7
 
 
 def test_pack_is_stalled_from_when_it_began_to_wait(monkeypatch):
-    """However seldom the outbox is looked at: what has arrived since does not wait."""
+    """However rarely the outbox is measured: acknowledged packs no longer wait."""
     now = [0.0]
     monkeypatch.setattr(counters.time, "monotonic", lambda: now[0])
-    tally = ReportTotals(["carrier"])
+    totals = ReportTotals(["carrier"])
     now[0] = 40.0
-    tally.left(Backlog(1, 100, 0.0))
-    assert tally.standstill_seconds() == 0
+    totals.left(Backlog(1, 100, 0.0))
+    assert totals.standstill_seconds() == 0
     now[0] = 50.0
-    assert tally.standstill_seconds() == 10
-    tally.acknowledged("carrier", 1, 100, expired=False)
+    assert totals.standstill_seconds() == 10
+    totals.acknowledged("carrier", 1, 100, expired=False)
     now[0] = 90.0
-    assert (tally.sendable(), tally.standstill_seconds()) == (0, 0)
-    tally.left(Backlog(2, 200, 0.0))
+    assert (totals.sendable(), totals.standstill_seconds()) == (0, 0)
+    totals.left(Backlog(2, 200, 0.0))
     now[0] = 95.0
-    assert (tally.sendable(), tally.standstill_seconds()) == (2, 5)
+    assert (totals.sendable(), totals.standstill_seconds()) == (2, 5)

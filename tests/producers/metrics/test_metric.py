@@ -1,4 +1,4 @@
-"""How metrics are named, and made for Prometheus."""
+"""Names of metrics, and their registration with Prometheus."""
 
 from types import ModuleType
 

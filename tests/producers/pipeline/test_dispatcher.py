@@ -1,4 +1,4 @@
-"""The dispatch: what it hands over of an outbox, and that a damaged pack holds up no other and is told."""
+"""The dispatch passes packs on in order; a damaged pack is reported and delays no other."""
 
 import logging
 
@@ -21,8 +21,8 @@ LATER = (
 )
 
 
-class Hand:
-    """A delivery that acknowledges what it is told to."""
+class FakeDelivery:
+    """A delivery whose next outcome the test sets."""
 
     def __init__(self):
         self.space = 10**8
@@ -41,21 +41,21 @@ class Hand:
         return outcome
 
 
-class Desk:
+class FilledOutbox:
     """A dispatch over an outbox of four packs, 1 to 4."""
 
     def __init__(self, folder):
         self.store, self.lane = Store(folder), claim_lane(folder)
         self.outbox = Outbox(self.store, self.lane, folder)
-        self.hand, self.tally = Hand(), ReportTotals(["latency"])
-        self.dispatch = Dispatch(self.hand, 4, {LATENCY.fingerprint: LATENCY}, self.tally)
+        self.delivery, self.totals = FakeDelivery(), ReportTotals(["latency"])
+        self.dispatch = Dispatch(self.delivery, 4, {LATENCY.fingerprint: LATENCY}, self.totals)
         self.numbers = self.outbox.put([record(number) for number in range(4)], 0)
 
     def write(self, number, written):
         self.store.rows("UPDATE records SET record = ? WHERE number = ?", written, number)
 
     def acknowledge(self, numbers):
-        self.hand.next = Outcome(dict.fromkeys(numbers, 0), frozenset())
+        self.delivery.next = Outcome(dict.fromkeys(numbers, 0), frozenset())
         self.dispatch.settle()
 
 
@@ -64,11 +64,11 @@ def record(number):
 
 
 @pytest.fixture
-def desk(tmp_path):
-    made = Desk(tmp_path)
-    yield made
-    made.store.close()
-    made.lane.release()
+def filled(tmp_path):
+    filled = FilledOutbox(tmp_path)
+    yield filled
+    filled.store.close()
+    filled.lane.release()
 
 
 @pytest.mark.parametrize("bad", [[1], [2], [4], [1, 3, 4], [1, 2, 3, 4]])
@@ -77,80 +77,80 @@ def desk(tmp_path):
     [(bytes(60), DAMAGED), (b"", DAMAGED), (b"DNBL\x02" + bytes(60), LATER)],
     ids=["zeros", "empty", "later"],
 )
-def test_unsendable_pack_does_not_delay_others(desk, caplog, bad, written, why):
-    """Wherever it is. It is told once, and so is, when all else has arrived, that it stays."""
+def test_unsendable_pack_does_not_delay_others(filled, caplog, bad, written, why):
+    """At any position. It is logged once, and refused for good once all others have arrived."""
     for number in bad:
-        desk.write(number, written)
-    sound = [number for number in desk.numbers if number not in bad]
+        filled.write(number, written)
+    sound = [number for number in filled.numbers if number not in bad]
     for _ in range(2):
-        assert desk.dispatch.feed(desk.outbox)
-        desk.dispatch.rewind()
-    assert desk.dispatch.feed(desk.outbox)
-    assert desk.hand.sent == sound
-    shown = [f"pack {number} in {desk.store.path} cannot be sent: {why}" for number in bad]
+        assert filled.dispatch.feed(filled.outbox)
+        filled.dispatch.rewind()
+    assert filled.dispatch.feed(filled.outbox)
+    assert filled.delivery.sent == sound
+    shown = [f"pack {number} in {filled.store.path} cannot be sent: {why}" for number in bad]
     assert caplog.messages == shown
     assert all(each.levelno == logging.ERROR for each in caplog.records)
-    assert desk.tally.counters().unsendable == len(bad)
-    assert desk.dispatch.refusal is None or not sound
-    desk.acknowledge(sound)
-    assert desk.dispatch.arrived == set(sound)
-    assert [desk.dispatch.is_through(number) for number in desk.numbers] == [
-        number < bad[0] for number in desk.numbers
+    assert filled.totals.counters().unsendable == len(bad)
+    assert filled.dispatch.refusal is None or not sound
+    filled.acknowledge(sound)
+    assert filled.dispatch.arrived == set(sound)
+    assert [filled.dispatch.is_through(number) for number in filled.numbers] == [
+        number < bad[0] for number in filled.numbers
     ]
-    assert desk.dispatch.refusal == shown[0] + (f" (and {len(bad) - 1} more)" if len(bad) > 1 else "")
+    assert filled.dispatch.refusal == shown[0] + (f" (and {len(bad) - 1} more)" if len(bad) > 1 else "")
 
 
-def test_sendable_packs_prevent_final_refusal(desk):
-    desk.write(1, b"")
-    desk.hand.space = MAX_RECORD_BYTES
-    assert desk.dispatch.feed(desk.outbox)
-    desk.acknowledge([2, 3, 4])
-    assert desk.dispatch.refusal is not None
-    desk.outbox.put([record(5)], 0)
-    desk.hand.space = 0
-    assert not desk.dispatch.feed(desk.outbox)
-    assert desk.dispatch.refusal is None
-    desk.hand.trouble = HopelessError("the topic is another")
-    assert desk.dispatch.refusal == "the topic is another"
-    desk.hand.trouble = DeliveryError("no Kafka broker answers")
-    assert desk.dispatch.refusal is None
+def test_sendable_packs_prevent_final_refusal(filled):
+    filled.write(1, b"")
+    filled.delivery.space = MAX_RECORD_BYTES
+    assert filled.dispatch.feed(filled.outbox)
+    filled.acknowledge([2, 3, 4])
+    assert filled.dispatch.refusal is not None
+    filled.outbox.put([record(5)], 0)
+    filled.delivery.space = 0
+    assert not filled.dispatch.feed(filled.outbox)
+    assert filled.dispatch.refusal is None
+    filled.delivery.trouble = HopelessError("the topic is another")
+    assert filled.dispatch.refusal == "the topic is another"
+    filled.delivery.trouble = DeliveryError("no Kafka broker answers")
+    assert filled.dispatch.refusal is None
 
 
-def test_pack_that_was_put_in_order_is_sent(desk):
-    desk.write(2, b"")
-    desk.dispatch.feed(desk.outbox)
-    desk.write(2, record(1))
-    desk.dispatch.rewind()
-    desk.dispatch.feed(desk.outbox)
-    assert desk.hand.sent == [1, 3, 4, 2]
-    desk.acknowledge(desk.numbers)
-    assert desk.dispatch.refusal is None
-    assert desk.dispatch.is_through(4)
-    assert desk.tally.counters().unsendable == 0
+def test_repaired_pack_is_sent(filled):
+    filled.write(2, b"")
+    filled.dispatch.feed(filled.outbox)
+    filled.write(2, record(1))
+    filled.dispatch.rewind()
+    filled.dispatch.feed(filled.outbox)
+    assert filled.delivery.sent == [1, 3, 4, 2]
+    filled.acknowledge(filled.numbers)
+    assert filled.dispatch.refusal is None
+    assert filled.dispatch.is_through(4)
+    assert filled.totals.counters().unsendable == 0
 
 
-def test_packs_without_room_are_not_skipped(desk, monkeypatch):
+def test_packs_without_room_are_not_skipped(filled, monkeypatch):
     def fail(_):
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(desk.hand, "send", fail)
+        patch.setattr(filled.delivery, "send", fail)
         with pytest.raises(MemoryError):
-            desk.dispatch.feed(desk.outbox)
-    assert desk.dispatch.cursor == 0
-    assert desk.dispatch.feed(desk.outbox)
-    assert desk.hand.sent == desk.numbers
+            filled.dispatch.feed(filled.outbox)
+    assert filled.dispatch.cursor == 0
+    assert filled.dispatch.feed(filled.outbox)
+    assert filled.delivery.sent == filled.numbers
 
 
-def test_late_acknowledgement_counts_as_expired(desk):
-    desk.dispatch.feed(desk.outbox)
+def test_late_acknowledgement_counts_as_expired(filled):
+    filled.dispatch.feed(filled.outbox)
     closed = 1000 * LATENCY.closes_at(60)
-    desk.hand.next = Outcome({1: closed, 2: closed + 1}, frozenset({3}))
-    desk.dispatch.settle()
-    desk.dispatch.feed(desk.outbox)
-    assert desk.hand.sent == [1, 2, 3, 4, 3]
-    assert desk.tally.counters().acknowledged == {"latency": 6}
-    assert desk.tally.counters().expired == {"latency": 3}
+    filled.delivery.next = Outcome({1: closed, 2: closed + 1}, frozenset({3}))
+    filled.dispatch.settle()
+    filled.dispatch.feed(filled.outbox)
+    assert filled.delivery.sent == [1, 2, 3, 4, 3]
+    assert filled.totals.counters().acknowledged == {"latency": 6}
+    assert filled.totals.counters().expired == {"latency": 3}
 
 
 @pytest.mark.parametrize("damaged", [0, 1, 2])

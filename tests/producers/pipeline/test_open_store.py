@@ -1,4 +1,4 @@
-"""The shelf: what is known outlives the store's closing, and what takes long is done before it opens."""
+"""The store handle computes limits before it opens the store, and keeps state while the store is closed."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ CLIENT = np.zeros((1, 16), np.uint8)
 
 
 @pytest.fixture
-def shelf(tmp_path):
+def handle(tmp_path):
     config = ProducerConfig(
         allowances=(ALLOWANCE,),
         bootstrap_servers="127.0.0.1:9",
@@ -28,9 +28,9 @@ def shelf(tmp_path):
         partitions=1,
         data_dir=tmp_path,
     )
-    made = StoreHandle(config, Secret(bytes(32)), Clock(unix=lambda: NOW))
-    yield made
-    made.close()
+    handle = StoreHandle(config, Secret(bytes(32)), Clock(unix=lambda: NOW))
+    yield handle
+    handle.close()
 
 
 def charge(opened):
@@ -38,22 +38,22 @@ def charge(opened):
         return opened.spending.charge("answers", CLIENT, np.array([NOW // 60 * 60]), NOW)
 
 
-def test_limits_are_found_before_the_store_is_opened(shelf, monkeypatch):
+def test_limits_are_found_before_the_store_is_opened(handle, monkeypatch):
     steps, limits = [], Allowance.limits
     monkeypatch.setattr(Allowance, "limits", lambda *given: steps.append("limits") or limits(*given))
     monkeypatch.setattr(
         open_store, "Store", lambda *given, **named: steps.append("open") or Store(*given, **named)
     )
-    shelf.opened()
+    handle.opened()
     assert steps[:2] == ["limits", "open"]
 
 
-def test_clients_are_scanned_once_however_often_the_store_is_closed(shelf, monkeypatch):
+def test_reopening_the_store_does_not_rescan_clients(handle, monkeypatch):
     scans, scan = [], SpendingTable.balances
     monkeypatch.setattr(SpendingTable, "balances", lambda table: scans.append(1) or scan(table))
-    assert charge(shelf.opened()).accepted.all()
-    shelf.suspend()
-    opened = shelf.opened()
+    assert charge(handle.opened()).accepted.all()
+    handle.suspend()
+    opened = handle.opened()
     assert opened.spending.largest_ratio("answers", NOW) == ALLOWANCE.epsilon(1) / 8.0
     assert charge(opened).over_window == 1
     assert scans == [1]

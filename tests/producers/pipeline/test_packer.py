@@ -1,4 +1,4 @@
-"""Packs: one collection, window and cohort each; every report once; shuffled; full, or old."""
+"""Packs have one collection, window and cohort each, and every report once, shuffled."""
 
 from collections import Counter
 
@@ -53,7 +53,7 @@ def test_pack_leaves_when_its_first_report_is_old():
     assert target.due(100.0) == []
 
 
-def test_reports_that_stay_behind_a_full_pack_are_the_latest_and_young():
+def test_reports_left_after_a_full_pack_are_new():
     target = packer(LATENCY)
     add(target, [1, 2], now=0.0)
     (pack,) = add(target, [3, 4], now=0.5)
@@ -113,7 +113,7 @@ def test_each_change_is_returned_once_as_a_record():
 
 
 def test_another_producer_seals_what_a_record_holds():
-    """It needs no collection: a record says by itself what its reports are."""
+    """It needs no collection: a record describes its reports completely."""
     target = packer(LATENCY, pack_reports=10)
     add(target, list(range(8)), window=60, cohort=4)
     (record,) = target.changes().values()
@@ -124,7 +124,7 @@ def test_another_producer_seals_what_a_record_holds():
     assert (packs[0].window_start, packs[0].cohort, packs[0].width) == (60, 4, 1000)
 
 
-def test_a_restored_packer_has_what_it_had():
+def test_restored_packer_keeps_its_reports():
     target = packer(LATENCY)
     add(target, [1, 2])
     target.changes()

@@ -1,4 +1,4 @@
-"""Small packs show their senders' moments: said once a minute at most, then once an hour."""
+"""A warning about small packs, checked once a minute, repeated once an hour."""
 
 import pytest
 

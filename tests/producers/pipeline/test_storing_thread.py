@@ -1,4 +1,4 @@
-"""The thread that stores: its ticks, its end, and its standing still for a fork."""
+"""The storing thread: its ticks, its end, and its pause for a fork."""
 
 import threading
 import time
@@ -28,7 +28,7 @@ LATENCY = Collection("latency", KRR.from_epsilon(100, 1.0))
 
 
 @pytest.fixture
-def keeper(tmp_path, monkeypatch):
+def thread(tmp_path, monkeypatch):
     monkeypatch.setattr(storing_thread, "connect", FakeKafka(acknowledges=True).connect)
     config = ProducerConfig(
         allowances=(Allowance(LATENCY, None),),
@@ -38,11 +38,11 @@ def keeper(tmp_path, monkeypatch):
         data_dir=tmp_path,
         pack_seconds=8.0,
     )
-    keeper = StoringThread(config, Secret(bytes(32)), Keystream(), Clock(), ReportTotals(["latency"]))
-    keeper.open()
-    keeper.start()
-    yield keeper
-    keeper.close()
+    thread = StoringThread(config, Secret(bytes(32)), Keystream(), Clock(), ReportTotals(["latency"]))
+    thread.open()
+    thread.start()
+    yield thread
+    thread.close()
 
 
 def one(clients=None):
@@ -55,36 +55,36 @@ def open_files():
     return {Path(entry).resolve().name for entry in Path("/proc/self/fd").iterdir()}
 
 
-def test_ticks_are_jittered(keeper):
-    waits = [keeper._tick_seconds() for _ in range(1000)]
+def test_ticks_are_jittered(thread):
+    waits = [thread._tick_seconds() for _ in range(1000)]
     assert 2.0 <= min(waits) < 2.1
     assert 5.9 < max(waits) < 6.0
 
 
-def test_queued_reports_are_stored_at_the_end(keeper):
-    pause = keeper.pause()
+def test_queued_reports_are_stored_at_the_end(thread):
+    pause = thread.pause()
     first, last = one(), one()
-    keeper.put(first, 0)
-    deadline = time.monotonic() + 1  # the thread takes it now, or was woken before and waits already
-    while keeper._queue._items and time.monotonic() < deadline:
+    thread.put(first, 0)
+    deadline = time.monotonic() + 1  # the thread takes it now, unless it is paused already
+    while thread._queue._items and time.monotonic() < deadline:
         time.sleep(0.001)
-    keeper.put(last, 0)
-    closing = threading.Thread(target=keeper.close)
+    thread.put(last, 0)
+    closing = threading.Thread(target=thread.close)
     closing.start()
-    while not keeper._is_ending:
+    while not thread._is_ending:
         pass
     pause.over.open()
     closing.join(10)
     assert [each.ticket.receipt for each in (first, last)] == [Receipt(stored=1)] * 2
 
 
-def test_while_paused_no_file_of_the_store_is_open(keeper):
-    """SQLite's locks in a forked child would be those of a connection that it does not have."""
+def test_while_paused_no_file_of_the_store_is_open(thread):
+    """A forked child would hold SQLite's locks without a connection."""
     assert "producer.sqlite" in open_files()
-    pause = keeper.pause()
+    pause = thread.pause()
     assert pause.reached.wait(120)
     submission = one()
-    keeper.put(submission, 0)
+    thread.put(submission, 0)
     assert not submission.ticket.done.wait(0.2)
     assert not {name for name in open_files() if name.startswith("producer.sqlite")}
     pause.over.open()
@@ -92,8 +92,8 @@ def test_while_paused_no_file_of_the_store_is_open(keeper):
     assert submission.ticket.receipt == Receipt(stored=1)
 
 
-def test_while_a_limit_is_found_the_store_is_closed_and_forks_do_not_wait(keeper, monkeypatch):
-    """It takes seconds; what is given meanwhile is stored when it is known and nothing forks."""
+def test_computing_a_limit_closes_store_and_allows_forks(thread, monkeypatch):
+    """It takes seconds; reports that arrive meanwhile are stored after it, and after the fork."""
     charge, finding, found, files = Spending.charge, Latch(), Latch(), set()
 
     class Unknown(UnknownLimitError):
@@ -109,9 +109,9 @@ def test_while_a_limit_is_found_the_store_is_closed_and_forks_do_not_wait(keeper
 
     monkeypatch.setattr(Spending, "charge", charge_later)
     submission, before = one(np.zeros((1, 16), np.uint8)), open_files()
-    keeper.put(submission, 0)
+    thread.put(submission, 0)
     assert finding.wait(120)
-    pause = keeper.pause()
+    pause = thread.pause()
     assert pause.reached.is_open
     found.open()
     assert not submission.ticket.done.wait(0.2)
@@ -122,7 +122,7 @@ def test_while_a_limit_is_found_the_store_is_closed_and_forks_do_not_wait(keeper
 
 
 @pytest.mark.usefixtures("one_dies")
-def test_queued_reports_are_dropped_when_the_storing_thread_dies(keeper, monkeypatch):
+def test_queued_reports_are_dropped_when_the_storing_thread_dies(thread, monkeypatch):
     going_on = threading.Event()
 
     def die(*_, **__):
@@ -131,18 +131,18 @@ def test_queued_reports_are_dropped_when_the_storing_thread_dies(keeper, monkeyp
 
     monkeypatch.setattr(StoreTransactions, "run", die)
     first = one()
-    keeper.put(first, 0)
-    while keeper._queue._items:
+    thread.put(first, 0)
+    while thread._queue._items:
         time.sleep(0.001)
-    queued, seal = one(), FlushRequest()
-    keeper.put(queued, 0)
-    keeper.put(seal, 0)
+    queued, flush = one(), FlushRequest()
+    thread.put(queued, 0)
+    thread.put(flush, 0)
     going_on.set()
-    for item in (first, queued, seal):
+    for item in (first, queued, flush):
         assert item.done.wait(120)
     death = "the storing thread died of KeyError; its traceback is on stderr"
     assert first.ticket.receipt == Receipt(pending=1)
     assert queued.ticket.receipt == Receipt(dropped=1)
     assert queued.ticket.receipt.why_dropped == death
-    assert seal.error == death
-    assert keeper._transactions._totals.dropped() == 1
+    assert flush.error == death
+    assert thread._transactions._totals.dropped() == 1

@@ -1,4 +1,4 @@
-"""The queue: bounded in bytes, in order, and nobody waits longer than told."""
+"""The queue keeps its order, is bounded in bytes, and blocks no longer than its timeout."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ from producers.pipeline.submission_queue import (
 
 
 def submission(size):
-    """One of so many bytes."""
+    """A submission of `size` bytes."""
     none = np.zeros(0, np.int64)
     return Submission(
         "latency", none, none.astype(np.uint16), np.zeros((size, 1), np.uint8), None, PendingReceipt(0)
@@ -41,10 +41,10 @@ def test_the_queue_is_bounded_in_bytes():
     assert not intake.put(submission(1), 0.05)
     assert 0.05 <= time.monotonic() - started < 5
     intake.take(0)
-    assert intake.put(submission(QUEUE_BYTES + 1), 0)  # else it would never be taken
+    assert intake.put(submission(QUEUE_BYTES + 1), 0)  # an empty queue accepts an item of any size
 
 
-def test_room_lets_who_waits_continue():
+def test_freed_room_releases_waiting_callers():
     intake = SubmissionQueue()
     intake.put(submission(QUEUE_BYTES), 0)
     timer = threading.Timer(0.02, intake.take, (0,))
@@ -65,7 +65,7 @@ def test_taking_waits_for_an_item_or_to_be_woken():
     assert intake.take(0.01) == []
 
 
-def test_closed_queue_takes_nothing_and_gives_what_it_has():
+def test_closed_queue_still_returns_its_items():
     intake = SubmissionQueue()
     intake.put(submission(QUEUE_BYTES), 0)
     threading.Timer(0.02, intake.close).start()
@@ -75,7 +75,7 @@ def test_closed_queue_takes_nothing_and_gives_what_it_has():
 
 
 def test_submission_after_the_end_is_refused(monkeypatch):
-    """Also between the question whether it is closed and the last taking; what that took is in."""
+    """Also between the check for closing and the last `take`, whose items are accepted."""
     intake = SubmissionQueue()
     intake.put(submission(1), 0)
     assert len(intake.end()) == 1
@@ -91,7 +91,7 @@ def test_submission_after_the_end_is_refused(monkeypatch):
     assert intake.take(0) == []
 
 
-def test_some_of_the_reports_keep_their_ticket():
+def test_selected_reports_share_their_ticket():
     numbers = np.arange(3)
     given = Submission(
         "latency",

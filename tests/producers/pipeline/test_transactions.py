@@ -1,4 +1,4 @@
-"""Rounds, a step at a time: what a transaction keeps, what leaves, and that values change none of it."""
+"""Store transactions, one at a time: what is stored, what is sent, and that values change neither."""
 
 import re
 from contextlib import closing
@@ -38,8 +38,8 @@ BLOOM = Collection("destination", Rappor.from_probabilities(128, 2, 8, 0.25, 0.3
 HOT = Collection("meals", HotRappor.from_probabilities(4, 2, 0.25, 0.35, 0.65), values=("a", "b", "c", "d"))
 
 
-class Hand:
-    """A delivery whose broker answers when the test wants it to."""
+class FakeDelivery:
+    """A delivery whose broker answers while `answers` is set."""
 
     def __init__(self, clock, answers=True):
         self.packs = []
@@ -83,8 +83,8 @@ class FakeClock(Clock):
 
 @pytest.fixture
 def make(tmp_path):
-    """Makes rounds with all that belongs to them; `close` stands for the end of their process."""
-    made = []
+    """Builds pipelines; closing the handle of one stands for the end of its process."""
+    handles = []
 
     def make_one(*allowances, folder=tmp_path, seed=3, answers=True, **options):
         options = {"pack_reports": 7, "pack_seconds": 5.0, **options}
@@ -96,25 +96,27 @@ def make(tmp_path):
             data_dir=folder,
             **options,
         )
-        clock, tally = FakeClock(), ReportTotals(each.collection.name for each in config.allowances)
-        hand, words = Hand(clock, answers), RepeatableWords(seed)
+        clock, totals = FakeClock(), ReportTotals(each.collection.name for each in config.allowances)
+        delivery, words = FakeDelivery(clock, answers), RepeatableWords(seed)
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
-        shelf = StoreHandle(config, Secret(bytes(32)), clock)
-        rounds = StoreTransactions(config, shelf, words, clock, tally, Dispatch(hand, 4, collections, tally))
-        made.append(shelf)
+        handle = StoreHandle(config, Secret(bytes(32)), clock)
+        transactions = StoreTransactions(
+            config, handle, words, clock, totals, Dispatch(delivery, 4, collections, totals)
+        )
+        handles.append(handle)
         return SimpleNamespace(
-            rounds=rounds,
-            shelf=shelf,
+            transactions=transactions,
+            handle=handle,
             clock=clock,
-            hand=hand,
-            tally=tally,
+            delivery=delivery,
+            totals=totals,
             words=words,
             allowances=config.allowances,
         )
 
     yield make_one
-    for shelf in made:
-        shelf.close()
+    for handle in handles:
+        handle.close()
 
 
 def reports(numbers, clients=None, window=NOW // 60 * 60):
@@ -126,16 +128,16 @@ def reports(numbers, clients=None, window=NOW // 60 * 60):
     )
 
 
-def sent(hand):
-    return [sorted(buckets(decode(pack.record)).tolist()) for pack in hand.packs]
+def sent(delivery):
+    return [sorted(buckets(decode(pack.record)).tolist()) for pack in delivery.packs]
 
 
-def steps(made, values, destinations, meals, clients):
-    """What is told and what leaves, for 40 steps of a second."""
+def steps(pipeline, values, destinations, meals, clients):
+    """Receipts and metrics of 40 steps, one a second."""
     secret = Secret(bytes(32))
     keys = ClientKeys(secret)
-    by_name = {each.collection.name: each.collection for each in made.allowances}
-    responders = {name: responder_of(each, secret, made.words) for name, each in by_name.items()}
+    by_name = {each.collection.name: each.collection for each in pipeline.allowances}
+    responders = {name: responder_of(each, secret, pipeline.words) for name, each in by_name.items()}
     receipts = []
     for step in range(40):
         part = slice(5 * step, 5 * step + 5)
@@ -147,15 +149,15 @@ def steps(made, values, destinations, meals, clients):
             submissions.append(
                 Submission(name, windows, cohorts, rows, keys.of(batch.clients), PendingReceipt(5))
             )
-        made.rounds.run(submissions, [], ticking=step % 3 == 2)
+        pipeline.transactions.run(submissions, [], ticking=step % 3 == 2)
         receipts += [submission.ticket.receipt for submission in submissions]
-        made.clock.advance(1.0)
+        pipeline.clock.advance(1.0)
     registry = CollectorRegistry()
-    registry.register(ProducerMetrics(by_name, made.tally.counters))
+    registry.register(ProducerMetrics(by_name, pipeline.totals.counters))
     return receipts, generate_latest(registry)
 
 
-def test_two_streams_that_differ_in_values_only_differ_in_payload_only(make, tmp_path, caplog):
+def test_values_change_only_the_payload(make, tmp_path, caplog):
     """Times, number, order, size, partition, id, cohort and window of packs; receipts, metrics and logs."""
     budget = Budget(epsilon=3.0, delta=1e-6, period_seconds=86_400)
     allowances = [Allowance(CARRIER, budget), Allowance(BLOOM, None, 2), Allowance(HOT, None)]
@@ -167,9 +169,9 @@ def test_two_streams_that_differ_in_values_only_differ_in_payload_only(make, tmp
     strange = ["\udc80", "Zürich", "x" * 5000, ""] * 50
     meals = [{"a", "b", "c"}, {"?"}, set(), {"d"}] * 50
     assert shown == (steps(mixed, ["ZZ", "9E", "", "AA"] * 50, strange, meals, clients), caplog.messages)
-    assert plain.hand.times == mixed.hand.times
-    assert len(plain.hand.packs) > 40
-    for left, right in zip(plain.hand.packs, mixed.hand.packs, strict=True):
+    assert plain.delivery.times == mixed.delivery.times
+    assert len(plain.delivery.packs) > 40
+    for left, right in zip(plain.delivery.packs, mixed.delivery.packs, strict=True):
         assert (left.number, left.partition, left.window_start) == (
             right.number,
             right.partition,
@@ -177,14 +179,14 @@ def test_two_streams_that_differ_in_values_only_differ_in_payload_only(make, tmp
         )
         assert left.record[:48] == right.record[:48]
         assert len(left.record) == len(right.record)
-    assert [each.record for each in plain.hand.packs] != [each.record for each in mixed.hand.packs]
-    assert sum(plain.tally.counters().refused.values()) > 100
+    assert [each.record for each in plain.delivery.packs] != [each.record for each in mixed.delivery.packs]
+    assert sum(plain.totals.counters().refused.values()) > 100
 
 
 def test_nothing_leaves_before_it_is_stored_and_charged(make, monkeypatch):
-    """The transaction fails at its very end: no charge, no report, no pack remains of it."""
-    made = make(Allowance(LATENCY, None))
-    made.rounds.run([reports([1, 2, 3], ["ann", "ben", "eve"])], [], ticking=False)
+    """The transaction fails at its very end and leaves no charge, report or pack."""
+    pipeline = make(Allowance(LATENCY, None))
+    pipeline.transactions.run([reports([1, 2, 3], ["ann", "ben", "eve"])], [], ticking=False)
     put = Outbox.put
 
     def fail(self, records, now):
@@ -193,100 +195,100 @@ def test_nothing_leaves_before_it_is_stored_and_charged(make, monkeypatch):
 
     monkeypatch.setattr(Outbox, "put", fail)
     lost = reports([4, 5, 6, 7, 8], ["a", "b", "c", "d", "e"])
-    seal = FlushRequest()
-    made.rounds.run([lost], [seal], ticking=True)
+    flush = FlushRequest()
+    pipeline.transactions.run([lost], [flush], ticking=True)
     assert lost.ticket.receipt == Receipt(dropped=5)
-    assert seal.error == "the disk is full"
-    assert made.hand.packs == []
+    assert flush.error == "the disk is full"
+    assert pipeline.delivery.packs == []
     monkeypatch.setattr(Outbox, "put", put)
     again = reports([4, 5, 6, 7, 8], ["a", "b", "c", "d", "ann"])
-    made.rounds.run([again], [], ticking=False)
+    pipeline.transactions.run([again], [], ticking=False)
     assert again.ticket.receipt == Receipt(stored=4, refused=1)
-    assert sent(made.hand) == [[1, 2, 3, 4, 5, 6, 7]]
-    assert made.tally.counters().dropped == {"latency": 5}
+    assert sent(pipeline.delivery) == [[1, 2, 3, 4, 5, 6, 7]]
+    assert pipeline.totals.counters().dropped == {"latency": 5}
 
 
-def test_a_crash_loses_nothing_that_was_kept(make):
-    """The next producer sends packs as they were, and seals what was buffered, whatever its collections."""
+def test_crash_loses_no_stored_reports(make):
+    """The next producer sends packs unchanged and seals buffered reports, whatever its collections."""
     first = make(answers=False)
-    first.rounds.run([reports(list(range(10)))], [], ticking=False)
-    assert sent(first.hand) == [list(range(7))]
-    first.shelf.close()
+    first.transactions.run([reports(list(range(10)))], [], ticking=False)
+    assert sent(first.delivery) == [list(range(7))]
+    first.handle.close()
     second = make(Allowance(CARRIER, None))
-    second.rounds.run([], [], ticking=True)
-    assert sent(second.hand) == [list(range(7)), [7, 8, 9]]
-    assert second.hand.packs[0] == first.hand.packs[0]
-    second.rounds.run([], [], ticking=True)
-    assert second.tally.counters().packs == 2
-    assert second.tally.counters().acknowledged == {}
-    second.shelf.close()
+    second.transactions.run([], [], ticking=True)
+    assert sent(second.delivery) == [list(range(7)), [7, 8, 9]]
+    assert second.delivery.packs[0] == first.delivery.packs[0]
+    second.transactions.run([], [], ticking=True)
+    assert second.totals.counters().packs == 2
+    assert second.totals.counters().acknowledged == {}
+    second.handle.close()
     third = make()
-    third.rounds.run([], [], ticking=True)
-    assert third.hand.packs == []
+    third.transactions.run([], [], ticking=True)
+    assert third.delivery.packs == []
 
 
 def test_packs_left_later_are_adopted_later(make):
     first, second = make(answers=False), make(answers=False, seed=4)
-    first.rounds.run([reports(list(range(10)))], [], ticking=False)
-    second.rounds.run([reports([50])], [FlushRequest()], ticking=True)
-    assert sent(second.hand) == [[50]]
-    first.shelf.close()
+    first.transactions.run([reports(list(range(10)))], [], ticking=False)
+    second.transactions.run([reports([50])], [FlushRequest()], ticking=True)
+    assert sent(second.delivery) == [[50]]
+    first.handle.close()
     second.clock.advance(29.0)
-    second.rounds.run([], [], ticking=True)
-    assert sent(second.hand) == [[50]]
+    second.transactions.run([], [], ticking=True)
+    assert sent(second.delivery) == [[50]]
     second.clock.advance(1.0)
-    second.rounds.run([], [], ticking=True)
-    assert sorted(sent(second.hand)) == [list(range(7)), [7, 8, 9], [50]]
+    second.transactions.run([], [], ticking=True)
+    assert sorted(sent(second.delivery)) == [list(range(7)), [7, 8, 9], [50]]
 
 
 def test_lost_packs_are_resent_unchanged(make):
-    made = make(answers=False)
-    made.rounds.run([reports(list(range(14)))], [], ticking=False)
-    first = made.hand.packs[:]
+    pipeline = make(answers=False)
+    pipeline.transactions.run([reports(list(range(14)))], [], ticking=False)
+    first = pipeline.delivery.packs[:]
     assert len(first) == 2
-    made.hand.lose()
-    made.rounds.run([], [], ticking=False)
-    assert made.hand.packs == first * 2
-    made.hand.answers = True
+    pipeline.delivery.lose()
+    pipeline.transactions.run([], [], ticking=False)
+    assert pipeline.delivery.packs == first * 2
+    pipeline.delivery.answers = True
     for _ in range(3):
-        made.rounds.run([], [], ticking=True)
-    assert made.hand.packs == first * 2
-    assert made.tally.counters().acknowledged == {"latency": 14}
-    assert made.tally.counters().backlog.packs == 0
+        pipeline.transactions.run([], [], ticking=True)
+    assert pipeline.delivery.packs == first * 2
+    assert pipeline.totals.counters().acknowledged == {"latency": 14}
+    assert pipeline.totals.counters().backlog.packs == 0
 
 
-def test_store_of_another_secret_accepts_nothing(make, caplog):
+def test_store_of_another_secret_accepts_nothing(make, tmp_path, caplog):
     first, second = make(), make()
-    first.rounds.run([reports([1])], [], ticking=False)
-    second.shelf._secret = Secret(b"x" * 32)
-    lost, seal = reports([2, 3]), FlushRequest()
-    second.rounds.run([lost], [seal], ticking=False)
+    first.transactions.run([reports([1])], [], ticking=False)
+    second.handle._secret = Secret(b"x" * 32)
+    lost, flush = reports([2, 3]), FlushRequest()
+    second.transactions.run([lost], [flush], ticking=False)
     assert lost.ticket.receipt == Receipt(dropped=2)
-    assert lost.ticket.receipt.why_dropped == seal.error
-    assert seal.error.startswith("")
+    assert lost.ticket.receipt.why_dropped == flush.error
+    assert flush.error.startswith(f"{tmp_path} was used with another secret: restore that one; ")
     assert len(re.findall("submitted reports are dropped: .* was used with another secret", caplog.text)) == 1
 
 
 def test_locked_store_changes_nothing(make, tmp_path):
-    made, given, seal = make(), reports(list(range(7))), FlushRequest()
-    made.shelf.opened()
+    pipeline, given, flush = make(), reports(list(range(7))), FlushRequest()
+    pipeline.handle.opened()
     other = Store(tmp_path)
     with other.transaction():
         with pytest.raises(BusyError, match="another process has locked it"):
-            made.rounds.run([given], [seal], ticking=True)
-        assert (given.done.is_open, seal.done.is_open, made.hand.packs) == (False, False, [])
-        # Nothing is to be kept: what waits is that of the next round.
-        made.rounds.run([], [], ticking=False)
+            pipeline.transactions.run([given], [flush], ticking=True)
+        assert (given.done.is_open, flush.done.is_open, pipeline.delivery.packs) == (False, False, [])
+        # Without submissions there is nothing to store.
+        pipeline.transactions.run([], [], ticking=False)
     other.close()
-    made.rounds.run([given], [seal], ticking=True)
+    pipeline.transactions.run([given], [flush], ticking=True)
     assert given.ticket.receipt == Receipt(stored=7)
-    assert sent(made.hand) == [list(range(7))]
+    assert sent(pipeline.delivery) == [list(range(7))]
 
 
 def test_store_locked_at_commit_changes_nothing(make, monkeypatch):
-    """After the commit nothing is asked any more: what was kept would be kept again."""
-    made, given, seal = make(), reports(list(range(7))), FlushRequest()
-    made.rounds.run([], [], ticking=True)
+    """No query follows the commit: if it failed, the reports would be stored twice."""
+    pipeline, given, flush = make(), reports(list(range(7))), FlushRequest()
+    pipeline.transactions.run([], [], ticking=True)
     depth = Outbox.depth
 
     def busy(self, now):
@@ -294,88 +296,88 @@ def test_store_locked_at_commit_changes_nothing(make, monkeypatch):
 
     monkeypatch.setattr(Outbox, "depth", busy)
     with pytest.raises(BusyError):
-        made.rounds.run([given], [seal], ticking=True)
-    assert (given.done.is_open, seal.done.is_open, made.hand.packs) == (False, False, [])
+        pipeline.transactions.run([given], [flush], ticking=True)
+    assert (given.done.is_open, flush.done.is_open, pipeline.delivery.packs) == (False, False, [])
     monkeypatch.setattr(Outbox, "depth", depth)
-    made.rounds.run([given], [seal], ticking=True)
+    pipeline.transactions.run([given], [flush], ticking=True)
     assert given.ticket.receipt == Receipt(stored=7)
-    assert sent(made.hand) == [list(range(7))]
+    assert sent(pipeline.delivery) == [list(range(7))]
 
 
 def test_unknown_limit_changes_nothing(make, tmp_path):
-    """After a change of parameters, for the first client that has carried something."""
+    """After a change of parameters, for the first client with carried spending."""
     budget = Budget(8.0, 1e-6, 86_400)
     before = make(Allowance(Collection("latency", KRR.from_epsilon(1000, 0.5)), budget))
-    before.rounds.run([reports([1], ["ann"], NOW // 60 * 60 - 60)], [], ticking=False)
-    before.shelf.close()
-    made, given, seal = make(Allowance(LATENCY, budget)), reports([1, 2], ["ann", "ben"]), FlushRequest()
+    before.transactions.run([reports([1], ["ann"], NOW // 60 * 60 - 60)], [], ticking=False)
+    before.handle.close()
+    pipeline, given, flush = make(Allowance(LATENCY, budget)), reports([1, 2], ["ann", "ben"]), FlushRequest()
     with pytest.raises(UnknownLimitError) as unknown:
-        made.rounds.run([given], [seal], ticking=True)
-    assert (given.done.is_open, seal.done.is_open, made.hand.packs) == (False, False, [])
+        pipeline.transactions.run([given], [flush], ticking=True)
+    assert (given.done.is_open, flush.done.is_open, pipeline.delivery.packs) == (False, False, [])
     with closing(Store(tmp_path, busy_seconds=0)) as other, other.transaction():
         unknown.value.find()
-    made.rounds.run([given], [seal], ticking=True)
+    pipeline.transactions.run([given], [flush], ticking=True)
     assert given.ticket.receipt == Receipt(stored=2)
-    assert sent(made.hand) == [[1], [1, 2]]
+    assert sent(pipeline.delivery) == [[1], [1, 2]]
 
 
 def test_clock_that_was_ahead_is_reported(make, caplog):
-    made = make(Allowance(LATENCY, None))
-    made.clock.advance(10_000.0)
-    made.rounds.run([reports([1], ["ann"], NOW // 60 * 60 + 10_020)], [], ticking=False)
-    made.clock.advance(-10_000.0)
-    made.rounds.run([reports([2], ["ben"])], [], ticking=False)
+    pipeline = make(Allowance(LATENCY, None))
+    pipeline.clock.advance(10_000.0)
+    pipeline.transactions.run([reports([1], ["ann"], NOW // 60 * 60 + 10_020)], [], ticking=False)
+    pipeline.clock.advance(-10_000.0)
+    pipeline.transactions.run([reports([2], ["ben"])], [], ticking=False)
     assert "collection latency: windows close 10000 s too early by this machine's clock" in caplog.text
 
 
 def test_abandoned_flush_is_settled_at_the_end(make):
-    made, seal = make(answers=False), FlushRequest()
-    made.rounds.run([reports([1])], [seal], ticking=False)
-    assert not seal.done.is_open
-    made.rounds.end("the producer is closed")
-    assert (seal.done.is_open, seal.error) == (True, "the producer is closed")
+    pipeline, flush = make(answers=False), FlushRequest()
+    pipeline.transactions.run([reports([1])], [flush], ticking=False)
+    assert not flush.done.is_open
+    pipeline.transactions.end("the producer is closed")
+    assert (flush.done.is_open, flush.error) == (True, "the producer is closed")
 
 
 def test_without_room_in_flight_packs_wait_in_the_outbox(make):
-    made = make(answers=False)
-    made.hand.space = 999_999
-    made.rounds.run([reports(list(range(7)))], [], ticking=True)
-    assert made.hand.packs == []
-    assert made.tally.counters().backlog.packs == 1
-    made.clock.advance(100.0)
-    made.rounds.run([], [], ticking=True)
-    assert made.tally.counters().backlog.seconds == pytest.approx(100, abs=1)
-    made.hand.space = 10**8
-    made.rounds.run([], [], ticking=False)
-    assert len(made.hand.packs) == 1
+    pipeline = make(answers=False)
+    pipeline.delivery.space = 999_999
+    pipeline.transactions.run([reports(list(range(7)))], [], ticking=True)
+    assert pipeline.delivery.packs == []
+    assert pipeline.totals.counters().backlog.packs == 1
+    pipeline.clock.advance(100.0)
+    pipeline.transactions.run([], [], ticking=True)
+    assert pipeline.totals.counters().backlog.seconds == pytest.approx(100, abs=1)
+    pipeline.delivery.space = 10**8
+    pipeline.transactions.run([], [], ticking=False)
+    assert len(pipeline.delivery.packs) == 1
 
 
 def test_flush_waits_for_new_and_earlier_packs(make):
     first = make(answers=False)
-    first.rounds.run([reports(list(range(10)))], [], ticking=False)
-    first.shelf.close()
+    first.transactions.run([reports(list(range(10)))], [], ticking=False)
+    first.handle.close()
     second = make(answers=False)
-    seal = FlushRequest()
-    second.rounds.run([], [seal], ticking=False)
-    second.rounds.run([], [], ticking=False)
-    assert not seal.done.is_open
-    second.hand.answers = True
-    second.rounds.run([], [], ticking=False)
-    assert seal.done.is_open
-    assert seal.error is None
+    flush = FlushRequest()
+    second.transactions.run([], [flush], ticking=False)
+    second.transactions.run([], [], ticking=False)
+    assert not flush.done.is_open
+    second.delivery.answers = True
+    second.transactions.run([], [], ticking=False)
+    assert flush.done.is_open
+    assert flush.error is None
     nothing = FlushRequest()
-    second.rounds.run([], [nothing], ticking=False)
+    second.transactions.run([], [nothing], ticking=False)
     assert nothing.done.is_open
 
 
-def test_damaged_store_is_reported_and_nothing_of_it_is_sent(make, tmp_path, caplog):
-    made = make(answers=False)
-    made.hand.space = 0
-    made.rounds.run([reports(list(range(7)))], [], ticking=False)
+def test_damaged_store_is_reported_and_not_sent(make, tmp_path, caplog):
+    pipeline = make(answers=False)
+    pipeline.delivery.space = 0
+    pipeline.transactions.run([reports(list(range(7)))], [], ticking=False)
     store = Store(tmp_path)
     store.rows("UPDATE records SET record = zeroblob(66)")
     store.close()
-    made.hand.space = 10**8
-    made.rounds.run([], [], ticking=False)
-    assert made.hand.packs == []
+    pipeline.delivery.space = 10**8
+    pipeline.transactions.run([], [], ticking=False)
+    assert pipeline.delivery.packs == []
     assert "a record of the store is damaged: malformed; restore a copy" in caplog.text

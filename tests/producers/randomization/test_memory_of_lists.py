@@ -1,8 +1,8 @@
-"""Permanent responses under another list of values: all drawn again, or none, whatever the value.
+"""Permanent responses under another list of values: all are redrawn, or none, whatever the value.
 
-If a value kept its response because its number stayed, while those that moved drew theirs again, that a
-response stayed would tell the value. The instantaneous noise is taken away (below 1e-8), so that reports show
-the permanent responses, which are the same in every run.
+If only values whose index changed were redrawn, an unchanged response would reveal the value. The
+instantaneous noise is removed (below 1e-8), so reports show the permanent responses, which repeat in every
+run.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ REPORTED = (*LISTED, "ZZ")
 CLIENTS = [f"client-{number}" for number in range(4000)]
 QUIET = (1e-9, 1 - 1e-9)
 
-#: Ten buckets, of which the last is `other`, or one more value.
+#: Ten buckets; the last is `other` or one more value.
 LONGITUDINAL = LongitudinalKRR(KRR.from_epsilon(10, 1.0), KRR(10, 2**64 - 1))
 ONE_HOT = HotRappor.from_probabilities(10, 1, 0.5, *QUIET)
 THREE_HOT = HotRappor.from_probabilities(10, 3, 0.5, *QUIET)
@@ -43,7 +43,7 @@ def responses(mechanism, values=LISTED, other=True, candidates=(), reported=REPO
 
 
 def noise(mechanism, values, other):
-    """What was done to the truth, integers (reported, clients, places), and how likely each of these is."""
+    """Changes to the truth, integers (reported, clients, places), and the probability of each."""
     reported = REPORTED if values else range(10)
     shown = responses(mechanism, values, other, reported=reported)
     buckets = {value: bucket for bucket, value in enumerate(values or range(9))}
@@ -57,7 +57,7 @@ def noise(mechanism, values, other):
 
 
 def are_independent(first, second, chances):
-    """Pearson's test of what was done under two lists, false alarm 1e-6 in all.
+    """Pearson's test of the noise under two lists, false alarm 1e-6 in all.
 
     It catches one client in five that keeps its noise: that adds n / 25 to a statistic or more.
     """
@@ -86,14 +86,14 @@ def test_an_equal_list_draws_the_same_permanent_responses(mechanism):
 
 
 def test_size_with_other_is_another_list_than_one_without():
-    """Ten buckets either way: of the integers to 9, or of those to 8 and all others."""
+    """Ten buckets either way: the integers up to 9, or up to 8 and `other`."""
     first, chances = noise(LONGITUDINAL, (), False)
     second, _ = noise(LONGITUDINAL, (), True)
     assert are_independent(first, second, chances)
 
 
 def test_other_candidates_draw_the_same_permanent_responses():
-    """Bloom RAPPOR remembers the text itself; candidates change no report."""
+    """Bloom RAPPOR memoizes the text itself; candidates change no report."""
     bloom = Rappor.from_probabilities(64, 2, 4, 0.5, *QUIET)
     first = responses(bloom, (), False, LISTED)
     assert np.array_equal(first, responses(bloom, (), False, (*LISTED[::-1], "ZZ"), seed=2))

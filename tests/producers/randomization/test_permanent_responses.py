@@ -1,4 +1,4 @@
-"""Permanent responses: the same for ever, everybody's own, right in frequency; cohorts blind to values."""
+"""Permanent responses are constant, differ by client and have the right frequency; cohorts ignore values."""
 
 from statistics import NormalDist
 
@@ -21,7 +21,7 @@ FORGETFUL = Memory(SECRET, "destination", PARAMETERS, memoize=False)
 
 
 def responses(memory, clients, values, rows=None, fresh=None):
-    """Permanent responses of rows, by default all zeros, so that what is seen is the noise."""
+    """Permanent responses of rows, by default all zeros, which show the noise alone."""
     rows = np.zeros((len(values), 16), np.uint8) if rows is None else rows
     owners = None if clients is None else memory.digest(clients)
     kept = memory.words(owners, lambda: [memory.digest(values)], fresh or ScriptedWords())
@@ -38,7 +38,7 @@ def test_response_is_the_same_in_every_batch_and_process():
     assert MEMORY.cohorts(owners, 3, 8, ScriptedWords()).tolist() == [7, 6, 4]
 
 
-def test_response_depends_on_everything_that_it_is_derived_from():
+def test_response_depends_on_all_its_inputs():
     others = [
         responses(MEMORY, ["ann", "bob", "ann"], ["JFK", "JFK", "LGA"]),
         responses(Memory(SECRET, "origin", PARAMETERS, memoize=True), ["ann"], ["JFK"]),
@@ -56,7 +56,7 @@ def test_joined_texts_stay_distinct():
 
 @pytest.mark.parametrize("words", [1, 2, 3, 64])
 def test_repeated_words_are_aes_of_seed_xor_counter(words):
-    """Drawn in two goes: no block is used in both."""
+    """Drawn in two calls, which share no block."""
     seeds = RepeatableWords(1).words64((3, 2))
     aes = Cipher(algorithms.AES(bytes(16)), modes.ECB())  # noqa: S305 (the definition)
     source = RepeatedWords(bytes(16), seeds)
@@ -84,7 +84,7 @@ def test_responses_of_many_clients_have_the_right_frequencies():
 
 
 def averaged(memory, reports):
-    """What an observer makes of many reports of one client and value: the likelier bits."""
+    """An observer's guess from many reports of one client and value: the likelier bits."""
     clients, values, source = ["ann"] * reports, ["JFK"] * reports, RepeatableWords(5)
     cohorts = memory.cohorts(memory.digest(clients), reports, 8, source)
     rows = bloom_rows(values, cohorts, BLOOM)
@@ -101,13 +101,13 @@ def test_averaging_reveals_only_the_permanent_response():
 
 
 def test_the_averaging_attack_is_a_strong_one():
-    """Where the response is drawn anew for each report, the same attack finds the value's own bits."""
+    """If the response is redrawn for each report, the same attack finds the true bits."""
     truth, seen = averaged(FORGETFUL, 10_000)
     assert np.array_equal(np.packbits(seen, bitorder="little"), truth)
 
 
-def test_without_memory_or_client_the_words_are_the_fresh_ones():
-    """And the value is not looked at."""
+def test_without_memory_or_client_words_are_fresh():
+    """The value is not read."""
     fresh = RepeatableWords(1)
     assert MEMORY.words(None, list, fresh) is fresh
     assert FORGETFUL.words(FORGETFUL.digest(["ann"]), list, fresh) is fresh

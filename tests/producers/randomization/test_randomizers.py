@@ -1,4 +1,4 @@
-"""The randomizers: thresholds to the word, then frequencies, then broken ones that the check must catch.
+"""The randomizers: exact thresholds, then frequencies, then broken ones that the checks must catch.
 
 Statistical checks: 256 bit frequencies (each of 128 bits, as 1 and as 0) or k buckets, each compared with its
 binomial law at false-alarm rate 1e-6 in all (Bonferroni, normal quantile). With REPORTS = 40,000 a frequency
@@ -40,15 +40,15 @@ def bits(rows):
 # k-RR, word by word
 
 
-def test_krr_keeps_the_truth_below_the_threshold_and_not_at_it():
+def test_krr_keeps_the_truth_strictly_below_the_threshold():
     words = ScriptedWords([KRR_4.threshold - 1, KRR_4.threshold, 0, 2**64 - 1], [0, 0, 0, 0])
     assert randomize_krr(np.array([2, 2, 2, 2]), KRR_4, words).tolist() == [2, 0, 2, 0]
     assert words.is_used_up
 
 
 @pytest.mark.parametrize("truth", range(4))
-def test_krr_lies_reach_every_other_value_by_thirds_of_the_words(truth):
-    """Three other values: the second word's three thirds, to the word."""
+def test_krr_lies_split_the_words_evenly(truth):
+    """Three other values: exact thirds of the second word."""
     third = 2**64 // 3
     second = [0, third, third + 1, 2 * third, 2 * third + 1, 2**64 - 1]
     words = ScriptedWords([2**64 - 1] * 6, second)
@@ -69,12 +69,12 @@ def test_krr_of_extreme_k(k, dtype):
 
 
 @pytest.mark.parametrize("wrong", [-1, 4, 2**40])
-def test_krr_refuses_what_is_no_bucket_and_does_not_show_it(wrong):
+def test_krr_refuses_invalid_buckets_without_showing_them(wrong):
     with pytest.raises(ValueError, match=r"^every value must be a bucket in \[0, 3\]$"):
         randomize_krr(np.array([0, wrong]), KRR_4, RepeatableWords(1))
 
 
-def test_krr_of_nothing():
+def test_krr_of_empty_batch():
     assert randomize_krr(np.array([], np.int64), KRR_4, ScriptedWords([], [])).tolist() == []
 
 
@@ -89,7 +89,7 @@ def lowest_place(*thresholds):
     return min((threshold & -threshold).bit_length() - 1 for threshold in thresholds)
 
 
-def test_permanent_flips_below_the_threshold_and_not_at_it():
+def test_permanent_flips_strictly_below_the_threshold():
     """Lanes whose digits spell T-1 and T, under bits of both kinds; other lanes spell 2**32 - 1."""
     edge = WORD.flip_threshold
     numbers = [[edge - 1, edge, edge - 1, edge, 0] + [2**32 - 1] * 59]
@@ -182,7 +182,7 @@ def krr_is_right(randomize, mechanism, truth, seed):
 
 @pytest.mark.parametrize("truth", [0, 1, 3])
 def test_krr_frequencies(truth):
-    """The truth has 0.475 here; an epsilon that is off by 0.1 moves it by 0.025 and is caught."""
+    """The truth has probability 0.475; an epsilon off by 0.1 moves it by 0.025 and is caught."""
     assert krr_is_right(randomize_krr, KRR_4, truth, seed=truth)
 
 
@@ -191,7 +191,7 @@ def krr_of_epsilon_1_1(values, mechanism, words):
 
 
 def krr_that_lies_with_the_truth_among_the_lies(values, mechanism, words):
-    """The classical slip: a lie drawn from all k values."""
+    """The classical mistake: a lie drawn from all k values."""
     keep = words.words64(len(values)) < np.uint64(mechanism.threshold)
     return np.where(keep, values, (words.words64(len(values)) % np.uint64(mechanism.k)).astype(np.int64))
 

@@ -1,4 +1,4 @@
-"""The keystream: that it is AES-CTR, never repeats across threads, forks and keys, and fails closed."""
+"""The keystream is AES-CTR, never repeats across threads, forks and keys, and fails closed."""
 
 import os
 import subprocess

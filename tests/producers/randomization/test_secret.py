@@ -1,4 +1,4 @@
-"""The secret file: made once, private, never replaced, never shown."""
+"""The secret file is created once, private, never replaced and never shown."""
 
 import copy
 import os
@@ -37,8 +37,8 @@ def test_new_secret_is_logged_once_without_its_bytes(tmp_path, caplog):
 
 def test_many_that_start_at_once_share_one_secret(tmp_path):
     with ThreadPoolExecutor(8) as pool:
-        made = set(pool.map(lambda _: fingerprint(load_secret(tmp_path / "secret")), range(64)))
-    assert len(made) == 1
+        fingerprints = set(pool.map(lambda _: fingerprint(load_secret(tmp_path / "secret")), range(64)))
+    assert len(fingerprints) == 1
 
 
 def test_losing_the_race_reads_the_winner(tmp_path, monkeypatch, caplog):
@@ -57,7 +57,7 @@ def test_losing_the_race_reads_the_winner(tmp_path, monkeypatch, caplog):
 
 
 @pytest.mark.parametrize(("size", "got"), [(0, "0"), (31, "31"), (4097, "more"), (10**6, "more")])
-def test_secret_of_the_wrong_size_is_refused_and_left_unchanged(tmp_path, size, got):
+def test_refuses_secret_of_wrong_size(tmp_path, size, got):
     path = tmp_path / "secret"
     path.write_bytes(b"s" * size)
     path.chmod(0o600)
@@ -128,13 +128,15 @@ def test_short_key_is_used_unchanged(size):
 @pytest.mark.parametrize("size", [65, 128, 4096])
 def test_every_byte_of_a_longer_key_counts(size):
     key = bytes(size)
-    made = {fingerprint(Secret(key)), fingerprint(Secret(key[:-1]))}
-    made |= {fingerprint(Secret(key[:place] + b"x" + key[place + 1 :])) for place in (0, 63, size - 1)}
-    assert len(made) == 5
+    fingerprints = {fingerprint(Secret(key)), fingerprint(Secret(key[:-1]))}
+    fingerprints |= {
+        fingerprint(Secret(key[:place] + b"x" + key[place + 1 :])) for place in (0, 63, size - 1)
+    }
+    assert len(fingerprints) == 5
 
 
-def test_long_key_is_hashed_in_this_way_forever():
-    """Pinned: another way would draw every permanent response again."""
+def test_hash_of_long_keys_is_pinned():
+    """Another hash would redraw every permanent response."""
     key = blake2b(bytes(100), person=b"deniable-secret").digest()
     assert fingerprint(Secret(bytes(100))) == fingerprint(Secret(key))
 
@@ -146,12 +148,12 @@ def test_the_key_is_not_shown():
 
 
 def test_functions_of_different_purposes_differ():
-    made = Secret(bytes(32))
+    secret = Secret(bytes(32))
     assert (
-        made.function(b"one", 16).digest() == blake2b(key=bytes(32), person=b"one", digest_size=16).digest()
+        secret.function(b"one", 16).digest() == blake2b(key=bytes(32), person=b"one", digest_size=16).digest()
     )
-    assert made.function(b"one", 16).digest() != made.function(b"two", 16).digest()
-    assert copy.copy(made).function(b"one", 16).digest() == made.function(b"one", 16).digest()
+    assert secret.function(b"one", 16).digest() != secret.function(b"two", 16).digest()
+    assert copy.copy(secret).function(b"one", 16).digest() == secret.function(b"one", 16).digest()
 
 
 def test_folder_that_was_used_does_not_get_another_secret(tmp_path):
@@ -173,17 +175,17 @@ def test_configured_secret_is_never_created(tmp_path):
         f"secret file {given}: it is missing, and a configured one is never created; copy there the one that "
         f"all hosts share, or create the first: (umask 077; head -c 32 /dev/urandom > {given})"
     )
-    made = load_secret(given)
-    assert fingerprint(secret_of(tmp_path / "data", given)) == fingerprint(made)
+    loaded = load_secret(given)
+    assert fingerprint(secret_of(tmp_path / "data", given)) == fingerprint(loaded)
 
 
-def test_pipe_is_no_secret_and_is_not_waited_for(tmp_path):
+def test_refuses_a_pipe_without_waiting(tmp_path):
     os.mkfifo(tmp_path / "secret", 0o600)
     with pytest.raises(SecretError, match=r"secret: must be a regular file$"):
         load_secret(tmp_path / "secret")
 
 
-def test_folder_that_others_may_write_to_is_reported(tmp_path, caplog):
+def test_folder_writable_by_others_is_reported(tmp_path, caplog):
     secret_of(tmp_path / "data")
     assert "others may" not in caplog.text
     (tmp_path / "data").chmod(0o777)

@@ -1,7 +1,7 @@
-"""Whole batches, from what a caller gives to what is on the wire, for every kind of mechanism.
+"""Whole batches, from a caller's values to wire bytes, for every kind of mechanism.
 
-Most tests take the noise away (f = 0, p and q within 1e-9 of 0 and 1; k-RR with a threshold of 2**64 - 1), so
-that what is left is the value's encoding; chance spoils one with probability below 1e-4 x 1e-9.
+Most tests remove the noise (f = 0, p and q within 1e-9 of 0 and 1; k-RR with a threshold of 2**64 - 1), which
+leaves the value's encoding; a test fails by chance with probability below 1e-4 x 1e-9.
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ def respond(collection, values, clients=None, seed=1):
 
 
 def shown(collection, values, clients=None, seed=1):
-    """The buckets that each report shows, of RAPPOR without hashing."""
+    """The buckets set in each report of RAPPOR without hashing."""
     reports = respond(collection, values, clients, seed)[1]
     return [set(np.flatnonzero(np.unpackbits(row, bitorder="little")).tolist()) for row in reports]
 
@@ -56,7 +56,7 @@ def as_values(collection, texts):
 
 
 @every_kind
-def test_reports_are_as_they_are_on_the_wire(collection):
+def test_reports_have_the_wire_format(collection):
     for values in (VALUES, VALUES[:1], ()):
         cohorts, reports, unknown = respond(collection, as_values(collection, values))
         assert cohorts.dtype == np.uint16
@@ -69,7 +69,7 @@ def test_reports_are_as_they_are_on_the_wire(collection):
 
 @every_kind
 def test_the_same_words_are_drawn_whatever_the_values(collection):
-    """So that neither the work nor what is drawn afterwards, ids of packs say, depends on them."""
+    """Neither the work nor later draws, such as pack ids, depend on values."""
     clients = [f"client-{number}" for number in range(30)]
     for owners in (None, clients):
         following = []
@@ -83,7 +83,7 @@ def test_the_same_words_are_drawn_whatever_the_values(collection):
 
 @pytest.mark.parametrize("collection", KINDS[:-1], ids=lambda collection: collection.name)
 def test_batch_is_the_same_in_slices_and_chunks(collection, monkeypatch):
-    """Each slice takes its own values and clients, whatever was answered before."""
+    """Each slice takes its values and clients, whatever slices came before."""
     texts = [VALUES[number % 9] for number in range(50)]
     clients = [f"client-{number % 7}" for number in range(50)]
     cohorts, reports, _ = respond(collection, as_values(collection, texts), clients)
@@ -136,10 +136,8 @@ def longitudinal(epsilon_inf, threshold=2**64 - 1):
     ],
     ids=["bloom", "hot", "longitudinal"],
 )
-def test_permanent_responses_outlive_the_instantaneous_parameters_and_no_others(
-    values, mechanism, same, others
-):
-    """Redrawn with every new p, responses to one value could be averaged; kept with a new f, compared."""
+def test_only_permanent_parameters_redraw_permanent_responses(values, mechanism, same, others):
+    """Redrawn with a new p, responses could be averaged; kept with a new f, compared."""
     clients = [f"client-{number}" for number in range(100)]
 
     def permanent_responses(name, mechanism):
@@ -154,7 +152,7 @@ def test_permanent_responses_outlive_the_instantaneous_parameters_and_no_others(
 
 
 def test_a_larger_hot_redraws_the_permanent_response():
-    """Else two reports with the same flips would show the difference of two subsets bare."""
+    """Otherwise two reports with the same flips would reveal the difference of two subsets."""
     clients = [f"client-{number}" for number in range(100)]
     two, three = (
         respond(Collection("c", hot(9, ones, 0.5), values=VALUES, memoize=True), [{"AA"}] * 100, clients)[1]
@@ -166,7 +164,7 @@ def test_a_larger_hot_redraws_the_permanent_response():
 # k-RR
 
 
-def test_krr_shows_the_bucket_and_places_the_unknown_anywhere():
+def test_krr_spreads_unknown_values_over_all_buckets():
     _, reports, unknown = respond(KRR_LIST, [*VALUES, *["ZZ"] * 900], ["ann"] * 909)
     assert reports[:9].ravel().tolist() == list(range(9))
     assert unknown == 900
@@ -174,7 +172,7 @@ def test_krr_shows_the_bucket_and_places_the_unknown_anywhere():
 
 
 def test_longitudinal_krr_repeats_a_permanent_response():
-    """Two batches, two seeds; another client or value has a response of its own."""
+    """Two batches, two seeds; other clients and values have other responses."""
     first = respond(LONGITUDINAL, ["AA"] * 40, [f"{number % 20}" for number in range(40)])[1].ravel()
     assert np.array_equal(first[:20], first[20:])
     assert np.array_equal(
@@ -188,8 +186,8 @@ def test_longitudinal_krr_without_clients_is_fresh():
     assert len(np.unique(respond(LONGITUDINAL, ["AA"] * 200)[1])) == 9
 
 
-def test_all_unknown_values_are_one_value_with_one_permanent_response():
-    """Drawn anew, a random bucket would show, after a few reports, that the value is not a listed one."""
+def test_unknown_values_share_one_permanent_response():
+    """If it were redrawn, a few reports would reveal that the value is not listed."""
     texts = ["ZZ", "YY", "ZZ", ""] * 5
     for client in map(str, range(20)):
         assert len(np.unique(respond(LONGITUDINAL, texts, [client] * 20, seed=3)[1])) == 1
@@ -257,7 +255,7 @@ def test_unknown_members_of_k_hot():
 
 
 def test_too_large_set_always_shows_one_subset():
-    """Fresh subsets would show all members in the end, each under noise of its own."""
+    """Fresh subsets would reveal all members in time."""
     large = [set(VALUES[:6])] * 40
     for client in ("ann", "bob"):
         kept = shown(K_HOT, large, [client] * 40) + shown(K_HOT, large, [client] * 40, seed=2)

@@ -1,4 +1,4 @@
-"""What a caller gave: types and numbers are checked, and no message shows what was in it."""
+"""Arguments are checked for types and numbers, and no message shows their content."""
 
 import numpy as np
 import pytest
@@ -31,14 +31,14 @@ def test_texts_of_many(given):
     assert texts("values", given) == ["AA", "B6"]
 
 
-def test_different_texts_come_once_in_their_order():
+def test_distinct_texts_keep_their_order():
     different, number = different_texts("values", ["B6", "AA", "B6", "", "AA"])
     assert different == ["B6", "AA", ""]
     assert number.tolist() == [0, 1, 0, 2, 1]
 
 
 def test_a_list_is_copied():
-    """Reports are made part by part, and another thread may change the list meanwhile."""
+    """A batch is randomized in parts, and another thread may change the list meanwhile."""
     given = ["ann", "bob"]
     for taken in (texts("values", given), clients_of(given, 2)):
         given.append("cid")
@@ -157,7 +157,7 @@ def test_single_non_integer_is_refused(given):
     )
 
 
-def test_clients():
+def test_clients_are_one_text_for_each_value():
     assert clients_of(None, 2) is None
     assert clients_of("ann", 1) == ["ann"]
     assert clients_of(["ann", "bob"], 2) == ["ann", "bob"]

@@ -1,4 +1,4 @@
-"""Lanes: one owner each, free again when it ends, however it ends."""
+"""Each lane has one owner, and is free again however that owner ends."""
 
 import os
 import signal

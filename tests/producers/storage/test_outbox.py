@@ -1,4 +1,4 @@
-"""The outbox: what waits is kept, counted, bounded, and taken over from producers that no longer run."""
+"""The outbox keeps, counts and bounds unsent reports, and adopts those of ended producers."""
 
 import pytest
 from hypothesis import given, settings
@@ -40,7 +40,7 @@ class Room:
 
 
 class Opened:
-    """An outbox of which every call is a transaction."""
+    """An outbox whose every call is a transaction."""
 
     def __init__(self, store, lane, outbox):
         self.store, self.lane, self._outbox = store, lane, outbox
@@ -55,9 +55,9 @@ class Opened:
 
 @pytest.fixture
 def room(tmp_path):
-    made = Room(tmp_path)
-    yield made
-    made.close()
+    room = Room(tmp_path)
+    yield room
+    room.close()
 
 
 def test_packs_wait_in_order_until_they_are_forgotten(room):
@@ -81,7 +81,7 @@ def test_reading_is_bounded_but_never_empty(room, limit, count):
     assert len(outbox.waiting(0, limit)) == count
 
 
-def test_numbers_are_never_used_again(room):
+def test_pack_numbers_are_never_reused(room):
     outbox = room.open()
     first = outbox.put([b"one"], NOW)
     outbox.forget(first)
@@ -183,7 +183,7 @@ def test_undone_adoption_takes_nothing(room):
 
 
 def test_pages_go_back_to_the_disk(room):
-    """After an outage the file does not stay as long as the outbox was."""
+    """After an outage the file shrinks again."""
     outbox = room.open(2**28)
     numbers = outbox.put([bytes(16_000)] * 2000, NOW)
     (pages,) = outbox.store.rows("PRAGMA page_count")[0]
@@ -208,8 +208,8 @@ ACTIONS = st.lists(
 
 @settings(max_examples=30, deadline=None)
 @given(ACTIONS)
-def test_totals_are_those_of_what_is_kept(tmp_path_factory, actions):
-    """Through any puts, saves, deletions and changes of hands."""
+def test_totals_match_the_stored_rows(tmp_path_factory, actions):
+    """After any puts, saves, deletions and adoptions."""
     room = Room(tmp_path_factory.mktemp("outbox"))
     outbox, packs, buffers = room.open(), {}, {}
     for action, given_ in actions:

@@ -1,4 +1,4 @@
-"""The one file: private, durable, shared, and clear about what is wrong with it."""
+"""The store's file is private, durable and shared; its faults are reported clearly."""
 
 import os
 import re
@@ -20,9 +20,9 @@ PROGRESS = InputProgress(inode=7, bytes_done=1000, lines=10, digest=b"d" * 32)
 
 @pytest.fixture
 def store(tmp_path):
-    made = Store(tmp_path / "data", busy_seconds=0.05)
-    yield made
-    made.close()
+    store = Store(tmp_path / "data", busy_seconds=0.05)
+    yield store
+    store.close()
 
 
 def set_and_fail(store):
@@ -87,7 +87,7 @@ def test_a_later_version_is_refused_and_left_unchanged(store):
     assert store.rows("PRAGMA user_version") == [(3,)]
 
 
-def test_database_of_another_program_is_refused_and_left_unchanged(tmp_path):
+def test_refuses_database_of_another_program(tmp_path):
     path = tmp_path / "producer.sqlite"
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE theirs (a)")
@@ -107,7 +107,7 @@ def test_a_damaged_file_is_refused(tmp_path):
         Store(tmp_path)
 
 
-def test_damage_within_is_reported_and_nothing_is_written(tmp_path):
+def test_damaged_pages_are_reported_and_unchanged(tmp_path):
     Store(tmp_path).close()
     path = tmp_path / "producer.sqlite"
     damaged = bytearray(path.read_bytes())
@@ -163,8 +163,8 @@ def test_locked_store_is_reported_after_the_time_allowed(store):
     other.close()
 
 
-def test_two_wait_for_each_other(store):
-    """A second transaction begins when the first has ended, and sees what it did."""
+def test_transactions_wait_for_each_other(store):
+    """A second transaction begins after the first has ended, and sees its changes."""
     other, order = Store(store.path.parent), []
 
     def follow():
@@ -185,7 +185,7 @@ def test_two_wait_for_each_other(store):
 def test_opening_a_second_store_keeps_the_locks_of_the_first(store):
     """POSIX drops all of a process's locks on a file when any descriptor of it is closed.
 
-    Without its locks another process takes itself for the last one, and deletes the log under the first.
+    Without them another process believes it is the last user and deletes the log of the first.
     """
     Store(store.path.parent).close()
     log = store.path.with_name("producer.sqlite-wal")
@@ -205,7 +205,7 @@ def test_opening_waits_for_nobody(store):
 
 
 def test_store_open_during_a_fork_refuses_the_child(store, tmp_path):
-    """Its copy, and the file under any name: SQLite would take the parent's locks for its own."""
+    """Through its copy or any path: SQLite would take the parent's locks for the child's."""
     (tmp_path / "link").symlink_to(store.path.parent)
     reading, writing = os.pipe()
     child = os.fork()
@@ -265,7 +265,7 @@ def test_disk_errors_are_reported_with_a_remedy(store, code, message):
 
 @pytest.mark.parametrize("left", [None, b""])
 def test_lost_store_is_not_recreated_silently(tmp_path, left):
-    """Every client would have its budget again."""
+    """Every client would get a new budget."""
     Store(tmp_path).close()
     claim_lane(tmp_path).release()
     (tmp_path / STORE_NAME).unlink()

@@ -1,4 +1,4 @@
-"""A store goes on with the secret that it was begun with, and with no other."""
+"""A store accepts only the secret it was created with."""
 
 import pytest
 
@@ -8,9 +8,9 @@ from producers.storage.store import BusyError, Store, check_identity
 
 @pytest.fixture
 def store(tmp_path):
-    made = Store(tmp_path, busy_seconds=0.01)
-    yield made
-    made.close()
+    store = Store(tmp_path, busy_seconds=0.01)
+    yield store
+    store.close()
 
 
 def test_store_accepts_only_its_first_secret(store, tmp_path):

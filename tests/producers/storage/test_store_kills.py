@@ -1,4 +1,4 @@
-"""Processes that share a store and are killed: what they charged, kept and noted stays one and the same."""
+"""Killed processes that share a store: charges, packs and progress stay consistent."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ def begin(*workers):
 
 
 def left(folder):
-    """Reports in packs, packs, and reports charged for, by whoever has the store."""
+    """Reports in packs, packs, and charged reports of all processes."""
     store = Store(folder)
     assert store.rows("PRAGMA integrity_check") == [("ok",)]
     lane = claim_lane(folder)
@@ -50,7 +50,7 @@ def left(folder):
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_kill_never_splits_a_transaction(tmp_path):
-    """Ten processes one after the other, each killed after some transactions, wherever it is by then."""
+    """Ten processes in turn, each killed at an arbitrary point after some transactions."""
     shown = 0
     for round_ in range(10):
         with start(tmp_path, "a") as worker:
@@ -67,7 +67,7 @@ def test_kill_never_splits_a_transaction(tmp_path):
 
 @pytest.mark.timeout(120)
 def test_two_processes_share_every_budget(tmp_path):
-    """Both at once, one of them killed and followed by another: each client stops at its limit."""
+    """Both run at once, one is killed and replaced: each client stops at its limit."""
     assert 100 < LIMIT < 5000
     with start(tmp_path, "a") as one, start(tmp_path, "b") as two, start(tmp_path, "b") as three:
         begin(one, two)

@@ -1,4 +1,4 @@
-"""Addresses of brokers, and what may go to them in clear."""
+"""Broker addresses, and which may be used without encryption."""
 
 import pytest
 

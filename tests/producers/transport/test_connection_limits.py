@@ -1,4 +1,4 @@
-"""However a broker falls silent, an attempt to connect ends, and so does a connection without answers."""
+"""Connecting to a silent broker times out, and a connection without answers is dropped."""
 
 import socket
 import ssl
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 
 class Silent:
-    """Takes connections and never answers: at once, or after the handshake of TLS, or hangs up then."""
+    """Accepts connections and never answers, at once or after the TLS handshake, or closes then."""
 
     def __init__(self, listening: socket.socket, context: ssl.SSLContext | None, *, hangs_up: bool) -> None:
         self._listening, self._context, self._hangs_up = listening, context, hangs_up

@@ -1,4 +1,4 @@
-"""The section `kafka.security`: fields that go together, what files must hold, and that no secret shows."""
+"""The section `kafka.security`: consistent fields, valid files, and secrets that are never shown."""
 
 import asyncio
 import logging
@@ -61,7 +61,7 @@ def refusal(security: Security) -> str:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"certificate_file": HERE}, "certificate_file and key_file belong together: give both or neither"),
         ({"key_file": HERE}, "certificate_file and key_file belong together: give both or neither"),
@@ -76,16 +76,16 @@ def refusal(security: Security) -> str:
         ({"username": "a", "password": ""}, "the password must not be empty"),
     ],
 )
-def test_fields_that_do_not_go_together_are_named(fields: dict[str, object], said: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)) as caught:
+def test_conflicting_fields_are_named(fields: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
         Security(**fields)  # type: ignore[arg-type] # any of the fields
-    assert str(caught.value) == said
-    assert isinstance(caught.value, CredentialsError) == said.startswith(("a password", "username"))
+    assert str(caught.value) == message
+    assert isinstance(caught.value, CredentialsError) == message.startswith(("a password", "username"))
 
 
 @pytest.mark.parametrize("name", ["", "a,b", "a=b", "a b", "é", "a\n", "x" * 256, "p@ss w0rd!"])
-def test_username_that_scram_cannot_carry_is_refused_and_not_shown(name: str) -> None:
-    """Who mixes up name and password must not find the password in a log."""
+def test_refuses_unsupported_username_without_showing_it(name: str) -> None:
+    """A password entered as user name must not appear in a log."""
     with pytest.raises(ValueError, match="username must have 1 to 255 characters of") as caught:
         Security(username=name, password=PASSWORD)
     assert str(caught.value) == (
@@ -94,7 +94,7 @@ def test_username_that_scram_cannot_carry_is_refused_and_not_shown(name: str) ->
     )
 
 
-def test_nothing_is_read_before_a_connection_is_made(tmp_path: Path) -> None:
+def test_files_are_first_read_for_a_connection(tmp_path: Path) -> None:
     security = Security(ca_file=tmp_path / "ca.pem")
     (tmp_path / "ca.pem").write_text("no certificate")
     with pytest.raises(SecurityError):
@@ -102,7 +102,7 @@ def test_nothing_is_read_before_a_connection_is_made(tmp_path: Path) -> None:
 
 
 def bad_files(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Files that no field takes, and what is said of them after field and path."""
+    """Files that every field refuses, and the reason in its message."""
     (folder / "empty").touch()
     yield folder / "empty", "must have 1 to 1048576 bytes, got none"
     (folder / "huge").write_bytes(bytes(MOST_BYTES + 1))
@@ -116,16 +116,16 @@ def bad_files(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def test_unusable_file_is_named(tmp_path: Path, issued: Issued) -> None:
-    """A pipe that nobody writes to holds up nobody."""
+    """A pipe without a writer does not block."""
     certificate, key = issued.certificate_file, issued.key_file
-    for path, said in bad_files(tmp_path):
+    for path, reason in bad_files(tmp_path):
         for field, security in (
             ("ca_file", Security(ca_file=path)),
             ("certificate_file", Security(certificate_file=path, key_file=key)),
             ("key_file", Security(certificate_file=certificate, key_file=path)),
             ("password_file", Security(username="a", password_file=path)),
         ):
-            assert refusal(security) == f"{field} {path} {said}"
+            assert refusal(security) == f"{field} {path} {reason}"
 
 
 def test_absent_file_is_named_unless_its_name_may_be_a_secret(tmp_path: Path, issued: Issued) -> None:
@@ -153,10 +153,10 @@ def test_key_password_file_is_read_only_for_an_encrypted_key(
     secured(encrypted_key, password).check()
     for wrong in ("wrong", "x" * 1024):
         password.write_text(wrong)
-        said = refusal(secured(encrypted_key, password))
-        assert f"key_file {encrypted_key}" in said
-        assert "key_password_file" in said
-        assert wrong not in said
+        message = refusal(secured(encrypted_key, password))
+        assert f"key_file {encrypted_key}" in message
+        assert "key_password_file" in message
+        assert wrong not in message
 
 
 def test_bad_certificate_or_key_is_reported(tmp_path: Path, authority: Authority, issued: Issued) -> None:
@@ -169,8 +169,8 @@ def test_bad_certificate_or_key_is_reported(tmp_path: Path, authority: Authority
         text.write_bytes(content)
         assert refusal(Security(ca_file=text)) == f"ca_file {text} must have certificates in PEM"
         for certificate, key in ((text, issued.key_file), (issued.certificate_file, text)):
-            said = refusal(Security(certificate_file=certificate, key_file=key))
-            assert said.startswith(f"certificate_file {certificate} and key_file {key} must have PEM: ")
+            message = refusal(Security(certificate_file=certificate, key_file=key))
+            assert message.startswith(f"certificate_file {certificate} and key_file {key} must have PEM: ")
     twice = Security(certificate_file=issued.certificate_file, key_file=issued.certificate_file)
     assert refusal(twice).endswith("if it is encrypted")  # OpenSSL gives no reason
     other = authority.issue("client", client=True)
@@ -192,7 +192,7 @@ def test_password_is_the_present_first_line(tmp_path: Path, written: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "reason"),
     [
         (b"\nsecret", "must have the password on its first line, 1 to 1024 bytes, got 0"),
         (b"\r\n", "must have the password on its first line, 1 to 1024 bytes, got 0"),
@@ -200,13 +200,13 @@ def test_password_is_the_present_first_line(tmp_path: Path, written: str) -> Non
         (b"s\xffcret", "must be text in UTF-8"),
     ],
 )
-def test_a_file_without_a_password_is_reported(tmp_path: Path, written: bytes, said: str) -> None:
+def test_a_file_without_a_password_is_reported(tmp_path: Path, written: bytes, reason: str) -> None:
     file = tmp_path / "password"
     file.write_bytes(written)
-    assert refusal(Security(username="a", password_file=file)) == f"password_file {file} {said}"
+    assert refusal(Security(username="a", password_file=file)) == f"password_file {file} {reason}"
 
 
-def test_no_way_of_showing_it_shows_a_password() -> None:
+def test_no_representation_shows_a_password() -> None:
     security = Security(username="a", password=PASSWORD)
     cluster = Cluster("127.0.0.1:1", security)
     settings = cluster.client_settings()
@@ -215,9 +215,7 @@ def test_no_way_of_showing_it_shows_a_password() -> None:
             assert "horse" not in way(shown)
 
 
-def test_each_connection_has_a_context_from_the_files_of_its_time(
-    authority: Authority, tmp_path: Path
-) -> None:
+def test_each_connection_reads_the_present_certificates(authority: Authority, tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_bytes(authority.certificate_file.read_bytes())
     context = Security(ca_file=file).client_settings()["ssl_context"]
@@ -232,13 +230,13 @@ def test_each_connection_has_a_context_from_the_files_of_its_time(
 def test_no_log_at_any_level_holds_a_password_or_a_key(
     secured_broker: SecuredBroker, topic_prefix: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """All loggers at DEBUG; a good and a wrong password, and what passwords are guessed by; nor do errors."""
+    """All loggers at DEBUG, and errors: neither passwords nor SCRAM messages that help to guess them."""
     user, file = f"{topic_prefix}user", tmp_path / "password"
     good, wrong = secured_broker.add_user(user), "a-wrong-password"
     certificate = secured_broker.client_certificate(user)
     for name in (None, "kafka", "aiokafka", "faust", "producers"):
         caplog.set_level(logging.DEBUG, logger=name)
-    said = []
+    answers = []
     for password in (good, wrong):
         file.write_text(password)
         by_password = Security(
@@ -254,26 +252,26 @@ def test_no_log_at_any_level_holds_a_password_or_a_key(
             (secured_broker.ssl_servers, by_certificate),
         ):
             cluster = Cluster(servers, security)
-            said += [_ask(cluster, topic_prefix)]
+            answers += [_ask(cluster, topic_prefix)]
     assert "aiokafka" in caplog.text
     assert "kafka.net" in caplog.text
-    assert any("SaslAuthenticationFailed" in each for each in (caplog.text, *said))
+    assert any("SaslAuthenticationFailed" in each for each in (caplog.text, *answers))
     key_lines = certificate.key_file.read_text().splitlines()[1:-1]
     for secret in (good, wrong, *key_lines, "c=biws,", "i=8192"):
         assert secret not in caplog.text
-        assert all(secret not in each for each in said)
+        assert all(secret not in each for each in answers)
 
 
 def _ask(cluster: Cluster, topic: str) -> str:
-    """What each client of ours says of a broker that has no topic for it, or does not let it in."""
-    said = []
+    """Errors of each of our clients when the topic is absent or access is denied."""
+    answers = []
     with pytest.raises(DeliveryError) as delivery:
         connect(cluster, topic, 1, 1.0)
-    said.append(str(delivery.value))
+    answers.append(str(delivery.value))
     try:
         KafkaAdminClient(**cluster.client_settings(), bootstrap_timeout_ms=1000).close()
     except KafkaError as error:
-        said.append(repr(error))
+        answers.append(repr(error))
 
     async def start() -> None:
         async with closing_connections():
@@ -286,5 +284,5 @@ def _ask(cluster: Cluster, topic: str) -> str:
     try:
         asyncio.run(start())
     except ConnectionFailed as error:
-        said.append(repr(error))
-    return "\n".join(said)
+        answers.append(repr(error))
+    return "\n".join(answers)

@@ -1,4 +1,4 @@
-"""Delivery: what goes to Kafka, what comes back, and that every failure begins a new connection."""
+"""Delivery sends records, returns outcomes, and reconnects after every failure."""
 
 import threading
 import time
@@ -23,8 +23,8 @@ def hurry(monkeypatch):
 
 @pytest.fixture
 def deliver():
-    """Makes a delivery over the given connections, one after the other; an error stands for a failed one."""
-    made = []
+    """Builds a delivery that uses the given connections in turn; an error stands for a failed one."""
+    deliveries = []
 
     def make(*connections):
         left = list(connections)
@@ -38,16 +38,16 @@ def deliver():
         woken = threading.Event()
         delivery = Delivery(connect, "reports", woken.set)
         delivery.start()
-        made.append(delivery)
+        deliveries.append(delivery)
         return delivery, woken
 
     yield make
-    for delivery in made:
+    for delivery in deliveries:
         delivery.close()
 
 
 class Connections:
-    """Fails with an error until something has come; gives a connection then."""
+    """Raises the error until a connection is available."""
 
     def __init__(self, error, kafka, come):
         self.attempts = 0
@@ -68,7 +68,7 @@ def wait_until(happened, seconds=10):
 
 
 def outcome(delivery, woken):
-    """The next outcome that says something."""
+    """The next outcome that is not empty."""
     found = Outcome({}, frozenset())
     while found == Outcome({}, frozenset()):
         assert woken.wait(120), "nothing happened"
@@ -77,7 +77,7 @@ def outcome(delivery, woken):
     return found
 
 
-def test_nothing_but_the_record_leaves(deliver):
+def test_only_the_record_is_sent(deliver):
     kafka = FakeKafka()
     delivery, _ = deliver(kafka)
     delivery.send([PACK])
@@ -103,7 +103,7 @@ def test_packs_in_flight_take_room(deliver):
     assert delivery.room() == BYTES_IN_FLIGHT - len(b"record")
 
 
-def test_failure_loses_all_in_flight_and_begins_a_new_connection(deliver):
+def test_failure_loses_packs_in_flight_and_reconnects(deliver):
     broken, sound = FakeKafka(), FakeKafka(acknowledges=True)
     delivery, woken = deliver(broken, sound)
     other = OutgoingPack(8, 0, 5, 60, 3, b"other")
@@ -120,7 +120,7 @@ def test_failure_loses_all_in_flight_and_begins_a_new_connection(deliver):
 
 
 @pytest.mark.parametrize("error", [KafkaTimeoutError("no metadata"), ValueError("Unrecognized partition")])
-def test_pack_that_kafka_does_not_take_is_lost(deliver, error):
+def test_pack_refused_by_kafka_is_lost(deliver, error):
     delivery, woken = deliver(FakeKafka(refuses=error), FakeKafka())
     delivery.send([PACK])
     assert outcome(delivery, woken).lost == {7}
@@ -140,7 +140,7 @@ def test_late_answer_is_reported(deliver):
     assert outcome(delivery, woken) == Outcome({7: 5}, frozenset())
 
 
-def test_there_is_no_room_until_a_broker_answers(deliver, caplog):
+def test_no_room_until_a_broker_answers(deliver, caplog):
     absent = DeliveryError("no Kafka broker answers at nowhere: KafkaTimeoutError")
     come = threading.Event()
     kafka = FakeKafka(acknowledges=True)

@@ -1,7 +1,7 @@
-"""Epsilon measured from outputs alone: the suite of audits, and broken randomizers that it must fail.
+"""Audits measure epsilon from outputs alone, and must fail broken randomizers.
 
-A suite of right randomizers fails with probability below 1e-6; its words repeat in every run. A broken one is
-given a tenth of the outputs or less.
+Correct randomizers fail the suite with probability below 1e-6; its words repeat in every run. Broken ones are
+audited with at most a tenth of the outputs.
 """
 
 from functools import partial
@@ -54,7 +54,7 @@ def test_audit(audit):
     assert audit.bounds().passes(audit.epsilon, audit.attainable)
 
 
-def test_bounds_pass_between_what_is_attained_and_epsilon():
+def test_bounds_between_attainable_and_epsilon_pass():
     assert Bounds(most=1.0, least=0.9, events=1).passes(1.0)
     assert not Bounds(most=1.01, least=0.9, events=1).passes(1.0)
     assert not Bounds(most=1.0, least=0.89, events=1).passes(1.0)
@@ -102,7 +102,7 @@ def test_the_audit_fails_rappor_where(broken):
 
 
 def test_the_audit_fails_rappor_whose_steps_share_words():
-    """Either step draws two words here."""
+    """Each step draws two words here."""
     bounds = group_bounds(two_steps(NOISY_16, Twice(RepeatableWords(1), draws=2)), 16, ERROR, OUTPUTS)
     assert bounds.most > NOISY_16.epsilon_one
 
@@ -121,7 +121,7 @@ def test_audit_fails_noise_of_one_step_that_is_copied(change, step):
 
 @every_copy
 def test_only_pairs_show_noise_that_is_copied(change):
-    """Every four bits that differ are as they should be by themselves."""
+    """Each group of four bits by itself is distributed correctly."""
     randomize = two_steps(NOISY_128, Changed(RepeatableWords(1), change))
     assert group_bounds(randomize, 128, ERROR, OUTPUTS).most <= NOISY_128.epsilon_one
     assert bit_pair_bounds(randomize, 128, *ALL_128, ERROR).most > loss_of_one_bit(NOISY_128)
@@ -148,7 +148,7 @@ def test_audit_fails_an_unreduced_set():
 
 @pytest.mark.parametrize("broken", [Redrawn, SeedsWithoutClient])
 def test_the_audit_fails_a_memory(broken):
-    """Redrawn: averaging shows the truth. Seeds without client: another client's noise is known."""
+    """Redrawn responses average to the truth; seeds without the client repeat another client's noise."""
     memory = broken(SECRET, "c", ("audit",), memoize=True)
     subject = bits_of(majority_of_bits(REPEATED, [1 << 2, 1 << 5], RepeatableWords(1), memory), [2, 5])
     assert report_bounds(subject, 2, 4, ERROR, OUTPUTS).most > REPEATED.epsilon_inf

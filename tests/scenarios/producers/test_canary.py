@@ -1,4 +1,4 @@
-"""No trace of the person: planted values and client ids, looked for in all that a producer leaves behind."""
+"""Planted values and client ids appear nowhere in a producer's files, logs and output."""
 
 import base64
 import logging
@@ -24,18 +24,18 @@ BUDGET = Budget(epsilon=40.0, delta=1e-6, period_seconds=86_400)
 
 
 def spellings(text):
-    """The text as it might be written: UTF-8, UTF-16, in hexadecimal, in base64 at every offset."""
+    """Encodings of the text: UTF-8, UTF-16, hexadecimal, base64 at every offset."""
     for raw in (text.encode(), text.encode("utf-16-le"), text.encode("utf-16-be")):
         yield raw
         yield raw.hex().encode()
         yield raw.hex().upper().encode()
         for offset in range(3):
-            # The first and last characters depend on what stands around the text.
+            # The first and last characters depend on the surrounding text.
             yield base64.b64encode(bytes(offset) + raw)[4:-4]
 
 
 def traces(found):
-    """Names of places where something planted is."""
+    """Names of the places with planted text."""
     planted = [spelling for text in (VALUE, CLIENT) for spelling in spellings(text)]
     return [name for name, content in found.items() if any(each in content for each in planted)]
 

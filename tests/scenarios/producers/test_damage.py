@@ -1,4 +1,4 @@
-"""What is damaged in the store costs nothing else."""
+"""Damage in the store affects nothing else."""
 
 import sqlite3
 
@@ -13,7 +13,7 @@ VALUE = FREE[0].collection.values[0] if FREE[0].collection.values else 1
 
 
 def leave_damaged_buffer(path):
-    """As a producer that crashed: its lane, with a buffer of which one bit is wrong."""
+    """Leave a crashed producer's lane, with one bit of its buffer flipped."""
     with sqlite3.connect(path) as store:
         (row,) = store.execute("SELECT fingerprint, window_start, cohort, reports FROM buffers").fetchall()
         damaged = bytearray(row[3])

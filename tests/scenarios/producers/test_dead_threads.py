@@ -1,4 +1,4 @@
-"""A thread of a producer that dies, or does not end, is told of at once, to all who depend on it."""
+"""A producer's thread that dies or does not end is reported at once to all callers."""
 
 import _thread
 import threading
@@ -17,7 +17,7 @@ CANARY = "canary-7391"
 
 @pytest.mark.usefixtures("one_dies")
 def test_death_of_the_storing_thread_is_reported_at_once(make, kafka, monkeypatch):
-    """To who waits for it, and to who comes later; not what it died of in detail."""
+    """To waiting and later callers, without the error's message."""
 
     def die(*_, **__):
         raise KeyError(CANARY)
@@ -62,7 +62,7 @@ def test_death_ends_waiting_flushes(make, kafka, monkeypatch):
 
 
 @pytest.mark.usefixtures("one_dies")
-def test_death_of_the_delivery_thread_is_reported_and_reports_kept(make, monkeypatch, tmp_path):
+def test_dead_delivery_thread_keeps_reports(make, monkeypatch, tmp_path):
     def die(*_):
         raise ValueError(CANARY)
 
@@ -84,8 +84,8 @@ def test_death_of_the_delivery_thread_is_reported_and_reports_kept(make, monkeyp
 
 
 @pytest.mark.parametrize("name", ["delivery", "storing"])
-def test_thread_that_cannot_be_started_is_reported_and_tried_again(make, monkeypatch, name):
-    """As after a fork: there the first call starts them."""
+def test_unstartable_thread_is_reported_and_retried(make, monkeypatch, name):
+    """For example after a fork, when the first call starts the threads."""
     target = make()
     target._storing.close()
     target.begin_anew()

@@ -1,4 +1,4 @@
-"""A real broker: what the producer sends is what the topic holds, and what is wrong is said clearly."""
+"""A real broker: the topic holds exactly the sent reports, and faults are reported clearly."""
 
 import re
 import socket
@@ -27,13 +27,13 @@ PARTITIONS = 3
 CARRIER = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
 DESTINATION = Collection("destination", Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65), memoize=True)
 EVENT = 1_767_225_633.25
-# With a grace that takes windows of any time.
+# The grace accepts windows of any time.
 FREE = tuple(Allowance(replace(each, grace_seconds=10**10), None) for each in (CARRIER, DESTINATION))
 
 
 @pytest.fixture
 def topic(broker, topic_prefix):
-    """A topic that keeps the senders' timestamps, so that the test sees all that left."""
+    """A topic that keeps the producer's timestamps, so tests see all that was sent."""
     with make_topic(broker, f"{topic_prefix}reports", PARTITIONS) as name:
         yield name
 
@@ -77,7 +77,7 @@ def test_topic_has_exactly_the_sent_reports(broker, topic, config):
 
 
 @pytest.mark.broker
-def test_nothing_but_the_pack_is_in_the_log(broker, topic, config):
+def test_log_has_only_the_packs(broker, topic, config):
     """No key, no header, no compression, no clock: the only time is the start of the window."""
     with Producer(config()) as producer:
         producer.report("destination", ["JFK"] * 5000, None, at=EVENT)
@@ -94,7 +94,7 @@ def test_nothing_but_the_pack_is_in_the_log(broker, topic, config):
 @pytest.mark.contract
 @pytest.mark.broker
 def test_append_time_past_the_grace_is_counted_as_expired(broker, topic_prefix, config):
-    """The topic as it is deployed: the broker says when it appended."""
+    """The topic as deployed: the broker sets the append time."""
     name = f"{topic_prefix}appended"
     with (
         make_topic(broker, name, PARTITIONS, {"message.timestamp.type": "LogAppendTime"}),
@@ -108,7 +108,7 @@ def test_append_time_past_the_grace_is_counted_as_expired(broker, topic_prefix, 
 
 
 @pytest.mark.broker
-def test_another_number_of_partitions_is_reported_and_nothing_is_sent(broker, topic, config):
+def test_wrong_partition_count_sends_nothing(broker, topic, config):
     producer = Producer(config(partitions=4))
     assert producer.report("carrier", ["AA"] * 5, None) == Receipt(stored=5)
     for call in (producer.flush, producer.close):
@@ -117,7 +117,7 @@ def test_another_number_of_partitions_is_reported_and_nothing_is_sent(broker, to
         ):
             call()
     assert read(broker, topic) == []
-    # Put right, the next producer sends what was kept.
+    # With the right settings, the next producer sends the stored packs.
     Producer(config()).close()
     assert sum(decode(record.value).reports for record in read(broker, topic)) == 5
 
@@ -159,7 +159,7 @@ except DeliveryError as error:
 
 @pytest.mark.broker
 def test_late_broker_gets_kept_reports(broker, topic, config, tmp_path):
-    """The part without a broker in a process of its own: kafka-python leaves refused sockets open."""
+    """The part without a broker runs in another process: kafka-python leaves refused sockets open."""
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{nobody.getsockname()[1]}"
@@ -208,7 +208,7 @@ producer.close()
 
 @pytest.mark.broker
 def test_forked_child_leaves_the_connection_to_its_parent(broker, topic, tmp_path):
-    """The child ends in the ordinary way, and its copies of the parent's sockets with it."""
+    """The child exits normally, which closes its copies of the parent's sockets."""
     command = [sys.executable, "-W", "ignore", "-c", FORK, broker, topic, str(tmp_path)]
     subprocess.run(command, timeout=60, check=True)
     packs = [decode(record.value) for record in read(broker, topic)]
@@ -218,7 +218,7 @@ def test_forked_child_leaves_the_connection_to_its_parent(broker, topic, tmp_pat
 
 @pytest.mark.broker
 def test_connection_is_closed_in_its_own_process_only(broker, topic, monkeypatch):
-    """And at once there, whatever is in flight."""
+    """It is closed at once, whatever is in flight."""
     kafka = connect(Cluster(broker), topic, PARTITIONS, 10.0)
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("producers.transport.connection.os.getpid", lambda: 0)

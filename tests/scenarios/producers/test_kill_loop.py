@@ -1,6 +1,6 @@
-"""Kill -9 at any moment: nothing that was said to be stored is lost, doubled, or sent unpaid.
+"""After kill -9 at any moment, no report acknowledged as stored is lost, doubled or sent uncharged.
 
-Each call to `report` has a window of its own, so that the topic shows what became of it.
+Each call to `report` uses a different window, so the topic shows its result.
 """
 
 import json
@@ -30,7 +30,7 @@ from tests.support.producers.topics import make_topic, read
 ROUNDS = 20
 PARTITIONS = 3
 CALLS_OF_A_CHILD = 100_000
-# Half of a call's reports are of the first clients, which soon have spent all, half of the others.
+# Half of a call's reports are of the first clients, which soon reach their limit.
 FEW, CLIENTS = 50, [f"client-{number}" for number in range(10_000)]
 REPORTS = 20
 # Twelve reports of a client.
@@ -61,7 +61,7 @@ def config(broker, topic, folder):
 
 
 def produce(broker, topic, folder, first, receipts):
-    """What a child does until it is killed: a call of REPORTS reports for each second from `first` on."""
+    """Report until killed: one call of REPORTS reports for each second from `first` on."""
     draw = random.Random(first)
     with Producer(config(broker, topic, folder)) as producer, open(receipts, "ab", buffering=0) as file:
         for moment in range(first, first + CALLS_OF_A_CHILD):
@@ -83,7 +83,7 @@ produce({broker!r}, {topic!r}, Path({str(folder)!r}), {first}, {str(receipts)!r}
 
 
 def kill_later(children, receipts, draw):
-    """Kill each at a moment of its own, once its first call has returned."""
+    """Kill each at a random moment after its first call has returned."""
     deadline = time.monotonic() + 30
     while not all(path.exists() and path.stat().st_size for path in receipts):
         assert time.monotonic() < deadline, "a child does not report"
@@ -98,7 +98,7 @@ def kill_later(children, receipts, draw):
 @pytest.mark.all
 @pytest.mark.broker
 @pytest.mark.timeout(200)
-def test_twenty_rounds_of_two_children_that_are_killed(broker, topic_prefix, tmp_path, capsys):
+def test_killed_children_lose_and_double_nothing(broker, topic_prefix, tmp_path, capsys):
     folder, draw = tmp_path / "data", random.Random(5)
     began = int(time.time()) - 2 * ROUNDS * CALLS_OF_A_CHILD
     firsts = [began + CALLS_OF_A_CHILD * number for number in range(2 * ROUNDS)]
@@ -119,17 +119,17 @@ def test_twenty_rounds_of_two_children_that_are_killed(broker, topic_prefix, tmp
     shown = [json.loads(line) for path in receipts.values() for line in path.read_text().splitlines()]
     spent = spent_reports(folder)
     stored, refused, pending = (sum(call[place] for call in shown) for place in (1, 2, 3))
-    tally = (
+    summary = (
         f"{2 * ROUNDS} children killed; {len(shown)} calls returned: {stored} reports stored, {refused} "
         f"refused, {pending} pending; in the topic {sum(sent.values())} reports in {len(packs)} packs, "
         f"{len(records) - len(packs)} packs twice; {spent} reports charged"
     )
     with capsys.disabled():
-        sys.stdout.write(f"\n{tally}\n")
+        sys.stdout.write(f"\n{summary}\n")
     wrong = [(call, sent[call[0]]) for call in shown if not call[3] and sent[call[0]] != call[1]]
     assert wrong == []
     assert stored + refused + pending == REPORTS * len(shown)
-    # A call that did not return was killed: all of it is there, or nothing, but for what was refused.
+    # Of a killed call that did not return, all accepted reports are stored, or none.
     returned = {call[0] for call in shown}
     assert len(sent.keys() - returned) <= 2 * ROUNDS
     assert sum(sent.values()) <= spent
@@ -137,7 +137,7 @@ def test_twenty_rounds_of_two_children_that_are_killed(broker, topic_prefix, tmp
 
 
 def spent_reports(folder):
-    """Reports that all clients together were charged for."""
+    """Reports charged to all clients together."""
     store = Store(folder)
     spending = Spending(store, [ALLOWANCE], time.time())
     keys = ClientKeys(load_secret(folder / "secret")).of(CLIENTS)

@@ -1,4 +1,4 @@
-"""A broker that takes smaller records than before: what is too large waits, and holds up nothing else."""
+"""A broker with a lowered record limit: packs that are too large wait and delay no others."""
 
 import re
 import time
@@ -27,7 +27,7 @@ def limit(broker, topic, size):
         deadline = time.monotonic() + 20
         while shown(admin, topic) != str(size) and time.monotonic() < deadline:
             time.sleep(0.05)
-    time.sleep(0.5)  # the log takes its settings just after the broker tells them
+    time.sleep(0.5)  # the log applies its settings just after the broker confirms them
 
 
 def shown(admin, topic):
@@ -37,9 +37,9 @@ def shown(admin, topic):
 
 @pytest.mark.broker
 def test_too_large_pack_waits_for_a_greater_limit(secured_broker, topic_prefix, tmp_path, caplog):
-    """On a broker with TLS and SCRAM, as a user who may write to the topic and do nothing else.
+    """On a broker with TLS and SCRAM, as a user who may only write to the topic.
 
-    The first two packs go to the broker as one batch, since there is one partition.
+    The first two packs are one batch, since the topic has one partition.
     """
     broker, user = secured_broker.admin_settings(), f"{topic_prefix}producer"
     password = secured_broker.add_user(user)

@@ -1,7 +1,7 @@
-"""A signal handler may report, flush, close and fork, whatever it interrupts: nobody waits for ever.
+"""A signal handler may report, flush, close and fork, whatever it interrupts, without deadlock.
 
-Handlers run between two steps of the interpreter. So the first tests call one at steps of what the main
-thread does, by tracing it; the last ones send real signals, also while it waits.
+Handlers run between two steps of the interpreter. So the first tests trace the main thread and call a handler
+at its steps; the last ones send real signals, also while it waits.
 """
 
 import os
@@ -55,7 +55,7 @@ class Steps:
 
 
 def steps_of(call):
-    """How many steps a call has."""
+    """The number of steps of a call."""
     with Steps() as steps:
         call()
     return steps.count
@@ -63,7 +63,7 @@ def steps_of(call):
 
 @pytest.fixture
 def make(monkeypatch, tmp_path):
-    """Makes producers whose calls wait for 20 s; they tick only if told to."""
+    """Builds producers whose calls wait up to 20 s and which do not tick."""
     monkeypatch.setattr(storing_thread, "connect", FakeKafka(acknowledges=True).connect)
     folders = (tmp_path / str(number) for number in range(10_000))
 
@@ -84,9 +84,9 @@ def make(monkeypatch, tmp_path):
 
 
 def test_handler_reports_and_flushes_at_any_step_of_a_report(make):
-    """What waited for the interrupted call would be pending, or not acknowledged in time.
+    """A handler that waited for the interrupted call would time out.
 
-    A call that need not wait has fewer steps, so that some handlers are not called.
+    A call that need not wait has fewer steps, so some handlers are not called.
     """
     producer, receipts = make(), []
 
@@ -107,7 +107,7 @@ def test_handler_reports_and_flushes_at_any_step_of_a_report(make):
     producer.close()
 
 
-def test_handler_reports_at_any_step_of_a_flush_or_of_asking_for_counters(make):
+def test_handler_reports_during_flush_and_counters(make):
     producer, receipts = make(), []
 
     def handler():
@@ -124,7 +124,7 @@ def test_handler_reports_at_any_step_of_a_flush_or_of_asking_for_counters(make):
 
 
 def test_handler_closes_at_any_step_of_a_report_or_of_close(make):
-    """The report is stored, or refused because of that; what was stored was sent."""
+    """The report is stored and sent, or refused because of the closing."""
 
     def report(producer):
         assert producer.report("carrier", "AA", None) == Receipt(stored=1)
@@ -244,9 +244,9 @@ assert steps > 50
 
 @pytest.mark.parametrize("what", ["counter", "chained", "blockwise"])
 def test_handler_may_interrupt_the_first_draw_of_a_process(what):
-    """A library that looks something up on first use lets nobody else in meanwhile.
+    """A library that initializes itself on first use may hold a lock meanwhile.
 
-    At every step of the first draw a child goes on with another draw, as a handler would.
+    At every step of the first draw a child draws again, as a handler would.
     """
     which = str(["counter", "chained", "blockwise"].index(what))
     run = subprocess.run([sys.executable, "-c", FIRST_DRAWS, which], timeout=60, check=False)
@@ -299,7 +299,7 @@ for turn in range(1 if sys.argv[3] == "report" else 15):
     ))
     later()
     try:
-        ends = time.monotonic() + 4  # a busy disk makes each report long
+        ends = time.monotonic() + 4  # with a busy disk each report takes long
         while len(counts) < 900 and time.monotonic() < ends:
             report()
     except ClosedError:

@@ -1,8 +1,8 @@
-"""The least epsilon that outputs prove: Clopper-Pearson intervals, all of a suite right at once.
+"""Lower bounds on epsilon from outputs: Clopper-Pearson intervals that hold for a whole suite at once.
 
-An event that has probability P under the input v and Q under w proves ln(P/Q) <= epsilon, or a broken
-randomizer. P is bounded from below and Q from above. Bonferroni: each interval may be wrong with its share of
-the error, so whatever events are then compared, all bounds hold together.
+If an event has probability P under input v and Q under w, then ln(P/Q) <= epsilon, or the randomizer is
+broken. P is bounded from below and Q from above. Bonferroni: each interval may be wrong with its share of the
+error, so all bounds hold together, whichever events are compared.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from itertools import permutations
 import numpy as np
 from scipy.special import betainccinv, betaincinv
 
-#: Outputs of each input, on average.
+#: Mean number of outputs of each input.
 OUTPUTS = 2_000_000
 ATTAINED = 0.9
 
@@ -22,8 +22,8 @@ class Bounds:
 
     Parameters
     ----------
-    most : of the most telling event.
-    least : of the input that is told from any other by the least; -inf where only `most` was looked for.
+    most : of the most revealing event.
+    least : of the input that is hardest to distinguish; -inf where only `most` was computed.
     events : pairs of an input and an event that were counted, each with an interval on either side.
     """
 
@@ -32,7 +32,7 @@ class Bounds:
     events: int
 
     def passes(self, epsilon, attainable=True):
-        """No event shows more than epsilon and, where that is attainable, every input nearly as much."""
+        """No event shows more than epsilon; if attainable, every input shows nearly as much."""
         return self.most <= epsilon and (not attainable or self.least >= ATTAINED * epsilon)
 
 
@@ -51,12 +51,12 @@ def single_bounds(hits, error):
 
     Parameters
     ----------
-    hits : int64 (groups, inputs, outcomes); outcomes exclude each other and one of them always comes.
+    hits : int64 (groups, inputs, outcomes); outcomes are disjoint and exhaustive.
     error : of one interval.
 
     Returns
     -------
-    float64 (groups, inputs), -inf where no event tells.
+    float64 (groups, inputs), -inf where no event gives a bound.
     """
     trials = hits.sum(axis=2, keepdims=True)
     with np.errstate(divide="ignore"):
@@ -69,7 +69,7 @@ def single_bounds(hits, error):
 def joint_bound(hits, error):
     """Bound by joint events of two places: infer one place's input while the other's is known.
 
-    Noise that two places share cancels out for whoever knows the other's input.
+    Noise that two places share cancels out for an observer who knows the other's input.
 
     Parameters
     ----------

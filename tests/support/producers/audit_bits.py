@@ -14,7 +14,7 @@ from tests.support.producers.sources import RepeatableWords
 TRUTH_SEED = 1001
 BATCH_BYTES = 2**17
 BATCH_ROWS = 2**13
-#: Batches of reports of which bits are paired: one for each binary digit of a word.
+#: Batches whose bits are paired: one for each binary digit of a word.
 JOINT_BATCHES = 64
 CHUNK_ROWS = 64
 #: Two hash functions: two values differ in up to four bits, so every four bits in a row are audited together.
@@ -24,12 +24,12 @@ SAMPLES = 2**15
 
 
 def group_bounds(randomize, bits, error, outputs=OUTPUTS):
-    """Bounds from each four bits in a row, whose truth is 1100 or 0011: all show the truth, or all the other.
+    """Bounds from each group of four bits, whose truth is 1100 or 0011 and which shows either.
 
     Parameters
     ----------
     randomize : true rows, uint8 (n, bits // 8), to reports of the same shape.
-    error : that any of the bounds is above the epsilon of a right randomizer.
+    error : probability that a bound exceeds the epsilon of a correct randomizer.
     outputs : reports of each truth of each group.
     """
     words, size = RepeatableWords(TRUTH_SEED), min(BATCH_ROWS, BATCH_BYTES * 8 // bits // 16 * 16)
@@ -51,7 +51,7 @@ def group_bounds(randomize, bits, error, outputs=OUTPUTS):
 
 
 def _group_marks(rows, reports):
-    """Four marks in the place of each four bits: 0011 shown as 0011, as 1100, 1100 shown as 0011, as 1100."""
+    """Four marks for each four bits: 0011 shown as 0011, as 1100, 1100 shown as 0011, as 1100."""
     wrong = rows ^ reports
     lie = wrong & wrong >> 1
     lie &= lie >> 2
@@ -74,10 +74,10 @@ def bit_pair_bounds(randomize, bits, within, across, error, samples=SAMPLES):
 
     Parameters
     ----------
-    randomize : as of `group_bounds`.
+    randomize : true rows, uint8 (n, bits // 8), to reports of the same shape.
     within : distances, modulo `bits`, of two bits of one report.
     across : by distance of two reports of a batch, a power of two, distances of their bits, 0 for the same.
-    error : that any of the bounds is above `loss_of_one_bit` of a right randomizer.
+    error : probability that a bound exceeds `loss_of_one_bit` of a correct randomizer.
     samples : pairs of reports, a multiple of 32.
     """
     states = _states_of_bits(randomize, bits, 2 * samples // JOINT_BATCHES)
@@ -109,13 +109,13 @@ def _by_bit(batches):
 
 
 def _pairs_of_reports(states, apart):
-    """States of reports and of those so many places later, no report twice: each uint64 (4, bits, n // 2)."""
+    """States of reports and of those `apart` places later, each used once: uint64 (4, bits, n // 2) each."""
     pairs = states.reshape(*states.shape[:2], -1, 2, apart)
     return [pairs[:, :, :, each].reshape(*states.shape[:2], -1) for each in (0, 1)]
 
 
 def _joint_hits(first, second, distance):
-    """How often bit i of the one was in each state while bit i + distance of the other was in each."""
+    """Joint counts of the states of bit i of one report and bit i + distance of the other."""
     other = np.roll(second, -distance, axis=1)
     hits = [np.bitwise_count(one & two).sum(axis=1, dtype=np.int64) for one in first for two in other]
     return np.array(hits).reshape(4, 4, -1)

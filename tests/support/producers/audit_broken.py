@@ -7,7 +7,7 @@ from producers.randomization.permanent_responses import Memory
 from producers.randomization.randomizers import instantaneous, permanent, randomize_krr
 from tests.support.producers.sources import ScriptedWords
 
-# words: what they break is the code that draws them, as it is
+# Word sources: they break randomizers whose code is unchanged.
 
 
 class Changed:
@@ -46,7 +46,7 @@ def one_bit_copies_its_neighbour(words):
 
 
 class Twice:
-    """Words of which every run of so many draws is given twice."""
+    """Words that repeat each run of draws once."""
 
     def __init__(self, words, draws):
         self._words = words

@@ -12,7 +12,7 @@ from tests.support.producers.sources import RepeatableWords
 BATCH = 2**13
 #: Distances of two reports of a batch that are counted together; at each, every report is in one pair.
 DISTANCES = [2**power for power in range(13)]
-#: Up to so many states, input and outcome together, pairs of reports are counted too.
+#: Pairs of reports are counted too for up to this many states of input and outcome.
 JOINT_STATES = 100
 TRUTH_SEED = 1000
 
@@ -26,7 +26,7 @@ def report_bounds(randomize, inputs, outcomes, error, outputs=OUTPUTS):
     Parameters
     ----------
     randomize : inputs of a batch, int64 (n,) in [0, inputs), to outcomes, integers (n,) in [0, outcomes).
-    error : that any of the bounds is above the epsilon of a right randomizer.
+    error : probability that a bound exceeds the epsilon of a correct randomizer.
     outputs : reports of each input, on average.
     """
     states = inputs * outcomes

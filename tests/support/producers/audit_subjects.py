@@ -15,7 +15,7 @@ REPEATS = 7
 
 
 def krr(mechanism, words, values=None):
-    """Reports of inputs, or of the values that they number."""
+    """Reports of inputs, or of the values with these indices."""
     values = np.arange(mechanism.k) if values is None else np.array(values)
     return lambda inputs: randomize_krr(values[inputs], mechanism, words)
 
@@ -26,7 +26,7 @@ def two_steps(mechanism, words):
 
 
 def remembered_steps(mechanism, words, memory):
-    """Reports of rows of 128 true bits, each of another client whose permanent response is remembered."""
+    """Memoized reports of rows of 128 true bits, each of a different client."""
     clients = count()
 
     def randomize(rows):
@@ -48,7 +48,7 @@ def short_rows(mechanism, rows, words):
 
 
 def answers(collection, values):
-    """Cohorts and reports, as they are on the wire; inputs number values, each of another client."""
+    """Cohorts and reports in wire format; inputs are indices of values, each of a different client."""
     responder, clients = responder_of(collection, SECRET, RepeatableWords(1)), count()
 
     def randomize(inputs):
@@ -76,7 +76,7 @@ def reports_of(randomize):
 
 
 def texts_of_all_bits(mechanism):
-    """Texts of which each sets as many bits as there are hashes, and all together every bit once."""
+    """Texts that each set one bit per hash, and together every bit exactly once."""
     texts, left = [], set(range(mechanism.bits))
     for text in map(str, count()):
         bits = set(bloom_positions(text, 0, mechanism))

@@ -32,9 +32,9 @@ from tests.support.producers.audit_subjects import (
 )
 from tests.support.producers.sources import RepeatableWords
 
-#: Probability that any audit fails right randomizers; each has an equal share of it.
+#: Probability that any audit fails correct randomizers; each has an equal share of it.
 FALSE_ALARM = 1e-6
-#: Outputs of each input where only pairs tell.
+#: Outputs of each input where only pairs give bounds.
 FEW = 200_000
 
 LONGITUDINAL = LongitudinalKRR.from_epsilons(4, 2.5, 1.5)
@@ -64,8 +64,8 @@ class Audit:
     ----------
     subject : what is audited.
     epsilon : that no bound may exceed.
-    look : makes outputs, and Bounds of which all hold but with the probability that it is given.
-    attainable : whether so many outputs can show 0.9 of epsilon.
+    look : draws outputs and returns Bounds, given the probability that any is wrong.
+    attainable : whether that number of outputs can show 0.9 of epsilon.
     """
 
     subject: str

@@ -1,4 +1,4 @@
-"""Producers with a stand-in for Kafka, that are closed at the end."""
+"""Producers with a fake Kafka, closed at the end of the test."""
 
 import sys
 import threading
@@ -17,7 +17,7 @@ NEVER = 3600.0
 
 @pytest.fixture
 def kafka(monkeypatch):
-    """The connection that every Producer here gets."""
+    """The connection of every producer of the test."""
     fake = FakeKafka(acknowledges=True)
     monkeypatch.setattr(storing_thread, "connect", fake.connect)
     monkeypatch.setattr(sender, "RETRY_SECONDS", (0.01,))
@@ -27,7 +27,7 @@ def kafka(monkeypatch):
 @pytest.fixture
 def make(kafka, tmp_path):
     """Build producers that are closed at the end; they tick only on request, and wait as long as needed."""
-    made = []
+    created = []
 
     def make_one(*allowances, **options):
         options = {"pack_seconds": NEVER, "block_milliseconds": 30_000, "data_dir": tmp_path, **options}
@@ -38,13 +38,13 @@ def make(kafka, tmp_path):
             partitions=4,
             **options,
         )
-        made.append(Producer(config))
-        return made[-1]
+        created.append(Producer(config))
+        return created[-1]
 
     yield make_one
     kafka.acknowledges = True
     kafka.acknowledge()
-    for each in made:
+    for each in created:
         each.close()
 
 

@@ -1,4 +1,4 @@
-"""Collections that the tests of a producer report to."""
+"""Collections for tests of the producer."""
 
 from dataclasses import replace
 
@@ -11,5 +11,5 @@ CARRIER = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9
 LATENCY = Collection("latency", KRR.from_epsilon(1000, 1.0))
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 DESTINATION = Collection("destination", BLOOM, memoize=True)
-# With a grace that takes windows of any time.
+# The grace accepts windows of any time.
 FREE = tuple(Allowance(replace(each, grace_seconds=10**10), None) for each in (CARRIER, LATENCY, DESTINATION))

@@ -33,7 +33,7 @@ class RepeatableWords:
 
 
 def spelled(numbers, lowest=0):
-    """Draws for `bernoulli` that make it compare these numbers: their complemented binary digits.
+    """Draws that make `bernoulli` compare these numbers: their complemented binary digits.
 
     Parameters
     ----------

@@ -17,10 +17,10 @@ class _Client:
     carried_lifetime: float = 0.0
     allowance: Any = None
     windows: Counter = field(default_factory=Counter)
-    made: Counter = field(default_factory=Counter)
+    accepted: Counter = field(default_factory=Counter)
 
     def copied(self):
-        return replace(self, windows=self.windows.copy(), made=self.made.copy())
+        return replace(self, windows=self.windows.copy(), accepted=self.accepted.copy())
 
 
 def _basic(allowance, reports):
@@ -74,10 +74,10 @@ class SpendingModel:
             return "over_window"
         kept.windows = Counter({each: n for each, n in kept.windows.items() if n and each >= earliest})
         kept.windows[window] += 1
-        # Nothing is forgotten here: what was forgotten there must not be accepted again.
-        made = (allowance.collection.fingerprint, window)
-        assert kept.made[made] < allowance.reports_per_window
-        kept.made[made] += 1
+        # The model forgets no window: the store must not accept again in one that it forgot.
+        key = (allowance.collection.fingerprint, window)
+        assert kept.accepted[key] < allowance.reports_per_window
+        kept.accepted[key] += 1
         kept.reports += 1
         kept.lifetime += 1
         self.clients[client] = kept

@@ -1,8 +1,8 @@
 """A process that charges clients and keeps packs until it is killed; run by test_store_kills.
 
-Each transaction charges one report of each of CLIENTS clients, keeps a pack that says how many were accepted,
-and notes how many transactions were done under this name. The number of each is printed once it is durable.
-It begins when a line comes in.
+Each transaction charges one report of each of CLIENTS clients, stores a pack with the number accepted, and
+updates the number of transactions under this name. Each number is printed once it is durable. Work begins
+when a line arrives on stdin.
 """
 
 import sys
@@ -28,7 +28,7 @@ ALLOWANCE = Allowance(
 
 
 def work(folder, input_name):
-    """Run for ever, or until the budget of all clients is spent."""
+    """Run until the budget of all clients is spent."""
     store = Store(folder, busy_seconds=30)
     outbox = Outbox(store, claim_lane(folder), folder)
     spending = Spending(store, [ALLOWANCE], NOW)

@@ -1,4 +1,4 @@
-"""A topic of a real broker, and all that is in it."""
+"""Topics of a real broker, and their records."""
 
 import itertools
 import time
@@ -16,9 +16,9 @@ def settings(broker):
 
 @contextmanager
 def make_topic(broker, name, partitions, configs=None):
-    """A topic that is there as long as the context is."""
+    """A topic that exists while the context is open."""
     admin = KafkaAdminClient(**settings(broker))
-    kept = {"retention.ms": "-1"}  # times of events lie long ago, and retention would delete what tests read
+    kept = {"retention.ms": "-1"}  # events are old, and retention would delete them
     topic = {"num_partitions": partitions, "replication_factor": 1, "configs": kept | (configs or {})}
     admin.create_topics({name: topic})
     try:
@@ -29,7 +29,7 @@ def make_topic(broker, name, partitions, configs=None):
 
 
 def read(broker, topic):
-    """All records of a topic, from its start to its end now."""
+    """All records of a topic, up to its present end."""
     consumer = KafkaConsumer(**settings(broker), enable_auto_commit=False)
     partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic)]
     consumer.assign(partitions)
