@@ -28,31 +28,31 @@ MEANINGS = {
     "window_end": "First second after the window, unix seconds.",
     "revision": "Packs merged so far. Of the records of a window the highest revision wins, at equal "
     "revision the final one.",
-    "final": "Whether the window is over. Should counts change after all, another final record of a higher "
+    "final": "Whether the window is over. If counts change after all, another final record with a higher "
     "revision follows.",
     "reports": "Reports counted.",
     "packs": "Packs counted: Kafka records of reports.",
-    "rejected": "Packs of this window that were turned away.",
+    "rejected": "Rejected packs of this window.",
     "mechanism": "How values were randomized.",
-    "estimator": "How the frequencies were made: mle is the maximum of the likelihood.",
+    "estimator": "How the frequencies were estimated: mle is the maximum of the likelihood.",
     "epsilon": "Privacy loss of one report, nats.",
     "values": "What is estimated, in the order of the collection file.",
     "frequency": "Estimated share of the reports.",
     "count": "Estimated number of reports: frequency times reports.",
-    "std_error": "Standard error of the unconstrained estimate of the share; null where the counts tell "
-    "nothing about the value.",
+    "std_error": "Standard error of the unconstrained estimate of the share; null if the counts "
+    "carry no information on it.",
     "low": "Lower end of the 95 % interval of the share.",
     "high": "Upper end of the 95 % interval of the share.",
-    "significant": "Whether the share is told from 0, at a false-discovery rate of 5 % among all values.",
+    "significant": "Whether the share differs from 0, at a false-discovery rate of 5 % among all values.",
     "omitted": "Values that are in none of the parts up to this one: estimated lower, or too long for a "
     "record.",
-    "other": "What is in none of the values of the parts up to this one; null where that is nothing, or "
-    "nothing is known of it. Where values are omitted it is estimated by itself, corrected for the noise "
-    "that put the others into the list, so the shares need not sum to 1.",
+    "other": "Reports in none of the values of the parts up to this one; null if there are none, or "
+    "nothing is known about them. If values are omitted, it is a separate estimate, corrected for the noise "
+    "that put the others on the list, so the shares need not sum to 1.",
     "other.frequency": "Share of the reports; of rappor-k-hot, how many such values a report has on average.",
-    "other.std_error": "Standard error of that, of rappor with omitted candidates a bound on it; null where "
-    "the counts tell nothing.",
-    "diagnostics": "Figures on how the estimate came about, by name.",
+    "other.std_error": "Standard error of that, of rappor with omitted candidates a bound on it; null if "
+    "the counts carry no information on it.",
+    "diagnostics": "Figures of the fit, by name.",
     "part": "Number of this part. Part 1 holds the largest estimates.",
     "parts": "How many there are. An estimate is whole when parts 1 to this number are there, of the same "
     "collection, window_start, revision and final.",

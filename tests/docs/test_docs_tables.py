@@ -124,7 +124,7 @@ def test_a_table_is_what_the_code_says(name: str) -> None:
 
 
 def test_secret_separates_values() -> None:
-    """docs/threats.md: 28 bits differ from permanent noise, and one report separates two values by 10 nats on average."""
+    """docs/threats.md: 28 bits differ by permanent noise; one report separates by 10 nats on average."""
     mechanism = Rappor.from_probabilities(**BASE)
     flip = mechanism.f / 2
     differ = mechanism.bits * 2 * flip * (1 - flip)

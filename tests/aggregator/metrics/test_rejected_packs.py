@@ -20,6 +20,6 @@ def test_a_flood_is_one_line_a_minute() -> None:
     shown = [(line["malformed"], line["unknown_collection"]) for line in lines]
     assert shown == [(1, 2), (60, 120), (60, 120), (59, 118)]
     assert {(line["log_level"], line["event"]) for line in lines} == {
-        ("warning", "packs turned away that lie in no window")
+        ("warning", "rejected packs without a valid window")
     }
     assert unattributed.packs == {"malformed": 180, "unknown_collection": 360}
