@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from producers.budget.allowance import Allowance
+from producers.concurrency.timing import DEFAULT, ProducerTiming
 from producers.transport.cluster import Cluster
 from producers.transport.security import Security
 from producers.wire import MAX_RECORD_BYTES
@@ -32,6 +33,7 @@ class ProducerConfig:
     connect_seconds : how long one attempt to reach Kafka may take, in (0, 3600].
     security : of the connections; None for plaintext connections.
     allow_plaintext : True if plaintext connections to other machines are allowed.
+    timing : of the producer's threads; the default suits applications.
 
     Raises
     ------
@@ -52,6 +54,7 @@ class ProducerConfig:
     connect_seconds: float = 10.0
     security: Security | None = None
     allow_plaintext: bool = False
+    timing: ProducerTiming = DEFAULT
 
     def __post_init__(self) -> None:
         names = [allowance.collection.name for allowance in self.allowances]

@@ -24,7 +24,6 @@ from producers.responders.batch import Batch, parts
 from producers.responders.factory import responder_of
 from producers.responders.validation import window_starts
 from producers.storage.input_progress import InputProgress
-from producers.transport.sender import STALL_SECONDS
 
 
 class Producer:
@@ -170,9 +169,9 @@ class Producer:
 
         The packs are kept; the application need not do anything.
         """
-        if self._totals.standstill_seconds() <= STALL_SECONDS:
+        if self._totals.standstill_seconds() <= self._config.timing.stall:
             return []
-        reason = self._storing.trouble or f"nothing was acknowledged for {STALL_SECONDS:.0f} s"
+        reason = self._storing.trouble or f"nothing was acknowledged for {self._config.timing.stall:.0f} s"
         packs = self._totals.sendable()
         return [f"{'1 pack waits' if packs == 1 else f'{packs} packs wait'} in the outbox: {reason}"]
 

@@ -21,9 +21,6 @@ from producers.storage.store import BusyError
 from producers.transport.connection import connect
 from producers.transport.sender import Delivery
 
-BUSY_SECONDS = 5.0
-END_SECONDS = 15.0
-
 
 class StoringThread:
     """Runs store transactions from `start` to `close`. Thread-safe; belongs to the process that created it.
@@ -41,11 +38,14 @@ class StoringThread:
         self, config: ProducerConfig, secret: Secret, words: Words, clock: Clock, totals: ReportTotals
     ) -> None:
         self._pack_seconds = config.pack_seconds
+        self._timing = config.timing
         self._words = words
         self._clock = clock
         self._queue = SubmissionQueue()
         where = (config.cluster, config.topic, config.partitions, config.connect_seconds)
-        self._delivery = Delivery(partial(connect, *where), config.topic, self._queue.wake, totals.sendable)
+        self._delivery = Delivery(
+            partial(connect, *where), config.topic, self._queue.wake, totals.sendable, config.timing
+        )
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
         dispatch = Dispatch(self._delivery, config.partitions, collections, totals)
         self._handle = StoreHandle(config, secret, clock)
@@ -64,7 +64,7 @@ class StoringThread:
         ------
         StoreError if it cannot be opened; SecretError if it was created with another secret.
         """
-        until = self._clock.steady() + BUSY_SECONDS
+        until = self._clock.steady() + self._timing.busy
         try:
             while True:
                 try:
@@ -137,13 +137,13 @@ class StoringThread:
 
         Raises
         ------
-        DeliveryError if that takes longer than END_SECONDS.
+        DeliveryError if that takes longer than `timing.end` seconds.
         """
         self._queue.close()
         self._is_ending = True
         self._queue.wake()
-        if not self._thread.join(END_SECONDS):
-            raise DeliveryError(f"the storing thread did not end within {END_SECONDS:g} s")
+        if not self._thread.join(self._timing.end):
+            raise DeliveryError(f"the storing thread did not end within {self._timing.end:g} s")
 
     def _run(self) -> None:
         tick = self._clock.steady() + self._tick_seconds()
@@ -159,7 +159,7 @@ class StoringThread:
     def _run_transaction(self, items: Sequence[Submission | FlushRequest], *, ticking: bool) -> None:
         """Run one transaction; repeat it until its limits are known and the store is free.
 
-        On closing, another process may hold the store for BUSY_SECONDS at most.
+        On closing, another process may hold the store for `timing.busy` seconds at most.
         """
         self._items = items
         submissions = [item for item in items if isinstance(item, Submission)]
@@ -173,7 +173,7 @@ class StoringThread:
                 self._compute_limit(unknown)
             except BusyError as error:
                 if self._is_ending:
-                    until = min(until, self._clock.steady() + BUSY_SECONDS)
+                    until = min(until, self._clock.steady() + self._timing.busy)
                 if self._clock.steady() >= until:
                     return self._transactions.lose(submissions, flushes, error)
 

@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from kafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 
 from producers.concurrency.background_thread import Background
+from producers.concurrency.timing import DEFAULT, ProducerTiming
 from producers.errors import DeliveryError, HopelessError
 from producers.transport.connection import Connection, cause
 
 BYTES_IN_FLIGHT = 32 * 2**20
-CLOSE_SECONDS = 1.0
-STALL_SECONDS = 20.0
-RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 _log = logging.getLogger(__name__)
@@ -72,6 +70,7 @@ class Delivery:
     topic : name of the topic `reports`, prefix included.
     wake : called, from any thread, when there is an outcome to read.
     waiting : returns the number of waiting packs, for the log.
+    timing : of its waits.
     """
 
     def __init__(
@@ -80,11 +79,13 @@ class Delivery:
         topic: str,
         wake: Callable[[], None],
         waiting: Callable[[], int] = lambda: 0,
+        timing: ProducerTiming = DEFAULT,
     ) -> None:
         self._connect = connect
         self._topic = topic
         self._wake = wake
         self._waiting = waiting
+        self._timing = timing
         self._changed = threading.Condition()
         self._queue: list[OutgoingPack] = []
         self._sizes: dict[int, int] = {}
@@ -140,12 +141,12 @@ class Delivery:
     def close(self) -> None:
         """Stop sending and disconnect; packs in flight get no outcome.
 
-        Waits at most CLOSE_SECONDS for an attempt to connect, which ends by itself.
+        Waits at most `timing.disconnect` seconds for an attempt to connect, which ends by itself.
         """
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-        self._thread.join(CLOSE_SECONDS)
+        self._thread.join(self._timing.disconnect)
 
     def _run(self) -> None:
         while not self._closing:
@@ -162,7 +163,8 @@ class Delivery:
                     kafka.close(timeout=0)
             self._lose_all()
             with self._changed:
-                pause = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS)) - 1]
+                retry = self._timing.retry
+                pause = retry[min(self._failures, len(retry)) - 1]
                 self._changed.wait_for(lambda: self._closing, pause)
 
     def _send_all(self, kafka: Connection) -> None:
@@ -170,12 +172,12 @@ class Delivery:
         while True:
             with self._changed:
                 self._changed.wait_for(
-                    lambda: self._closing or self._broken is kafka or self._queue, STALL_SECONDS / 4
+                    lambda: self._closing or self._broken is kafka or self._queue, self._timing.stall / 4
                 )
                 if self._closing or self._broken is kafka:
                     return
-                if self._sizes and time.monotonic() - self._moved_at > STALL_SECONDS:
-                    self._note(DeliveryError(f"nothing was acknowledged for {STALL_SECONDS:.0f} s"))
+                if self._sizes and time.monotonic() - self._moved_at > self._timing.stall:
+                    self._note(DeliveryError(f"nothing was acknowledged for {self._timing.stall:.0f} s"))
                     return
                 packs, self._queue = self._queue, []
             for pack in packs:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from kafka.errors import KafkaTimeoutError
 
-from producers import producer
 from producers.budget.allowance import Allowance, Budget
+from producers.concurrency.timing import ProducerTiming
 from producers.errors import DeliveryError, PartitionsError
 from producers.metrics.counters import Receipt
 from producers.pipeline import storing_thread
@@ -375,8 +375,7 @@ def test_store_locked_by_another_process_loses_nothing(make, kafka, tmp_path):
 
 def test_store_locked_to_the_end_drops_and_reports(make, kafka, tmp_path, monkeypatch, caplog):
     """Reports stored before are sent, the failed ones are not."""
-    monkeypatch.setattr(storing_thread, "BUSY_SECONDS", 0.01)
-    target = make(block_milliseconds=100)
+    target = make(block_milliseconds=100, timing=ProducerTiming(busy=0.01, retry=(0.01,)))
     assert target.report("latency", [1, 2], None).dropped == 0
     target.flush()
     held = lock(tmp_path)
@@ -445,9 +444,8 @@ def test_refuses_another_secret_and_a_readable_store(make, tmp_path):
 
 
 def test_producer_is_not_ready_while_packs_wait_unacknowledged(make, kafka, monkeypatch):
-    monkeypatch.setattr(producer, "STALL_SECONDS", 0.2)
     kafka.acknowledges = False
-    target = make(pack_seconds=0.05)
+    target = make(pack_seconds=0.05, timing=ProducerTiming(stall=0.2, retry=(0.01,)))
     time.sleep(0.3)
     assert target.reasons_not_ready() == []  # nothing waits
     target.report("latency", [1, 2, 3], None)

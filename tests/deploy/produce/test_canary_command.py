@@ -2,6 +2,7 @@
 
 import re
 from contextlib import closing
+from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,8 +21,8 @@ from deploy.produce.canary import draw, run_canary
 from deploy.produce.canary_command import canary
 from deploy.produce.command import produce as produce_command
 from estimators.canary import chi_square, true_frequencies
+from producers.concurrency.timing import ProducerTiming
 from producers.pipeline import storing_thread
-from producers.transport import sender
 from producers.wire import buckets, decode
 from tests.support.deploy.collection_texts import HEAD, KRR_ENTRY
 from tests.support.deploy.deployments import Deployment
@@ -66,7 +67,6 @@ def test_canary_sends_the_known_distribution_at_the_given_rate(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(storing_thread, "connect", kafka.connect)
-    monkeypatch.setattr(sender, "RETRY_SECONDS", (0.01,))
     monkeypatch.setattr(produce, "STOP_SECONDS", 5.0)
     monkeypatch.setattr(canary_run, "time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
     text = (HEAD + CANARY_ENTRY).replace("VALUES", values)
@@ -74,7 +74,11 @@ def test_canary_sends_the_known_distribution_at_the_given_rate(
     loaded = load(folder / "deniable.yaml", environment={})
     (collection,) = loaded.collections
     with pytest.raises(KeyboardInterrupt):
-        run_canary(producer_config(loaded, block_milliseconds=60_000), REPORTS, metrics_port=None)
+        run_canary(
+            replace(producer_config(loaded, block_milliseconds=60_000), timing=ProducerTiming(retry=(0.01,))),
+            REPORTS,
+            metrics_port=None,
+        )
     sent = np.concatenate([buckets(decode(record["value"])) for record in kafka.sent])
     assert len(sent) == 10 * REPORTS
     counts, rare = np.bincount(sent, minlength=4), chi2.isf(1e-6, 3)

@@ -21,12 +21,12 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import Allowance, Budget
+from producers.concurrency.timing import ProducerTiming
 from producers.config import ProducerConfig
 from producers.errors import DeliveryError
 from producers.pipeline import storing_thread
 from producers.randomization.secret import load_secret
 from producers.storage.store import Store
-from producers.transport import sender
 from producers.wire import decode
 from tests.support.producers.fake_kafka import FakeKafka
 
@@ -49,7 +49,6 @@ def summed(line: str) -> tuple[int, str]:
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Any:
     fake = FakeKafka(acknowledges=True)
     monkeypatch.setattr(storing_thread, "connect", fake.connect)
-    monkeypatch.setattr(sender, "RETRY_SECONDS", (0.01,))
     monkeypatch.setattr(produce, "WAIT_SECONDS", 0.3)
     monkeypatch.setattr(produce, "STOP_SECONDS", 0.1)
     return fake
@@ -91,6 +90,7 @@ class Producing:
             data_dir=self.data_dir,
             pack_seconds=3600,
             block_milliseconds=options.pop("block_milliseconds", 60_000),
+            timing=ProducerTiming(retry=(0.01,)),
             **options,
         )
         name = config.allowances[0].collection.name

@@ -9,9 +9,9 @@ from contextlib import suppress
 
 import pytest
 
+from producers.concurrency.timing import ProducerTiming
 from producers.errors import DeliveryError
 from producers.transport import security
-from producers.transport import sender as delivery_module
 from producers.transport.cluster import Cluster
 from producers.transport.connection import connect
 from producers.transport.security import Security
@@ -84,12 +84,16 @@ def test_an_attempt_to_connect_ends(
 def test_a_connection_that_acknowledges_nothing_is_dropped(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(delivery_module, "STALL_SECONDS", 0.4)
-    monkeypatch.setattr(delivery_module, "RETRY_SECONDS", (0.01,))
     first, second = FakeKafka(), FakeKafka(acknowledges=True)
     left = [first, second]
     woken = threading.Event()
-    delivery = Delivery(lambda: left.pop(0), "reports", woken.set)  # type: ignore[arg-type, return-value] # fakes
+    timing = ProducerTiming(stall=0.4, retry=(0.01,))
+    delivery = Delivery(
+        lambda: left.pop(0),  # type: ignore[arg-type, return-value] # fakes
+        "reports",
+        woken.set,
+        timing=timing,
+    )
     delivery.start()
     packs = [OutgoingPack(number, 0, 5, 60, 3, b"record") for number in range(3)]
     began = time.monotonic()

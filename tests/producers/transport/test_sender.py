@@ -8,17 +8,13 @@ import pytest
 from kafka.errors import KafkaTimeoutError
 from kafka.future import Future
 
+from producers.concurrency.timing import ProducerTiming
 from producers.errors import DeliveryError, PartitionsError
-from producers.transport import sender as module
 from producers.transport.sender import BYTES_IN_FLIGHT, Delivery, Outcome, OutgoingPack
 from tests.support.producers.fake_kafka import FakeKafka
 
 PACK = OutgoingPack(7, 3, 5, 60, 3, b"record")
-
-
-@pytest.fixture(autouse=True)
-def hurry(monkeypatch):
-    monkeypatch.setattr(module, "RETRY_SECONDS", (0.01, 0.02))
+TIMING = ProducerTiming(retry=(0.01, 0.02))
 
 
 @pytest.fixture
@@ -36,7 +32,7 @@ def deliver():
             return found
 
         woken = threading.Event()
-        delivery = Delivery(connect, "reports", woken.set)
+        delivery = Delivery(connect, "reports", woken.set, timing=TIMING)
         delivery.start()
         deliveries.append(delivery)
         return delivery, woken
@@ -145,7 +141,7 @@ def test_no_room_until_a_broker_answers(deliver, caplog):
     come = threading.Event()
     kafka = FakeKafka(acknowledges=True)
     connections = Connections(absent, kafka, come)
-    delivery = Delivery(connections.connect, "reports", lambda: None, lambda: 3)
+    delivery = Delivery(connections.connect, "reports", lambda: None, lambda: 3, TIMING)
     delivery.start()
     wait_until(lambda: connections.attempts > 3)
     assert delivery.room() == 0

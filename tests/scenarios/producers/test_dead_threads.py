@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from producers.concurrency.timing import ProducerTiming
 from producers.errors import DeliveryError
 from producers.metrics.counters import Receipt
 from producers.pipeline import storing_thread
@@ -108,10 +109,9 @@ def test_unstartable_thread_is_reported_and_retried(make, monkeypatch, name):
 
 
 def test_thread_that_does_not_end_in_time_is_reported(make, monkeypatch):
-    monkeypatch.setattr(storing_thread, "END_SECONDS", 0.05)
     going_on = threading.Event()
     monkeypatch.setattr(StoreTransactions, "end", lambda *_: going_on.wait(10))
-    target = make()
+    target = make(timing=ProducerTiming(end=0.05))
     with pytest.raises(DeliveryError, match=r"^the storing thread did not end within 0\.05 s$"):
         target.close()
     going_on.set()

@@ -134,17 +134,17 @@ import sys, time
 from pathlib import Path
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from producers.transport import sender
+from producers.concurrency.timing import ProducerTiming
 from producers.budget.allowance import Allowance
 from producers.transport.connection import DeliveryError
 from producers.producer import Producer
 from producers.config import ProducerConfig
 
-sender.RETRY_SECONDS = (0.1,)
 carrier = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
 away = Producer(ProducerConfig(
     allowances=(Allowance(carrier, None),), bootstrap_servers=sys.argv[1], topic=sys.argv[2], partitions=3,
     data_dir=Path(sys.argv[3]), connect_seconds=0.3, block_milliseconds=10_000,
+    timing=ProducerTiming(retry=(0.1,)),
 ))
 began = time.monotonic()
 print(away.report("carrier", ["AA"] * 5, None).stored, "stored")

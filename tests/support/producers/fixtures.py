@@ -5,14 +5,15 @@ import threading
 
 import pytest
 
+from producers.concurrency.timing import ProducerTiming
 from producers.config import ProducerConfig
 from producers.pipeline import storing_thread
 from producers.producer import Producer
-from producers.transport import sender
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.producers.questions import FREE
 
 NEVER = 3600.0
+QUICK = ProducerTiming(retry=(0.01,))
 
 
 @pytest.fixture
@@ -20,7 +21,6 @@ def kafka(monkeypatch):
     """The connection of every producer of the test."""
     fake = FakeKafka(acknowledges=True)
     monkeypatch.setattr(storing_thread, "connect", fake.connect)
-    monkeypatch.setattr(sender, "RETRY_SECONDS", (0.01,))
     return fake
 
 
@@ -30,7 +30,13 @@ def make(kafka, tmp_path):
     created = []
 
     def make_one(*allowances, **options):
-        options = {"pack_seconds": NEVER, "block_milliseconds": 30_000, "data_dir": tmp_path, **options}
+        options = {
+            "pack_seconds": NEVER,
+            "block_milliseconds": 30_000,
+            "data_dir": tmp_path,
+            "timing": QUICK,
+            **options,
+        }
         config = ProducerConfig(
             allowances=allowances or FREE,
             bootstrap_servers="127.0.0.1:9092",
