@@ -22,16 +22,12 @@ from aiokafka.errors import (
 from aiokafka.structs import OffsetAndMetadata
 
 from aggregator.ledger import row_keys
+from aggregator.partition.timing import DEFAULT, Timing
 from aggregator.topics.names import Topics
 from aggregator.topics.partition_reader import RowReader, fold
 from producers.transport.cluster import Cluster
 
-OPEN_SECONDS = 60.0  # without a new row; a large ledger may take longer in all
-COMMIT_SECONDS = 15.0
-LEAST_RECORDS_PER_SECOND = 2000  # extends COMMIT_SECONDS for large transactions
 TRANSACTION_MILLISECONDS = 300_000  # successors do not wait for it: they abort an open transaction first
-COORDINATOR_SECONDS = 0.2
-STOP_SECONDS = 3.0
 SENDS_PER_STEP = 100
 BATCH_BYTES = 512 * 1024  # a batch with one page over this size still fits into Kafka's 1 MiB
 
@@ -57,12 +53,14 @@ class LedgerStore:
     cluster : which Kafka.
     topics : names of the topics.
     partition : of the ledger.
+    timing : of its waits.
     """
 
-    def __init__(self, cluster: Cluster, topics: Topics, partition: int) -> None:
+    def __init__(self, cluster: Cluster, topics: Topics, partition: int, timing: Timing = DEFAULT) -> None:
         self.cluster = cluster
         self.topics = topics
         self.partition = partition
+        self.timing = timing
         self.opened_ms = 0  # append time of the row that `open` wrote, unix milliseconds
         self._end = 0  # offset of this store's last row
         self._producer: AIOKafkaProducer[bytes, bytes] | None = None
@@ -81,7 +79,7 @@ class LedgerStore:
         ------
         STORE_ERRORS; among them TimeoutError if no row arrives for 60 s.
         """
-        async with asyncio.timeout(OPEN_SECONDS) as patience:
+        async with asyncio.timeout(self.timing.open) as patience:
             return await self._open(patience)
 
     async def _open(self, patience: asyncio.Timeout) -> dict[bytes, bytes]:
@@ -113,7 +111,7 @@ class LedgerStore:
         admin = AIOKafkaAdminClient(**self.cluster.client_settings(), request_timeout_ms=10_000)
         try:
             await admin.start()
-            async with asyncio.timeout(COMMIT_SECONDS):
+            async with asyncio.timeout(self.timing.commit):
                 offset = await self._group_offset(admin, source)
         finally:
             await admin.close()
@@ -130,7 +128,7 @@ class LedgerStore:
             if source in found:
                 return int(found[source].offset)
             # aiokafka reports the error of a coordinator that is loading, or has moved, as an empty answer.
-            await asyncio.sleep(COORDINATOR_SECONDS)
+            await asyncio.sleep(self.timing.coordinator)
 
     async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
         """Send all records, the last one a row of `state`, and the group's offset in one transaction.
@@ -144,7 +142,7 @@ class LedgerStore:
         STORE_ERRORS; whether the transaction was committed is then unknown, and the store is unusable.
         """
         outgoing = list(records)
-        async with asyncio.timeout(COMMIT_SECONDS + len(outgoing) / LEAST_RECORDS_PER_SECOND):
+        async with asyncio.timeout(self.timing.commit + len(outgoing) / self.timing.commit_rate):
             return await self._commit(outgoing, position)
 
     async def close(self) -> None:
@@ -153,7 +151,7 @@ class LedgerStore:
         if producer is None:
             return
         try:
-            async with asyncio.timeout(STOP_SECONDS):
+            async with asyncio.timeout(self.timing.close):
                 with _assertions_as_kafka_errors():
                     await producer.stop()
         except STORE_ERRORS:
@@ -197,7 +195,7 @@ class LedgerStore:
         async with RowReader(self.cluster, self.topics.state, self.partition) as reader:
             async for record in reader.until(lambda r: r.offset >= self._end):
                 fold(found, record)
-                patience.reschedule(clock() + OPEN_SECONDS)
+                patience.reschedule(clock() + self.timing.open)
         if found.get(owner) != nonce:  # a successor wrote another; compaction may have removed ours
             raise KafkaError(f"another worker has taken partition {self.partition} over")
         return found

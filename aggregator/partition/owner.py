@@ -85,7 +85,7 @@ class PartitionOwner:
         On stopping, write a last checkpoint, so that the next owner has nothing to count again.
         """
         while not stopping.is_set():
-            store = LedgerStore(self.deployment.cluster, self.deployment.topics, self.partition)
+            store = LedgerStore(self.deployment.cluster, self.deployment.topics, self.partition, self.timing)
             try:
                 await self._serve(store, stopping)
             except* (*STORE_ERRORS, RecordsLostError, RecordNotCountedError) as failure:

@@ -1,11 +1,11 @@
-"""How long owners of partitions wait, and for what."""
+"""How long owners of partitions and their stores wait, and for what."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Timing:
-    """All in seconds, > 0.
+    """All in seconds, > 0, but `commit_rate`.
 
     Parameters
     ----------
@@ -20,6 +20,11 @@ class Timing:
     unstored : without a checkpoint: not ready.
     cancel : before a task that survives its cancellation is cancelled again.
     drain : for last checkpoints; the rest of the worker's stop is for leaving the group.
+    open : without a new row while a ledger is read; a large one may take longer in all.
+    commit : for a transaction, or the group's offset.
+    commit_rate : records per second that extend `commit` for large transactions.
+    coordinator : before the group's coordinator is asked again.
+    close : for a producer to stop.
     """
 
     checkpoint: float = 0.5
@@ -33,6 +38,11 @@ class Timing:
     unstored: float = 10.0
     cancel: float = 5.0
     drain: float = 5.0
+    open: float = 60.0
+    commit: float = 15.0
+    commit_rate: float = 2000.0
+    coordinator: float = 0.2
+    close: float = 3.0
 
 
 DEFAULT = Timing()

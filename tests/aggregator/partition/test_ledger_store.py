@@ -16,6 +16,7 @@ from aiokafka.structs import OffsetAndMetadata
 from aggregator.ledger import row_values
 from aggregator.partition import ledger_store as store_module
 from aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore, Outgoing
+from aggregator.partition.timing import DEFAULT, Timing
 from aggregator.topics.partition_reader import KafkaRecord
 from tests.support.aggregator.builders import NOWHERE, TOPICS, MemoryLog, MemoryReader, progress_row
 
@@ -67,11 +68,10 @@ def open_slowly(monkeypatch: pytest.MonkeyPatch, silent_after: int) -> dict[byte
     log = MemoryLog()
     for number in range(ROWS):
         log.append(TOPICS.state, 0, progress_row(number), b"P")
-    monkeypatch.setattr(store_module, "OPEN_SECONDS", OPEN_SECONDS)
     monkeypatch.setattr(store_module, "AIOKafkaProducer", Producer(log))
     monkeypatch.setattr(store_module, "RowReader", lambda *_: SlowReader(log.partition(TOPICS.state, 0)))
     monkeypatch.setattr(SlowReader, "silent_after", silent_after)
-    return asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
+    return asyncio.run(LedgerStore(NOWHERE, TOPICS, 0, Timing(open=OPEN_SECONDS)).open())
 
 
 def test_a_large_ledger_may_take_long_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,11 +161,11 @@ class SlowProducer(Producer):
         return await super().send(topic, value, key, partition)
 
 
-def commit(monkeypatch: pytest.MonkeyPatch, log: MemoryLog, records: int) -> None:
+def commit(monkeypatch: pytest.MonkeyPatch, log: MemoryLog, records: int, timing: Timing = DEFAULT) -> None:
     """Of a store that has opened an empty ledger."""
 
     async def run() -> None:
-        store = LedgerStore(NOWHERE, TOPICS, 0)
+        store = LedgerStore(NOWHERE, TOPICS, 0, timing)
         await store.open()
         await store.commit([Outgoing(TOPICS.state, 0, b"P", progress_row(1))] * records)
 
@@ -175,12 +175,9 @@ def commit(monkeypatch: pytest.MonkeyPatch, log: MemoryLog, records: int) -> Non
 
 
 def test_large_transaction_may_take_longer_than_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "COMMIT_SECONDS", 0.2)
-    monkeypatch.setattr(store_module, "LEAST_RECORDS_PER_SECOND", 20)
-    commit(monkeypatch, MemoryLog(), 30)
-    monkeypatch.setattr(store_module, "LEAST_RECORDS_PER_SECOND", 10_000)
+    commit(monkeypatch, MemoryLog(), 30, Timing(commit=0.2, commit_rate=20))
     with pytest.raises(TimeoutError):
-        commit(monkeypatch, MemoryLog(), 30)
+        commit(monkeypatch, MemoryLog(), 30, Timing(commit=0.2, commit_rate=10_000))
 
 
 def test_falling_offsets_reveal_recreated_topic(
@@ -238,7 +235,7 @@ def test_groups_offset_is_asked_for_until_the_coordinator_knows(
     """The client tells the error of a coordinator that loads its log as an empty answer."""
     known = {TopicPartition(TOPICS.reports, 0): OffsetAndMetadata(offset, "")}
     admin = Admin({}, GroupCoordinatorNotAvailableError(), {}, known)
-    monkeypatch.setattr(store_module, "COORDINATOR_SECONDS", 0.0)
     monkeypatch.setattr(store_module, "AIOKafkaAdminClient", admin)
-    assert asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).committed()) == committed
+    store = LedgerStore(NOWHERE, TOPICS, 0, Timing(coordinator=0.0))
+    assert asyncio.run(store.committed()) == committed
     assert admin.answers == []
