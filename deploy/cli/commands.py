@@ -14,18 +14,27 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
         "broker": ("deploy.broker.command:broker", "Run a real Apache Kafka on this machine."),
     },
     "Set up": {
-        "check": ("deploy.offline.check:check", "Check the collection file and show what answers cost."),
-        "plan": ("deploy.offline.plan:plan_command", "Compare mechanisms before a single report is sent."),
+        "check": ("deploy.offline.check:check", "Check the collection file and show what reports cost."),
+        "plan": (
+            "deploy.offline.plan:plan_command",
+            "Compare mechanisms by error, before any report is sent.",
+        ),
         "account": ("deploy.offline.account:account", "Show what reports cost, or how many a budget allows."),
         "topics": ("deploy.cluster.topics.command:topics", "Create or check topics and permissions."),
-        "doctor": ("deploy.cluster.doctor.command:doctor", "Find out what is wrong between here and Kafka."),
+        "doctor": (
+            "deploy.cluster.doctor.command:doctor",
+            "Find what is wrong between this machine and Kafka.",
+        ),
     },
     "Send reports": {
         "produce": (
             "deploy.produce.command:produce",
             "Randomize the values of a file or pipe and send reports.",
         ),
-        "canary": ("deploy.produce.canary_command:canary", "Send known values, so that defects show."),
+        "canary": (
+            "deploy.produce.canary_command:canary",
+            "Send values with a known distribution, to detect defects.",
+        ),
         "spent": ("deploy.offline.spent:spent", "Show how much of their budgets clients have spent."),
     },
     "Count": {

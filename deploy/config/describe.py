@@ -44,7 +44,7 @@ def _limits(allowance: Allowance) -> list[str]:
     of_windows = f"{_reports(allowance.reports_per_window)} per window"
     budget = allowance.budget
     if budget is None:
-        return [f"a client may send {of_windows}, without end: no budget is enforced"]
+        return [f"a client may send {of_windows}, without a limit over time: no budget is enforced"]
     limit = allowance.unspent_limit
     of_periods = "any number" if limit == UNLIMITED else _reports(limit)
     lines = [f"a client may send {of_windows}, {of_periods} per period of {_budget(budget)}"]

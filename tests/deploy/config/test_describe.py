@@ -25,7 +25,7 @@ def test_krr_says_what_one_report_and_every_further_one_cost() -> None:
         f" fingerprint {collection.fingerprint:016x}",
         "  one report: epsilon 2, it cannot change anyone's odds by more than a factor 7.390",
         "  every further report of one client costs as much again",
-        "  a client may send 1 report per window, without end: no budget is enforced",
+        "  a client may send 1 report per window, without a limit over time: no budget is enforced",
     ]
 
 
