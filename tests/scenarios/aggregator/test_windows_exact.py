@@ -248,5 +248,5 @@ def test_small_windows_are_joined_but_not_estimated(run: tuple[Configuration, Wo
     ended = command(configuration, "rollup", "tiny", "--from", "2020-01-01T00Z")
     assert (ended.returncode, ended.stdout) == (1, "")
     assert re.search(
-        r"^Error: [1-9]\d* windows of tiny were joined, with [1-9]\d* reports: ", ended.stderr, re.M
+        r"^Error: [1-9]\d* windows of tiny were joined, with [1-9]\d* reports, ", ended.stderr, re.M
     )
