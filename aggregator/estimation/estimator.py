@@ -34,7 +34,7 @@ from estimators.collection import Collection
 
 MOST_WAITING_BYTES = 1 << 26  # of final counts per transaction; matters after an outage
 
-# Threads of its own: no checkpoint or opening waits for slow estimates, even a former owner's.
+# Separate threads: no checkpoint or opening waits for slow estimates, even a former owner's.
 _THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="estimate")
 
 log = structlog.get_logger()

@@ -120,7 +120,7 @@ def with_source(key: bytes, source: int) -> bytes:
 
 
 def is_foreign(data: bytes, sources: int) -> bool:
-    """Whether another program wrote this key of `counts`: it belongs to none of so many sources."""
+    """Whether another program wrote this key of `counts`: it belongs to none of the `sources`."""
     try:
         _, source = split_source(data)
     except RowError:

@@ -199,14 +199,14 @@ EPSILON_PERMANENT = GaugeMetric(
     unit="nats",
     labels=("collection",),
     meaning="Bound on the privacy loss of all reports of one client whose value stays the same. Absent where "
-    "each report costs anew: nothing bounds it then but a budget.",
+    "each report costs as much again: then only a budget bounds it.",
 )
 RHO_PER_REPORT = GaugeMetric(
     name="rho_per_report",
     unit="nats",
     labels=("collection",),
     meaning="Privacy loss of one report as rho of zero-concentrated differential privacy; rhos of reports "
-    "that are randomized anew add up.",
+    "that are randomized independently add up.",
 )
 BUDGET_EPSILON = GaugeMetric(
     name="budget_epsilon",
@@ -226,7 +226,7 @@ BUDGET_USED_BOUND = GaugeMetric(
     name="budget_used_bound",
     unit="nats",
     labels=("collection",),
-    meaning="What so many reports of one client about one value cost together, at the budget's delta by "
+    meaning="What this many reports of one client about one value cost together, at the budget's delta by "
     "exact composition: no client has spent more so far, under the present parameters.",
 )
 BUDGET_USED_BOUND_RATIO = GaugeMetric(

@@ -46,7 +46,7 @@ class PrivacyMetrics:
         ----------
         collection : its name.
         reports : upper bound for one client in this period so far.
-        epsilon : of so many reports, at the budget's delta.
+        epsilon : of these reports together, at the budget's delta.
         ratio : epsilon / budget.
         """
         self._reports.labels(collection).set(reports)

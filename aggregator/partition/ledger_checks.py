@@ -14,8 +14,8 @@ from aggregator.topics.names import Topics
 from estimators.errors import DeniableError
 
 _ANEW = (
-    "To begin anew, set another kafka.topic_prefix; or delete all topics of this one and run deniable topics "
-    "create"
+    "To start again, set another kafka.topic_prefix; or delete all topics of this one and run deniable "
+    "topics create"
 )
 
 

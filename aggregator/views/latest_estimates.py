@@ -35,7 +35,7 @@ class LatestEstimates:
         self._foreign = ForeignRecords()
 
     def take(self, data: bytes) -> EstimateRecord | None:
-        """Read one record; return its estimate if it is to be shown. DecodeError if it holds none.
+        """Read one record; return its estimate if it should be shown. DecodeError if it holds none.
 
         Of an estimate in parts only part 1 is shown: it holds the largest values.
         """
@@ -43,7 +43,7 @@ class LatestEstimates:
         return self.take_estimate(record) if record.part == 1 else None
 
     def take_estimate(self, record: EstimateRecord) -> EstimateRecord | None:
-        """Add one estimate; return it if it is to be shown."""
+        """Add one estimate; return it if it should be shown."""
         shown = self.newest.get(record.collection)
         if shown is not None and shown.window_start > record.window_start:
             return None

@@ -62,7 +62,7 @@ class LogWatch(threading.Thread):
         while self._found is None:
             time.sleep(WATCH_SECONDS)
             with suppress(TopicSetupError, UnreachableError, OSError):
-                found = topic_setup.standing(self.deployment.cluster, self.deployment.topics)
+                found = topic_setup.present_log(self.deployment.cluster, self.deployment.topics)
                 if found == before and found != right:
                     self._found = found
                 before = found

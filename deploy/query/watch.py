@@ -62,16 +62,16 @@ async def watch_collection(configuration: Configuration, collection: Collection)
         end_with_the_reader()
         await _follow(EveryEstimate(), configuration, collection, _print_line)
         return
-    console, board = Console(), LatestEstimates()
+    console, latest = Console(), LatestEstimates()
     with Live(console=console, auto_refresh=False) as live:
 
         def show() -> None:
-            if record := board.newest.get(collection.name):
-                since = board.stale([collection], time.time()).get(collection.name)
+            if record := latest.newest.get(collection.name):
+                since = latest.stale([collection], time.time()).get(collection.name)
                 live.update(table_of(record, max(1, console.height - TABLE_FRAME), since), refresh=True)
 
         live.update(f"waiting for the first estimate of {collection.name} …", refresh=True)
-        following = _follow(board, configuration, collection, lambda _: show())
+        following = _follow(latest, configuration, collection, lambda _: show())
         await asyncio.gather(following, _refresh(show))
 
 
@@ -83,7 +83,7 @@ async def _refresh(show: Callable[[], None]) -> None:
 
 
 async def _follow(
-    board: LatestEstimates,
+    latest: LatestEstimates,
     configuration: Configuration,
     collection: Collection,
     show: Callable[[EstimateRecord], None],
@@ -93,7 +93,7 @@ async def _follow(
             show(record)
 
     cluster, topics = configuration.cluster, configuration.topics
-    await board.follow(cluster, topics.estimates, topics.partitions, show_own)
+    await latest.follow(cluster, topics.estimates, topics.partitions, show_own)
 
 
 def _print_line(record: EstimateRecord) -> None:

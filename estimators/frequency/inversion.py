@@ -18,7 +18,7 @@ class Inversion:
     ----------
     hit : p of k-RR, q* of a RAPPOR bit; in (miss, 1).
     miss : q of k-RR, p* of a RAPPOR bit; in (0, hit).
-    contrast : hit - miss, > 0; a field of its own, because the two floats may be equal.
+    contrast : hit - miss, > 0; a separate field, because the two floats may be equal.
     """
 
     hit: float

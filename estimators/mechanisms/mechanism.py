@@ -41,7 +41,7 @@ def epsilon_range(mechanism: Mechanism) -> tuple[float, float]:
 def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
     """Build the mechanism of the same class with the least error at this epsilon per report.
 
-    Values, bits, hashes, cohorts and epsilon_inf stay the same. A RAPPOR's p and q are chosen anew, so the
+    Values, bits, hashes, cohorts and epsilon_inf stay the same. A RAPPOR's p and q are computed again, so the
     result can differ from the given mechanism even at its own epsilon.
 
     Parameters

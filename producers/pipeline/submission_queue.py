@@ -49,7 +49,7 @@ class Submission:
     windows : int64 (n,), window starts, unix seconds.
     cohorts : uint16 (n,).
     rows : uint8 (n, bytes of a report).
-    clients : uint8 (n, CLIENT_KEY_BYTES), key of each report's client; None: each is a client of its own.
+    clients : uint8 (n, CLIENT_KEY_BYTES), key of each report's client; None: each is from a different client.
     ticket : to be settled.
     progress : path of an input and how far it was read, noted in the transaction that keeps the reports.
     """
@@ -123,7 +123,7 @@ class SubmissionQueue:
         self._is_over = False
 
     def put(self, item: Submission | FlushRequest, seconds: float) -> bool:
-        """Queue it; False when there was no room within so many seconds. An empty queue has room for any.
+        """Queue an item; False if there is no room within `seconds`. An empty queue has room for any.
 
         Raises
         ------

@@ -37,7 +37,7 @@ class ClientKeys:
 LENGTH_BYTES = 8
 WORD_BYTES = 8
 CHUNK_TEXTS = 2**13
-_LOWEST = np.array([(1 << 8 * count) - 1 for count in range(WORD_BYTES + 1)], np.uint64)  # so many bytes
+_LOWEST = np.array([(1 << 8 * count) - 1 for count in range(WORD_BYTES + 1)], np.uint64)  # of this many bytes
 
 
 def derive_key(secret: Secret, purpose: bytes, *context: str | int) -> bytes:

@@ -34,14 +34,14 @@ def check(data: bytes) -> None:
     history = EstimateHistory(COLLECTIONS.values())
     page = PageFeed(list(COLLECTIONS.values()), history, {}, dict)
     boards = (history, LatestEstimates(), EveryEstimate())
-    for board in boards:
+    for latest in boards:
         with suppress(msgspec.DecodeError):
-            taken = board.take(data)
+            taken = latest.take(data)
             if taken is not None:
                 _show(taken)
-                if board is history:
+                if latest is history:
                     page.show(taken)
-        board.stale(COLLECTIONS.values(), T0)
+        latest.stale(COLLECTIONS.values(), T0)
     for collection in COLLECTIONS.values():
         history.record(collection)
     for record in history.newest.values():

@@ -168,7 +168,7 @@ def _refuse_lacks(
         refuse([lack(cluster, lacks, role)])
 
 
-def standing(cluster: Cluster, topics: Topics) -> tuple[Genesis, list[Finding]]:
+def present_log(cluster: Cluster, topics: Topics) -> tuple[Genesis, list[Finding]]:
     """Return the log's present identity, and findings with which no worker should continue counting.
 
     Says nothing about topics that are absent or were recreated with other partitions: their clients notice.

@@ -29,8 +29,8 @@ from tests.support.aggregator.builders import (
 BEGUN: Stored = (row_keys.SingleKey.GENESIS, GENESIS[1])
 AT_7: Stored = (row_keys.SingleKey.PROGRESS, progress_row(7, T0 * 1000))
 ANEW = (
-    "To begin anew, set another kafka.topic_prefix; or delete all topics of this one and run deniable topics "
-    "create"
+    "To start again, set another kafka.topic_prefix; or delete all topics of this one and run deniable "
+    "topics create"
 )
 AGAIN = (
     "To count again what test-reports still holds, stop all workers, delete the topic test-state, then run "

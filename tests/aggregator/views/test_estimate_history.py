@@ -11,12 +11,12 @@ from estimators.mechanisms.krr import KRR
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, changed, estimate_of
 
 
-def taken(board: EstimateHistory, record: EstimateRecord) -> bool:
-    return board.take(encode_estimate(record)) is not None
+def taken(latest: EstimateHistory, record: EstimateRecord) -> bool:
+    return latest.take(encode_estimate(record)) is not None
 
 
-def kept(board: EstimateHistory, window_start: int | None = None) -> EstimateRecord | None:
-    data = board.record(FRUIT, window_start)
+def kept(latest: EstimateHistory, window_start: int | None = None) -> EstimateRecord | None:
+    data = latest.record(FRUIT, window_start)
     return None if data is None else decode_estimate(data)
 
 
@@ -25,54 +25,54 @@ def window(step: int, **fields: object) -> EstimateRecord:
 
 
 def test_each_window_keeps_its_newest_estimate() -> None:
-    board = EstimateHistory([FRUIT])
-    assert kept(board) is None
-    assert taken(board, window(1, revision=5))
-    assert taken(board, window(0, revision=9, final=True))
-    assert not taken(board, window(0, revision=8))
-    assert not taken(board, window(0, revision=9, final=False))
-    assert kept(board) == kept(board, T0 + 10) == board.newest["fruit"] == window(1, revision=5)
-    assert kept(board, T0) == window(0, revision=9, final=True)
-    assert kept(board, T0 + 20) is None
-    assert board.starts(FRUIT) == [T0, T0 + 10]
+    latest = EstimateHistory([FRUIT])
+    assert kept(latest) is None
+    assert taken(latest, window(1, revision=5))
+    assert taken(latest, window(0, revision=9, final=True))
+    assert not taken(latest, window(0, revision=8))
+    assert not taken(latest, window(0, revision=9, final=False))
+    assert kept(latest) == kept(latest, T0 + 10) == latest.newest["fruit"] == window(1, revision=5)
+    assert kept(latest, T0) == window(0, revision=9, final=True)
+    assert kept(latest, T0 + 20) is None
+    assert latest.starts(FRUIT) == [T0, T0 + 10]
 
 
 def test_the_oldest_windows_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate_history, "WINDOWS", 3)
-    board = EstimateHistory([FRUIT])
+    latest = EstimateHistory([FRUIT])
     for step in (2, 0, 3, 1):
-        assert taken(board, window(step))
-    assert board.starts(FRUIT) == [T0 + 10, T0 + 20, T0 + 30]
-    assert not taken(board, window(0))  # older than what is kept
+        assert taken(latest, window(step))
+    assert latest.starts(FRUIT) == [T0 + 10, T0 + 20, T0 + 30]
+    assert not taken(latest, window(0))  # older than what is kept
 
 
 def test_bytes_are_bounded_but_the_newest_window_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     size = len(encode_estimate(window(0)))
     monkeypatch.setattr(estimate_history, "BYTES", 2 * size + 10)
-    board = EstimateHistory([FRUIT])
+    latest = EstimateHistory([FRUIT])
     for step in range(4):
-        assert taken(board, window(step))
-    assert board.starts(FRUIT) == [T0 + 20, T0 + 30]
+        assert taken(latest, window(step))
+    assert latest.starts(FRUIT) == [T0 + 20, T0 + 30]
     monkeypatch.setattr(estimate_history, "BYTES", 1)
-    assert taken(board, window(4))
-    assert board.starts(FRUIT) == [T0 + 40]
+    assert taken(latest, window(4))
+    assert latest.starts(FRUIT) == [T0 + 40]
 
 
 def test_another_collection_or_another_meaning_is_skipped() -> None:
     """Estimates of the name under former parameters would be other values, at another price."""
     other = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
-    board = EstimateHistory([FRUIT])
-    assert not taken(board, estimate_of(PLACE))
-    assert not taken(board, estimate_of(other))
-    assert (board.newest, board.starts(FRUIT)) == ({}, [])
+    latest = EstimateHistory([FRUIT])
+    assert not taken(latest, estimate_of(PLACE))
+    assert not taken(latest, estimate_of(other))
+    assert (latest.newest, latest.starts(FRUIT)) == ({}, [])
 
 
 def test_our_parameters_under_another_name_are_skipped() -> None:
     """The page knows the collections by name: it could not show this one."""
-    board = EstimateHistory([FRUIT, PLACE])
+    latest = EstimateHistory([FRUIT, PLACE])
     for name in ("other", PLACE.name):
-        assert not taken(board, changed(estimate_of(), collection=name))
-    assert not board.newest
+        assert not taken(latest, changed(estimate_of(), collection=name))
+    assert not latest.newest
 
 
 def test_history_points_have_the_highest_estimates() -> None:

@@ -1,4 +1,4 @@
-"""The board shows the newest window, and of it the estimate that wins."""
+"""The latest shows the newest window, and of it the estimate that wins."""
 
 import asyncio
 import itertools
@@ -48,7 +48,7 @@ def estimate(
 
 
 def taken(latest: LatestEstimates, record: EstimateRecord) -> bool:
-    """Whether the board shows this record from now on."""
+    """Whether the latest shows this record from now on."""
     shown = latest.take(encode_estimate(record))
     assert shown in (None, record)
     assert (latest.newest[record.collection] == record) == (shown is not None)
@@ -119,7 +119,7 @@ def followed(
     batches: list[list[bytes | None]],
     shown: list[EstimateRecord],
 ) -> LatestEstimates:
-    """A board that followed a topic whose partition 1 gave these batches, the first record at offset 7."""
+    """A latest that followed a topic whose partition 1 gave these batches, the first record at offset 7."""
     source, waiting, offsets = TopicPartition("estimates", 1), list(batches), itertools.count(7)
 
     class Consumer:

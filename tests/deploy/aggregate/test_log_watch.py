@@ -35,7 +35,7 @@ def found_after(monkeypatch: pytest.MonkeyPatch, *answers: Answer) -> LogWatch:
     """A watch that got these answers; it must not ask for more."""
     shown = list(answers)
 
-    def standing(*_: object) -> tuple[Genesis, list[Finding]]:
+    def present_log(*_: object) -> tuple[Genesis, list[Finding]]:
         if not shown:
             raise KeyboardInterrupt  # which ends the thread's work here, in the test's own thread
         answer = shown.pop(0)
@@ -44,7 +44,7 @@ def found_after(monkeypatch: pytest.MonkeyPatch, *answers: Answer) -> LogWatch:
         return (answer, []) if isinstance(answer, Genesis) else answer
 
     monkeypatch.setattr(log_watch, "WATCH_SECONDS", 0.0)
-    monkeypatch.setattr(topic_setup, "standing", standing)
+    monkeypatch.setattr(topic_setup, "present_log", present_log)
     watch = LogWatch(Deployment(Cluster("127.0.0.1:9"), TOPICS, OURS, {}, 1))
     with suppress(KeyboardInterrupt):
         watch.run()

@@ -13,7 +13,7 @@ from aggregator.topics.names import Topics
 from deploy.cluster.finding import Finding
 from deploy.cluster.topics import log_identity, setup
 from deploy.cluster.topics.plan import plan
-from deploy.cluster.topics.setup import TopicSetupError, create, require, require_reports, standing
+from deploy.cluster.topics.setup import TopicSetupError, create, present_log, require, require_reports
 from producers.transport.cluster import Cluster
 from tests.support.deploy.processes import wait_until
 
@@ -190,7 +190,7 @@ def test_irrelevant_settings_end_no_worker(broker: str, topics: Topics, admin: K
     for name in (topics.estimates, topics.reports):
         wrong = {"message.timestamp.type": "CreateTime"}
         admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, configs=wrong)])
-    (finding,) = standing(Cluster(broker), topics)[1]
+    (finding,) = present_log(Cluster(broker), topics)[1]
     assert finding.what.startswith(f"topic {topics.reports}: message.timestamp.type must be LogAppendTime")
 
 
@@ -203,7 +203,7 @@ def test_recreated_log_is_a_finding(broker: str, topics: Topics, admin: KafkaAdm
     assert finding.startswith(f"{topics.reports} was deleted and made again since {topics.state} was begun")
     with KafkaProducer(bootstrap_servers=broker) as kafka:  # as `replay --rebuild` does, where nobody counted
         for partition in range(topics.partitions):
-            note = row_values.encode_genesis(standing(Cluster(broker), topics)[0])
+            note = row_values.encode_genesis(present_log(Cluster(broker), topics)[0])
             kafka.send(topics.state, note, key=log_identity.KEY, partition=partition)
     assert check(Cluster(broker), topics) == []
 
@@ -232,13 +232,13 @@ def test_worker_watches_the_log_and_the_settings(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
     create(Cluster(broker), topics, 1)
-    log, findings = standing(Cluster(broker), topics)
+    log, findings = present_log(Cluster(broker), topics)
     assert (log.partitions, findings) == (2, [])
     resource = ConfigResource(ConfigResourceType.TOPIC, topics.state, {"cleanup.policy": "delete"})
     admin.alter_configs([resource])
     admin.delete_topics([topics.estimates])
     assert wait_until(lambda: topics.estimates not in admin.list_topics(), 120)
-    assert standing(Cluster(broker), topics) == (
+    assert present_log(Cluster(broker), topics) == (
         log,
         [
             Finding(
