@@ -104,7 +104,7 @@ def check_not_retired(
     if file > ledger and over:
         raise TermsError(
             f"collection '{over[0]}' is retired and does not count again, and the collection file holds it: "
-            f"take it out, or give it another name"
+            f"remove it from the file, or give it another name"
         )
 
 

@@ -73,8 +73,8 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
             offsets[partition] = offset
     if not ended and any(collection.name == name for collection in deployment.collections.values()):
         raise MaintenanceError(
-            f"the collection file holds '{name}', and no other of that name is counted; to end it, take it "
-            f"out first, and raise revision"
+            f"'{name}' is still in the collection file, and no older collection of that name is counted; "
+            f"to end it, first remove it from the file and raise revision"
         )
     if not offsets:
         raise MaintenanceError(f"no collection '{name}' is counted")

@@ -87,7 +87,7 @@ def _compare(found: Comparison) -> int:
             f"{found.foreign} records of the estimates topic are not estimates of this version: skipped",
             err=True,
         )
-    nothing = "no window with all its records is still stored (retention_seconds)"
+    nothing = "each window lacks deleted records (retention_seconds), or all its packs were rejected"
     if found.whole_from:
         since = datetime.fromtimestamp(found.whole_from, UTC).isoformat(timespec="seconds")
         left_out = len(found.counts.windows()) - windows

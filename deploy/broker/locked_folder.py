@@ -36,7 +36,7 @@ def lock(folder: Path, wait: bool = True) -> IO[str]:
         fcntl.flock(held, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         held.close()
-        raise FolderError(f"{folder} is in use by another process; give another folder") from None
+        raise FolderError(f"{folder} is in use by another process; choose another folder") from None
     except BaseException:
         held.close()
         raise

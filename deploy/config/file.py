@@ -124,9 +124,10 @@ def load(
 def _read(text: str) -> dict[str, Any]:
     document = parse(text)
     if not isinstance(document, dict):
+        kind = "a list" if isinstance(document, list) else "one value"
+        found = "but is empty" if document is None else f"got {kind}"
         raise ValueError(
-            "must be a mapping with collections, and perhaps kafka, producer and revision, "
-            f"got {type(document).__name__}"
+            f"must be a mapping with collections, and optionally kafka, producer and revision, {found}"
         )
     return document
 

@@ -98,6 +98,9 @@ def explain(error: msgspec.ValidationError, document: object, within: Place = ()
     )
     whole = within + place
     if match := re.match(r"Object missing required field `(\w+)`", what):
+        value = _value_at(document, place)
+        if isinstance(value, dict) and (written := _misspelt(match[1], value)):
+            return _placed(place, f"unknown field `{written}`; did you mean `{match[1]}`?", written)
         return _placed(place, _missing(match[1], whole))
     if match := re.match(r"Object contains unknown field `(\w*)([^`]?)", what):
         return _placed(place, _unknown(match[1], match[2] != "", _fields(document, whole, within)), match[1])
@@ -117,6 +120,15 @@ def explain(error: msgspec.ValidationError, document: object, within: Place = ()
 def _placed(place: Place, what: str, field: str = "") -> PlacedError:
     """Build the error; by rule, a message about a field's range begins with the field's name."""
     return PlacedError(place, f"{_dotted(place)}: {what}" if place else what, field or what.split(" ", 1)[0])
+
+
+def _misspelt(field: str, mapping: Mapping[object, object]) -> str | None:
+    """Return the unknown field that was probably meant to be this one, which is missing."""
+    known = {"mechanism", *BudgetEntry.__struct_fields__, *File.__struct_fields__}
+    known.update(*(entry.__struct_fields__ for entry in MECHANISMS.values()))
+    names = (name for name in mapping if isinstance(name, str) and re.fullmatch(r"\w+", name))
+    unknown = [name for name in names if name not in known]
+    return next(iter(get_close_matches(field, unknown, 1)), None)
 
 
 def _missing(field: str, place: Place) -> str:

@@ -53,10 +53,10 @@ def authentication(case: Case, seconds: float) -> StepAnswer:
     let_in, unusable = try_all(case.usable, partial(log_in, cluster), seconds, cluster.security)
     case.usable = list(let_in)
     case.advertised = list(dict.fromkeys(each for brokers in let_in.values() for each in brokers))
-    as_whom = "anybody"
-    if cluster.security is not None:
-        as_whom = cluster.security.username or f"{cluster.security.certificate_file or 'anybody'}"
-    return StepAnswer(findings_of(unusable, others=bool(let_in)), f"logged in as {as_whom}")
+    security = cluster.security
+    identity = security and (security.username or security.certificate_file)
+    note = f"logged in as {identity}" if identity else "connected without authentication"
+    return StepAnswer(findings_of(unusable, others=bool(let_in)), note)
 
 
 def advertised(case: Case, seconds: float) -> StepAnswer:
@@ -69,7 +69,7 @@ def advertised(case: Case, seconds: float) -> StepAnswer:
 
     _let_in, unusable = try_all(case.advertised, enter, seconds, cluster.security)
     failed = [Unusable(address, cause._replace(remedy=_remedy(cause.remedy))) for address, cause in unusable]
-    note = f"all {len(case.advertised)} advertised addresses accept us"
+    note = f"logged in at every advertised address ({len(case.advertised)})"
     return StepAnswer(findings_of(failed, others=False), note)
 
 

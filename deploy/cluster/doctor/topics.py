@@ -26,7 +26,7 @@ def authorization(case: Case, _seconds: float) -> StepAnswer:
     finally:
         admin.close()
     if not lacks:
-        return StepAnswer([], f"all that the role {case.role} needs")
+        return StepAnswer([], f"the role {case.role} has every permission that it needs")
     return StepAnswer([lack(cluster, lacks, case.role, other)])
 
 

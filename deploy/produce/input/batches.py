@@ -19,7 +19,7 @@ BATCH_LINES = 10_000
 BATCH_SECONDS = 1.0  # all lines of a batch get the same window
 PRINTED_LINES = 5  # bad lines printed one by one; the rest is only counted
 OWN_CLIENT = "each line"  # placeholder without a field for clients; never sent
-LACKING = "it lacks a field, or its client is empty or not text"
+LACKING = "a field is missing, or its client is empty or not text"
 
 
 class InputBatch(NamedTuple):
@@ -143,7 +143,7 @@ class InputBatches:
 
     def _skip(self, number: int, fault: str, is_whole: bool) -> None:
         if self.is_strict:
-            raise FeedError(f"line {number} of the input: {fault}; the lines before it were taken")
+            raise FeedError(f"line {number} of the input: {fault}; the lines before it were processed")
         self.skipped += is_whole
         if is_whole and self.skipped <= PRINTED_LINES:
             click.echo(f"line {number} skipped: {fault}", err=True)

@@ -10,7 +10,7 @@ from deploy.aggregate.replay import _compare
 @pytest.mark.parametrize(
     ("whole_from", "said"),
     [
-        (0, "no window with all its records is still stored (retention_seconds)"),
+        (0, "each window lacks deleted records (retention_seconds), or all its packs were rejected"),
         (
             1_767_225_600,
             "records were deleted; only windows that start at 2026-01-01T00:00:00+00:00 or later can be "

@@ -9,7 +9,8 @@ from deploy.broker.locked_folder import FolderError, HeldFolder, lock
 
 def test_folder_is_locked_by_one_process(tmp_path: Path) -> None:
     first = HeldFolder(tmp_path)
-    with pytest.raises(FolderError, match=rf"^{tmp_path} is in use by another process; give another folder$"):
+    message = f"{tmp_path} is in use by another process; choose another folder"
+    with pytest.raises(FolderError, match=f"^{message}$"):
         HeldFolder(tmp_path)
     first.release()
     HeldFolder(tmp_path).release()

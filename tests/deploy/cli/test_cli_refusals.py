@@ -36,7 +36,7 @@ def test_unsendable_packs_are_reported_after_sent_ones(deployment: Deployment) -
     assert lines[0].startswith("10000 reports sent in ")
     assert lines[1] == (
         "Error: line 10002 of the input: it is not CSV: unexpected end of data; "
-        "the lines before it were taken"
+        "the lines before it were processed"
     )
 
     some = deployment.run(*PRODUCE, given=b"carrier\n" + b"AA\n" * 10 + b'"AA\n')

@@ -43,6 +43,11 @@ def file(tmp_path: Path) -> Path:
             "",
             "collections[0]: field `epsilon` is missing; it must be a number in (0, 16]",
         ),
+        (
+            "mechanism: k-rr,",
+            "mechansim: k-rr,",
+            "collections[0]: unknown field `mechansim`; did you mean `mechanism`?",
+        ),
         ("1.0986", "-1", "collections[0] (carrier): epsilon must be in (0, 16], got -1.0"),
         ("1.0986", ".nan", "collections[0] (carrier): epsilon must be in (0, 16], got nan"),
         ("1.0986", ".inf", "collections[0] (carrier): epsilon must be in (0, 16], got inf"),

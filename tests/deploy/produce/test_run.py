@@ -193,7 +193,8 @@ def test_strict_run_stops_and_is_resumed_at_the_bad_line(producing: Producing) -
         with pytest.raises(FeedError) as caught:
             producing.run(strict=True)
         assert str(caught.value) == (
-            "line 102 of the input: it is not CSV: ',' expected after '\"'; the lines before it were taken"
+            "line 102 of the input: it is not CSV: ',' expected after '\"'; "
+            "the lines before it were processed"
         )
         assert producing.reports() == 100
     assert producing.said()[-1] == "resuming at line 102"

@@ -145,7 +145,7 @@ def test_collection_ends_only_by_command(deployment: Deployment) -> None:
     edit(deployment, ("revision: 1", "revision: 2"), ("epsilon: 2.0", "epsilon: 3.0"))
     kept = deployment.run("retire", "carrier")
     assert kept.returncode == 1
-    assert "to end it, take it out first" in kept.stderr
+    assert "to end it, first remove it from the file" in kept.stderr
     edit(deployment, ("epsilon: 3.0", "epsilon: 2.0"))
     assert "deniable retire carrier" in refusal(deployment)
     retired = deployment.run("retire", "carrier")

@@ -230,5 +230,5 @@ def test_strict_feed_stops_at_a_bad_line_behind_what_precedes_it() -> None:
     assert place.lines == 3
     with pytest.raises(FeedError) as caught:
         next(batches)
-    assert str(caught.value) == f"line 4 of the input: {LACKING}; the lines before it were taken"
+    assert str(caught.value) == f"line 4 of the input: {LACKING}; the lines before it were processed"
     assert feed.skipped == 0

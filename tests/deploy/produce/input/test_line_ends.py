@@ -97,7 +97,7 @@ def test_a_strict_feed_stops_in_an_endless_line(layout: str) -> None:
 
     with pytest.raises(FeedError) as caught:
         list(feed_of(layout, strict=True).batches(Pieces(pieces()), Place()))
-    assert str(caught.value) == f"line 2 of the input: {TOO_LONG}; the lines before it were taken"
+    assert str(caught.value) == f"line 2 of the input: {TOO_LONG}; the lines before it were processed"
 
 
 def test_an_endless_header_is_refused() -> None:
