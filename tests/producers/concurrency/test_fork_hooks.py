@@ -116,13 +116,13 @@ if child == 0:
     began = time.monotonic()
     assert producer.report("latency", [1, 2], None).pending == 2
     took = time.monotonic() - began
-    assert took < 3, took
+    assert took < 15, took
     os.write(writing, b".")
     producer.close(20)
     assert producer.counters().acknowledged == {"latency": 2}
     os._exit(0)
 took = time.monotonic() - began
-assert took < 3, took
+assert took < 15, took
 os.read(reading, 1)
 holder.communicate("go on\\n")
 producer.close(20)
@@ -161,7 +161,7 @@ if child == 0:
     assert late.why_dropped.endswith("it was open when the process forked; close it first"), late.why_dropped
     os._exit(0)
 took = time.monotonic() - began
-assert 0.9 < took < 10, took
+assert 0.9 < took < 25, took
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 going_on.set()
 waiting.join()

@@ -156,7 +156,7 @@ def test_locked_store_is_reported_after_the_time_allowed(store):
             BusyError, match=r"producer\.sqlite: another process has locked it; stop the one that is stuck"
         ):
             set_and_fail(store)
-        assert 0.04 <= time.monotonic() - begun < 2.0
+        assert 0.04 <= time.monotonic() - begun < 4.5
     with store.transaction():
         set_progress(store, "input", PROGRESS)
     assert get_progress(other, "input") == PROGRESS
