@@ -140,8 +140,8 @@ def test_newer_file_that_brings_back_what_is_retired_is_refused() -> None:
     with pytest.raises(TermsError) as caught:
         ledger.agree(COLLECTIONS, 2)
     assert str(caught.value) == (
-        "collection 'fruit' is retired and does not count again, and the collection file holds it: take it "
-        "out, or give it another name"
+        "collection 'fruit' is retired and does not count again, and the collection file holds it: remove it "
+        "from the file, or give it another name"
     )
 
 
