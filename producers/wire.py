@@ -170,8 +170,8 @@ def _decode_1(record: bytes) -> Pack:
     return Pack(mechanism, cohort, fingerprint, window_start, reports, width, pack_id, payload)
 
 
-# : Decoders of all supported versions. A new version adds its own and keeps the former ones: packs of
-# producers : that are not upgraded yet count, and a replay reads a log with both.
+# Decoders of all supported versions. A new version adds its own and keeps the former ones: packs of producers
+# that are not upgraded yet count, and a replay reads a log with both.
 DECODERS: dict[int, Callable[[bytes], Pack]] = {1: _decode_1}
 
 

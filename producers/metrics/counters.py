@@ -21,8 +21,7 @@ class Receipt:
     refused : over a limit of their clients, or in windows that are over or far in the future; never sent.
     dropped : without room in the queue or the outbox, or because the store failed; never sent.
     pending : undecided when the caller's time ran out; counted as one of the above later. If the storing
-    thread
-        dies while it handles them, it is unknown whether they are stored.
+        thread dies while it handles them, it is unknown whether they are stored.
     why_dropped : a reason, if any were dropped; else empty.
     """
 

@@ -56,11 +56,10 @@ class Memory:
     ----------
     secret : Secret shared by all producers that serve the same clients.
     name : of the collection.
-    parameters : all that a permanent response depends on beside client and value, and nothing else. Not p and
-    q
-        of RAPPOR, since changing them must not redraw permanent responses. The list of values, if values are
-        identified by number: if a value kept its response because its number stayed, while others were
-        redrawn, the unchanged response would reveal the value.
+    parameters : all that a permanent response depends on beside client and value, and nothing else. Not p
+        and q of RAPPOR, since changing them must not redraw permanent responses. The list of values, if
+        values are identified by number: if a value kept its response because its number stayed, while
+        others were redrawn, the unchanged response would reveal the value.
     memoize : whether one client and value always repeat one permanent response.
     """
 
@@ -98,8 +97,7 @@ class Memory:
         ----------
         clients : as in `cohorts`.
         values : returns the blocks that identify each report's value, m arrays of uint64 (n, 2), with the
-        same m
-            in all calls; not called if nothing is memoized.
+            same m in all calls; not called if nothing is memoized.
         fresh : the source to use if clients are None or nothing is memoized.
         """
         if clients is None or not self._memoize:

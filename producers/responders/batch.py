@@ -38,8 +38,7 @@ class Batch:
     count : n, the number of values.
     clients : of each value; None if every value is from a different client.
     respond : randomizes a slice of m values, only once each: returns cohorts, uint16 (m,), and reports in
-    wire
-        format, uint8 (m, bytes of a report).
+        wire format, uint8 (m, bytes of a report).
     """
 
     count: int

@@ -50,8 +50,7 @@ def text_sets(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
     ----------
     what : name of the values.
     given : one set, or a list, tuple or one-dimensional array of sets, lists or tuples of text. A single text
-    is
-        refused: ["AA", "B6"] could be one value or two.
+        is refused: ["AA", "B6"] could be one value or two.
 
     Returns
     -------

@@ -100,8 +100,7 @@ class Outbox:
         Parameters
         ----------
         own : also return buffers of this lane's previous owner. Only before the first `save`: later buffers
-        are
-            this producer's.
+            are this producer's.
 
         Raises
         ------

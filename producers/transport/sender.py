@@ -29,7 +29,7 @@ class OutgoingPack:
     partition : of the topic, in [0, partitions).
     fingerprint : of the collection.
     window_start : unix seconds. Becomes the record's timestamp, which would otherwise reveal this machine's
-    clock.
+        clock.
     reports : their number.
     record : bytes to send.
     """
