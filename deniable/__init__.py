@@ -21,16 +21,20 @@ from deploy.cli.hidden_packages import refuse_hidden_packages  # noqa: E402
 
 refuse_hidden_packages()
 
-from deploy.config.file import Configuration, load  # noqa: E402
+from deploy.config.file import CollectionFileError, Configuration, load  # noqa: E402
 from deploy.config.producer import producer_config  # noqa: E402
 from estimators.errors import DeniableError  # noqa: E402
 from producers.config import ProducerConfig  # noqa: E402
 from producers.errors import ClosedError, DeliveryError  # noqa: E402
 from producers.metrics.counters import Counters, Receipt  # noqa: E402
 from producers.producer import Producer  # noqa: E402
+from producers.randomization.secret import SecretError  # noqa: E402
+from producers.storage.store import StoreError  # noqa: E402
+from producers.transport.credential_files import SecurityError  # noqa: E402
 
 __all__ = [
     "ClosedError",
+    "CollectionFileError",
     "Configuration",
     "Counters",
     "DeliveryError",
@@ -38,6 +42,9 @@ __all__ = [
     "Producer",
     "ProducerConfig",
     "Receipt",
+    "SecretError",
+    "SecurityError",
+    "StoreError",
     "load",
     "open_producer",
 ]

@@ -9,7 +9,6 @@ from contextlib import suppress
 
 from deploy.cli import standard_streams
 from deploy.cli.signals import end_in_good_order, handle, leave_at_once
-from estimators.errors import DeniableError
 
 FAILED = 1
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
@@ -37,10 +36,15 @@ def _run() -> int:
     import click
 
     from deploy.cli.commands import deniable
-    from deploy.cli.hidden_packages import NAMES, refuse_hidden_packages
+    from deploy.cli.hidden_packages import refuse_hidden_packages
 
     try:
         refuse_hidden_packages()
+    except ImportError as error:
+        return _refuse(str(error))
+    from estimators.errors import DeniableError
+
+    try:
         status = deniable.main(prog_name="deniable", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
         return INTERRUPTED
@@ -49,10 +53,6 @@ def _run() -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except ImportError as error:
-        if error.name not in NAMES:
-            raise
-        return _refuse(str(error))
     except DeniableError as error:
         return _refuse(str(error), error.exit_status)
     except kafka_errors() as error:

@@ -6,47 +6,21 @@ name begins with, because a password may be in the wrong place.
 
 import re
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
-from deploy.config.checks import YEAR_SECONDS
-from deploy.config.entries import BudgetEntry, Entry
+from deploy.config.allowed_values import MECHANISMS, allowed
+from deploy.config.entries import BudgetEntry
 from deploy.config.sections import File, KafkaSection, ProducerSection, SecuritySection
-from estimators.mechanisms.krr import LARGEST_EPSILON
-from estimators.mechanisms.rappor import LARGEST_BITS, LARGEST_COHORTS
 
 Place = tuple[str | int, ...]
 
-MECHANISMS = {entry.__struct_config__.tag: entry for entry in get_args(Entry)}
 BUDGET_ADVICE = (
     "write budget: {epsilon: …, delta: …, period_seconds: …}, or budget: none, which enforces nothing"
 )
-
-#: Allowed values of each required field, by its name; BUDGET_FIELDS has those of a budget.
-REQUIRED = {
-    "collections": "a list of at least one collection",
-    "name": "text that matches ^[a-z][a-z0-9_-]{0,62}$",
-    "mechanism": f"one of {', '.join(map(str, MECHANISMS))}",
-    "window_seconds": f"an integer in [1, {YEAR_SECONDS}]",
-    "grace_seconds": f"an integer in [0, {YEAR_SECONDS}]",
-    "budget": "none, or a mapping",
-    "epsilon": f"a number in (0, {LARGEST_EPSILON}]",
-    "epsilon_inf": f"a number in (0, {LARGEST_EPSILON}]",
-    "epsilon_one": "a number in (0, epsilon_inf)",
-    "bits": f"a multiple of 8 in [8, {LARGEST_BITS}]",
-    "hashes": "an integer of at least 1",
-    "cohorts": f"an integer in [1, {LARGEST_COHORTS}]",
-    "values": "a list of text",
-    "hot": "an integer in [1, number of values]",
-}
-BUDGET_FIELDS = {
-    "epsilon": "a number in (0, inf)",
-    "delta": "a number in (0, 1)",
-    "period_seconds": "an integer in [1, 4294967296)",
-}
 
 _TYPES = {
     "int": "an integer",
@@ -105,15 +79,20 @@ def explain(error: msgspec.ValidationError, document: object, within: Place = ()
     if match := re.match(r"Object contains unknown field `(\w*)([^`]?)", what):
         return _placed(place, _unknown(match[1], match[2] != "", _fields(document, whole, within)), match[1])
     if "at `key` in" in what:  # the name of a field is 5, null or the like
-        return PlacedError((), "names of fields must be text, got something else for one")
+        where, name = next(_names_not_text(document))
+        got = "another type" if where[:1] == ("kafka",) else repr(name)
+        return PlacedError(where, f"names of fields must be text, got {got}", str(name))
     if what.startswith("Invalid"):
         return _placed(place, _not_listed(place[-1] if place else "", _value_at(document, place)))
     if what.startswith(("Expected", "Number out of range")):
         what = _expected(what.partition(", got ")[0])
-        if place[-1:] == ("budget",):
-            what = f"must be {REQUIRED['budget']}"
+        if whole and (range_ := allowed(whole[-1], "budget" in whole[:-1])):
+            what = f"must be {range_}"
+        elif whole in SECTIONS:
+            what += f": {', '.join(_fields(document, whole, within))}"
         if whole[:1] != ("kafka",) or (len(whole) == 2 and whole != _SECRET):
-            what += f", got {reprlib.repr(_value_at(document, place))}"
+            value = _value_at(document, place)
+            what += ", got nothing" if value is None else f", got {reprlib.repr(value)}"
     return _placed(place, what + _remedy(place))
 
 
@@ -132,13 +111,14 @@ def _misspelt(field: str, mapping: Mapping[object, object]) -> str | None:
 
 
 def _missing(field: str, place: Place) -> str:
-    allowed = BUDGET_FIELDS if place[-1:] == ("budget",) else REQUIRED
     advice = f"; {BUDGET_ADVICE}" if "budget" in (field, *place) else ""
-    return f"field `{field}` is missing; it must be {allowed[field]}{advice}"
+    return f"field `{field}` is missing; it must be {allowed(field, 'budget' in place)}{advice}"
 
 
 def _unknown(name: str, is_cut: bool, known: Sequence[str]) -> str:
     shown = f"{name}…" if is_cut else name
+    if name in File.__struct_fields__:
+        return f"unknown field `{name}`; it belongs at the top level of the file"
     near = get_close_matches(name, known, 1)
     guess = f"; did you mean `{near[0]}`?" if near else "."
     if name == "canary":
@@ -180,6 +160,17 @@ def _fields(document: object, place: Place, within: Place) -> list[str]:
         return [field for field in fields if within or field != "password"]  # only the environment may set it
     entry = _value_at(document, place[len(within) :])
     return ["mechanism", *MECHANISMS[entry["mechanism"]].__struct_fields__]
+
+
+def _names_not_text(document: object, place: Place = ()) -> Iterator[tuple[Place, object]]:
+    """Yield each field whose name is not text, with the place of its mapping."""
+    if isinstance(document, dict):
+        yield from ((place, name) for name in document if not isinstance(name, str))
+        for name, value in document.items():
+            yield from _names_not_text(value, (*place, name))
+    elif isinstance(document, list):
+        for i, value in enumerate(document):
+            yield from _names_not_text(value, (*place, i))
 
 
 def _value_at(document: Any, place: Place) -> Any:

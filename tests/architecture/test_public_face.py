@@ -1,5 +1,6 @@
 """What applications import, and what hides it."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -38,12 +39,21 @@ def test_another_package_of_the_same_name_is_refused(tmp_path: Path, name: str, 
     assert done.stderr.splitlines()[-1] == expected
 
 
-def test_the_command_refuses_it_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "producers").mkdir()
-    hiding = tmp_path / "producers" / "__init__.py"
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["producers", "estimators", "aggregator"])
+def test_the_command_refuses_it_in_one_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    hiding = tmp_path / name / "__init__.py"
     hiding.touch()
     places = [str(tmp_path), str(REPOSITORY)]
     code = f"import sys; sys.path[:0] = {places}; from deploy.cli.main import main; main()"
     done = subprocess.run([sys.executable, "-c", code, "check"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == f"Error: another package called 'producers' hides deniable's: {hiding}\n"
+    assert done.stderr == f"Error: another package called {name!r} hides deniable's: {hiding}\n"
+
+
+def test_errors_of_open_producer_are_public() -> None:
+    """Every error that its docstring names can be caught without importing anything deeper."""
+    documented = set(re.findall(r"[A-Z]\w+Error", deniable.open_producer.__doc__ or ""))
+    assert documented
+    assert documented <= set(deniable.__all__)

@@ -103,7 +103,7 @@ def test_environment_wins_over_the_file_and_the_option_over_both(file: Path) -> 
     ("variable", "value", "said"),
     [
         ("KAFKA__PARTITIONS", "0", "partitions must be in [1, 1000], got 0"),
-        ("KAFKA__PARTITIONS", "four", "partitions: must be an integer, got 'four'"),
+        ("KAFKA__PARTITIONS", "four", "partitions: must be an integer in [1, 1000], got 'four'"),
         (
             "KAFKA__PARTITION",
             "4",
@@ -139,7 +139,7 @@ def test_a_variable_of_no_section_is_refused(file: Path) -> None:
         ("a: \x00", "is not YAML: unacceptable character #x0000"),
         ("[" * 1000, "is not YAML: maximum recursion depth exceeded"),
         ("[1, [2]]: 3\n", "names of fields must be text, got a list or a mapping for one"),
-        ("kafka: {}\n5: 3\n", "names of fields must be text, got something else for one"),
+        ("kafka: {}\n5: 3\n", "names of fields must be text, got 5"),
         ("revision: 2020-13-45\n", "is not YAML: a value is no date, or not what its tag "),
         ("", "must be a mapping with collections, and optionally kafka, producer and revision, but is empty"),
         (
@@ -174,7 +174,7 @@ def test_a_file_that_cannot_be_read_is_named(path: str, said: str) -> None:
 
 def test_non_mapping_section_is_refused_despite_the_option(file: Path) -> None:
     file.write_text("kafka: 5\n" + WHOLE)
-    with pytest.raises(CollectionFileError, match=r"kafka: must be a mapping of fields$"):
+    with pytest.raises(CollectionFileError, match=r"kafka: must be a mapping of fields: .*security$"):
         load(file, "127.0.0.1:1", environment={})
 
 

@@ -13,6 +13,10 @@ from tests.support.deploy.collection_texts import WHOLE, read, refusal
 from tests.support.paths import REPOSITORY
 
 SECRET = "hunter2 ✓"
+FIELDS = (
+    "kafka.security: must be a mapping of fields: ca_file, certificate_file, key_file, key_password_file, "
+    "username, password_file"
+)
 S = "DENIABLE_KAFKA__SECURITY__"
 KUBERNETES = REPOSITORY / "deploy" / "kubernetes" / "overlays"
 
@@ -100,8 +104,8 @@ def test_password_in_the_file_is_refused_and_not_shown(file: Path) -> None:
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        (SECRET, "kafka.security: must be a mapping of fields"),
-        (f"[{SECRET}]", "kafka.security: must be a mapping of fields"),
+        (SECRET, FIELDS),
+        (f"[{SECRET}]", FIELDS),
         (f"{{password_file: [{SECRET}]}}", "kafka.security.password_file: must be text"),
         ("{username: 12345}", "kafka.security.username: must be text"),
         (

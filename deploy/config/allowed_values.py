@@ -1,0 +1,64 @@
+"""What each field of the collection file may hold, in words for messages."""
+
+from collections.abc import Mapping
+from typing import get_args
+
+from deploy.config.checks import YEAR_SECONDS
+from deploy.config.entries import LARGEST_SIZE, Entry
+from estimators.mechanisms.krr import LARGEST_EPSILON
+from estimators.mechanisms.rappor import LARGEST_BITS, LARGEST_COHORTS
+from producers.budget.allowance import LARGEST_REPORTS_PER_WINDOW
+
+#: The class of an entry by mechanism.
+MECHANISMS = {entry.__struct_config__.tag: entry for entry in get_args(Entry)}
+
+_EPSILON = f"a number in (0, {LARGEST_EPSILON}]"
+_FIELDS: Mapping[str, str] = {
+    "collections": "a list of at least one collection",
+    "revision": "an integer of at least 1",
+    "name": "text that matches ^[a-z][a-z0-9_-]{0,62}$",
+    "mechanism": f"one of {', '.join(map(str, MECHANISMS))}",
+    "window_seconds": f"an integer in [1, {YEAR_SECONDS}]",
+    "grace_seconds": f"an integer in [0, {YEAR_SECONDS}]",
+    "retention_seconds": f"an integer in [60, {10 * YEAR_SECONDS}]",
+    "minimum_reports": f"an integer in [1, {10**12}]",
+    "window_packs": f"an integer in [1, {10**8}]",
+    "publish": "top or all",
+    "reports_per_window": f"an integer in [1, {LARGEST_REPORTS_PER_WINDOW}]",
+    "budget": "none, or a mapping",
+    "values": "a list of text",
+    "size": f"an integer in [1, {LARGEST_SIZE}]",
+    "epsilon": _EPSILON,
+    "epsilon_inf": _EPSILON,
+    "epsilon_one": "a number in (0, epsilon_inf)",
+    "f": "a number in [0, 1)",
+    "p": "a number in (0, q)",
+    "q": "a number in (0, 1)",
+    "bits": f"a multiple of 8 in [8, {LARGEST_BITS}]",
+    "hashes": "an integer of at least 1",
+    "cohorts": f"an integer in [1, {LARGEST_COHORTS}]",
+    "candidates": "a list of text",
+    "hot": "an integer in [1, number of values]",
+    "partitions": "an integer in [1, 1000]",
+    "replication_factor": "an integer in [1, 100]",
+    "pack_reports": "an integer in [1, 1000000]",
+    "pack_seconds": "a number in [0.001, 3600]",
+    "outbox_bytes": f"an integer in [{2**20}, {2**40}]",
+    "block_milliseconds": "an integer in [0, 3600000]",
+}
+_BUDGET_FIELDS: Mapping[str, str] = {
+    "epsilon": "a number in (0, inf)",
+    "delta": "a number in (0, 1)",
+    "period_seconds": f"an integer in [1, {2**32})",
+}
+
+
+def allowed(field: str | int, in_budget: bool) -> str | None:
+    """Return what a field may hold; None if its type says it all.
+
+    Parameters
+    ----------
+    field : its name; an index for an element of a list.
+    in_budget : whether it is a field of `budget`.
+    """
+    return (_BUDGET_FIELDS if in_budget else _FIELDS).get(str(field))

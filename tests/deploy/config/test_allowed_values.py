@@ -1,0 +1,69 @@
+"""The ranges in messages are those that the checks enforce."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from deploy.config.allowed_values import MECHANISMS, allowed
+from deploy.config.entries import BudgetEntry
+from deploy.config.file import CollectionFileError, load
+from deploy.config.sections import File, KafkaSection, ProducerSection
+
+COLLECTION = {
+    "name": "plan",
+    "mechanism": "k-rr",
+    "values": "[a, b]",
+    "epsilon": "1",
+    "window_seconds": "60",
+    "grace_seconds": "5",
+    "budget": "none",
+}
+SECTIONS = {"kafka": KafkaSection, "producer": ProducerSection}
+ENTRY = [
+    *("window_seconds", "grace_seconds", "retention_seconds", "minimum_reports", "window_packs"),
+    *("reports_per_window", "size", "epsilon"),
+]
+
+
+def document(field: str, value: str) -> str:
+    """A collection file with this field set to this value."""
+    fields = COLLECTION | ({field: value} if field in ENTRY else {})
+    if field == "size":
+        del fields["values"]
+    lines = ["collections:", "  - {" + ", ".join(f"{key}: {text}" for key, text in fields.items()) + "}"]
+    for section, kind in SECTIONS.items():
+        if field in kind.__struct_fields__:
+            lines.append(f"{section}: {{{field}: {value}}}")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *ENTRY,
+        *("partitions", "replication_factor"),
+        *("pack_reports", "pack_seconds", "outbox_bytes", "block_milliseconds"),
+    ],
+)
+def test_a_value_beyond_the_stated_range_is_refused_and_its_end_is_not(tmp_path: Path, field: str) -> None:
+    words = allowed(field, in_budget=False) or ""
+    _lowest, highest = re.search(r"[\[(]([\d.]+), ([\d.]+)\]$", words).groups()  # type: ignore[union-attr]
+    file = tmp_path / "deniable.yaml"
+    file.write_text(document(field, str(int(highest) + 1)))
+    with pytest.raises(CollectionFileError, match=re.escape(f", {highest}]")):
+        load(file, environment={})
+    file.write_text(document(field, highest))
+    load(file, environment={})
+
+
+def test_every_field_without_words_is_text_or_a_mapping() -> None:
+    known = {*File.__struct_fields__, *KafkaSection.__struct_fields__, *ProducerSection.__struct_fields__}
+    known.update(*(entry.__struct_fields__ for entry in MECHANISMS.values()))
+    wordless = {field for field in known if allowed(field, in_budget=False) is None}
+    assert wordless == {
+        *("kafka", "producer", "security"),
+        *("bootstrap_servers", "topic_prefix", "data_dir", "secret_file", "candidates_file"),
+        *("allow_plaintext", "other", "canary", "memoize"),  # the type says it all
+    }
+    assert all(allowed(field, in_budget=True) for field in BudgetEntry.__struct_fields__)
