@@ -1,0 +1,72 @@
+"""A store that version 0.1.0 left behind, after a kill, is read and continued."""
+
+import json
+import sqlite3
+import time
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from deploy.config.file import load
+from deploy.config.producer import producer_config
+from producers.budget.statement import Statements
+from producers.config import ProducerConfig
+from producers.errors import DeliveryError
+from producers.producer import Producer
+from producers.randomization.secret import STORE_NAME
+from producers.wire import decode
+from tests.support.paths import REPOSITORY
+
+VECTOR = json.loads((REPOSITORY / "tests/support/vectors/store_v2.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> ProducerConfig:
+    """The collection file, secret and store of that version."""
+    (tmp_path / "deniable.yaml").write_text(VECTOR["collection_file"])
+    settings = producer_config(load(tmp_path / "deniable.yaml", environment={}))
+    settings.data_dir.mkdir(mode=0o700)
+    secret = settings.data_dir / "secret"
+    secret.touch(mode=0o600)
+    secret.write_bytes(bytes.fromhex(VECTOR["secret"]))
+    store = settings.data_dir / STORE_NAME
+    store.touch(mode=0o600)
+    with closing(sqlite3.connect(store)) as database:
+        for setting in ("page_size = 8192", "auto_vacuum = 2", "journal_mode = wal"):
+            database.execute(f"PRAGMA {setting}")
+        database.executescript("\n".join(VECTOR["sql"]))
+        database.execute("PRAGMA user_version = 2")
+        database.execute("PRAGMA application_id = 1145979468")
+    return settings
+
+
+def test_spending_is_what_that_version_printed(config: ProducerConfig) -> None:
+    with Statements(config.data_dir, config.secret_path, config.allowances) as statements:
+        for client, spent in VECTOR["spent"].items():
+            assert {name: asdict(one) for name, one in statements.of(client, VECTOR["now"]).items()} == spent
+
+
+def test_its_pack_and_its_buffers_wait_to_be_sent(config: ProducerConfig) -> None:
+    """One full pack of 4 reports, and buffers of 1 and 2 reports; Kafka is away, so all stay in the store."""
+    producer = Producer(config)
+    with pytest.raises(DeliveryError, match=r"3 packs are kept"):
+        producer.close(0.5)
+    with closing(sqlite3.connect(config.data_dir / STORE_NAME)) as database:
+        packs = [decode(record) for (record,) in database.execute("SELECT record FROM records")]
+    assert sorted(pack.reports for pack in packs) == [1, 2, 4]
+    known = {allowance.collection.fingerprint for allowance in config.allowances}
+    assert {pack.fingerprint for pack in packs} == known
+
+
+def test_its_clients_go_on_from_what_they_have_spent(config: ProducerConfig) -> None:
+    """A budget counts by the client's key, so the same secret finds the same client."""
+    producer = Producer(config)
+    receipt = producer.report("plan", ["free"], clients="one")
+    assert receipt.stored == 1
+    with pytest.raises(DeliveryError):
+        producer.close(0.1)
+    with Statements(config.data_dir, config.secret_path, config.allowances) as statements:
+        spent = statements.of("one", time.time())["plan"]
+    assert spent.lifetime_reports == VECTOR["spent"]["one"]["plan"]["lifetime_reports"] + 1
