@@ -14,7 +14,7 @@ StateRecord = tuple[bytes, bytes | None]  # key and value of a topic's record; N
 
 @dataclass(frozen=True)
 class Changes:
-    """What one transaction stores and deletes. Rows are encoded nowhere else.
+    """What one transaction stores and deletes.
 
     Parameters
     ----------

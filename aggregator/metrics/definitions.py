@@ -9,8 +9,8 @@ from aggregator.records.estimate import SETTLE_SECONDS
 from estimators.canary import FALSE_ALARMS_A_YEAR
 from producers.metrics.metric import CounterMetric, GaugeMetric, HistogramMetric
 
-VALUES_SHOWN = 20  # of one estimate
-MOST_VALUES = 2500  # different ones in a worker's life, of all collections together; four series each
+VALUES_SHOWN = 20  # per estimate
+MOST_VALUES = 2500  # distinct values per worker process, over all collections; four series each
 
 DURATIONS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 DELAYS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -18,25 +18,25 @@ DELAYS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 PACKS = CounterMetric(
     name="packs",
     labels=("result",),
-    meaning="Packs read from the log by result: counted, rejected; not those, once in a while, whose "
-    "transaction was done when a rebalance interrupted it, though they count.",
+    meaning="Packs read from the log by result: counted, rejected. Packs of a transaction that a rebalance "
+    "interrupts after its commit may be missing from this counter, but are in the counts.",
 )
 PACKS_REJECTED = CounterMetric(
     name="packs_rejected",
     labels=("reason",),
     meaning=f"Packs rejected by reason: {', '.join(REASONS)}.",
-    remedy="duplicate: none, a pack that was resent counts once. too_late: a longer `grace_seconds`. "
+    remedy="duplicate: none, a resent pack counts once. too_late: a longer `grace_seconds`. "
     "unknown_collection: the same file for producers and workers. window_full: a larger `window_packs`. "
     "Others: see who else writes to `reports`.",
 )
 REPORTS = CounterMetric(
     name="reports",
     labels=("collection", "result"),
-    meaning="Reports by result: counted, rejected. Those of rejected packs where the collection is known.",
+    meaning="Reports by result: counted, rejected. Rejected packs are included if their collection is known.",
 )
 RESYNCS = CounterMetric(
     name="resyncs",
-    meaning="Ledgers that were lost and opened again: some in a rebalance, many while Kafka refuses.",
+    meaning="Ledgers that were lost and reopened: a few during a rebalance, many while Kafka refuses.",
     remedy="the log says why each was lost.",
 )
 POSITION = GaugeMetric(
@@ -46,14 +46,15 @@ LAG = GaugeMetric(
     name="lag",
     unit="records",
     labels=("partition",),
-    meaning="Records of `reports` that are not counted yet.",
-    remedy="where it grows: more workers, up to one a partition; larger packs.",
+    meaning="Records of `reports` not counted yet.",
+    remedy="if it grows: more workers, up to one per partition; larger packs.",
 )
 STALLED = GaugeMetric(
     name="stalled",
     labels=("partition",),
-    meaning="1 while nothing can be stored, or records wait and none is: the worker is not ready. Else 0.",
-    remedy="`/readyz` and the log say what it waits for.",
+    meaning="1 while the worker cannot store anything, or stores nothing although records wait: it is "
+    "not ready. Otherwise 0.",
+    remedy="see `/readyz` and the log for the reason.",
 )
 WATERMARK = GaugeMetric(
     name="watermark",
@@ -66,14 +67,14 @@ CHECKPOINT = HistogramMetric(
     unit="seconds",
     buckets=DURATIONS,
     meaning="Time to store a ledger's changes.",
-    remedy="seconds and more: see the broker's disks, or shorten `retention_seconds`.",
+    remedy="a second or more: check the broker's disks, or shorten `retention_seconds`.",
 )
 LOOP_DELAY = HistogramMetric(
     name="loop_delay",
     unit="seconds",
     buckets=DELAYS,
-    meaning="How late the event loop woke a task: what no step may keep the heartbeats waiting for.",
-    remedy="a second and more: the machine is overloaded.",
+    meaning="Delay of the event loop; large delays also delay heartbeats.",
+    remedy="a second or more: the machine is overloaded.",
 )
 ESTIMATE = HistogramMetric(
     name="estimate", unit="seconds", buckets=DURATIONS, meaning="Time to estimate one window."
@@ -82,50 +83,50 @@ ESTIMATE_FAILURES = CounterMetric(
     name="estimate_failures",
     labels=("collection",),
     meaning="Windows whose counts could not be estimated.",
-    remedy="`deniable replay` says whether `counts` is as the log has it; if so, this is a defect to report.",
+    remedy="run `deniable replay`; if it finds that `counts` matches the log, report a bug.",
 )
 WINDOWS = GaugeMetric(
     name="windows",
     labels=("collection", "state"),
-    meaning="Windows whose counts are kept, by state: final, with a final estimate; of the others open until "
-    f"{SETTLE_SECONDS} s after their grace, by this worker's clock, and then late, or small with fewer than "
-    "`minimum_reports`. Told by the worker that estimates the collection.",
-    remedy="late: every partition needs a worker that is ready; where records or counts were lost a window "
+    meaning="Windows with stored counts, by state: final, with a final estimate; otherwise open until "
+    f"{SETTLE_SECONDS} s after their grace, by this worker's clock, and then late, or small if they have "
+    "fewer than `minimum_reports`. Exported by the worker that estimates the collection.",
+    remedy="late: every partition needs a worker that is ready; if records or counts were lost, a window "
     "stays late until it is deleted.",
 )
 WINDOWS_LOST = CounterMetric(
     name="windows_lost",
     labels=("collection",),
-    meaning="Windows whose counts were deleted before a final estimate of them was published.",
+    meaning="Windows whose counts were deleted before their final estimate was published.",
     remedy="a `retention_seconds` longer than the longest outage of the workers, unless records were lost or "
     "counts could not be estimated.",
 )
 FINALS_REVISED = CounterMetric(
     name="finals_revised",
     labels=("collection",),
-    meaning="Final estimates that replaced one, since counts had changed.",
-    remedy="set the brokers' clocks right.",
+    meaning="Final estimates that replaced an earlier one because counts had changed.",
+    remedy="correct the brokers' clocks.",
 )
 ESTIMATE_FREQUENCY = GaugeMetric(
     name="estimate_frequency",
     unit="ratio",
     labels=("collection", "value"),
-    meaning=f"Estimated share of the reports, of the {VALUES_SHOWN} largest values in the newest window. "
-    "Values are those of the collection file.",
+    meaning=f"Estimated share of the reports, for the {VALUES_SHOWN} largest values of the newest window. "
+    "Only values from the collection file.",
 )
 ESTIMATE_STD_ERROR = GaugeMetric(
     name="estimate_std_error",
     unit="ratio",
     labels=("collection", "value"),
     meaning="Standard error of that share; +Inf if the counts carry no information on it. The 95 % "
-    "interval is not symmetric about the share: take its ends, which follow.",
+    "interval is not symmetric about the share; the next two metrics are its ends.",
 )
 ESTIMATE_LOW = GaugeMetric(
     name="estimate_low",
     unit="ratio",
     labels=("collection", "value"),
-    meaning="Lower end of that share's 95 % interval, as the record of the topic has it. It is that of a "
-    "value chosen beforehand, and holds the truth less often where noise made a value one of the largest.",
+    meaning="Lower end of that share's 95 % interval, as in the record. The interval is meant for values "
+    "chosen beforehand; it covers the truth less often for values that noise raised into the top list.",
 )
 ESTIMATE_HIGH = GaugeMetric(
     name="estimate_high",
@@ -137,7 +138,7 @@ ESTIMATE_OTHER_FREQUENCY = GaugeMetric(
     name="estimate_other_frequency",
     unit="ratio",
     labels=("collection",),
-    meaning="Estimated share of `other`, as the record of the topic has it. Absent where there is none.",
+    meaning="Estimated share of `other`, as in the record. Absent if the record has none.",
 )
 ESTIMATE_OTHER_STD_ERROR = GaugeMetric(
     name="estimate_other_std_error",
@@ -157,39 +158,40 @@ ESTIMATE_WINDOW_START = GaugeMetric(
 ESTIMATE_VALUES_DROPPED = CounterMetric(
     name="estimate_values_dropped",
     labels=("collection",),
-    meaning=f"Values among the {VALUES_SHOWN} largest of an estimate that were not shown. A worker shows "
-    f"{MOST_VALUES:,} different values in its life, the same number of each collection; where a collection "
-    "has more values than that, only those that were significant once.",
-    remedy="read the topic `estimates`, which has them.",
+    meaning=f"Values among the {VALUES_SHOWN} largest of an estimate that were not exported. A worker "
+    f"exports at most {MOST_VALUES:,} different values, the same number for each collection; if a collection has "
+    "more values than that, only those that were significant at least once.",
+    remedy="read them from the topic `estimates`.",
 )
 CANARY_CHI_SQUARE = GaugeMetric(
     name="canary_chi_square",
     labels=("collection",),
-    meaning="How far the unconstrained estimate of a canary is from the distribution of what was sent, in "
-    "the final window published last of those with at least `minimum_reports`. Absent for other collections.",
-    remedy="above `deniable_canary_threshold`: `deniable replay` says whether the counts are as the log has "
-    "them; if so, randomization or estimation is wrong, or someone else sends to the collection.",
+    meaning="Distance of a canary's unconstrained estimate from the distribution that was sent, in the "
+    "last published final window with at least `minimum_reports`. Absent for other collections.",
+    remedy="above `deniable_canary_threshold`: run `deniable replay`. If the counts match the log, "
+    "randomization or estimation is wrong, or someone else sends to the collection.",
 )
 CANARY_THRESHOLD = GaugeMetric(
     name="canary_threshold",
     labels=("collection",),
-    meaning=f"What that exceeds by chance {FALSE_ALARMS_A_YEAR:g} times a year, all windows taken together.",
+    meaning=f"Threshold that the chi-square exceeds by chance once in {1 / FALSE_ALARMS_A_YEAR:g} years, "
+    "over all windows of the collection.",
 )
 CANARY_WINDOWS = CounterMetric(
     name="canary_windows",
     labels=("collection", "result"),
-    meaning="Final windows of a canary with at least `minimum_reports` by result: inside, up to that "
-    "threshold; beyond. It has those too whose figure was replaced before it was scraped. Absent for other "
+    meaning="Final windows of a canary with at least `minimum_reports` by result: inside, up to the "
+    "threshold; beyond. Includes windows whose figure was replaced before a scrape. Absent for other "
     "collections.",
-    remedy="beyond: as above.",
+    remedy="beyond: as for `deniable_canary_chi_square`.",
 )
 CANARY_WINDOW = GaugeMetric(
     name="canary_window",
     unit="seconds",
     labels=("collection",),
-    meaning="Length of a canary's windows, exported by every worker. Absent for other collections.",
-    remedy="where `deniable_estimate_window_start_timestamp_seconds` is several of them ago, or absent, "
-    "nothing is watched: start `deniable canary`.",
+    meaning="Length of a canary's windows; every worker exports it. Absent for other collections.",
+    remedy="if `deniable_estimate_window_start_timestamp_seconds` is several windows ago, or absent, no "
+    "canary runs: start `deniable canary`.",
 )
 EPSILON_PER_REPORT = GaugeMetric(
     name="epsilon_per_report", unit="nats", labels=("collection",), meaning="Privacy loss of one report."
@@ -198,8 +200,8 @@ EPSILON_PERMANENT = GaugeMetric(
     name="epsilon_permanent",
     unit="nats",
     labels=("collection",),
-    meaning="Bound on the privacy loss of all reports of one client whose value stays the same. Absent where "
-    "each report costs as much again: then only a budget bounds it.",
+    meaning="Bound on the privacy loss of all reports of one client whose value stays the same. Absent if "
+    "every report adds to the loss: then only a budget bounds it.",
 )
 RHO_PER_REPORT = GaugeMetric(
     name="rho_per_report",
@@ -212,29 +214,29 @@ BUDGET_EPSILON = GaugeMetric(
     name="budget_epsilon",
     unit="nats",
     labels=("collection",),
-    meaning="What the reports of one client may cost together in a period, at the budget's delta. This and "
-    "what follows is absent for `budget: none`: what many reports cost is then bounded by "
-    "`deniable_epsilon_permanent_nats` where there is one, else by nothing.",
+    meaning="Bound on the total privacy loss of one client's reports in a period, at the budget's delta. "
+    "This metric and those below are absent for `budget: none`: then only "
+    "`deniable_epsilon_permanent_nats` bounds the total loss, if it exists.",
 )
 BUDGET_REPORTS_BOUND = GaugeMetric(
     name="budget_reports_bound",
     labels=("collection",),
-    meaning="Most reports that its limits have let one client send in the present period so far; above 64 "
-    "rounded up, by up to 3 %. Who sends seldom has sent fewer.",
+    meaning="Most reports that its limits have allowed one client in the current period so far; rounded up, "
+    "by at most 3 %, above 64. Clients that report rarely have sent fewer.",
 )
 BUDGET_USED_BOUND = GaugeMetric(
     name="budget_used_bound",
     unit="nats",
     labels=("collection",),
-    meaning="What this many reports of one client about one value cost together, at the budget's delta by "
-    "exact composition: no client has spent more so far, under the present parameters.",
+    meaning="Total privacy loss of that many reports of one client about one value, at the budget's delta, "
+    "by exact composition. No client has spent more so far under the current parameters.",
 )
 BUDGET_USED_BOUND_RATIO = GaugeMetric(
     name="budget_used_bound",
     unit="ratio",
     labels=("collection",),
-    meaning="That share of the budget. It never exceeds 1, since producers refuse what would.",
-    remedy="none where `deniable_epsilon_permanent_nats` is within the budget: any number of reports is, and "
-    "nobody is refused. Else near 1 clients that answer in every window are refused until the period ends: a "
-    "larger budget, a shorter period, or longer windows.",
+    meaning="The same as a share of the budget. At most 1, since producers refuse reports beyond the budget.",
+    remedy="none if `deniable_epsilon_permanent_nats` is within the budget: any number of reports is, and "
+    "no client is refused. Otherwise, near 1, clients that report in every window are refused until the "
+    "period ends: a larger budget, a shorter period, or longer windows.",
 )

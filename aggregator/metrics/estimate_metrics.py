@@ -14,16 +14,16 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from aggregator.metrics import definitions as catalogue
+from aggregator.metrics import definitions
 from aggregator.metrics.definitions import MOST_VALUES, VALUES_SHOWN
 from aggregator.records.estimate import EstimateRecord, Other
 
 #: For each value shown, in the order of `_Value`.
 FIGURES = (
-    catalogue.ESTIMATE_FREQUENCY,
-    catalogue.ESTIMATE_STD_ERROR,
-    catalogue.ESTIMATE_LOW,
-    catalogue.ESTIMATE_HIGH,
+    definitions.ESTIMATE_FREQUENCY,
+    definitions.ESTIMATE_STD_ERROR,
+    definitions.ESTIMATE_LOW,
+    definitions.ESTIMATE_HIGH,
 )
 
 
@@ -56,7 +56,7 @@ class EstimateMetrics(Collector):
         self._share = MOST_VALUES // max(1, len(names))
         self._shown: dict[str, _Shown] = {}
         self._known: dict[str, set[str]] = {name: set() for name in names}  # values ever shown
-        self._dropped = catalogue.ESTIMATE_VALUES_DROPPED.register(registry)
+        self._dropped = definitions.ESTIMATE_VALUES_DROPPED.register(registry)
         for name in names:
             self._dropped.labels(name)
         registry.register(self)
@@ -83,9 +83,9 @@ class EstimateMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """All metrics. Any thread may call this."""
         figures = [metric.family() for metric in FIGURES]
-        other = catalogue.ESTIMATE_OTHER_FREQUENCY.family()
-        other_error = catalogue.ESTIMATE_OTHER_STD_ERROR.family()
-        reports, window = catalogue.ESTIMATE_REPORTS.family(), catalogue.ESTIMATE_WINDOW_START.family()
+        other = definitions.ESTIMATE_OTHER_FREQUENCY.family()
+        other_error = definitions.ESTIMATE_OTHER_STD_ERROR.family()
+        reports, window = definitions.ESTIMATE_REPORTS.family(), definitions.ESTIMATE_WINDOW_START.family()
         for name, shown in self._shown.copy().items():
             reports.add_metric([name], shown.reports)
             window.add_metric([name], shown.window_start)

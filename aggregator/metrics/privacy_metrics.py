@@ -4,7 +4,7 @@ from math import isfinite
 
 from prometheus_client import CollectorRegistry
 
-from aggregator.metrics import definitions as catalogue
+from aggregator.metrics import definitions
 from estimators.collection import Collection
 
 
@@ -17,13 +17,13 @@ class PrivacyMetrics:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._epsilon = catalogue.EPSILON_PER_REPORT.register(registry)
-        self._permanent = catalogue.EPSILON_PERMANENT.register(registry)
-        self._rho = catalogue.RHO_PER_REPORT.register(registry)
-        self._budget = catalogue.BUDGET_EPSILON.register(registry)
-        self._reports = catalogue.BUDGET_REPORTS_BOUND.register(registry)
-        self._used = catalogue.BUDGET_USED_BOUND.register(registry)
-        self._used_ratio = catalogue.BUDGET_USED_BOUND_RATIO.register(registry)
+        self._epsilon = definitions.EPSILON_PER_REPORT.register(registry)
+        self._permanent = definitions.EPSILON_PERMANENT.register(registry)
+        self._rho = definitions.RHO_PER_REPORT.register(registry)
+        self._budget = definitions.BUDGET_EPSILON.register(registry)
+        self._reports = definitions.BUDGET_REPORTS_BOUND.register(registry)
+        self._used = definitions.BUDGET_USED_BOUND.register(registry)
+        self._used_ratio = definitions.BUDGET_USED_BOUND_RATIO.register(registry)
 
     def show_collection(self, collection: Collection) -> None:
         """Show the cost of one report, and of any number, if bounded."""

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from aggregator.ledger.acceptance import REASONS
 from aggregator.ledger.outcomes import PackOutcomes
-from aggregator.metrics import definitions as catalogue
+from aggregator.metrics import definitions
 from aggregator.metrics.estimate_metrics import EstimateMetrics
 from aggregator.metrics.privacy_metrics import PrivacyMetrics
 from aggregator.metrics.rejected_packs import UnattributedRejections
@@ -26,25 +26,25 @@ class WorkerMetrics:
         self.collections = collections
         self.registry = CollectorRegistry()
         self.unattributed = UnattributedRejections()
-        self.packs = catalogue.PACKS.register(self.registry)
-        self.rejected = catalogue.PACKS_REJECTED.register(self.registry)
-        self.reports = catalogue.REPORTS.register(self.registry)
-        self.resyncs = catalogue.RESYNCS.register(self.registry)
-        self.position = catalogue.POSITION.register(self.registry)
-        self.lag = catalogue.LAG.register(self.registry)
-        self.stalled = catalogue.STALLED.register(self.registry)
-        self.watermark = catalogue.WATERMARK.register(self.registry)
-        self.checkpoint_seconds = catalogue.CHECKPOINT.register(self.registry)
-        self.loop_delay = catalogue.LOOP_DELAY.register(self.registry)
-        self.estimate_seconds = catalogue.ESTIMATE.register(self.registry)
-        self.estimate_failures = catalogue.ESTIMATE_FAILURES.register(self.registry)
-        self.windows = catalogue.WINDOWS.register(self.registry)
-        self.windows_lost = catalogue.WINDOWS_LOST.register(self.registry)
-        self.finals_revised = catalogue.FINALS_REVISED.register(self.registry)
-        self.canary_chi_square = catalogue.CANARY_CHI_SQUARE.register(self.registry)
-        self.canary_threshold = catalogue.CANARY_THRESHOLD.register(self.registry)
-        self.canary_windows = catalogue.CANARY_WINDOWS.register(self.registry)
-        self.canary_window_seconds = catalogue.CANARY_WINDOW.register(self.registry)
+        self.packs = definitions.PACKS.register(self.registry)
+        self.rejected = definitions.PACKS_REJECTED.register(self.registry)
+        self.reports = definitions.REPORTS.register(self.registry)
+        self.resyncs = definitions.RESYNCS.register(self.registry)
+        self.position = definitions.POSITION.register(self.registry)
+        self.lag = definitions.LAG.register(self.registry)
+        self.stalled = definitions.STALLED.register(self.registry)
+        self.watermark = definitions.WATERMARK.register(self.registry)
+        self.checkpoint_seconds = definitions.CHECKPOINT.register(self.registry)
+        self.loop_delay = definitions.LOOP_DELAY.register(self.registry)
+        self.estimate_seconds = definitions.ESTIMATE.register(self.registry)
+        self.estimate_failures = definitions.ESTIMATE_FAILURES.register(self.registry)
+        self.windows = definitions.WINDOWS.register(self.registry)
+        self.windows_lost = definitions.WINDOWS_LOST.register(self.registry)
+        self.finals_revised = definitions.FINALS_REVISED.register(self.registry)
+        self.canary_chi_square = definitions.CANARY_CHI_SQUARE.register(self.registry)
+        self.canary_threshold = definitions.CANARY_THRESHOLD.register(self.registry)
+        self.canary_windows = definitions.CANARY_WINDOWS.register(self.registry)
+        self.canary_window_seconds = definitions.CANARY_WINDOW.register(self.registry)
         names = [collection.name for collection in collections.values()]
         self.estimates = EstimateMetrics(names, self.registry)
         self.privacy = PrivacyMetrics(self.registry)

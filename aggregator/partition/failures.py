@@ -43,7 +43,7 @@ def why(error: BaseException) -> str:
     """Why the ledger was lost, for people."""
     if isinstance(error, (KafkaTimeoutError, TimeoutError, KafkaConnectionError)):
         # One message for all: an unreachable broker raises any of these.
-        return "Kafka does not answer or let us in, or a topic is missing; deniable doctor says which"
+        return "Kafka does not answer or refuses access, or a topic is missing; deniable doctor says which"
     if isinstance(error, ProducerFenced):
         return "another worker or command has opened it"
     if isinstance(error, UnknownTopicOrPartitionError):

@@ -76,7 +76,7 @@ def restored(
         ledger.restore(found.items())
     if committed is not None and ledger.position < committed:
         raise LedgerRefusedError(
-            f"partition {partition} of {deployment.topics.state} tells of offsets below {ledger.position}, "
+            f"partition {partition} of {deployment.topics.state} covers offsets below {ledger.position}, "
             f"and the group {deployment.topics.group} has counted up to {committed}: rows were lost",
             _begin_again(deployment.topics),
         )
@@ -107,7 +107,7 @@ def check_genesis(
     genesis = row_values.decode_genesis(value)
     if genesis.partitions != topics.partitions:
         raise LedgerRefusedError(
-            f"{topics.state} was begun with {genesis.partitions} partitions, not {topics.partitions}",
+            f"{topics.state} was set up with {genesis.partitions} partitions, not {topics.partitions}",
             f"Use {genesis.partitions} (kafka.partitions), or another kafka.topic_prefix",
         )
     if genesis.topic_id != deployment.log.topic_id:
@@ -125,10 +125,10 @@ def check_partition(deployment: Deployment, partition: int) -> None:
         raise partitions_were_added(deployment.topics, partition + 1, deployment.topics.partitions)
 
 
-def partitions_were_added(topics: Topics, partitions: int, begun: int) -> LedgerRefusedError:
+def partitions_were_added(topics: Topics, partitions: int, before: int) -> LedgerRefusedError:
     """Error for a `reports` topic whose number of partitions has changed."""
     return LedgerRefusedError(
-        f"{topics.reports} has {partitions} partitions now, and {topics.state} was begun with {begun}: "
+        f"{topics.reports} has {partitions} partitions now, and {topics.state} was set up with {before}: "
         f"partitions were added, and a pack must stay in the partition of its id",
         "Set another kafka.topic_prefix for producers and workers, and run deniable topics create; what was "
         "published under this one stays",
@@ -138,8 +138,7 @@ def partitions_were_added(topics: Topics, partitions: int, begun: int) -> Ledger
 def log_was_recreated(topics: Topics) -> LedgerRefusedError:
     """Error for a `reports` topic that was deleted and created again."""
     return LedgerRefusedError(
-        f"{topics.reports} was deleted and made again since {topics.state} was begun, which counts another "
-        f"log",
+        f"{topics.reports} was deleted and recreated: {topics.state} counts another log",
         _ANEW,
     )
 
@@ -148,7 +147,7 @@ def log_was_cut(topics: Topics, partition: int, position: int, end: int) -> Ledg
     """Error for a log that ends before the counted position."""
     return LedgerRefusedError(
         f"partition {partition} of {topics.reports} ends at offset {end}, and was counted up to "
-        f"{position} already: the topic was made again, or has lost records",
+        f"{position} already: the topic was recreated, or has lost records",
         _ANEW,
     )
 

@@ -185,7 +185,7 @@ class LedgerStore:
             raise
         await producer.commit_transaction()
         if written.offset < self._end:
-            raise KafkaError(f"{self.topics.state} was deleted and made again while this worker counted")
+            raise KafkaError(f"{self.topics.state} was deleted and recreated while this worker counted")
         self._end = written.offset
         return int(written.timestamp)
 

@@ -16,18 +16,19 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 DESCRIPTION = (
     "One estimate of one window of a collection, or one part of it. Read with isolation level "
     "read_committed. Columns (values, frequency, count, std_error, low, high, significant) have equal "
-    "length: entry i of each is of the same value. Frequencies and errors are fractions of all reports. "
+    "length: entry i of each describes the same value. Frequencies and errors are fractions of all reports. "
     "Fields may be added within a version."
 )
 
 MEANINGS = {
     "version": "Version of this schema.",
     "collection": "Name of the collection.",
-    "fingerprint": "Name of all that changes what a report means; another one is another question.",
+    "fingerprint": "Hash of everything that affects the meaning of a report; estimates with different "
+    "fingerprints are not comparable.",
     "window_start": "First second of the window, unix seconds.",
     "window_end": "First second after the window, unix seconds.",
-    "revision": "Packs merged so far. Of the records of a window the highest revision wins, at equal "
-    "revision the final one.",
+    "revision": "Packs merged so far. Of the records of a window the highest revision wins, and at "
+    "equal revisions the final one.",
     "final": "Whether the window is over. If counts change after all, another final record with a higher "
     "revision follows.",
     "reports": "Reports counted.",
@@ -46,15 +47,15 @@ MEANINGS = {
     "significant": "Whether the share differs from 0, at a false-discovery rate of 5 % among all values.",
     "omitted": "Values that are in none of the parts up to this one: estimated lower, or too long for a "
     "record.",
-    "other": "Reports in none of the values of the parts up to this one; null if there are none, or "
+    "other": "Reports of no value in the parts up to this one; null if there are none, or "
     "nothing is known about them. If values are omitted, it is a separate estimate, corrected for the noise "
     "that put the others on the list, so the shares need not sum to 1.",
-    "other.frequency": "Share of the reports; of rappor-k-hot, how many such values a report has on average.",
-    "other.std_error": "Standard error of that, of rappor with omitted candidates a bound on it; null if "
+    "other.frequency": "Share of the reports; for rappor-k-hot, the mean number of such values in a report.",
+    "other.std_error": "Standard error of that; for rappor with omitted candidates, a bound on it; null if "
     "the counts carry no information on it.",
     "diagnostics": "Figures of the fit, by name.",
     "part": "Number of this part. Part 1 holds the largest estimates.",
-    "parts": "How many there are. An estimate is whole when parts 1 to this number are there, of the same "
+    "parts": "Number of parts. An estimate is complete when parts 1 to this number exist for the same "
     "collection, window_start, revision and final.",
 }
 

@@ -9,7 +9,7 @@ log = structlog.get_logger()
 
 
 class ForeignRecords:
-    """Their number and first offset by partition; contents are not kept."""
+    """Number and first offset of foreign records by partition; their contents are not kept."""
 
     def __init__(self) -> None:
         self._unlogged: dict[TopicPartition, tuple[int, int]] = {}
@@ -31,7 +31,7 @@ class ForeignRecords:
         for source in due:
             first, records = self._unlogged.pop(source)
             log.warning(
-                "records that are none of ours are passed over",
+                "skipped foreign records",
                 topic=source.topic,
                 partition=source.partition,
                 records=records,

@@ -32,20 +32,20 @@ class AtomicSum:
 
 
 class WakeUp:
-    """Wakes one thread. Ringing never blocks; if nobody waits, the next `wait` returns at once."""
+    """Wakes one thread. `notify` never blocks; if no thread waits, the next `wait` returns at once."""
 
     def __init__(self) -> None:
-        self._silence = threading.Lock()
-        self._silence.acquire()
+        self._lock = threading.Lock()
+        self._lock.acquire()
 
-    def ring(self) -> None:
-        """Wake the waiting thread, or the next one; several rings may count as one."""
-        with suppress(RuntimeError):  # it is ringing already
-            self._silence.release()
+    def notify(self) -> None:
+        """Wake the waiting thread, or the next one; several calls may count as one."""
+        with suppress(RuntimeError):  # already notified
+            self._lock.release()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a ring; return False after `seconds` without one."""
-        return self._silence.acquire(timeout=min(max(0.0, seconds), threading.TIMEOUT_MAX))
+        """Wait for `notify`; return False after `seconds` without a call."""
+        return self._lock.acquire(timeout=min(max(0.0, seconds), threading.TIMEOUT_MAX))
 
 
 class Latch:
@@ -63,12 +63,12 @@ class Latch:
     def open(self) -> None:
         """Let all threads continue, now and later."""
         self.is_open = True
-        self._wake_up.ring()
+        self._wake_up.notify()
 
     def wait(self, seconds: float) -> bool:
         """Wait until it is open; False after `seconds`."""
         if not self.is_open and self._wake_up.wait(seconds):
-            self._wake_up.ring()  # pass it on to the next waiting thread
+            self._wake_up.notify()  # pass it on to the next waiting thread
         return self.is_open
 
 

@@ -6,7 +6,7 @@ from itertools import product
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from producers.metrics import definitions as catalogue
+from producers.metrics import definitions
 from producers.metrics.counters import Counters
 from producers.metrics.metric import CounterMetric, GaugeMetric
 
@@ -32,24 +32,24 @@ class ProducerMetrics(Collector):
         """All metrics."""
         counters = self._counters()
         yield self._reports(counters)
-        refused = catalogue.REFUSED.family()
-        for key in product(self._collections, catalogue.REASONS):
+        refused = definitions.REFUSED.family()
+        for key in product(self._collections, definitions.REASONS):
             refused.add_metric(key, counters.refused.get(key, 0))
         yield refused
         backlog = counters.backlog
-        yield _single(catalogue.PACKS, counters.packs)
-        yield _single(catalogue.SENT_BYTES, counters.bytes)
-        yield _single(catalogue.OUTBOX_PACKS, backlog.packs)
-        yield _single(catalogue.OUTBOX_BYTES, backlog.bytes)
-        yield _single(catalogue.OUTBOX_AGE, backlog.seconds)
-        yield _single(catalogue.OUTBOX_UNSENDABLE, counters.unsendable)
-        used = catalogue.BUDGET_USED.family()
+        yield _single(definitions.PACKS, counters.packs)
+        yield _single(definitions.SENT_BYTES, counters.bytes)
+        yield _single(definitions.OUTBOX_PACKS, backlog.packs)
+        yield _single(definitions.OUTBOX_BYTES, backlog.bytes)
+        yield _single(definitions.OUTBOX_AGE, backlog.seconds)
+        yield _single(definitions.OUTBOX_UNSENDABLE, counters.unsendable)
+        used = definitions.BUDGET_USED.family()
         for name, ratio in backlog.budget_used.items():
             used.add_metric([name], ratio)
         yield used
 
     def _reports(self, counters: Counters) -> Metric:
-        family = catalogue.REPORTS.family()
+        family = definitions.REPORTS.family()
         by_result = {
             "stored": counters.stored,
             "acknowledged": counters.acknowledged,

@@ -2,15 +2,16 @@
 
 from producers.metrics.metric import CounterMetric, GaugeMetric
 
-REASONS = ("over_budget", "over_window", "too_late", "too_early")  # why reports are refused
+REASONS = ("over_budget", "over_window", "too_late", "too_early")  # of refused reports
 
 REPORTS = CounterMetric(
     name="producer_reports",
     labels=("collection", "result"),
-    meaning="Reports by result: stored, and so durable; acknowledged by the broker; expired, that is "
-    "acknowledged after the grace of their window and never counted; refused; dropped for lack of room.",
-    remedy="dropped: find out why Kafka is away, or raise `outbox_bytes`. expired: raise `grace_seconds`, or "
-    "report events sooner.",
+    meaning="Reports by result: stored durably; acknowledged by the broker; expired, which means "
+    "acknowledged after the grace of their window and never counted; refused; dropped because the outbox "
+    "was full.",
+    remedy="dropped: find out why Kafka is unreachable, or raise `outbox_bytes`. expired: raise `grace_seconds`, "
+    "or report events sooner.",
 )
 REFUSED = CounterMetric(
     name="producer_refused",
@@ -30,19 +31,19 @@ OUTBOX_BYTES = GaugeMetric(
     name="producer_outbox",
     unit="bytes",
     meaning="Bytes of the outbox.",
-    remedy="near `outbox_bytes` reports will be dropped: find out why Kafka does not accept them.",
+    remedy="near `outbox_bytes`, reports will soon be dropped: find out why Kafka does not accept them.",
 )
 OUTBOX_AGE = GaugeMetric(
     name="producer_outbox_age",
     unit="seconds",
     meaning="Age of the oldest pack in the outbox.",
-    remedy="beyond the grace of windows reports expire: find out why Kafka does not accept them.",
+    remedy="beyond the grace of windows, reports expire: find out why Kafka does not accept them.",
 )
 OUTBOX_UNSENDABLE = GaugeMetric(
     name="producer_outbox_unsendable_packs",
     meaning="Packs in the outbox that are damaged, of a later version, or larger than the broker accepts. "
     "They do not delay others.",
-    remedy="the log says which: restore the folder from a copy, use the version of deniable that wrote them, "
+    remedy="the log names them: restore the folder from a copy, use the version of deniable that wrote them, "
     "or raise `max.message.bytes` of `reports`.",
 )
 BUDGET_USED = GaugeMetric(

@@ -101,6 +101,6 @@ class HistogramMetric(Metric):
         return Histogram(self.exposed, self.help, self.labels, registry=registry, buckets=self.buckets)
 
 
-def declared_in(catalogue: ModuleType) -> tuple[Metric, ...]:
+def declared_in(definitions: ModuleType) -> tuple[Metric, ...]:
     """Return all metrics of a module of definitions, in order."""
-    return tuple(each for each in vars(catalogue).values() if isinstance(each, Metric))
+    return tuple(each for each in vars(definitions).values() if isinstance(each, Metric))

@@ -140,7 +140,7 @@ class SubmissionQueue:
             raise ClosedError
         self._bytes.add(item.size)
         self._items.append(item)
-        self._wake_up.ring()
+        self._wake_up.notify()
         if self._is_over:
             self._take_back(item)
         return True
@@ -152,7 +152,7 @@ class SubmissionQueue:
 
     def wake(self) -> None:
         """Make `take` return."""
-        self._wake_up.ring()
+        self._wake_up.notify()
 
     def close(self) -> None:
         """Refuse further items."""

@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.builders import table, timeseries
 from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
 
-from aggregator.metrics import definitions as catalogue
+from aggregator.metrics import definitions
 from deploy.monitoring.dashboards.frame import Panels, chosen, framed, one_collection
 from deploy.monitoring.dashboards.panels import (
     COLLECTION,
@@ -20,9 +20,9 @@ from deploy.monitoring.dashboards.panels import (
 )
 
 ONE_VALUE = 'value=~"$value"'
-FREQUENCY = catalogue.ESTIMATE_FREQUENCY
+FREQUENCY = definitions.ESTIMATE_FREQUENCY
 #: Estimate and ends of its 95 % interval, as in the record.
-INTERVAL = {"estimate": FREQUENCY, "low": catalogue.ESTIMATE_LOW, "high": catalogue.ESTIMATE_HIGH}
+INTERVAL = {"estimate": FREQUENCY, "low": definitions.ESTIMATE_LOW, "high": definitions.ESTIMATE_HIGH}
 
 
 def estimates() -> Dashboard:
@@ -38,7 +38,7 @@ def estimates() -> Dashboard:
 
 
 def _newest() -> table.Panel:
-    figures = {**INTERVAL, "standard error": catalogue.ESTIMATE_STD_ERROR}
+    figures = {**INTERVAL, "standard error": definitions.ESTIMATE_STD_ERROR}
     queries = {heading: largest("value", metric, COLLECTION) for heading, metric in figures.items()}
     question = "What is the newest estimate, and how uncertain is it?"
     panel = columns("Estimates", described(question, *figures.values()), SHARE, "value", queries, "estimate")
@@ -47,16 +47,16 @@ def _newest() -> table.Panel:
 
 
 def _behind() -> Panels:
-    start = largest("collection", catalogue.ESTIMATE_WINDOW_START, COLLECTION)
-    reports = largest("collection", catalogue.ESTIMATE_REPORTS, COLLECTION)
-    dropped = f"sum by (collection) ({rate(catalogue.ESTIMATE_VALUES_DROPPED, COLLECTION)})"
+    start = largest("collection", definitions.ESTIMATE_WINDOW_START, COLLECTION)
+    reports = largest("collection", definitions.ESTIMATE_REPORTS, COLLECTION)
+    dropped = f"sum by (collection) ({rate(definitions.ESTIMATE_VALUES_DROPPED, COLLECTION)})"
     return (
         lines(
             "Reports behind the estimate",
             described(
                 "Are there enough reports? The error falls with the square root of their number, which "
                 "starts again from 0 with each window.",
-                catalogue.ESTIMATE_REPORTS,
+                definitions.ESTIMATE_REPORTS,
             ),
             NUMBER,
             {"{{collection}}": reports},
@@ -65,14 +65,14 @@ def _behind() -> Panels:
             "Time since the newest window began",
             described(
                 "Is the estimate old? Its age should rise to little more than the length of a window.",
-                catalogue.ESTIMATE_WINDOW_START,
+                definitions.ESTIMATE_WINDOW_START,
             ),
             SECONDS,
             {"{{collection}}": f"time() - {start}"},
         ),
         lines(
             "Values not shown",
-            described("Do these panels leave values out?", catalogue.ESTIMATE_VALUES_DROPPED),
+            described("Do these panels leave values out?", definitions.ESTIMATE_VALUES_DROPPED),
             "suffix: values/s",
             {"{{collection}}": dropped},
         ),
@@ -87,8 +87,8 @@ def _leading() -> timeseries.Panel:
 
 def _other() -> timeseries.Panel:
     figures = {
-        "estimate": catalogue.ESTIMATE_OTHER_FREQUENCY,
-        "standard error": catalogue.ESTIMATE_OTHER_STD_ERROR,
+        "estimate": definitions.ESTIMATE_OTHER_FREQUENCY,
+        "standard error": definitions.ESTIMATE_OTHER_STD_ERROR,
     }
     question = "What share is in no listed value? It has a standard error, but no interval."
     queries = {legend: largest("collection", metric, COLLECTION) for legend, metric in figures.items()}

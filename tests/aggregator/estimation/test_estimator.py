@@ -323,7 +323,7 @@ def test_a_record_of_another_program_is_skipped() -> None:
     """Its key is none of ours, so no count of ours is missing."""
     looks_like_terms = b"Temperature"
     assert read_counts((b"k", b"not json"), (looks_like_terms, b"not json")) == [
-        ("records that are none of ours are passed over", 0, 2, 0)
+        ("skipped foreign records", 0, 2, 0)
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.samples import Sample
 
-from aggregator.metrics import definitions as catalogue
+from aggregator.metrics import definitions
 from aggregator.metrics.estimate_metrics import FIGURES, EstimateMetrics
 from aggregator.records.estimate import EstimateRecord, Other
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, T0, changed, estimate_of
@@ -117,16 +117,16 @@ def test_values_of_a_large_domain_that_are_noise_take_no_room() -> None:
     shown = Shown()
     shown.metrics.show(large(significant=False))
     assert shown.values(LATENCY) == {}
-    assert shown.dropped(LATENCY) == catalogue.VALUES_SHOWN
+    assert shown.dropped(LATENCY) == definitions.VALUES_SHOWN
     shown.metrics.show(large())
     shown.metrics.show(large(significant=False))
-    assert len(shown.values(LATENCY)) == catalogue.VALUES_SHOWN, "what was significant once is shown on"
+    assert len(shown.values(LATENCY)) == definitions.VALUES_SHOWN, "what was significant once is shown on"
 
 
 def test_values_of_a_domain_that_fits_are_shown_whatever_they_are() -> None:
-    shown, share = Shown(), catalogue.MOST_VALUES // 3
+    shown, share = Shown(), definitions.MOST_VALUES // 3
     shown.metrics.show(large(significant=False, size=share))
-    assert len(shown.values(LATENCY)) == catalogue.VALUES_SHOWN
+    assert len(shown.values(LATENCY)) == definitions.VALUES_SHOWN
     assert shown.dropped(LATENCY) == 0
 
 
@@ -134,22 +134,22 @@ def test_values_of_a_domain_that_fits_are_shown_whatever_they_are() -> None:
 def test_a_worker_shows_only_so_many_different_values(collections: int) -> None:
     """Each collection has its share, however many values of another are shown."""
     names = [LATENCY, *(f"other-{i}" for i in range(collections - 1))]
-    shown, seen, share = Shown(*names), set[str](), catalogue.MOST_VALUES // collections
-    estimates = share // catalogue.VALUES_SHOWN + 3
+    shown, seen, share = Shown(*names), set[str](), definitions.MOST_VALUES // collections
+    estimates = share // definitions.VALUES_SHOWN + 3
     for i in range(estimates):
         shown.metrics.show(large(1000 * i))
         seen |= shown.values(LATENCY).keys()
     assert len(seen) == share
     assert len(seen) * len(FIGURES) <= MOST_SERIES
-    assert shown.dropped(LATENCY) == estimates * catalogue.VALUES_SHOWN - share
+    assert shown.dropped(LATENCY) == estimates * definitions.VALUES_SHOWN - share
     if collections > 1:
         shown.metrics.show(changed(large(), collection="other-0"))
-        assert len(shown.values("other-0")) == catalogue.VALUES_SHOWN
+        assert len(shown.values("other-0")) == definitions.VALUES_SHOWN
 
 
 def test_a_share_may_be_nothing() -> None:
     """Of more collections than a worker shows values, none is shown."""
-    shown = Shown(LATENCY, *(f"other-{i}" for i in range(catalogue.MOST_VALUES)))
+    shown = Shown(LATENCY, *(f"other-{i}" for i in range(definitions.MOST_VALUES)))
     shown.metrics.show(changed(large(values=3), omitted=0))
     assert (shown.values(LATENCY), shown.dropped(LATENCY)) == ({}, 3)
     assert shown.figure("reports", LATENCY) == 40

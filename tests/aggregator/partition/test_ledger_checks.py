@@ -79,21 +79,20 @@ def test_a_state_that_was_deleted_is_refused() -> None:
 
 def test_a_state_that_has_lost_rows_is_refused() -> None:
     assert opening(BEGUN, AT_7, committed=8) == (
-        "partition 2 of test-state tells of offsets below 7, and the group test-aggregator has counted up to "
+        "partition 2 of test-state covers offsets below 7, and the group test-aggregator has counted up to "
         f"8: rows were lost. {AGAIN}"
     )
 
 
 def test_recreated_log_is_refused() -> None:
     assert opening(genesis(topic_id=bytes(16)), AT_7) == (
-        "test-reports was deleted and made again since test-state was begun, which counts another log. "
-        + ANEW
+        f"test-reports was deleted and recreated: test-state counts another log. {ANEW}"
     )
 
 
 def test_another_number_of_partitions_is_refused() -> None:
     assert opening(genesis(partitions=3), AT_7) == (
-        "test-state was begun with 3 partitions, not 4. Use 3 (kafka.partitions), or another "
+        "test-state was set up with 3 partitions, not 4. Use 3 (kafka.partitions), or another "
         "kafka.topic_prefix"
     )
 
@@ -132,7 +131,7 @@ def test_note_of_an_estimate_that_cannot_be_read_is_reported_with_its_place() ->
 def test_a_partition_that_was_added_is_refused() -> None:
     check_partition(DEPLOYMENT, PARTITIONS - 1)
     assert refused(lambda: check_partition(DEPLOYMENT, PARTITIONS)) == (
-        "test-reports has 5 partitions now, and test-state was begun with 4: partitions were added, and a "
+        "test-reports has 5 partitions now, and test-state was set up with 4: partitions were added, and a "
         "pack must stay in the partition of its id. Set another kafka.topic_prefix for producers and "
         "workers, and run deniable topics create; what was published under this one stays"
     )
@@ -140,6 +139,6 @@ def test_a_partition_that_was_added_is_refused() -> None:
 
 def test_log_shorter_than_the_counts_is_reported() -> None:
     assert str(log_was_cut(DEPLOYMENT.topics, 1, 9, 4)) == (
-        "partition 1 of test-reports ends at offset 4, and was counted up to 9 already: the topic was made "
-        f"again, or has lost records. {ANEW}"
+        "partition 1 of test-reports ends at offset 4, and was counted up to 9 already: the topic was "
+        f"recreated, or has lost records. {ANEW}"
     )

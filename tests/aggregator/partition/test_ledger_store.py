@@ -199,7 +199,7 @@ def test_falling_offsets_reveal_recreated_topic(
     log = Forgetful()
     for _ in range(3):
         log.append(TOPICS.state, 0, b"", b"V")
-    with pytest.raises(KafkaError, match=r"test-state was deleted and made again while this worker counted"):
+    with pytest.raises(KafkaError, match=r"test-state was deleted and recreated while this worker counted"):
         commit(monkeypatch, log, 1)
 
 

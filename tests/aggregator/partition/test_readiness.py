@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 
 PARTITIONS = 4
 READY_SECONDS = 60
-GIVEN_UP_SECONDS = 40  # STALL_SECONDS, and what a busy machine adds
+GIVEN_UP_SECONDS = 40  # Timing.stall, plus a margin for a busy machine
 
 
 @pytest.fixture(scope="module")

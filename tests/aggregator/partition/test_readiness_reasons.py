@@ -14,7 +14,7 @@ from aggregator.partition.readiness import Readiness
 from aggregator.partition.timing import Timing
 from tests.support.aggregator.builders import COLLECTIONS
 
-AWAY = "Kafka does not answer or let us in, or a topic is missing; deniable doctor says which"
+AWAY = "Kafka does not answer or refuses access, or a topic is missing; deniable doctor says which"
 
 
 @pytest.mark.parametrize(

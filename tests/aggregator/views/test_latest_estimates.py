@@ -97,7 +97,7 @@ def test_foreign_estimates_are_skipped(monkeypatch: pytest.MonkeyPatch, data: by
     assert (latest.newest, shown) == ({"fruit": second}, [first, second])
     assert lines == [
         {
-            "event": "records that are none of ours are passed over",
+            "event": "skipped foreign records",
             "log_level": "warning",
             "topic": "estimates",
             "partition": 1,

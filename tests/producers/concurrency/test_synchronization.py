@@ -11,8 +11,8 @@ from producers.concurrency.synchronization import Latch, TimeBudget, WakeUp
 def test_rings_count_once():
     wake_up = WakeUp()
     assert not wake_up.wait(0)
-    wake_up.ring()
-    wake_up.ring()
+    wake_up.notify()
+    wake_up.notify()
     assert wake_up.wait(0)
     assert not wake_up.wait(0.01)
 

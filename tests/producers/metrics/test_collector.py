@@ -2,8 +2,7 @@
 
 from prometheus_client import CollectorRegistry
 
-from producers.metrics import counters
-from producers.metrics import definitions as catalogue
+from producers.metrics import counters, definitions
 from producers.metrics.collector import ProducerMetrics
 from producers.metrics.counters import Backlog, Receipt, ReportTotals
 from producers.pipeline import transactions
@@ -15,10 +14,10 @@ def test_receipts_add_up():
 
 def test_every_reason_to_refuse_is_shown_from_the_start():
     """Prometheus sees no increase in a series that begins with its first refusal."""
-    assert {*transactions.REASONS, "too_early"} == set(catalogue.REASONS)
+    assert {*transactions.REASONS, "too_early"} == set(definitions.REASONS)
     registry = CollectorRegistry()
     registry.register(ProducerMetrics(["carrier"], ReportTotals(["carrier"]).counters))
-    for reason in catalogue.REASONS:
+    for reason in definitions.REASONS:
         labels = {"collection": "carrier", "reason": reason}
         assert registry.get_sample_value("deniable_producer_refused_total", labels) == 0
 

@@ -109,7 +109,7 @@ def test_recreated_log_is_not_counted_into_old_state(deployment: Deployment) -> 
     assert (again.returncode, again.stdout) == (0, f"{deployment.prefix}reports\n")
     assert "1 topic created\nnot ready: " in again.stderr
     remedy = again.stderr.split("not ready: ")[1]
-    assert "was deleted and made again" in remedy
+    assert "was deleted and recreated" in remedy
     assert deployment.run("topics", "check").stderr == f"Error: {remedy}"
     assert refusal(deployment).endswith(f"Error: {remedy}")
 
@@ -126,7 +126,7 @@ def test_recreated_log_ends_a_running_worker(deployment: Deployment) -> None:
             for number in range(200):
                 kafka.send(f"{deployment.prefix}reports", b"no pack", partition=number % 2)
         assert worker.wait(90) == 3
-    assert " made again" in (deployment.folder / "second.log").read_text()
+    assert " recreated" in (deployment.folder / "second.log").read_text()
 
 
 def test_rows_of_a_later_version_end_a_worker_before_it_counts(deployment: Deployment) -> None:

@@ -2,8 +2,8 @@
 
 python -m bench.comparison.runners.peers.bytewax_count SERVERS TOPIC PACKS FOLDER
 
-State is recovered from snapshots of each second, which are consistent with the offsets; what was written to
-Kafka in between is written again.
+State is recovered from snapshots taken each second, which are consistent with the offsets; output written to
+Kafka since the last snapshot is written again.
 """
 
 import sys
@@ -26,7 +26,7 @@ EVERY = timedelta(seconds=1)
 
 
 class Sum(StatefulLogic):  # type: ignore[misc] # bytewax is in another environment
-    """Counts of one window and cohort; told a second after they change, and at the end."""
+    """Counts of one window and cohort; emitted a second after they change, and at the end."""
 
     def __init__(self, counts: Counts | None, stretch: Stretch) -> None:
         self._counts = np.zeros(0, np.int64) if counts is None else counts
@@ -41,25 +41,25 @@ class Sum(StatefulLogic):  # type: ignore[misc] # bytewax is in another environm
         return (), StatefulLogic.RETAIN
 
     def on_notify(self) -> tuple[Iterable[Counts], bool]:
-        """Tell them."""
+        """Emit the counts."""
         self._due = None
         return (self._counts,), StatefulLogic.RETAIN
 
     def on_eof(self) -> tuple[Iterable[Counts], bool]:
-        """Tell them at the end of the log."""
+        """Emit the counts at the end of the log."""
         return (self._counts,), StatefulLogic.RETAIN
 
     def notify_at(self) -> datetime | None:
-        """When they are told next."""
+        """When the counts are emitted next."""
         return self._due
 
     def snapshot(self) -> Counts:
-        """What a restart begins from; an array that is never changed."""
+        """State from which a restart continues; an array that is never modified."""
         return self._counts
 
 
 def flow_of(servers: str, topic: str, stretch: Stretch, totals: dict[str, list[int]]) -> Dataflow:
-    """The dataflow; what it writes last is kept in `totals` too, by cohort."""
+    """The dataflow; `totals` also keeps the last counts it wrote, by cohort."""
 
     def bits(message: KafkaSourceMessage) -> tuple[str, Counts]:
         return decode(message.value)
@@ -80,7 +80,7 @@ def flow_of(servers: str, topic: str, stretch: Stretch, totals: dict[str, list[i
 
 
 def main(servers: str, topic: str, packs: str, folder: str) -> None:
-    """Count a whole log, in one worker, and tell the counts."""
+    """Count a whole log, in one worker, and print the counts."""
     stretch, totals = Stretch(int(packs)), dict[str, list[int]]()
     init_db_dir(Path(folder), 1)
     recovery = RecoveryConfig(folder)

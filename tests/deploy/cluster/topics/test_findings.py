@@ -88,7 +88,7 @@ def test_another_log_is_recognized(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_identity, "notes", lambda *_: {0: Genesis(bytes(16), 4)})
     topics, client = Topics("test-", 4), admin(**all_with(4, reports=1))
     (finding,) = number_findings(client, "", topics, numbers_of(client, topics))
-    assert finding.what.startswith("test-reports was deleted and made again since test-state was begun")
+    assert finding.what.startswith("test-reports was deleted and recreated: test-state counts")
 
 
 @pytest.mark.parametrize(

@@ -160,8 +160,8 @@ def test_partitions_that_were_added_have_one_remedy_whatever_the_file_says(
     grown = Topics(topics.prefix, 3)
     assert wait_until(lambda: len(admin.describe_topics([topics.reports])[0]["partitions"]) == 3, 120)
     shown = (
-        f"{topics.reports} has 3 partitions now, and {topics.state} was begun with 2: partitions were added, "
-        "and a pack must stay in the partition of its id. Set another kafka.topic_prefix for producers and "
+        f"{topics.reports} has 3 partitions now, and {topics.state} was set up with 2: partitions were "
+        "added, and a pack must stay in the partition of its id. Set another kafka.topic_prefix for producers and "
         "workers, and run deniable topics create; what was published under this one stays"
     )
     for file in (topics, grown):
@@ -200,7 +200,7 @@ def test_recreated_log_is_a_finding(broker: str, topics: Topics, admin: KafkaAdm
     assert wait_until(lambda: topics.reports not in admin.list_topics(), 120)
     assert create(Cluster(broker), topics, 1) == [topics.reports]
     (finding,) = check(Cluster(broker), topics)
-    assert finding.startswith(f"{topics.reports} was deleted and made again since {topics.state} was begun")
+    assert finding.startswith(f"{topics.reports} was deleted and recreated: {topics.state} counts")
     with KafkaProducer(bootstrap_servers=broker) as kafka:  # as `replay --rebuild` does, where nobody counted
         for partition in range(topics.partitions):
             note = row_values.encode_genesis(present_log(Cluster(broker), topics)[0])
