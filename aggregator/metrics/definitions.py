@@ -159,8 +159,8 @@ ESTIMATE_VALUES_DROPPED = CounterMetric(
     name="estimate_values_dropped",
     labels=("collection",),
     meaning=f"Values among the {VALUES_SHOWN} largest of an estimate that were not exported. A worker "
-    f"exports at most {MOST_VALUES:,} different values, the same number for each collection; if a collection has "
-    "more values than that, only those that were significant at least once.",
+    f"exports at most {MOST_VALUES:,} different values, the same number for each collection; if a collection "
+    "has more values than that, only those that were significant at least once.",
     remedy="read them from the topic `estimates`.",
 )
 CANARY_CHI_SQUARE = GaugeMetric(

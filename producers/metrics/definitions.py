@@ -10,8 +10,8 @@ REPORTS = CounterMetric(
     meaning="Reports by result: stored durably; acknowledged by the broker; expired, which means "
     "acknowledged after the grace of their window and never counted; refused; dropped because the outbox "
     "was full.",
-    remedy="dropped: find out why Kafka is unreachable, or raise `outbox_bytes`. expired: raise `grace_seconds`, "
-    "or report events sooner.",
+    remedy="dropped: find out why Kafka is unreachable, or raise `outbox_bytes`. expired: raise "
+    "`grace_seconds`, or report events sooner.",
 )
 REFUSED = CounterMetric(
     name="producer_refused",

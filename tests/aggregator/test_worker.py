@@ -1,4 +1,4 @@
-"""A worker ends with a reason when going on would be wrong."""
+"""A worker ends with a reason when it must not continue."""
 
 import asyncio
 import os
@@ -40,7 +40,7 @@ DEADLINE_SECONDS = 60
 
 @dataclass
 class Engine:
-    """What the worker needs to know of the Faust app."""
+    """The part of the Faust app that the worker uses."""
 
     should_stop: bool = False
     crash_reason: Exception | None = None
@@ -50,7 +50,7 @@ class Engine:
 
 
 class DamagedStore:
-    """A ledger that a newer version wrote."""
+    """A ledger written by a newer version."""
 
     def __init__(self, *_: object) -> None:
         pass
@@ -79,7 +79,7 @@ def test_worker_without_partitions_reports_it_and_is_ready() -> None:
 
 
 def test_only_the_partition_owner_exports_estimates() -> None:
-    """At once, from what the topic holds; and no more when the partition goes to another worker."""
+    """Immediately, from the topic's records; the metrics end when the partition moves to another worker."""
     metrics = WorkerMetrics(COLLECTIONS)
     home = TOPICS.counts_partition(FRUIT.fingerprint)
     newest = {"fruit": estimate_of()}
@@ -104,8 +104,8 @@ def test_only_the_partition_owner_exports_estimates() -> None:
     asyncio.run(run())
 
 
-def test_estimate_is_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values that are not shown are counted each time."""
+def test_estimate_is_exported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that are not exported are counted each time."""
     metrics, shown = WorkerMetrics(COLLECTIONS), list[EstimateRecord]()
     monkeypatch.setattr(metrics, "show_estimate", shown.append)
     newest = {"fruit": estimate_of()}
@@ -121,7 +121,7 @@ def test_estimate_is_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown == [newest["fruit"]]
 
 
-def test_estimate_of_revoked_partition_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimate_of_revoked_partition_is_not_exported(monkeypatch: pytest.MonkeyPatch) -> None:
     metrics, shown = WorkerMetrics(COLLECTIONS), list[str]()
     newest = {"fruit": estimate_of(), "place": estimate_of(PLACE)}
 
@@ -147,7 +147,7 @@ def serve(engine: Engine, assigned: bool = False) -> None:
         owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
         assert owners.reasons_not_ready() == ["waiting for partitions"]
         if assigned:
-            await owners.assign([0], cast(RecordSource, None))  # the ledger fails before it is used
+            await owners.assign([0], cast(RecordSource, None))  # the ledger fails before the source is used
             assert owners.reasons_not_ready() == ["partition 0: opening the ledger"]
         await worker._serve(
             cast(ExactApp, engine),
@@ -167,14 +167,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(owner_module, "LedgerStore", DamagedStore)
 
 
-def test_an_engine_that_stops_ends_the_worker() -> None:
+def test_worker_ends_when_the_engine_stops() -> None:
     expected = r"^the engine stopped by itself: ValueError\('why'\)$"
     with pytest.raises(WorkerError, match=expected):
         serve(Engine(should_stop=True, crash_reason=ValueError("why")))
 
 
 def test_ledger_of_a_newer_version_ends_the_worker() -> None:
-    """No retry can mend that; what the ledger holds must not be overwritten."""
+    """No retry can fix that, and the stored ledger must not be overwritten."""
     with pytest.raises(row_values.RowError, match="row version must be 1, got 2"):
         serve(Engine(), assigned=True)
 
@@ -202,13 +202,13 @@ def test_slow_last_checkpoint_does_not_keep_group_membership(
     ]
 
 
-def test_a_long_step_of_the_loop_is_seen() -> None:
+def test_long_step_of_the_loop_is_measured() -> None:
     metrics = WorkerMetrics(COLLECTIONS)
 
     async def run() -> None:
         watching = asyncio.create_task(worker._watch_loop(metrics))
         await asyncio.sleep(0)
-        time.sleep(worker.LOOP_SECONDS + 0.2)  # noqa: ASYNC251 - the step that is to be seen
+        time.sleep(worker.LOOP_SECONDS + 0.2)  # noqa: ASYNC251 - the long step
         await asyncio.sleep(0.01)
         watching.cancel()
 
@@ -221,7 +221,7 @@ def test_a_long_step_of_the_loop_is_seen() -> None:
 def test_broker_lost_during_start_is_awaited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Faust's start fails then, and a worker is not to be started again by hand."""
+    """Faust's start then fails, and the worker must not need a manual restart."""
 
     class Failing(Engine):
         async def maybe_start(self) -> None:
@@ -243,8 +243,8 @@ def test_broker_lost_during_start_is_awaited(
     assert len(stopped) == 2
 
 
-def test_a_stop_begins_while_the_engine_still_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That may take seconds, or for ever without a broker; a second Ctrl-C must be heard meanwhile."""
+def test_worker_can_stop_while_the_engine_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starting may take seconds, or forever without a broker; a second Ctrl-C must work meanwhile."""
 
     async def run() -> None:
         heard = asyncio.Event()

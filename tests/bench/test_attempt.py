@@ -88,7 +88,7 @@ def test_failing_part_reports_the_reason():
 
 @pytest.fixture
 def command(monkeypatch):
-    """The benchmark's command, which leaves logging and signals as they were."""
+    """The benchmark's command, without its changes to logging and signals."""
     module = importlib.import_module("bench.comparison.__main__")
     monkeypatch.setattr(module.signal, "signal", lambda *_: None)
     level = logging.getLogger("producers").level

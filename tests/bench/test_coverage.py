@@ -1,4 +1,4 @@
-"""The exact coverage that the benchmark prints is the one that simulations approach."""
+"""The exact coverage printed by the benchmark agrees with simulations."""
 
 import numpy as np
 import pytest

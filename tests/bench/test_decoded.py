@@ -43,7 +43,7 @@ def test_held_candidates_beside_as_many_decoys():
 
 
 def test_window_has_the_format_of_the_decoder(tmp_path):
-    """Exact: files hold one row for each bit of each cohort, and the truth is that of all reports."""
+    """Exact: files have one row for each bit of each cohort, and the truth covers all reports."""
     windows = build(tmp_path, 120, 2, ASKED)
     with np.load(windows.window(0)) as kept, np.load(windows.design) as design:
         assert kept["sizes"].sum() == 1_000_000
@@ -56,7 +56,7 @@ def test_window_has_the_format_of_the_decoder(tmp_path):
 
 
 def test_absolute_goal_is_judged_without_peers(tmp_path):
-    """It is absolute: nobody else is needed for it."""
+    """The goal is absolute, so it needs no peer."""
     windows = build(tmp_path, 300, 8, ASKED)
     with Contestant("ours.estimation_runner") as mine, Contestant("absent_runner") as absent:
         found = decoding._few(windows, mine, absent, absent, QUICK)
@@ -69,7 +69,7 @@ def test_absolute_goal_is_judged_without_peers(tmp_path):
 
 
 def test_peers_failing_later_leave_our_figure(tmp_path, monkeypatch):
-    """Lasso is given what LassoCV chose, and fails at it."""
+    """Lasso uses LassoCV's choice, and fails."""
     windows = build(tmp_path, 300, 8, ASKED)
     answers = {"LassoCV": {"alpha": 0.1}}
     monkeypatch.setattr(decoding, "tried", lambda them, _: ({them[1]: answers["LassoCV"]}, []))

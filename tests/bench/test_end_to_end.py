@@ -1,4 +1,4 @@
-"""End-to-end measurements: the timed stretch of a log, the delay of an event, the check of peers' counts."""
+"""End-to-end measurements: the timed part of a log, the delay of an event, the check of peers' counts."""
 
 import json
 import os
@@ -105,7 +105,7 @@ def test_workers_are_timed_while_all_of_them_count() -> None:
         Moment(0.0, (0, 0), 0.0, 0.0, 0.0),
         Moment(1.0, (50, 0), 0.0, 1.0, 0.5),
         Moment(1.5, (60, 10), 0.0, 1.5, 0.8),
-        Moment(1.7, (900, 10), 0.0, 1.7, 0.9),  # what it counted while the second one joined
+        Moment(1.7, (900, 10), 0.0, 1.7, 0.9),  # counted while the second one joined
         Moment(2.0, (900, 20), 0.0, 2.0, 1.0),
         Moment(4.0, (1100, 80), 0.0, 5.0, 1.5),  # the first worker has 1,100 of 1,200, the second 80 of 150
         Moment(9.0, (1200, 150), 0.0, 9.0, 3.0),
@@ -247,7 +247,7 @@ def test_lost_broker_keeps_earlier_runs() -> None:
 
 
 def test_failing_size_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no goal is of it, none is unjudged by it."""
+    """Failures without a goal leave no goal unjudged."""
     sizes = (Size(1, 10, 1), SIZE, Size(10_000, 10, 1, goal=1e6))
 
     def sustained(size: Size, *_: object) -> list[Speed]:

@@ -1,4 +1,4 @@
-"""Where the peers are installed, and what is told of those that cannot be."""
+"""Where the peers are installed, and how failed installations are reported."""
 
 import sys
 import venv
@@ -13,7 +13,7 @@ from bench.comparison.timing.contestant import ROOT
 
 @pytest.fixture(name="empty")
 def _empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An environment with nothing in it, made as that of the peers is."""
+    """An empty environment, created like that of the peers."""
     venv.create(tmp_path, with_pip=False)
     monkeypatch.setattr(peer_environment, "FOLDER", tmp_path)
     monkeypatch.setattr(peer_environment, "PYTHON", tmp_path / "bin" / "python")
@@ -32,7 +32,7 @@ def test_version_comes_from_the_peer_environment(monkeypatch: pytest.MonkeyPatch
 
 
 def test_reason_is_one_short_line() -> None:
-    """Pip lists all versions that there are."""
+    """Pip lists all existing versions."""
     shown = "print('much'); print('ERROR: none of ' + '1.0, ' * 400); raise SystemExit(1)"
     reason = peer_environment._run(sys.executable, "-c", shown)
     assert reason.startswith("ERROR: none of 1.0, ")
@@ -44,7 +44,7 @@ def test_reason_is_one_short_line() -> None:
 def test_incomplete_environment_is_rebuilt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of a peer without hashes, since nothing is fetched: what is there is a folder that looks installed."""
+    """With a peer without hashes, so nothing is downloaded; the folder only looks installed."""
 
     def pip(*_: str) -> str:
         folder = next(peer_environment.FOLDER.glob("lib/python*/site-packages")) / "peer-1.0.dist-info"

@@ -1,4 +1,4 @@
-"""The comparison of the poster in small: its simulation is right, and its checks can fail."""
+"""A small comparison of the poster: its simulation is right, and its checks can fail."""
 
 from dataclasses import replace
 

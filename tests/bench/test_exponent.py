@@ -1,4 +1,4 @@
-"""The power that a law follows is found exactly where there is no noise."""
+"""The exponent of a noiseless power law is found exactly."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The distance from the optimum that `make bench` shows is one, whoever found the estimate."""
+"""The distance from the optimum in `make bench` is correct for any estimate."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The formulas of the bias are those of simulated windows, and what is documented is what was measured."""
+"""The bias formulas agree with simulated windows, and the documented table with the measured one."""
 
 import numpy as np
 import pytest

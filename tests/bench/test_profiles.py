@@ -1,4 +1,4 @@
-"""Every stage of a hot path is timed, every size that grows has its job, and words are of the figures."""
+"""Every stage of a hot path is timed, every growing size has a job, and sentences match the figures."""
 
 import pytest
 
@@ -19,12 +19,12 @@ class Work:
         return self.inner() + 1
 
     def inner(self) -> int:
-        """Answer."""
+        """Return a number."""
         return 1
 
 
 def test_stage_time_excludes_nested_stages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that moves by 1 at each look: all time is some stage's, once."""
+    """A clock that advances by 1 at each reading: all time is charged to exactly one stage."""
     clock = iter(range(100))
     monkeypatch.setattr("time.perf_counter_ns", lambda: next(clock))
     watch, inner = Stopwatch(), Work.inner
@@ -45,7 +45,7 @@ def test_failing_stage_is_closed() -> None:
 
 @pytest.mark.parametrize("paths", [hot_path.PRODUCER, hot_path.WORKER], ids=["producer", "worker"])
 def test_every_stage_of_a_path_is_timed(paths: tuple[hot_path.Path, ...]) -> None:
-    """So a function that is renamed, or called no more, is missed here and not in the results."""
+    """A renamed or unused function fails here instead of disappearing from the results."""
     stages = hot_path_runner.PRODUCER if paths is hot_path.PRODUCER else hot_path_runner.WORKER
     timed: set[str] = set()
     for path in paths:

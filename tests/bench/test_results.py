@@ -1,4 +1,4 @@
-"""The three result files of a benchmark run, and how each of them shows goals."""
+"""The three result files of a benchmark run, and how each shows goals."""
 
 import json
 from collections.abc import Sequence
@@ -66,12 +66,12 @@ def test_markdown_begins_with_goals_and_shortfalls() -> None:
         "- **Estimating**: 0.5 times better than another-peer, of 10 asked (2 and 1 s).\n"
         "- **Memory**: 400 MiB, of 300 asked.\n"
     )
-    for said in ("What was done.", "### All", "- A note.", "| Loading | 3 |"):
-        assert said in rest
+    for text in ("What was done.", "### All", "- A note.", "| Loading | 3 |"):
+        assert text in rest
 
 
 def test_unjudged_goal_is_neither_met_nor_missed() -> None:
-    """The fastest peer may be the one that is missing."""
+    """The fastest peer may be the missing one."""
     open_goal = replace(FAST, is_judged=False)
     assert (open_goal.goal, open_goal.met, open_goal.record()["met"]) == (10, None, None)
     parts = [ResultsPart("Speed", "What was done.", [open_goal, LARGE], unjudged=["Counting: no such peer"])]
@@ -124,7 +124,7 @@ def test_run_writes_three_files_and_prints_unmet_goals(
 
 
 def bars_of(parts: Sequence[ResultsPart]) -> list[Rectangle]:
-    """The bars that are drawn, from the top."""
+    """The drawn bars, from the top."""
     canvas = Canvas(figsize=(bars.WIDTH, bars.height(parts)))
     bars.draw(canvas, parts, top=0.0, room=bars.height(parts))
     (axes,) = canvas.axes
@@ -147,7 +147,7 @@ def test_a_picture_has_bars_or_curves_or_both(tmp_path: Path) -> None:
 
 
 def test_met_and_unmet_goals_differ_by_more_than_color() -> None:
-    """What is unmet is hatched and says so."""
+    """Unmet goals are hatched and labelled."""
     assert [bar.get_hatch() for bar in bars_of(PARTS)] == [None, "/////", "/////", None]
     assert bars.verdict(absolute("Time", "s", 0.5, 1.0)) == "✓ 1"
     assert bars.verdict(absolute("Time", "s", 2.0, 1.0)) == "✗ 1"

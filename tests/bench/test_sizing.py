@@ -1,4 +1,4 @@
-"""The tables of docs/sizing.md are those of what was measured, and what follows from it."""
+"""The tables of docs/sizing.md match the measured figures and their consequences."""
 
 import re
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_workers_are_half_used(rate: float, expected: int) -> None:
 
 
 def test_the_example_is_worked_out() -> None:
-    """83,333 reports/s are 5/3 of what one may take; 62 windows of 100 KiB; 2 of 50,000 ids; 134 GiB."""
+    """83,333 reports/s are 5/3 of one worker's limit; 62 windows of 100 KiB; 2 of 50,000 ids; 134 GiB."""
     assert {row["quantity"]: row["figure"] for row in example(FOUND)} == {
         "reports/s": "83,333",
         "packs/s": "833",

@@ -1,1 +1,1 @@
-"""Tests of what spans several rooms: whole processes, faults, a report on its way from end to end."""
+"""Tests that span several packages: whole processes, faults, reports from end to end."""

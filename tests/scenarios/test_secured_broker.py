@@ -1,4 +1,4 @@
-"""The broker that tests of security share lets in whom it should, and allows nothing by itself."""
+"""The broker shared by security tests accepts known clients and allows nothing by default."""
 
 import asyncio
 import stat
@@ -63,7 +63,7 @@ def receive(settings: Settings, topic: str) -> bytes:
 
 
 def refusal(settings: Settings, caplog: pytest.LogCaptureFixture) -> str:
-    """What aiokafka says, and logs where it does not say why; `is let in` when it is."""
+    """Message or log of aiokafka on failure; `is let in` on success."""
     caplog.clear()
     try:
         topics_by_aiokafka(settings)
@@ -139,7 +139,7 @@ def test_wrong_password_is_refused_by_kafka_python_too(secured_broker: SecuredBr
         KafkaAdminClient(**settings, bootstrap_timeout_ms=500)
 
 
-def test_producer_says_why_it_is_not_let_in(
+def test_producer_reports_why_it_is_refused(
     secured_broker: SecuredBroker, topic: str, topic_prefix: str
 ) -> None:
     user = f"{topic_prefix}user"
@@ -157,7 +157,7 @@ def test_producer_says_why_it_is_not_let_in(
     kafka = secured_broker.sasl_servers
     assert refused("wrong") in (
         f"Kafka at {kafka}: authentication failed, the password is wrong or the user unknown",
-        # The broker hung up behind its answer each time, before it was read.
+        # The broker closed the connection right after its answer each time, before it was read.
         f"no Kafka broker answers at {kafka}: it closes the connection before the login; deniable doctor "
         "says why",
     )
@@ -188,7 +188,7 @@ def test_user_has_exactly_the_allowed_operations(
     assert topics(by_password) == []
 
 
-def test_a_changed_password_ends_the_former_one(
+def test_changed_password_invalidates_the_old_one(
     secured_broker: SecuredBroker, topic_prefix: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     user = f"{topic_prefix}user"
@@ -223,7 +223,7 @@ def test_refused_changes_are_reported(secured_broker: SecuredBroker) -> None:
     ],
     ids=["stranger", "expired", "another host"],
 )
-def test_bad_certificate_of_the_broker_is_shown_until_it_is_good_again(
+def test_bad_broker_certificate_is_reported_until_replaced(
     secured_broker: SecuredBroker,
     caplog: pytest.LogCaptureFixture,
     make: Callable[[SecuredBroker], Issued],

@@ -1,4 +1,4 @@
-"""When an estimate is made, when it is final, and that it is never one of a part."""
+"""When windows are estimated, when estimates are final, and that none covers only part of the counts."""
 
 import asyncio
 import threading
@@ -37,7 +37,7 @@ def count(
     source: int = 0,
     cohort: int = 0,
 ) -> None:
-    """Let a partition publish its counts of the window, as of so many packs."""
+    """Let a partition publish its counts of the window after this many packs."""
     collection = FRUIT if len(counts) == FRUIT.width else PLACE
     key = row_keys.encode_key(row_keys.CountKey(collection.fingerprint, T0, cohort, 0))
     counters = row_values.CounterPage(max(counts) * 2, packs, np.array(counts, dtype=np.int64))
@@ -47,14 +47,14 @@ def count(
 def close(
     estimator: Estimator, closed_until_ms: int = CLOSES_MS + 1, *sources: int, watermark_ms: int = 0
 ) -> None:
-    """Let partitions (all of them when none is named) publish how far they are closed."""
+    """Let these partitions (by default all) publish how far they are closed."""
     for source in sources or range(PARTITIONS):
         row = progress_row(1, watermark_ms, closed_until_ms)
         estimator.take(row_keys.with_source(b"P", source), row)
 
 
 def published(estimator: Estimator) -> list[tuple[int, bool]]:
-    """Revision and finality of what one turn makes."""
+    """Revision and finality of the estimates of one turn."""
     estimate_due(estimator)
     return [(record.revision, record.final) for _, record in estimator.drain()]
 
@@ -76,7 +76,7 @@ def test_provisional_estimate_follows_only_growth() -> None:
     assert published(estimator) == []
 
 
-def test_final_one_comes_when_all_partitions_are_closed_beyond_grace() -> None:
+def test_final_estimate_needs_all_partitions_closed_beyond_grace() -> None:
     estimator = new_estimator()
     count(estimator)
     assert published(estimator) == [(1, False)]
@@ -89,14 +89,14 @@ def test_final_one_comes_when_all_partitions_are_closed_beyond_grace() -> None:
     assert published(estimator) == []
 
 
-def test_a_silent_partition_holds_the_final_one_back() -> None:
+def test_silent_partition_delays_the_final_estimate() -> None:
     estimator = new_estimator()
     count(estimator)
     close(estimator, CLOSES_MS + 10**9, *range(PARTITIONS - 1))
     assert published(estimator) == [(1, False)]
 
 
-def test_counts_that_change_after_the_final_one_are_published_again() -> None:
+def test_changed_counts_revise_the_final_estimate() -> None:
     estimator = new_estimator()
     count(estimator)
     close(estimator)
@@ -106,7 +106,7 @@ def test_counts_that_change_after_the_final_one_are_published_again() -> None:
     assert published(estimator) == []
 
 
-def test_window_is_final_though_nothing_was_published_before() -> None:
+def test_first_estimate_may_be_final() -> None:
     estimator = new_estimator()
     close(estimator)
     count(estimator)
@@ -127,7 +127,7 @@ def test_estimates_of_a_former_owner_are_not_republished(
 
 
 def test_expiring_windows_are_not_estimated() -> None:
-    """Partition 3 comes back after an hour; the others have deleted their part of the window by then."""
+    """Partition 3 returns after an hour; by then the others have deleted their part of the window."""
     estimator = new_estimator()
     count(estimator, packs=5)
     count(estimator, packs=2, source=3)
@@ -140,14 +140,14 @@ def test_expiring_windows_are_not_estimated() -> None:
     assert published(estimator) == []
 
 
-def test_window_is_whole_up_to_the_millisecond_of_its_death() -> None:
+def test_window_is_estimated_until_the_millisecond_it_expires() -> None:
     estimator = new_estimator()
     count(estimator)
     close(estimator, watermark_ms=DIES_MS)
     assert published(estimator) == [(1, True)]
 
 
-def test_too_few_reports_are_not_published_until_there_are_more() -> None:
+def test_no_estimate_below_the_minimum_of_reports() -> None:
     estimator = new_estimator()
     count(estimator, counts=(1, 2, 0, 0))
     close(estimator)
@@ -175,7 +175,7 @@ def test_the_oldest_window_is_estimated_first() -> None:
     assert [window[1] for window, _ in estimator.due()] == [T0, T0 + 10, T0 + 20]
 
 
-def test_estimate_is_of_all_partitions_and_is_given_once() -> None:
+def test_estimate_covers_all_partitions_and_is_drained_once() -> None:
     estimator = new_estimator()
     count(estimator, counts=(5, 3, 2, 0), packs=2)
     count(estimator, counts=(1, 0, 0, 4), source=2)
@@ -188,7 +188,7 @@ def test_estimate_is_of_all_partitions_and_is_given_once() -> None:
 
 
 def test_all_values_are_published_only_in_final_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the collection asks for them."""
+    """If the collection asks for them."""
     monkeypatch.setattr(window_estimate, "VALUES_PER_RECORD", 2)
     asking = {FRUIT.fingerprint: replace(FRUIT, publish_all=True)}
     for collections, parts in ((asking, [1, 2]), ({}, [1])):
@@ -199,12 +199,12 @@ def test_all_values_are_published_only_in_final_estimates(monkeypatch: pytest.Mo
         assert [(record.part, record.parts) for _, record in estimator.drain()] == [(1, 1)]
         close(estimator)
         estimate_due(estimator)
-        made = [record for _, record in estimator.drain()]
-        assert [(record.part, record.final) for record in made] == [(part, True) for part in parts]
+        records = [record for _, record in estimator.drain()]
+        assert [(record.part, record.final) for record in records] == [(part, True) for part in parts]
         assert estimator.published == {FRUITS: Published(1, True)}
 
 
-def test_of_two_estimates_between_checkpoints_the_newer_leaves() -> None:
+def test_newer_of_two_undrained_estimates_is_published() -> None:
     estimator = new_estimator()
     for packs in (1, 2):
         count(estimator, packs=packs)
@@ -216,7 +216,7 @@ def test_of_two_estimates_between_checkpoints_the_newer_leaves() -> None:
     ("cohort", "bits", "count"), [(0, 16, 8), (PLACE.cohorts, 16, 1), (0, 17, 1)], ids=repr
 )
 def test_counts_that_no_estimate_fits_are_counted_and_logged(cohort: int, bits: int, count: int) -> None:
-    """More set bits than reports, or a cohort or bits that there are not: rows that were tampered with."""
+    """More set bits than reports, or an unknown cohort or bit: rows that were tampered with."""
     estimator = new_estimator()
     key = row_keys.encode_key(row_keys.CountKey(PLACE.fingerprint, T0, cohort, 0))
     counters = row_values.CounterPage(7, 1, np.full(bits, count))
@@ -258,7 +258,7 @@ def test_notes_are_kept_until_the_counts_are_read() -> None:
 
 @pytest.mark.parametrize(("was_final", "shown"), [(True, 1), (False, 0)])
 def test_replaced_final_estimate_is_counted(was_final: bool, shown: int) -> None:
-    """When it is committed; a first final one replaces none."""
+    """Once it is committed; a first final estimate replaces none."""
     estimator = new_estimator({FRUITS: Published(2, was_final)})
     count(estimator, packs=3)
     close(estimator)
@@ -269,7 +269,7 @@ def test_replaced_final_estimate_is_counted(was_final: bool, shown: int) -> None
     assert revised(estimator) == shown
 
 
-def test_final_estimate_that_never_left_is_not_revised() -> None:
+def test_unpublished_final_estimate_is_not_revised() -> None:
     estimator = new_estimator()
     close(estimator)
     for packs in (3, 4):
@@ -281,7 +281,7 @@ def test_final_estimate_that_never_left_is_not_revised() -> None:
 
 
 def test_estimates_run_in_separate_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the event loop, checkpoints and openings wait for is never a slow estimate."""
+    """A slow estimate never delays the event loop, checkpoints or openings."""
     threads, make = [], Estimator.estimate_window
 
     def shown(self: Estimator, window: Window, *, final: bool) -> WindowResult | None:
@@ -301,14 +301,14 @@ def revised(estimator: Estimator) -> float | None:
 
 
 def read_counts(*rows_of_others: tuple[bytes, bytes]) -> list[tuple[object, ...]]:
-    """What an estimator warns of that reads these records: event, partition, number of records, the first."""
+    """Warnings of an estimator that reads these records: event, partition, record count, first offset."""
     log, estimator = MemoryLog(), new_estimator()
     for key, value in rows_of_others:
         log.append("counts", 0, value, key)
 
     async def run() -> None:
         running = asyncio.create_task(estimator.run(log.reader("", "counts", 0)))
-        while not (estimator.caught_up or running.done()):  # noqa: ASYNC110 (it tells nobody)
+        while not (estimator.caught_up or running.done()):  # noqa: ASYNC110 (it has no event)
             await asyncio.sleep(0.001)
         if running.done():
             await running
@@ -320,14 +320,14 @@ def read_counts(*rows_of_others: tuple[bytes, bytes]) -> list[tuple[object, ...]
 
 
 def test_a_record_of_another_program_is_skipped() -> None:
-    """Its key is none of ours, so no count of ours is missing."""
+    """Its key is foreign, so none of our counts is missing."""
     looks_like_terms = b"Temperature"
     assert read_counts((b"k", b"not json"), (looks_like_terms, b"not json")) == [
         ("skipped foreign records", 0, 2, 0)
     ]
 
 
-def test_row_of_ours_that_cannot_be_read_is_refused() -> None:
+def test_damaged_row_is_refused() -> None:
     key = row_keys.with_source(row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0)), 0)
     with pytest.raises(row_values.RowError) as caught:
         read_counts((key, b"\x02"))
@@ -338,8 +338,8 @@ def test_row_of_ours_that_cannot_be_read_is_refused() -> None:
     )
 
 
-def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody estimates from the part of the counts that happened to be read already.
+def test_everything_is_read_before_estimating(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No estimate uses counts that are only partly read.
 
     One row comes while the others are read: compaction may have moved it there.
     """
@@ -353,7 +353,7 @@ def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch
     estimator.pause_seconds = 0.0
     reader = log.reader("", "counts", 0)
     everything = reader.poll
-    made: list[int] = []
+    estimated: list[int] = []
 
     async def one_by_one(milliseconds: int = 0) -> list[KafkaRecord]:
         await asyncio.sleep(0)
@@ -367,7 +367,7 @@ def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch
         loop, estimated = asyncio.get_running_loop(), asyncio.Event()
 
         def make(window: Window, *, final: bool) -> None:
-            made.append(estimator.merged.packs(window))
+            estimated.append(estimator.merged.packs(window))
             loop.call_soon_threadsafe(estimated.set)
 
         monkeypatch.setattr(estimator, "estimate_window", make)
@@ -379,5 +379,5 @@ def test_it_reads_everything_before_it_estimates(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(reader, "poll", one_by_one)
     asyncio.run(run())
-    assert made[:1] == [PARTITIONS]
+    assert estimated[:1] == [PARTITIONS]
     assert estimator.caught_up

@@ -1,4 +1,4 @@
-"""A window that dies without a final estimate is told once, and no other window is."""
+"""A window that expires without a final estimate is reported once; no other window is."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ DIES_MS = FRUIT.dies_at(T0) * 1000
 
 
 def reading(published: Published | None = None) -> Estimator:
-    """An estimator that has read what was there when it began."""
+    """An estimator that has read the rows present when it started."""
     estimator = new_estimator({FRUITS: published} if published else {})
     estimator.caught_up = True
     return estimator
@@ -57,7 +57,7 @@ def lost(estimator: Estimator) -> float | None:
     return estimator.metrics.registry.get_sample_value("deniable_windows_lost_total", {"collection": "fruit"})
 
 
-def test_window_that_was_never_estimated_is_lost_once() -> None:
+def test_unestimated_window_is_lost_once() -> None:
     estimator = reading()
     count(estimator, source=0)
     count(estimator, source=3)
@@ -91,7 +91,7 @@ def test_window_with_a_final_estimate_is_not_lost() -> None:
 
 
 def test_window_with_too_few_reports_is_not_lost() -> None:
-    """Nothing was to be published of it; that it has pages and sources makes no difference."""
+    """It needs no estimate, even if it has several pages and sources."""
     estimator = reading()
     count(estimator, FRUIT.minimum_reports - 2)
     count(estimator, 0, page=1)
@@ -110,18 +110,18 @@ def test_deaths_before_opening_are_not_reported_again() -> None:
 
 
 @pytest.mark.parametrize(("final", "expected"), [(False, 1), (True, 0)])
-def test_note_without_a_final_estimate_shows_of_a_window_that_died_unread(final: bool, expected: int) -> None:
+def test_note_reveals_an_unread_window_that_expired(final: bool, expected: int) -> None:
     estimator = reading(Published(1, final))
     assert list(estimator.forgotten()) == []
     estimator.take(row_keys.with_source(b"P", 2), progress_row(2, DIES_MS + 1, DIES_MS + 1))
     assert list(estimator.forgotten()) == [FRUITS]
-    assert lost(estimator) == 0  # the transaction that forgets it may fail, and is made again then
+    assert lost(estimator) == 0  # the transaction that deletes it may fail and be retried
     estimator.show_published()
     assert lost(estimator) == expected
 
 
-def test_windows_of_a_backlog_that_live_and_die_between_two_publications_are_lost() -> None:
-    """Workers come back after an outage longer than retention, and the log moves on by hours in a moment."""
+def test_windows_expiring_between_two_publications_are_lost() -> None:
+    """Workers return after an outage longer than retention, and the log advances by hours at once."""
     estimator, ledger = reading(), new_ledger()
     starts = [T0, T0 + 10, T0 + 100, T0 + 200]
     for number, start in enumerate(starts):
@@ -132,8 +132,8 @@ def test_windows_of_a_backlog_that_live_and_die_between_two_publications_are_los
     assert lost(estimator) == len(starts) - 1
 
 
-def test_lost_window_is_remembered_until_every_partition_has_deleted_it() -> None:
-    """Later deletions of it must not count it again; a worker that runs for years must not keep them all."""
+def test_lost_window_is_remembered_until_deleted_everywhere() -> None:
+    """Later deletions must not count it again, and a long-running worker must not remember all windows."""
     estimator = reading()
     count(estimator)
     for source in range(PARTITIONS):

@@ -1,4 +1,4 @@
-"""Joining partitions: the sum over all sources, in whatever order their rows arrive."""
+"""Merging partitions: the sum over all sources, in any order of their rows."""
 
 import random
 
@@ -26,7 +26,7 @@ PROGRESS = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
 
 
 def published(partition: int, seed: int) -> tuple[list[StateRecord], dict[row_keys.Key, bytes]]:
-    """What one partition publishes over two windows, keys with their source, and its rows at the end."""
+    """Rows that one partition publishes over two windows: keys with their source, and the final rows."""
     source, ledger, records = random.Random(seed), new_ledger(partition), []
     for number in range(source.randrange(8)):
         collection, window = source.choice([FRUIT, PLACE]), T0 + 10 * source.randrange(2)
@@ -43,7 +43,7 @@ def published(partition: int, seed: int) -> tuple[list[StateRecord], dict[row_ke
 
 
 @given(st.randoms(use_true_random=False))
-def test_any_interleaving_of_the_sources_gives_the_sum(source: random.Random) -> None:
+def test_any_interleaving_of_sources_yields_the_sum(source: random.Random) -> None:
     merged = MergedCounts()
     queues, expected = [], {FRUIT: np.zeros((1, 4), np.int64), PLACE: np.zeros((3, 16), np.int64)}
     packs = rejected = 0
@@ -76,7 +76,7 @@ def counters_row(
     return row_keys.with_source(key, source), row_values.encode_counters(counters)
 
 
-def test_newer_row_takes_the_place_of_the_older() -> None:
+def test_newer_row_replaces_the_older() -> None:
     merged = MergedCounts()
     for counts, packs in [([1, 0, 0, 0], 1), ([1, 2, 0, 0], 2)]:
         assert merged.apply(*counters_row(FRUIT, 0, counts, packs)) == (FRUIT.fingerprint, T0)
@@ -86,7 +86,7 @@ def test_newer_row_takes_the_place_of_the_older() -> None:
     assert (totals.reports, totals.cohort_sizes.tolist(), totals.packs, totals.rejected) == (8, [8], 3, 0)
 
 
-def test_pages_are_put_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_are_concatenated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_values, "PAGE_COUNTERS", 3)
     ledger, merged = new_ledger(), MergedCounts()
     for number, reports in enumerate([[0, 1], [3, 3, 3]]):
@@ -99,7 +99,7 @@ def test_pages_are_put_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     assert merged.packs((FRUIT.fingerprint, T0)) == 2
 
 
-def test_tombstones_delete_one_row_and_the_last_one_the_window() -> None:
+def test_last_tombstone_deletes_the_window() -> None:
     merged, window = MergedCounts(), (FRUIT.fingerprint, T0)
     refused = row_keys.with_source(row_keys.encode_key(row_keys.RejectedKey(*window, "duplicate")), 1)
     for key, value in [counters_row(FRUIT, 0, [1] * 4), counters_row(FRUIT, 1, [2] * 4)]:
@@ -135,7 +135,7 @@ def test_closed_until_needs_every_partition() -> None:
     assert merged.closed_until_ms(4) == 750
 
 
-def test_window_dies_when_any_partition_is_past_it() -> None:
+def test_window_expires_when_any_partition_is_past_it() -> None:
     merged, window = MergedCounts(), (FRUIT.fingerprint, T0)
     for source in range(PARTITIONS):
         for key, value in terms_rows(source):

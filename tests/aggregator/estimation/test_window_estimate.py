@@ -1,4 +1,4 @@
-"""Records that are made of counts: what JSON cannot hold, what is left out, and large domains."""
+"""Estimate records from counts: values that JSON cannot hold, omitted values, and large domains."""
 
 import json
 from dataclasses import replace
@@ -31,7 +31,7 @@ def window_of(counts: list[list[int]], sizes: list[int]) -> WindowCounts:
 FRUITS = window_of([[50, 20, 10, 20]], [100])
 
 
-def test_frequencies_are_fractions_of_all_reports_and_counts_their_number() -> None:
+def test_frequencies_are_fractions_and_counts_are_reports() -> None:
     record = record_of(FRUIT, T0, FRUITS, window_estimate.estimate(FRUIT, FRUITS), final=False)
     assert record.other is not None
     assert sum(record.frequency) + record.other.frequency == pytest.approx(1)
@@ -78,7 +78,7 @@ K_HOT = HotRappor.from_probabilities(3, 2, 0.25, 0.35, 0.65)
 def test_expected_counts_return_the_true_distribution(
     mechanism: Mechanism, name: str, held: list[float]
 ) -> None:
-    """Of 10^12 reports, so that rounding to whole ones is below 1e-11; padding bits hold noise alone."""
+    """For 10^12 reports, so rounding to integers is below 1e-11; padding bits contain only noise."""
     collection = Collection("cabin", mechanism, values=("first", "rest"), other=True)
     shares = np.zeros(collection.width)
     shares[:3] = held
@@ -102,24 +102,24 @@ def result_of(frequency: list[float], std_error: float, other: tuple[float, floa
     return Estimate("mle", 100, shape, errors, shape * 0, shape * 0 + 1, shape > 0, other)
 
 
-def test_an_error_that_is_infinite_is_null() -> None:
+def test_infinite_error_is_null() -> None:
     window = window_of([[40] * 16] * 3, [100] * 3)
     record = record_of(PLACE, T0, window, result_of([0.1, 0.2, 0.3], np.inf, (0.4, np.inf)), final=False)
-    said = json.loads(encode_estimate(record))
-    assert said["std_error"] == [None, None, None]
-    assert said["other"] == {"frequency": 0.4, "std_error": None}
+    fields = json.loads(encode_estimate(record))
+    assert fields["std_error"] == [None, None, None]
+    assert fields["other"] == {"frequency": 0.4, "std_error": None}
     assert decode_estimate(encode_estimate(record)) == record
 
 
 def wide(k: int, counts: list[int] | None = None, **changed: object) -> tuple[Collection, WindowCounts]:
-    """k-RR over so many integers; each counted once if nothing else is said."""
+    """k-RR over this many integers, each counted once by default."""
     collection = replace(FRUIT, mechanism=KRR.from_epsilon(k, 8.0), values=(), other=False, **changed)
     counts = counts or [1] * k
     return collection, window_of([counts], [sum(counts)])
 
 
 def mixed(k: int) -> list[int]:
-    """Counts from 1 to k in some order."""
+    """Counts from 1 to k, shuffled."""
     return [int(count) for count in np.random.default_rng(1).permutation(k) + 1]
 
 
@@ -137,8 +137,8 @@ def test_largest_values_of_a_large_domain_keep_their_order() -> None:
     assert len(encode_estimate(record)) < 2**20
 
 
-def test_other_shows_of_what_is_left_out_of_a_large_domain() -> None:
-    """2,000 values stand out, so that noise has chosen none; a bucket for others may be in the rest."""
+def test_other_estimates_omitted_values_of_a_large_domain() -> None:
+    """2,000 values are significant, so noise selected none; the rest may include a bucket for others."""
     counts = [100_000 + 150 * place for place in range(2000)] + [50_000] * 1000
     for has_other in (False, True):
         collection, window = wide(3000, counts)
@@ -152,7 +152,7 @@ def test_other_shows_of_what_is_left_out_of_a_large_domain() -> None:
         assert abs(record.other.frequency - left_out) < 3 * record.other.std_error
 
 
-def test_other_of_one_hot_buckets_is_of_what_is_left_out() -> None:
+def test_other_estimates_omitted_one_hot_buckets() -> None:
     mechanism = HotRappor.from_probabilities(3000, 1, 0.25, 0.35, 0.65)
     hot = Collection("hot", mechanism, values=tuple(map(str, range(3000))))
     ones = (int(mechanism.p_star * 10**8) + np.arange(mechanism.width)[::-1] * 20).tolist()
@@ -162,7 +162,7 @@ def test_other_of_one_hot_buckets_is_of_what_is_left_out() -> None:
     assert record.values[-1] == "1999"
 
 
-def test_candidates_of_long_names_that_do_not_fit_are_in_other() -> None:
+def test_long_candidates_that_do_not_fit_are_in_other() -> None:
     long = replace(PLACE, candidates=tuple(letter * 400_000 for letter in "abc"))
     window = window_of([[40] * 16, [40] * 16, [45] * 16], [100, 100, 100])
     result = result_of([0.1, 0.2, 0.3], 0.05, (0.35, 0.04))
@@ -172,7 +172,7 @@ def test_candidates_of_long_names_that_do_not_fit_are_in_other() -> None:
     assert (record.other.frequency, record.other.std_error) == pytest.approx((0.45, 0.09))
 
 
-def test_candidates_that_fit_leave_the_background_alone_in_other() -> None:
+def test_other_is_the_background_if_candidates_fit() -> None:
     window = window_of([[40] * 16] * 3, [100] * 3)
     background = result_of([0.1, 0.2, 0.3], 0.05, (0.35, 0.04))
     record = record_of(PLACE, T0, window, background, final=False)
@@ -181,7 +181,7 @@ def test_candidates_that_fit_leave_the_background_alone_in_other() -> None:
     assert alone.other is None
 
 
-def test_parts_hold_every_value_once_and_the_first_is_the_usual_record() -> None:
+def test_parts_contain_every_value_once() -> None:
     collection, window = wide(12_000, mixed(12_000))
     result = window_estimate.estimate(collection, window)
     parts = records_of(collection, T0, window, result, final=True)
@@ -205,7 +205,7 @@ def test_a_small_domain_is_one_part() -> None:
     assert records_of(FRUIT, T0, FRUITS, result, final=True) == [whole]
 
 
-def test_value_too_long_for_any_record_is_in_none() -> None:
+def test_value_too_long_for_a_record_is_omitted() -> None:
     long = replace(FRUIT, values=("apple", "x" * window_estimate.VALUE_BYTES, "kiwi"))
     result = window_estimate.estimate(long, FRUITS)
     (record,) = records_of(long, T0, FRUITS, result, final=True)
@@ -216,14 +216,14 @@ def test_value_too_long_for_any_record_is_in_none() -> None:
     assert record_of(nothing, T0, FRUITS, result, final=True) == record
 
 
-def test_a_domain_that_just_fits_is_shown_whole() -> None:
+def test_domain_that_just_fits_is_not_cut() -> None:
     collection, window = wide(VALUES_PER_RECORD)
     result = result_of([1 / VALUES_PER_RECORD] * VALUES_PER_RECORD, 0.1)
     assert record_of(collection, T0, window, result, final=False).omitted == 0
 
 
 def test_record_of_long_values_stays_below_kafkas_limit() -> None:
-    """A record that Kafka refuses would stop its whole partition."""
+    """Kafka would refuse a larger record, and the partition would stop."""
     values = tuple(f"{number:04}" + "\u00e4\n" * 400 for number in range(VALUES_PER_RECORD))
     long, window = wide(len(values), list(range(1, len(values) + 1)))
     long = replace(long, values=values)

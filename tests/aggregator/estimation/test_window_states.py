@@ -36,7 +36,7 @@ def row(window: Window, reports: int, source: int = 0) -> tuple[bytes, bytes]:
 
 
 def merged_of(*counts: tuple[bytes, bytes], sources: Iterable[int] = range(PARTITIONS)) -> MergedCounts:
-    """Counts, and the terms of some sources."""
+    """Counts, and the terms from some sources."""
     merged = MergedCounts()
     for key, value in [*(each for source in sources for each in terms_rows(source)), *counts]:
         merged.apply(key, value)
@@ -44,7 +44,7 @@ def merged_of(*counts: tuple[bytes, bytes], sources: Iterable[int] = range(PARTI
 
 
 def fruits(merged: MergedCounts, now: float, finals: Iterable[Window] = ()) -> dict[str, int]:
-    """States of the windows of FRUIT that there are."""
+    """States of FRUIT's windows."""
     found = window_states(merged, COLLECTIONS, PARTITIONS, lambda window: window in finals, now)
     assert found["place"] == dict.fromkeys(STATES, 0)
     return {state: windows for state, windows in found["fruit"].items() if windows}
@@ -55,14 +55,14 @@ def test_window_is_late_when_its_final_estimate_is_overdue(now: float, state: st
     assert fruits(merged_of(row(FRUITS, 6)), now) == {state: 1}
 
 
-def test_window_of_few_reports_is_small_and_not_late() -> None:
-    """What all partitions have counted, each few, decides."""
+def test_window_with_few_reports_is_small_not_late() -> None:
+    """The sum over all partitions decides, though each has few."""
     assert fruits(merged_of(row(FRUITS, 5)), LATE) == {"open": 1}
     assert fruits(merged_of(row(FRUITS, 5)), LATE + 1) == {"small": 1}
     assert fruits(merged_of(row(FRUITS, 5), row(FRUITS, 1, source=1)), LATE + 1) == {"late": 1}
 
 
-def test_final_window_has_no_other_form() -> None:
+def test_final_window_has_no_other_state() -> None:
     for now in (T0, LATE + 1):
         assert fruits(merged_of(row(FRUITS, 5)), now, [FRUITS]) == {"final": 1}
 
@@ -84,7 +84,7 @@ def test_estimator_updates_window_states_every_turn() -> None:
 
     async def run() -> None:
         running = asyncio.create_task(estimator.run(log.reader("", "counts", 0)))
-        while not (estimator.caught_up or running.done()):  # noqa: ASYNC110 (it tells nobody)
+        while not (estimator.caught_up or running.done()):  # noqa: ASYNC110 (it has no event)
             await asyncio.sleep(0)
         running.cancel()
 

@@ -1,4 +1,4 @@
-"""Which windows are judged, by which detector, and which revision of them."""
+"""Which windows are tested, by which detector, and which of their revisions."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def judged(collection: Collection, *windows: WindowCounts) -> dict[str, Detector
     return {each.detector: each for each in judge_windows(collection, by_start, 0.001)}
 
 
-def test_p_values_are_multiplied_by_their_number() -> None:
+def test_p_values_are_corrected_for_their_number() -> None:
     places = [
         ScoredWindow({"window_start": number}, p_value)
         for number, p_value in enumerate((0.3, 2e-4, 0.9, 4e-4))
@@ -56,7 +56,7 @@ def test_honest_windows_do_not_alarm() -> None:
     assert all(not each.alarms for each in judged(PLACE, rappor(), rappor()).values())
 
 
-def test_windows_that_changed_alarm() -> None:
+def test_changed_windows_alarm() -> None:
     calm, forged = krr(2000, 1000, 1000, 1000), krr(2000, 1000, 1600, 1000)
     (alarm,) = judged(FRUIT, calm, calm, forged)["change"].alarms
     assert alarm["window_start"] == T0 + 20
@@ -64,7 +64,7 @@ def test_windows_that_changed_alarm() -> None:
     assert alarm["window_start"] == T0 + 10
 
 
-def test_counts_that_no_values_explain_are_named() -> None:
+def test_counts_explained_by_no_values_are_named() -> None:
     (alarm,) = judged(FRUIT, krr(2000, 1000, 10, 1000))["impossible"].alarms
     assert (alarm["window_start"], alarm["value"]) == (T0, "kiwi")
     (alarm,) = judged(FRUIT, krr(2000, 1000, 1000, 10))["impossible"].alarms
@@ -103,7 +103,7 @@ def read(*windows: tuple[int, WindowCounts]) -> EachWindow:
     return reading
 
 
-def test_the_newest_revision_of_each_window_is_judged() -> None:
+def test_newest_revision_of_each_window_is_tested() -> None:
     reading = read(
         (T0 + 10, krr(1, 2, 3, 4, packs=2)), (T0, krr(5, 5, 5, 5)), (T0 + 10, krr(9, 9, 9, 9, packs=3))
     )
@@ -115,7 +115,7 @@ def test_the_newest_revision_of_each_window_is_judged() -> None:
     assert reading.joined().reports == {T0: 20, T0 + 10: 36}
 
 
-def test_window_whose_newest_revision_lacks_pages_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_with_missing_pages_is_not_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     from aggregator.records import final_window
 
     reading = read((T0, krr(1, 2, 3, 4, packs=2)))
@@ -126,7 +126,7 @@ def test_window_whose_newest_revision_lacks_pages_is_not_judged(monkeypatch: pyt
     assert reading.joined().incomplete == [T0]
 
 
-def test_too_long_a_period_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_period_over_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_reader, "MOST_COUNTERS", 40)
     check_room(FRUIT, Period(T0, T0 + 100))
     expected = r"^from and to must hold at most 10 windows of fruit, got 11; give a shorter period$"

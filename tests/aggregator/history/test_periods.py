@@ -1,4 +1,4 @@
-"""Moments and periods from text: what is taken, what is refused and in which words."""
+"""Periods from text: accepted forms, refused forms and their messages."""
 
 import re
 from itertools import pairwise
@@ -23,12 +23,12 @@ JANUARY = 1_769_817_600  # 2026-01-31T00:00:00Z
         "1769817600",
     ],
 )
-def test_moment_is_iso_with_a_zone_or_unix_seconds(text: str) -> None:
+def test_time_is_iso_with_a_zone_or_unix_seconds(text: str) -> None:
     assert parse_time("from", text) == JANUARY
 
 
 @pytest.mark.parametrize("seconds", [0, 100_000_000, 99_999_999_999])
-def test_unix_seconds_that_cannot_be_a_date_are_taken(seconds: int) -> None:
+def test_unix_seconds_beyond_any_date_are_accepted(seconds: int) -> None:
     assert parse_time("from", str(seconds)) == seconds
 
 
@@ -55,7 +55,7 @@ def test_unix_seconds_that_cannot_be_a_date_are_taken(seconds: int) -> None:
         "9" * 5000,
     ],
 )
-def test_anything_else_is_refused(text: str) -> None:
+def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"^to must be whole seconds from 1970 to 9999: ISO 8601") as caught:
         parse_time("to", text)
     assert len(str(caught.value)) < 300
@@ -72,7 +72,7 @@ def test_message_gives_range_value_and_remedy() -> None:
 
 
 @pytest.mark.parametrize("end", [JANUARY, JANUARY - 1])
-def test_period_must_go_forward(end: int) -> None:
+def test_period_must_end_after_its_start(end: int) -> None:
     with pytest.raises(ValueError, match=rf"^from must be before to \({end}\), got {JANUARY}$"):
         period_of(str(JANUARY), str(end))
 
@@ -93,13 +93,15 @@ def test_period_roundtrips() -> None:
         ((0, 59), (0, 0), 0),
     ],
 )
-def test_whole_windows_lie_within(period: tuple[int, int], whole: tuple[int, int], windows: int) -> None:
+def test_period_contains_whole_windows_only(
+    period: tuple[int, int], whole: tuple[int, int], windows: int
+) -> None:
     assert Period(*period).whole_windows(60) == whole
     assert Period(*period).windows(60) == windows
 
 
 @given(st.sets(st.integers(0, 19)), st.integers(1, 7))
-def test_windows_and_gaps_are_the_whole_and_join_what_touches(numbers: set[int], seconds: int) -> None:
+def test_windows_and_gaps_partition_the_period(numbers: set[int], seconds: int) -> None:
     starts = [number * seconds for number in sorted(numbers)]
     covered, missing = merged(starts, seconds), gaps(Period(0, 20 * seconds), starts, seconds)
     spans = sorted([*covered, *missing])

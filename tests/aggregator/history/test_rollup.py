@@ -1,4 +1,4 @@
-"""A roll-up: what was joined, and its estimate under both assumptions, as the record tells them."""
+"""A roll-up: which windows it joined, and its estimate under both assumptions."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ ALL = {"k-rr": FRUIT, "longitudinal": LONGITUDINAL, "rappor": PLACE, "one-hot": 
 
 
 def joined_of(collection: Collection, *windows: int, reports: int = 40) -> Joined:
-    """Windows of as many reports each, of starts counted from T0 in windows."""
+    """Windows of this many reports each; starts are window numbers counted from T0."""
     krr = collection.width == FRUIT.width
     each = counts_of(FRUIT, [0, 1, 1, 2] * (reports // 4)) if krr else np.full(collection.width, reports // 2)
     counts = each[None].repeat(collection.cohorts, axis=0) * len(windows)
@@ -75,7 +75,7 @@ def test_record_holds_both_estimates_over_the_whole_period(collection: Collectio
 
 
 @pytest.mark.parametrize("collection", [LONGITUDINAL, PLACE, HOT], ids=["longitudinal", "rappor", "one-hot"])
-def test_where_clients_return_errors_are_larger(collection: Collection) -> None:
+def test_errors_are_larger_if_clients_return(collection: Collection) -> None:
     result = roll_up(collection, joined_of(collection, 1, 2, 3, 4, reports=4000))
     assert result is not None
     assert (result.shared.std_error > result.independent.std_error).all()
@@ -94,7 +94,7 @@ TWICE = LongitudinalKRR.from_epsilons(3000, 6.0, 5.0)
     ],
     ids=["k-rr", "longitudinal", "one-hot", "k-hot"],
 )
-def test_remainder_of_a_cut_list_is_estimated_unless_permanent_noise_chose_it(
+def test_other_is_estimated_unless_permanent_noise_selected_values(
     mechanism: Mechanism, is_told: bool
 ) -> None:
     collection = Collection("wide", mechanism, memoize=not isinstance(mechanism, KRR))
@@ -139,7 +139,7 @@ def test_coverage_lists_joined_and_missing_windows() -> None:
     ("reports", "is_enough"), [(FRUIT.minimum_reports - 1, False), (FRUIT.minimum_reports, True)]
 )
 def test_below_the_minimum_there_is_no_estimate(reports: int, is_enough: bool) -> None:
-    """The minimum is asked of all windows together: of each alone it may be too few."""
+    """The minimum applies to all windows together; each alone may be below it."""
     counts = WindowCounts(np.array([[reports, 0, 0, 0]]), np.array([reports]), 2, 0)
     joined = Joined(counts, {T0 + 10: 1, T0 + 20: reports - 1}, [], {}, 0)
     result = roll_up(FRUIT, joined)

@@ -1,4 +1,4 @@
-"""Joining windows: every one that is whole and of the newest revision once, and none besides."""
+"""Joining windows: each complete window counts once, in its newest revision."""
 
 import asyncio
 from dataclasses import replace
@@ -30,7 +30,7 @@ def window_of(
 
 
 class Topic:
-    """The topic `windows` in memory, with what it is read for."""
+    """The topic `windows` in memory, and the arguments to read it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.log = MemoryLog()
@@ -43,7 +43,7 @@ class Topic:
         return self.log.since(servers, topic, partitions, unix_ms)
 
     def write(self, window: FinalWindow, *pages: int, append_ms: int | None = None) -> None:
-        """Some of its pages, all of them if none is named."""
+        """Some of its pages, by default all."""
         records = list(encode_pages(window))
         home = TOPICS.counts_partition(window.fingerprint)
         written = (window.window_start + 15) * 1000 if append_ms is None else append_ms
@@ -70,7 +70,7 @@ def check_sum(joined: Joined, *windows: FinalWindow) -> None:
     assert list(joined.reports) == sorted(joined.reports)
 
 
-def test_nothing_is_joined_of_an_empty_topic(topic: Topic) -> None:
+def test_empty_topic_has_no_windows(topic: Topic) -> None:
     joined = topic.join(PLACE)
     assert (joined.counts.reports, joined.counts.counts.shape) == (0, (3, 16))
     assert (joined.reports, joined.incomplete, joined.others, joined.foreign) == ({}, [], {}, 0)
@@ -88,7 +88,7 @@ def test_windows_are_joined_across_gaps(topic: Topic, collection: Collection) ->
     assert (joined.incomplete, joined.others, joined.foreign, topic.readings) == ([], {}, 0, 1)
 
 
-def test_windows_count_that_lie_whole_in_the_period(topic: Topic) -> None:
+def test_only_windows_within_the_period_count(topic: Topic) -> None:
     windows = [window_of(start=T0 + 10 * i) for i in range(6)]
     for window in windows:
         topic.write(window)
@@ -97,8 +97,8 @@ def test_windows_count_that_lie_whole_in_the_period(topic: Topic) -> None:
 
 
 @pytest.mark.parametrize("collection", [FRUIT, LARGE], ids=["one page", "two pages"])
-def test_a_higher_revision_replaces(topic: Topic, collection: Collection) -> None:
-    """Whatever comes between, and however often it is revised; the topic is read once more at most."""
+def test_higher_revision_replaces_the_lower(topic: Topic, collection: Collection) -> None:
+    """In any order and any number of revisions; the topic is read at most one more time."""
     first, other = window_of(collection, packs=3), window_of(collection, T0 + 10)
     newer, newest = window_of(collection, packs=4), window_of(collection, packs=9)
     for window in (first, other, newer, newest):
@@ -107,22 +107,22 @@ def test_a_higher_revision_replaces(topic: Topic, collection: Collection) -> Non
     assert topic.readings == 2
 
 
-def test_a_lower_revision_that_comes_later_does_not(topic: Topic) -> None:
+def test_later_lower_revision_is_ignored(topic: Topic) -> None:
     newest = window_of(packs=4)
     topic.write(newest)
     topic.write(window_of(packs=3))
     check_sum(topic.join(), newest)
 
 
-def test_the_same_revision_written_again_counts_once(topic: Topic) -> None:
-    """As after `replay --rebuild`, under other terms perhaps."""
+def test_rewritten_revision_counts_once(topic: Topic) -> None:
+    """As after `replay --rebuild`, possibly under other terms."""
     again = window_of(packs=4, seed=2)
     for window in (window_of(packs=4, seed=1), again):
         topic.write(window)
     check_sum(topic.join(), again)
 
 
-def test_window_whose_first_pages_are_deleted_is_incomplete(topic: Topic) -> None:
+def test_window_without_its_first_pages_is_incomplete(topic: Topic) -> None:
     whole = window_of(LARGE, T0 + 10)
     topic.write(window_of(LARGE), 1)
     topic.write(whole)
@@ -132,7 +132,7 @@ def test_window_whose_first_pages_are_deleted_is_incomplete(topic: Topic) -> Non
 
 
 @pytest.mark.parametrize("pages", [(0,), (1,)], ids=repr)
-def test_older_revision_does_not_stand_in_for_an_incomplete_one(topic: Topic, pages: tuple[int, ...]) -> None:
+def test_older_revision_does_not_replace_an_incomplete_one(topic: Topic, pages: tuple[int, ...]) -> None:
     other = window_of(LARGE, T0 + 10)
     for window in (window_of(LARGE, packs=3), other):
         topic.write(window)
@@ -172,7 +172,7 @@ def test_foreign_records_are_skipped_and_counted(topic: Topic) -> None:
 
 
 def test_records_before_period_are_not_read(topic: Topic) -> None:
-    """A window cannot be final before its end, but for clocks that differ."""
+    """A window cannot be final before its end, except for clock differences."""
     kept = window_of(start=T0 + 10)
     topic.write(window_of(), append_ms=T0 * 1000 - CLOCKS_MILLISECONDS - 1)
     topic.write(kept, append_ms=T0 * 1000 - CLOCKS_MILLISECONDS)

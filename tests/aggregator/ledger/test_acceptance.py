@@ -1,4 +1,4 @@
-"""Which packs count: every reason, the boundaries of time, and what a sender can make a ledger remember."""
+"""Which packs count: every reason, the time limits, and how much senders can make a ledger remember."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -38,7 +38,7 @@ def accept(
 def reject(
     record: bytes, append_ms: int = NOW_MS, watermark_ms: int | None = None, seen: Seen | None = None
 ) -> tuple[str, int, int]:
-    """Reason, fingerprint and window of the rejection, which knows the reports of a known fingerprint."""
+    """Reason, fingerprint and window of the rejection; reports are included if the fingerprint is known."""
     with pytest.raises(Rejection) as caught:
         accept(record, append_ms, watermark_ms, seen)
     assert str(caught.value) == caught.value.reason
@@ -77,12 +77,12 @@ def test_unreadable_pack_has_no_window(reason: str, record: bytes) -> None:
 
 @pytest.mark.parametrize(("reason", "record"), BAD_HEADERS.values(), ids=BAD_HEADERS)
 def test_bad_header_affects_only_its_collection(reason: str, record: bytes) -> None:
-    """Windows can be invented without end, known fingerprints cannot."""
+    """Senders can invent any number of windows, but no known fingerprints."""
     fingerprint = wire.decode(record).fingerprint
     assert reject(record) == (reason, fingerprint, 0)
 
 
-def test_pack_in_time_is_attributed_to_its_window() -> None:
+def test_timely_pack_is_attributed_to_its_window() -> None:
     window = (FRUIT.fingerprint, T0)
     first, second = pack_of(number=1), pack_of(number=2)
     assert reject(wire.encode(first), seen={window: {first.pack_id}}) == ("duplicate", *window)
@@ -92,7 +92,7 @@ def test_pack_in_time_is_attributed_to_its_window() -> None:
     assert reject(record_of(reports=[0, 4])) == ("bad_value", *window)
 
 
-def test_the_limit_of_ids_is_of_each_window() -> None:
+def test_limit_of_ids_applies_per_window() -> None:
     full = {(FRUIT.fingerprint, T0): {bytes(16), bytes(15) + b"1"}}
     assert accept(record_of(window_start=T0 + 10), seen=full)
     assert accept(record_of(PLACE), seen=full)
@@ -104,34 +104,34 @@ def test_every_reason_is_tested_here() -> None:
     assert tested | {"duplicate", "window_full", "bad_value"} == set(REASONS)
 
 
-def test_in_time_is_up_to_the_end_of_grace_included() -> None:
+def test_grace_includes_its_last_millisecond() -> None:
     assert accept(record_of(), CLOSES_MS)
     assert reject(record_of(), CLOSES_MS + 1)[0] == "too_late"
 
 
-def test_lateness_is_that_of_the_highest_append_time() -> None:
+def test_lateness_uses_the_highest_append_time() -> None:
     assert accept(record_of(), CLOSES_MS - 1, CLOSES_MS)
     assert reject(record_of(), CLOSES_MS, CLOSES_MS + 1)[0] == "too_late"
 
 
-def test_too_early_is_more_than_300_seconds_before_the_window() -> None:
+def test_packs_over_300_seconds_before_the_window_are_too_early() -> None:
     assert wire.EARLY_SECONDS == 300
     assert accept(record_of(), NOW_MS - 300_000)
     assert reject(record_of(), NOW_MS - 300_001)[0] == "too_early"
 
 
-def test_earliness_is_that_of_the_record_itself() -> None:
+def test_earliness_uses_the_append_time_of_the_record() -> None:
     assert reject(record_of(), NOW_MS - 300_001, NOW_MS)[0] == "too_early"
 
 
 def test_late_twin_is_late_before_it_is_a_duplicate() -> None:
-    """Its id may be forgotten by then, so the reason must not depend on it."""
+    """Its id may be forgotten by then, so the reason must not depend on the id."""
     seen = {(FRUIT.fingerprint, T0): {pack_of().pack_id}}
     assert reject(record_of(), CLOSES_MS + 1, seen=seen)[0] == "too_late"
 
 
-def test_pack_of_a_bad_value_leaves_no_trace_but_the_reason() -> None:
-    """The same id may come again in a good pack, and counts then."""
+def test_pack_with_a_bad_value_leaves_only_the_reason() -> None:
+    """The same id may arrive again in a good pack, which then counts."""
     ledger = new_ledger()
     ledger.apply(0, NOW_MS, record_of(number=1, reports=[0, 4]))
     assert (ledger.counts.tallies, ids_of(ledger)) == ({}, {})

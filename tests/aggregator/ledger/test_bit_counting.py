@@ -1,4 +1,4 @@
-"""Vectorised counting against a literal one."""
+"""Vectorized counting against a literal implementation."""
 
 from collections import Counter
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.support.aggregator.builders import FRUIT, PLACE, pack_of
 
 
 def counted(pack: wire.Pack) -> npt.NDArray[np.int64]:
-    """Counts of a pack that is added twice, less those of adding it once."""
+    """Counts of the pack; adding it twice must double them."""
     assert is_countable(pack)
     once, twice = np.zeros(pack.width, np.int64), np.zeros(pack.width, np.int64)
     for counts in (once, twice, twice):
@@ -37,7 +37,7 @@ def test_buckets_are_counted(k: int, size: int, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(("k", "wrong"), [(4, 4), (4, 255), (300, 300), (65537, 65537), (65537, 2**32 - 1)])
-def test_one_bucket_out_of_range_spoils_the_pack(k: int, wrong: int) -> None:
+def test_bucket_out_of_range_rejects_the_pack(k: int, wrong: int) -> None:
     collection = replace(FRUIT, mechanism=KRR.from_epsilon(k, 2.0), values=())
     assert not is_countable(pack_of(collection, reports=[0, wrong, 1]))
 
@@ -49,7 +49,7 @@ def test_bits_are_counted(reports: list[int]) -> None:
 
 
 @pytest.mark.parametrize("count", [65535, 65536, 140_000])
-def test_more_reports_than_a_16_bit_sum_holds(count: int) -> None:
+def test_packs_may_overflow_a_16_bit_sum(count: int) -> None:
     pack = replace(pack_of(PLACE), width=8, reports=count, payload=b"\x05" * count)
     wire.encode(pack)  # it fits into a record
     assert counted(pack).tolist() == [count, 0, count, 0, 0, 0, 0, 0]
@@ -61,7 +61,7 @@ SIZES = [1, 254, 255, 256, 4095, 4096, 4097, 7 * 4096, 7 * 4096 + 55, 120_001]
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("width", [8, 24, 128])
 def test_each_bit_is_counted_in_packs_of_every_size(size: int, width: int) -> None:
-    """All rows equal, which carries furthest, and rows at random."""
+    """All bits set, for the longest carries, and random rows."""
     drawn = np.random.default_rng(size).integers(0, 256, (size, width // 8), dtype=np.uint8)
     for rows in (np.full_like(drawn, 255), drawn):
         expected = [int((rows[:, bit // 8] >> bit % 8 & 1).sum()) for bit in range(width)]

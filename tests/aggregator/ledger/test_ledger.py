@@ -29,7 +29,7 @@ STEPS_MS = [-5000, -1, 0, 1, 999, 1000, 4999, 5000, 5001, 10000, 20000]
 
 @pytest.fixture(autouse=True, scope="module")
 def small_rows() -> Iterator[None]:
-    """Three counters and three ids a row, so that a few packs already fill several."""
+    """Three counters and three ids per row, so a few packs fill several rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_values, "PAGE_COUNTERS", 3)
         patch.setattr(row_values, "IDS_PER_ROW", 3)
@@ -39,7 +39,7 @@ def small_rows() -> Iterator[None]:
 
 @st.composite
 def packs(draw: st.DrawFn, now: int) -> wire.Pack:
-    """A pack of a window around now; the few numbers make many of them twins."""
+    """A pack of a window around now; the small ranges produce many duplicates."""
     collection = draw(st.sampled_from([FRUIT, PLACE]))
     number = draw(st.integers(0, 3))
     window = collection.window_start(now) + 10 * draw(st.sampled_from([0, 0, 0, -1, -2, -4, 1, 31]))
@@ -69,7 +69,7 @@ def test_ledger_equals_a_plain_dictionary_after_every_record(log: list[Event]) -
 
 
 class Stores:
-    """What one ledger's drained changes leave in `state` and `counts`."""
+    """Rows that one ledger's drained changes leave in `state` and `counts`."""
 
     def __init__(self) -> None:
         self.state: dict[bytes, bytes] = {}
@@ -92,7 +92,7 @@ class Stores:
         assert not publish or ledger.drain_unpublished().records() == []
 
     def restored(self) -> Ledger:
-        """From the rows in whatever order they lie: here, the newest first."""
+        """From the rows in any order: here, the newest first."""
         ledger = new_ledger()
         ledger.restore([(row_keys.decode_key(key), self.state[key]) for key in reversed(self.state)])
         return ledger
@@ -111,7 +111,7 @@ def all_of(ledger: Ledger) -> tuple[object, ...]:
 
 @given(logs(), st.data())
 def test_a_restart_at_any_point_changes_nothing(log: list[Event], data: st.DataObject) -> None:
-    """A ledger that is thrown away and restored, again and again, ends like one that never was."""
+    """Repeatedly discarding and restoring a ledger does not change its result."""
     steady, restarted = new_ledger(), new_ledger()
     steady_stores, stores = Stores(), Stores()
     for offset, event in enumerate(log):
@@ -134,7 +134,7 @@ def test_a_restart_at_any_point_changes_nothing(log: list[Event], data: st.DataO
 
 @given(logs())
 def test_unstored_packs_are_counted_again(log: list[Event]) -> None:
-    """Rule 3: who fails to store throws the ledger away, and folds again from the stored position."""
+    """Rule 3: after a failed store, the ledger is discarded and continues from the stored position."""
     ledger, stores, half = new_ledger(), Stores(), len(log) // 2
     for offset, event in enumerate(log):
         if offset == half:
@@ -147,7 +147,7 @@ def test_unstored_packs_are_counted_again(log: list[Event]) -> None:
 
 
 def test_many_ids_of_one_checkpoint_fill_several_rows() -> None:
-    """Their keys differ from each other, and from those of the checkpoint before."""
+    """Their keys differ from each other and from those of the previous checkpoint."""
     ledger, stores = new_ledger(), Stores()
     for number in range(14):
         ledger.apply(number, T0 * 1000, record_of(number=number))
@@ -160,7 +160,7 @@ def test_many_ids_of_one_checkpoint_fill_several_rows() -> None:
     assert ids_of(stores.restored()) == ids_of(ledger)
 
 
-def test_refusals_are_drained_once_with_offsets() -> None:
+def test_rejections_are_drained_once_with_offsets() -> None:
     ledger = new_ledger()
     for offset, record in [(4, record_of()), (5, record_of()), (8, b"no pack")]:
         ledger.apply(offset, T0 * 1000, record)
@@ -168,7 +168,7 @@ def test_refusals_are_drained_once_with_offsets() -> None:
     assert ledger.drain_refusals() == []
 
 
-def test_ids_die_with_grace_and_counts_with_retention() -> None:
+def test_ids_expire_with_grace_and_counts_with_retention() -> None:
     ledger = new_ledger()
     window = (FRUIT.fingerprint, T0)
     for offset, record in enumerate([record_of(), record_of()]):
@@ -212,7 +212,7 @@ def test_a_row_with_too_few_counters_is_refused() -> None:
 
 
 def test_memory_stays_flat_over_2000_windows() -> None:
-    """A leak of one id of 16 bytes a window would already take 80 kB."""
+    """A leak of one id of 16 bytes per window would already take 80 kB."""
     ledger = new_ledger()
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""The ids of a window behave as a set, in 16 bytes each and without a long step."""
+"""The ids of a window behave as a set, take 16 bytes each and need no long step."""
 
 import sys
 import time
@@ -29,8 +29,8 @@ def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_runs")
-def test_it_is_a_set() -> None:
-    """Ids that end or begin with zeros too, which a numpy text array pads with."""
+def test_ids_behave_as_a_set() -> None:
+    """Includes ids that begin or end with zeros, with which NumPy pads text arrays."""
 
     @given(stored=some_ids, added=some_ids, asked=some_ids, part=st.integers(1, 20))
     def check(stored: set[bytes], added: set[bytes], asked: set[bytes], part: int) -> None:
@@ -47,8 +47,8 @@ def test_it_is_a_set() -> None:
 
 
 @pytest.mark.all
-def test_ten_million_ids_are_small_and_quick() -> None:
-    """Every step that sorts is timed, by CPU time; those between two of them only add to a small set."""
+def test_ten_million_ids_are_compact_and_fast() -> None:
+    """Times every step that sorts, by CPU time; the other steps only add to a small set."""
     data = np.random.default_rng(1).bytes(16 * MANY)
     ids = PackIds()
     longest = 0.0
@@ -68,7 +68,7 @@ def test_ten_million_ids_are_small_and_quick() -> None:
     assert arrays + sys.getsizeof(ids._fresh) + 49 * len(ids._fresh) < BYTES_PER_ID * MANY
 
 
-def test_stored_ids_are_taken_in_without_another_copy() -> None:
+def test_stored_ids_are_restored_without_another_copy() -> None:
     data = np.random.default_rng(3).bytes(16 * 3_000_000)
     parts = [memoryview(data)[first : first + 160_000] for first in range(0, len(data), 160_000)]
     tracemalloc.start()
@@ -79,7 +79,7 @@ def test_stored_ids_are_taken_in_without_another_copy() -> None:
     assert most < 1.01 * len(data)
 
 
-def test_many_windows_of_few_ids_are_small_too() -> None:
+def test_many_windows_of_few_ids_are_compact() -> None:
     windows, each = 40, 4095
     data = np.random.default_rng(2).bytes(16 * windows * each)
     tracemalloc.start()

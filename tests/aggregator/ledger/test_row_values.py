@@ -1,4 +1,4 @@
-"""Rows of `state` and `counts`: what was written is what is read, and damage is told as RowError alone."""
+"""Rows of `state` and `counts`: decoding inverts encoding, and damage raises RowError only."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -48,7 +48,7 @@ def test_source_roundtrips(key: row_keys.Key, source: int) -> None:
     st.integers(0, 2**63 - 1),
     st.lists(st.integers(0, 2**63 - 1), max_size=50),
 )
-def test_counters_are_read_as_they_were_written(reports: int, packs: int, counts: list[int]) -> None:
+def test_counters_roundtrip(reports: int, packs: int, counts: list[int]) -> None:
     row = row_values.encode_counters(CounterPage(reports, packs, np.array(counts, dtype=np.int64)))
     read = row_values.decode_counters(row)
     assert (read.reports, read.packs, read.counts.tolist()) == (reports, packs, counts)
@@ -59,7 +59,7 @@ def test_counters_are_read_as_they_were_written(reports: int, packs: int, counts
     ("highest", "size"),
     [(0, 1), (255, 1), (256, 2), (65535, 2), (65536, 4), (2**32 - 1, 4), (2**32, 8), (2**63 - 1, 8)],
 )
-def test_counters_are_as_narrow_as_the_highest_allows(highest: int, size: int) -> None:
+def test_counters_use_the_narrowest_integer(highest: int, size: int) -> None:
     one, two = (row_values.encode_counters(CounterPage(0, 0, np.full(n, highest, np.int64))) for n in (1, 2))
     assert len(two) - len(one) == size
 
@@ -77,7 +77,7 @@ def test_progress_roundtrips(position: int, watermark_ms: int, closed_until_ms: 
 
 
 @given(st.integers(0, 2**64 - 1), st.booleans())
-def test_notes_are_read_as_they_were_written(number: int, final: bool) -> None:
+def test_notes_roundtrip(number: int, final: bool) -> None:
     assert row_values.decode_rejected(row_values.encode_rejected(number)) == number
     assert row_values.decode_published(row_values.encode_published(Published(number, final))) == Published(
         number, final
@@ -129,14 +129,14 @@ def test_a_damaged_key_is_reported_by_its_size(key: bytes) -> None:
         row_keys.decode_key(key)
 
 
-def test_row_that_claims_more_reports_than_can_be_is_damaged() -> None:
+def test_impossible_number_of_reports_is_damage() -> None:
     row = row_values.encode_counters(row_values.CounterPage(2**63, 1, np.zeros(1, dtype=np.int64)))
     with pytest.raises(RowError, match=r"^counter row of 19 bytes is damaged$"):
         row_values.decode_counters(row)
 
 
 def test_a_counter_beyond_int64_is_damage() -> None:
-    """Read as int64 it would be negative."""
+    """As int64 it would be negative."""
     row = row_values.encode_counters(CounterPage(1, 1, np.array([2**63 - 1])))
     assert row.endswith(b"\xff" * 7 + b"\x7f")
     expected = r"^counter row of 26 bytes is damaged: a counter is beyond 2\^63 - 1$"
@@ -145,7 +145,7 @@ def test_a_counter_beyond_int64_is_damage() -> None:
 
 
 @pytest.mark.parametrize("field", ["position", "watermark_ms", "closed_until_ms", "whole_from"])
-def test_progress_is_of_no_negative_offset_or_time(field: str) -> None:
+def test_negative_progress_is_refused(field: str) -> None:
     row = row_values.encode_progress(LedgerProgress(**{field: -1}))
     with pytest.raises(RowError, match=rf"^progress must be in \[0, {2**63 - 1}\], got .*{field}=-1"):
         row_values.decode_progress(row)
@@ -165,7 +165,7 @@ def test_damaged_terms_are_reported(damaged: bytes, expected: str) -> None:
         row_values.decode_terms(b"\x01" + damaged)
 
 
-def test_terms_have_windows() -> None:
+def test_terms_with_empty_windows_are_refused() -> None:
     row = row_values.encode_terms(Terms("a", 1, 4, 1, 10, 0, (WindowTerms(0, 1, 1, 1),)))
     with pytest.raises(RowError, match=r"window_seconds must be at least 1, got 0$"):
         row_values.decode_terms(row.replace(b'"window_seconds":10', b'"window_seconds":0'))

@@ -1,4 +1,4 @@
-"""Rows of a former version: read, gone on with, and rewritten; those of a later one are refused."""
+"""Rows of an older version are read, continued and rewritten; rows of a newer version are refused."""
 
 import asyncio
 import json
@@ -20,20 +20,20 @@ STORED = {
     row_keys.decode_key(bytes.fromhex(row["key"])): bytes.fromhex(row["value"]) for row in EXPECTED["rows"]
 }
 KINDS = {row["kind"]: row for row in EXPECTED["rows"]}
-#: The name that the readers and writers of a kind of row have in `rows`; a nonce has none.
+#: Name of the codec for each kind of row in `rows`; a nonce has none.
 CODECS = {"count": "counters", **{kind: kind for kind in KINDS if kind not in ("count", "owner")}}
-COUNTED = 2  # packs of FRUIT's window at T0 that the vectors hold
+COUNTED = 2  # packs of FRUIT's window at T0 in the vectors
 COUNT_KEY = row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0)
 OTHER_KEY = row_keys.CountKey(PLACE.fingerprint, T0, 2, 0)
 
 
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
-    """One whose `state` is of version 1."""
-    made = served_from_memory(monkeypatch)
+    """A broker whose `state` has version 1."""
+    broker = served_from_memory(monkeypatch)
     for row in EXPECTED["rows"]:
-        made.log.append(TOPICS.state, 0, bytes.fromhex(row["value"]), bytes.fromhex(row["key"]))
-    return made
+        broker.log.append(TOPICS.state, 0, bytes.fromhex(row["value"]), bytes.fromhex(row["key"]))
+    return broker
 
 
 def count_on(broker: Broker, number: int) -> None:
@@ -50,7 +50,7 @@ def count_on(broker: Broker, number: int) -> None:
 
 
 def sealed(encode: Callable[[Any], bytes], what: Any) -> bytes:
-    """How a version 2 might write: as 1, with a checksum behind."""
+    """Encode as version 2 might: version 1 with a trailing checksum."""
     row = encode(what)
     return row + crc32c(row).to_bytes(4, "little")
 
@@ -61,7 +61,7 @@ def unsealed(decode: Callable[[bytes], Any], row: bytes) -> Any:
 
 
 def upgrade(patch: pytest.MonkeyPatch) -> None:
-    """Add a version 2 in the way in which one is to be added: readers of 1 stay as they are."""
+    """Add a version 2 as a release would: decoders of version 1 stay unchanged."""
     for kind in row_values.Decoders._fields:
         patch.setattr(row_values, f"encode_{kind}", partial(sealed, getattr(row_values, f"encode_{kind}")))
     new = row_values.Decoders(*(partial(unsealed, decode) for decode in row_values.DECODERS[1]))
@@ -69,14 +69,14 @@ def upgrade(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(row_values, "ROW_VERSION", 2)
 
 
-def test_the_vectors_have_every_kind_of_row() -> None:
+def test_vectors_contain_every_kind_of_row() -> None:
     assert sorted(CODECS.values()) == sorted(row_values.Decoders._fields)
     assert {type(key) for key in STORED} == set(row_keys.Key.__args__)
     assert set(row_keys.SingleKey) <= STORED.keys()
 
 
 @pytest.mark.parametrize("row", EXPECTED["rows"], ids=lambda row: row["kind"])
-def test_rows_are_written_as_they_were(row: dict[str, str]) -> None:
+def test_version_1_rows_reencode_identically(row: dict[str, str]) -> None:
     key, value = bytes.fromhex(row["key"]), bytes.fromhex(row["value"])
     assert row_keys.encode_key(row_keys.decode_key(key)) == key
     if row["kind"] != "owner":
@@ -85,7 +85,7 @@ def test_rows_are_written_as_they_were(row: dict[str, str]) -> None:
         assert encode(decode(value)) == value
 
 
-def test_drop_ins_are_read() -> None:
+def test_version_1_rows_are_restored() -> None:
     ledger, holds = Ledger(0, TOPICS.partitions), EXPECTED["holds"]
     ledger.restore(STORED.items())
     assert [ledger.position, ledger.watermark_ms, ledger.revision] == [
@@ -101,12 +101,12 @@ def test_drop_ins_are_read() -> None:
     assert sorted(rejected) == sorted(holds["rejected"])
 
 
-def test_worker_continues_from_them(broker: Broker) -> None:
+def test_worker_continues_from_version_1_rows(broker: Broker) -> None:
     count_on(broker, 100)
     assert (packs(broker), position(broker)) == (COUNTED + 1, EXPECTED["holds"]["position"] + 2)
 
 
-def test_next_version_counts_on_and_writes_its_own_where_something_changed(broker: Broker) -> None:
+def test_newer_worker_upgrades_only_changed_rows(broker: Broker) -> None:
     with pytest.MonkeyPatch.context() as patch:
         upgrade(patch)
         count_on(broker, 100)

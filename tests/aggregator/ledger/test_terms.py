@@ -1,4 +1,4 @@
-"""Terms: a window has the same ones all its life, and no file may change them unseen."""
+"""Terms: a window keeps its terms for life, and no collection file may change them unnoticed."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ def with_file(**fields: int) -> dict[int, Collection]:
 
 
 def reopened(ledger: Ledger, collections: dict[int, Collection], revision: int) -> Ledger:
-    """The ledger as the next worker, with another file, finds it: its counts, terms and progress."""
+    """The ledger as opened by the next worker with another file: same counts, terms and progress."""
     progress = row_values.encode_progress(row_values.LedgerProgress(ledger.position, ledger.watermark_ms))
     after = Ledger(0, PARTITIONS)
     after.restore(
@@ -48,7 +48,7 @@ def opened(collections: dict[int, Collection]) -> Ledger:
     return ledger
 
 
-def test_the_first_terms_are_the_files() -> None:
+def test_first_terms_come_from_the_file() -> None:
     terms = opened(COLLECTIONS).terms
     assert terms == {name: terms_of(collection) for name, collection in COLLECTIONS.items()}
     assert terms[PLACE.fingerprint] == Terms("place", 2, 16, 3, 10, 0, (WindowTerms(0, 5, 20, 4_000_000),))
@@ -63,7 +63,7 @@ def test_irrelevant_changes_keep_the_terms() -> None:
 
 
 @pytest.mark.parametrize("field", ["grace_seconds", "retention_seconds", "window_packs"])
-def test_terms_that_change_begin_with_a_window_that_nothing_can_have_reached(field: str) -> None:
+def test_changed_terms_begin_with_an_untouched_window(field: str) -> None:
     ledger = opened(ONLY_FRUIT)
     ledger.apply(0, T0 * 1000 + 9999, record_of())
     after = reopened(ledger, with_file(**{field: 77}), 2).terms[FRUITS]
@@ -79,7 +79,7 @@ def test_untouched_window_is_the_first_that_is_too_early(watermark_ms: int, wind
     assert start % window_seconds == 0
     assert start * 1000 > watermark_ms + EARLY_SECONDS * 1000 - 1000
     assert (start - window_seconds) * 1000 <= watermark_ms + EARLY_SECONDS * 1000
-    # what is just acceptable at this append time lies before it
+    # the latest window acceptable at this append time starts before it
     assert start * 1000 > (watermark_ms // 1000 + EARLY_SECONDS) * 1000
 
 
@@ -94,7 +94,7 @@ def test_second_change_replaces_unused_terms() -> None:
 
 
 def test_longer_grace_does_not_count_a_forgotten_pack_again() -> None:
-    """Its id is forgotten when grace ends. With a longer grace from then on, its twin is too late still."""
+    """Its id is forgotten when grace ends. Even with a longer grace afterwards, its duplicate is too late."""
     ledger = opened(ONLY_FRUIT)
     ledger.apply(0, T0 * 1000, record_of())
     ledger.apply(1, FRUIT.closes_at(T0) * 1000 + 1, b"no pack")
@@ -104,7 +104,7 @@ def test_longer_grace_does_not_count_a_forgotten_pack_again() -> None:
     assert twin.reason == "too_late"
 
 
-def test_new_collection_counts_from_where_a_worker_first_knew_it() -> None:
+def test_new_collection_counts_from_its_first_agreement() -> None:
     ledger = opened(ONLY_FRUIT)
     place = record_of(PLACE, reports=[1])
     assert isinstance(ledger.apply(0, T0 * 1000, place), Rejection)
@@ -132,8 +132,8 @@ def test_retired_collection_rejects_packs_forever() -> None:
     assert dict(replayed.counts.rows()) == dict(ledger.counts.rows())
 
 
-def test_newer_file_that_brings_back_what_is_retired_is_refused() -> None:
-    """Its reports would be turned away; a worker with the former file, where it was retired, goes on."""
+def test_file_with_a_retired_collection_is_refused() -> None:
+    """It would reject the reports; a worker with the previous file, in which it was retired, continues."""
     ledger = new_ledger()
     ledger.retire(FRUITS)
     ledger.agree(COLLECTIONS, 1)
@@ -145,7 +145,7 @@ def test_newer_file_that_brings_back_what_is_retired_is_refused() -> None:
     )
 
 
-def test_file_that_lacks_what_is_counted_is_refused() -> None:
+def test_file_without_a_counted_collection_is_refused() -> None:
     with pytest.raises(TermsError) as caught:
         reopened(new_ledger(), ONLY_FRUIT, 2)
     assert str(caught.value) == (
@@ -164,7 +164,7 @@ def test_an_older_file_is_refused() -> None:
     )
 
 
-def test_file_that_changed_under_its_revision_is_refused() -> None:
+def test_changed_file_with_the_same_revision_is_refused() -> None:
     with pytest.raises(TermsError) as caught:
         reopened(opened(ONLY_FRUIT), COLLECTIONS, 1)
     assert str(caught.value) == (
@@ -173,7 +173,7 @@ def test_file_that_changed_under_its_revision_is_refused() -> None:
     )
 
 
-def test_spans_that_do_not_rise_are_refused() -> None:
+def test_spans_out_of_order_are_refused() -> None:
     for spans in [(), (WindowTerms(10, 5, 20, 9), WindowTerms(10, 6, 20, 9))]:
         with pytest.raises(ValueError, match=r"^spans must rise by from_window$"):
             Terms("fruit", 1, 4, 1, 10, 0, spans)

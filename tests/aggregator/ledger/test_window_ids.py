@@ -1,4 +1,4 @@
-"""Ids of a window in rows that stay few, and that hold each id once whenever they are read."""
+"""Ids of a window: their rows stay few and always contain each id once."""
 
 import os
 
@@ -13,7 +13,7 @@ WINDOW = (7, 60)
 
 
 class Stored:
-    """Rows as a topic would have them."""
+    """Rows as stored in a topic."""
 
     def __init__(self) -> None:
         self.ids = WindowIds()
@@ -22,7 +22,7 @@ class Stored:
         self.position = 0
 
     def add(self, count: int) -> None:
-        """Count so many packs, then store what is to be stored."""
+        """Count this many packs, then store the changed rows."""
         for _ in range(count):
             pack_id = os.urandom(row_values.ID_BYTES)
             self.ids.add(WINDOW, pack_id)
@@ -35,7 +35,7 @@ class Stored:
         self.rows |= {key: row_values.encode_ids(ids) for key, ids in drained.items()}
 
     def check(self) -> None:
-        """The rows hold each id once, and are those that go when the window closes."""
+        """The rows contain each id once, and closing the window deletes exactly these rows."""
         size, held = (
             row_values.ID_BYTES,
             b"".join(row_values.decode_ids(value) for value in self.rows.values()),
@@ -60,7 +60,7 @@ def test_small_rows_are_merged(each: int) -> None:
     stored.check()
 
 
-def test_rows_of_a_former_owner_are_left_as_they_are() -> None:
+def test_rows_of_a_former_owner_stay_unchanged() -> None:
     first = Stored()
     for _ in range(10):
         first.add(3)
@@ -73,7 +73,7 @@ def test_rows_of_a_former_owner_are_left_as_they_are() -> None:
     second.check()
 
 
-def test_more_ids_than_a_row_holds_take_several(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_ids_take_several_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_values, "IDS_PER_ROW", 3)
     stored = Stored()
     for count in (1, 8, 1, 1, 1, 3, 2, 20):

@@ -1,4 +1,4 @@
-"""What commands do to ledgers while their owners want them too."""
+"""Commands that change ledgers while workers own them."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from aggregator.maintenance.ledger_changes import FENCED_TRIES, _retry_when_fenc
 
 
 @pytest.mark.parametrize("fenced", [0, 1, FENCED_TRIES - 1])
-def test_who_is_fenced_by_a_faster_owner_tries_again(fenced: int) -> None:
+def test_fenced_command_retries(fenced: int) -> None:
     failures = [ProducerFenced() for _ in range(fenced)]
 
     async def change() -> int:
@@ -20,7 +20,7 @@ def test_who_is_fenced_by_a_faster_owner_tries_again(fenced: int) -> None:
     assert asyncio.run(_retry_when_fenced(change)) == 11
 
 
-def test_repeatedly_fenced_owner_reports_it() -> None:
+def test_repeatedly_fenced_command_gives_up() -> None:
     async def change() -> int:
         raise ProducerFenced
 

@@ -1,4 +1,4 @@
-"""Counting again what the log holds, on a real broker: its beginning is gone, or the recount is cut short."""
+"""Rebuilding counts on a real broker: the log's beginning is gone, or the rebuild is interrupted."""
 
 import asyncio
 import random
@@ -27,7 +27,7 @@ from tests.support.deploy.processes import wait_until
 
 pytestmark = pytest.mark.broker
 
-PACKS = 40  # of each partition
+PACKS = 40  # per partition
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def configuration(broker: str, topic_prefix: str, tmp_path: Path) -> Configurati
 
 
 def send(configuration: Configuration, judges: list[Judge] | None = None) -> None:
-    """Packs of a long window to every partition; judges take them too."""
+    """Send packs of a long window to every partition; judges count them too."""
     fruit = next(collection for collection in configuration.collections if collection.name == "fruit")
     maker, sent = PackMaker(fruit, random.Random(1)), [0] * configuration.kafka.partitions
     with KafkaProducer(bootstrap_servers=configuration.kafka.bootstrap_servers) as kafka:
@@ -54,8 +54,8 @@ def apart(configuration: Configuration, expected: Recount) -> int:
     return difference(expected, stored.ledgers(configuration.kafka.bootstrap_servers, configuration.topics))
 
 
-def test_log_without_its_beginning_is_counted_from_there(configuration: Configuration, broker: str) -> None:
-    """And no window that may have been in the part that is gone gets a final estimate."""
+def test_truncated_log_is_counted_from_its_start(configuration: Configuration, broker: str) -> None:
+    """Windows that may have had deleted records get no final estimate."""
     topics, deployment = configuration.topics, deployment_of(configuration)
     judges = [Judge(configuration.by_fingerprint(), source, topics.partitions) for source in range(4)]
     send(configuration)
@@ -70,7 +70,7 @@ def test_log_without_its_beginning_is_counted_from_there(configuration: Configur
         assert progress.whole_from > time.time()
 
 
-def test_worker_continues_an_interrupted_recount(
+def test_worker_continues_an_interrupted_rebuild(
     configuration: Configuration, broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topics, commits, commit = configuration.topics, count(1), LedgerStore.commit
@@ -78,7 +78,7 @@ def test_worker_continues_an_interrupted_recount(
     async def fail_at_last(
         self: LedgerStore, records: Iterable[Outgoing], position: int | None = None
     ) -> int:
-        if next(commits) > 4:  # a nonce, the beginning, two times ten records
+        if next(commits) > 4:  # a nonce, the beginning, two batches of ten records
             raise KafkaError("cut short")
         return await commit(self, records, position)
 

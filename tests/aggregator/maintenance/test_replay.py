@@ -1,4 +1,4 @@
-"""The recount: a difference of one in any counter is seen, and nothing else is one."""
+"""The recount reports a difference of one in any counter, and reports nothing else."""
 
 import asyncio
 
@@ -40,7 +40,7 @@ DEAD_MS = FRUIT.dies_at(T0) * 1000 + 1
 
 
 def counted() -> Counted:
-    """Rows of a ledger with both mechanisms and rejections of its own."""
+    """Rows of a ledger with both mechanisms and rejections."""
     ledger = new_ledger()
     for record in (record_of(), record_of(), record_of(PLACE, cohort=2), b"no pack"):
         ledger.apply(ledger.position, T0 * 1000, record)
@@ -53,7 +53,7 @@ def difference(stored: Counted, expected: Counted, home: int | None = None) -> i
 
 
 def altered(rows_of: Counted) -> list[Counted]:
-    """The same rows with one counter raised by one, for each counter that there is."""
+    """The same rows, once for each counter, with that counter raised by one."""
     found = []
     for key, value in rows_of.items():
         if isinstance(key, row_keys.RejectedKey):
@@ -75,14 +75,14 @@ def test_equal_counts_do_not_differ() -> None:
     assert difference(counted(), counted()) == 0
 
 
-def test_difference_of_one_in_any_counter_is_seen_from_both_sides() -> None:
+def test_difference_of_one_is_seen_from_both_sides() -> None:
     others = altered(counted())
     assert len(others) == (4 + 2) + (16 + 2) + 2
     for other in others:
         assert difference(other, counted()) == difference(counted(), other) == 1
 
 
-def test_missing_or_added_row_differs_by_all_that_it_holds() -> None:
+def test_missing_or_extra_row_differs_by_its_counters() -> None:
     whole = counted()
     for key, value in whole.items():
         rest = {other: row for other, row in whole.items() if other != key}
@@ -121,7 +121,7 @@ def test_counts_partition_serves_only_its_collections() -> None:
 
 
 @pytest.mark.parametrize("deleted", [True, False])
-def test_windows_expired_after_the_claim_may_be_deleted_or_not(deleted: bool) -> None:
+def test_windows_expired_after_the_position_may_be_deleted(deleted: bool) -> None:
     whole = counted()
     dead = row_keys.CountKey(*WINDOW, 0, 0)
     alive = {key: value for key, value in whole.items() if key != dead}
@@ -133,7 +133,7 @@ def test_windows_expired_after_the_claim_may_be_deleted_or_not(deleted: bool) ->
     assert recount_module.difference(claim, Recount({4: whole}, 4, 0), alive, DEPLOYMENT) == 0
 
 
-def test_row_that_was_dead_before_and_is_still_there_differs() -> None:
+def test_expired_row_that_remains_differs() -> None:
     whole = counted()
     dead = row_keys.CountKey(*WINDOW, 0, 0)
     alive = {key: value for key, value in whole.items() if key != dead}
@@ -143,7 +143,7 @@ def test_row_that_was_dead_before_and_is_still_there_differs() -> None:
 
 
 def final_difference(reports: int = 0, packs: int = 0, watermark_ms: int = 0, stranger: bool = False) -> int:
-    """Of a final estimate that is so much above the recount."""
+    """Difference of a final estimate that exceeds the recount by this much."""
     estimator, merged = new_estimator(), MergedCounts()
     for number in range(3):
         ledger = new_ledger()
@@ -153,9 +153,9 @@ def final_difference(reports: int = 0, packs: int = 0, watermark_ms: int = 0, st
             estimator.take(key, value)
             merged.apply(key, value)
     merged.progress[2] = row_values.LedgerProgress(1, watermark_ms)
-    made = estimator.estimate_window(WINDOW, final=True)
-    assert made is not None
-    [record] = made.records
+    estimates = estimator.estimate_window(WINDOW, final=True)
+    assert estimates is not None
+    [record] = estimates.records
     claimed = msgspec.structs.replace(
         record,
         reports=record.reports + reports,
@@ -172,14 +172,14 @@ def test_final_estimate_is_compared_by_reports_and_packs() -> None:
     assert final_difference(reports=-1, packs=1) == 2
 
 
-def test_final_estimate_is_not_compared_with_a_part_of_its_window() -> None:
+def test_final_estimate_of_a_partial_window_is_not_compared() -> None:
     assert final_difference(reports=5, watermark_ms=DEAD_MS) == 0
     assert final_difference(reports=5, watermark_ms=DEAD_MS - 1) == 5
     assert final_difference(reports=5, stranger=True) == 0
 
 
 class Workers:
-    """What exact workers leave in the topics, in memory."""
+    """Topics in memory as written by exact workers."""
 
     def __init__(self) -> None:
         self.log = MemoryLog()
@@ -234,7 +234,7 @@ def test_exact_workers_do_not_differ(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_workers_that_continue_meanwhile_do_not_differ(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`counts` says less than the ledger: each is compared as of its own position."""
+    """`counts` lags behind the ledger: each is compared at its own position."""
     run = workers()
     run.count()
     for partition in range(PARTITIONS):
@@ -248,10 +248,8 @@ def test_workers_that_continue_meanwhile_do_not_differ(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("late", [0, 1])
-def test_windows_that_some_partitions_have_deleted_do_not_differ(
-    monkeypatch: pytest.MonkeyPatch, late: int
-) -> None:
-    """Their watermarks pass the end of retention one after the other; the final estimate holds all."""
+def test_partially_deleted_windows_do_not_differ(monkeypatch: pytest.MonkeyPatch, late: int) -> None:
+    """Their watermarks pass the end of retention one after the other; the final estimate includes all."""
     run = workers()
     run.count(closed_until_ms=FRUIT.closes_at(T0) * 1000 + 1)
     for partition in range(late, PARTITIONS):
@@ -264,7 +262,7 @@ def test_windows_that_some_partitions_have_deleted_do_not_differ(
 
 
 @pytest.mark.parametrize("topic", [TOPICS.state, TOPICS.counts])
-def test_stored_row_that_was_tampered_with_is_seen(monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
+def test_tampered_row_is_seen(monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
     run = workers()
     run.count()
     key = row_keys.encode_key(row_keys.CountKey(*WINDOW, 0, 0))
@@ -278,7 +276,7 @@ def test_stored_row_that_was_tampered_with_is_seen(monkeypatch: pytest.MonkeyPat
     assert run.replay(monkeypatch).difference == 1
 
 
-def test_a_pack_that_was_counted_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pack_counted_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     run = workers()
     record = run.log.partition(TOPICS.reports, 0)[0]
     run.ledgers[0].apply(0, T0 * 1000, record.value or b"")
@@ -289,7 +287,7 @@ def test_a_pack_that_was_counted_twice_is_seen(monkeypatch: pytest.MonkeyPatch) 
     assert run.replay(monkeypatch).difference == 2 * (3 + 3 + 1)
 
 
-def test_workers_too_slow_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_workers_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     run = workers()
     with pytest.raises(ReplayError) as caught:
         run.replay(monkeypatch)
@@ -299,10 +297,10 @@ def test_workers_too_slow_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_windows_that_deleted_records_may_have_been_in_are_not_compared(
+def test_windows_with_deleted_records_are_not_compared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first record left was appended at T0 + 300 s: what is gone may be of windows up to T0 + 600 s."""
+    """The first record left was appended at T0 + 300 s: deleted ones may be of windows up to T0 + 600 s."""
     run, later = workers(), T0 + 300
     old = len(run.log.partition(TOPICS.reports, 1))
     for start in (later, later + 300, later + 310):
@@ -356,7 +354,7 @@ def test_an_estimate_in_parts_is_compared_once(monkeypatch: pytest.MonkeyPatch) 
     assert found.difference == shown
 
 
-def test_an_empty_deployment_has_nothing_to_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_deployment_has_no_differences(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Workers()
     for partition in range(PARTITIONS):
         run.log.append(TOPICS.state, partition, progress_row(), b"P")

@@ -1,4 +1,4 @@
-"""A replay compares what `windows` holds: a difference of one in any counter is seen."""
+"""A replay compares `windows`: a difference of one in any counter is seen."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +23,7 @@ def finished() -> Workers:
 
 
 def final_fruit(run: Workers) -> FinalWindow:
-    """What `windows` holds of the k-RR window."""
+    """The k-RR window as stored in `windows`."""
     pages = [decode_page(r.key or b"", r.value or b"") for r in run.log.partition(TOPICS.windows, HOME)]
     [page] = [page for page in pages if page[:2] == WINDOW]
     return FinalWindow.of(FRUIT, T0, join_pages([page], FRUIT))
@@ -49,8 +49,8 @@ ONE = np.array([[0, 0, 1, 0]])
         (lambda c: replace(c, counts=c.counts - ONE[:, ::-1] + ONE), 2),
         (lambda c: replace(c, cohort_sizes=c.cohort_sizes + 1), 1),
         (lambda c: replace(c, packs=c.packs + 1), 1),
-        (lambda c: replace(c, packs=c.packs - 1), 0),  # replaced by the one that is there
-        (lambda c: replace(c, rejected=c.rejected + 1), 0),  # packs that came too late
+        (lambda c: replace(c, packs=c.packs - 1), 0),  # replaced by the existing one
+        (lambda c: replace(c, rejected=c.rejected + 1), 0),  # packs that arrived too late
     ],
 )
 def test_a_difference_is_seen(
@@ -80,7 +80,7 @@ def test_foreign_and_unknown_records_are_skipped(
     assert (found.difference, found.final_counts) == (0, 2)
 
 
-def test_windows_that_some_partitions_have_deleted_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partially_deleted_windows_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     run = finished()
     final = final_fruit(run)
     write(run, final._replace(counts=replace(final.counts, counts=final.counts.counts + ONE)))

@@ -1,4 +1,4 @@
-"""What Prometheus sees of estimates: whole ones, the newest, and only so many different values."""
+"""Exported estimates: complete, of the newest window, and with a bounded number of values."""
 
 from math import inf
 
@@ -12,11 +12,11 @@ from aggregator.records.estimate import EstimateRecord, Other
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, T0, changed, estimate_of
 
 LATENCY = "latency"
-MOST_SERIES = 10_000  # of values, that Prometheus ever keeps of one worker
+MOST_SERIES = 10_000  # of values: the most that Prometheus ever stores for one worker
 
 
 class Shown:
-    """Metrics of estimates in a registry of their own."""
+    """Metrics of estimates in a separate registry."""
 
     def __init__(self, *collections: str) -> None:
         self.registry = CollectorRegistry()
@@ -27,7 +27,7 @@ class Shown:
         return [sample for sample in found if sample.labels["collection"] == collection]
 
     def values(self, collection: str, figure: str = "frequency") -> dict[str, float]:
-        """A figure by value."""
+        """Samples of a metric by value."""
         name = f"deniable_estimate_{figure}_ratio"
         return {s.labels["value"]: s.value for s in self.samples(collection) if s.name == name}
 
@@ -41,7 +41,7 @@ class Shown:
 def large(
     first: int = 0, *, significant: bool = True, size: int = 10**6, values: int = 100
 ) -> EstimateRecord:
-    """An estimate of a large domain: values from `first` on, each larger than the one before."""
+    """An estimate of a large domain: values from `first` on, in increasing order."""
     shares = [(i + 1) / 10**6 for i in range(values)]
     return changed(
         estimate_of(),
@@ -58,7 +58,7 @@ def large(
     )
 
 
-def test_estimate_takes_the_place_of_the_one_before() -> None:
+def test_estimate_replaces_the_one_before() -> None:
     shown, record = Shown(), estimate_of()
     shown.metrics.show(changed(record, values=["old", "older", "oldest"]))
     shown.metrics.show(record)
@@ -70,7 +70,7 @@ def test_estimate_takes_the_place_of_the_one_before() -> None:
     assert shown.figure("window_start_timestamp_seconds", "fruit") == T0
 
 
-def test_other_differs_from_a_value_of_that_name() -> None:
+def test_other_differs_from_a_value_named_other() -> None:
     shown, record = Shown(), estimate_of()
     shown.metrics.show(changed(record, values=["apple", "fig", "other"], other=Other(0.25, 0.125)))
     assert shown.values("fruit")["other"] == record.frequency[2]
@@ -80,7 +80,7 @@ def test_other_differs_from_a_value_of_that_name() -> None:
     assert shown.figure("other_frequency_ratio", "fruit") is None
 
 
-def test_estimate_of_an_earlier_window_is_not_shown() -> None:
+def test_estimate_of_an_earlier_window_is_ignored() -> None:
     shown, record = Shown(), estimate_of()
     shown.metrics.show(changed(record, window_start=T0 + 10))
     shown.metrics.show(changed(record, reports=7))
@@ -106,14 +106,14 @@ def test_unknown_error_is_infinite() -> None:
     assert shown.figure("other_std_error_ratio", "fruit") == inf
 
 
-def test_of_a_large_domain_the_largest_estimates_are_shown() -> None:
+def test_large_domain_exports_its_largest_estimates() -> None:
     shown = Shown()
     shown.metrics.show(large())
     assert set(shown.values(LATENCY)) == {str(i) for i in range(80, 100)}
     assert shown.dropped(LATENCY) == 0
 
 
-def test_values_of_a_large_domain_that_are_noise_take_no_room() -> None:
+def test_large_domain_exports_only_significant_values() -> None:
     shown = Shown()
     shown.metrics.show(large(significant=False))
     assert shown.values(LATENCY) == {}
@@ -123,7 +123,7 @@ def test_values_of_a_large_domain_that_are_noise_take_no_room() -> None:
     assert len(shown.values(LATENCY)) == definitions.VALUES_SHOWN, "what was significant once is shown on"
 
 
-def test_values_of_a_domain_that_fits_are_shown_whatever_they_are() -> None:
+def test_small_domain_exports_all_values() -> None:
     shown, share = Shown(), definitions.MOST_VALUES // 3
     shown.metrics.show(large(significant=False, size=share))
     assert len(shown.values(LATENCY)) == definitions.VALUES_SHOWN
@@ -131,8 +131,8 @@ def test_values_of_a_domain_that_fits_are_shown_whatever_they_are() -> None:
 
 
 @pytest.mark.parametrize("collections", [1, 3, 100])
-def test_a_worker_shows_only_so_many_different_values(collections: int) -> None:
-    """Each collection has its share, however many values of another are shown."""
+def test_number_of_exported_values_is_bounded(collections: int) -> None:
+    """Each collection has its share, however many values others show."""
     names = [LATENCY, *(f"other-{i}" for i in range(collections - 1))]
     shown, seen, share = Shown(*names), set[str](), definitions.MOST_VALUES // collections
     estimates = share // definitions.VALUES_SHOWN + 3
@@ -147,8 +147,8 @@ def test_a_worker_shows_only_so_many_different_values(collections: int) -> None:
         assert len(shown.values("other-0")) == definitions.VALUES_SHOWN
 
 
-def test_a_share_may_be_nothing() -> None:
-    """Of more collections than a worker shows values, none is shown."""
+def test_share_of_values_may_be_zero() -> None:
+    """With more collections than exported values, no values are exported."""
     shown = Shown(LATENCY, *(f"other-{i}" for i in range(definitions.MOST_VALUES)))
     shown.metrics.show(changed(large(values=3), omitted=0))
     assert (shown.values(LATENCY), shown.dropped(LATENCY)) == ({}, 3)

@@ -1,4 +1,4 @@
-"""Packs in no window are told by reason, at most once in a while, and all of them in the end."""
+"""Rejected packs without a valid window are logged by reason, at a limited rate."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ from aggregator.metrics.rejected_packs import UnattributedRejections
 from aggregator.topics.foreign_records import QUIET_SECONDS
 
 
-def test_a_flood_is_one_line_a_minute() -> None:
+def test_flood_logs_one_line_a_minute() -> None:
     unattributed = UnattributedRejections()
     with capture_logs() as lines:
         unattributed.log_new(99.0)

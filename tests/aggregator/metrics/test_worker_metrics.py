@@ -1,4 +1,4 @@
-"""What Prometheus sees of a worker: labels that come from the collection file or from a fixed list."""
+"""Metrics of a worker: label values come from the collection file or a fixed list."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ def samples(metrics: WorkerMetrics) -> list[Sample]:
 
 
 def used() -> WorkerMetrics:
-    """Metrics of a worker that has seen everything."""
+    """Metrics of a worker after every kind of event."""
     metrics = WorkerMetrics(COLLECTIONS)
     outcomes = PackOutcomes()
     for collection in (FRUIT, PLACE):
@@ -36,7 +36,7 @@ def used() -> WorkerMetrics:
     return metrics
 
 
-def test_no_label_holds_what_came_from_the_wire() -> None:
+def test_no_label_contains_input() -> None:
     allowed = {
         "collection": {"fruit", "place"},
         "value": {*FRUIT.labels(), *PLACE.labels()},
@@ -62,12 +62,12 @@ def test_packs_and_reports_are_counted() -> None:
     assert value("deniable_reports_total", {"collection": "place", "result": "rejected"}) == 0
 
 
-def test_packs_without_a_valid_window_are_counted_apart() -> None:
+def test_packs_without_a_valid_window_are_counted_separately() -> None:
     assert used().unattributed.packs == {"too_late": 1, "malformed": 1}
 
 
 def test_counters_start_at_zero() -> None:
-    """So that Prometheus sees the first one as an increase."""
+    """So that Prometheus sees the first increment as an increase."""
     before, after = samples(WorkerMetrics(COLLECTIONS)), samples(used())
     counters = {(s.name, *s.labels.items()) for s in after if s.name.endswith("_total")}
     assert counters == {(s.name, *s.labels.items()) for s in before if s.name.endswith("_total")}
@@ -85,7 +85,7 @@ def test_privacy_metrics_are_shown_from_start() -> None:
     assert permanent == {"place": CHANNEL.epsilon_inf}
 
 
-def test_progress_is_shown_in_seconds_and_removed() -> None:
+def test_progress_is_exported_in_seconds_and_removed() -> None:
     metrics = used()
     value = metrics.registry.get_sample_value
     assert value("deniable_position_records", {"partition": "2"}) == 10
@@ -96,7 +96,7 @@ def test_progress_is_shown_in_seconds_and_removed() -> None:
     metrics.forget_partition(2)
 
 
-def test_windows_are_forgotten_with_their_collection() -> None:
+def test_window_metrics_end_with_their_collection() -> None:
     metrics, states = WorkerMetrics(COLLECTIONS), {"open": 2, "late": 1}
     metrics.show_windows({"fruit": states, "place": states})
     metrics.forget_estimate("fruit")

@@ -1,4 +1,4 @@
-"""What leaves in one transaction, and in which order."""
+"""Records of one transaction, and their order."""
 
 from dataclasses import replace
 
@@ -43,13 +43,13 @@ def counted(*records: bytes, append_ms: int = NOW_MS, ledger: Ledger | None = No
 
 
 def settled(partition: int = 0) -> Ledger:
-    """A ledger whose terms are stored and published."""
+    """A ledger with stored and published terms."""
     ledger = new_ledger(partition)
     compose(take(ledger, None, NOW_MS), TOPICS)
     return ledger
 
 
-def test_terms_and_revision_leave_once_and_terms_are_published() -> None:
+def test_terms_and_revision_are_stored_once() -> None:
     ledger = new_ledger()
     records = compose(take(ledger, None, NOW_MS), TOPICS)
     shown = sorted((record.topic, (record.key or b"")[:1]) for record in records)
@@ -58,14 +58,14 @@ def test_terms_and_revision_leave_once_and_terms_are_published() -> None:
     assert compose(take(ledger), TOPICS) == []
 
 
-def test_ledger_that_was_moved_shows_its_position_though_nothing_else_changed() -> None:
+def test_moved_ledger_publishes_its_position() -> None:
     ledger = settled()
     ledger.pass_over(9, NOW_MS)
     (shown,) = moved(ledger, TOPICS)
     assert row_values.decode_progress(shown.value or b"") == row_values.LedgerProgress(9, 0, 0, T0 + 301)
 
 
-def test_nothing_leaves_when_nothing_changed() -> None:
+def test_unchanged_ledger_has_no_records() -> None:
     estimator, ledger = new_estimator(), settled()
     assert compose(take(ledger, estimator, None), TOPICS) == []
     counted(record_of(), ledger=ledger)
@@ -73,7 +73,7 @@ def test_nothing_leaves_when_nothing_changed() -> None:
     assert compose(take(ledger, estimator, None), TOPICS) == []
 
 
-def test_counts_come_before_progress_and_progress_goes_to_every_partition() -> None:
+def test_progress_follows_counts_in_every_partition() -> None:
     ledger = counted(record_of(), record_of(PLACE))
     records = compose(take(ledger, new_estimator(), NOW_MS + 7), TOPICS)
     progress = row_values.encode_progress(row_values.LedgerProgress(2, NOW_MS, NOW_MS + 7))
@@ -95,14 +95,14 @@ def test_each_collection_has_its_partition_of_counts() -> None:
             assert (record.partition, source) == (key.fingerprint % PARTITIONS, 0)
 
 
-def test_counts_wait_until_they_are_to_be_published() -> None:
+def test_counts_are_published_only_on_request() -> None:
     ledger, estimator = counted(record_of()), new_estimator()
     assert {record.topic for record in compose(take(ledger, estimator, None), TOPICS)} == {TOPICS.state}
     later = compose(take(ledger, estimator, NOW_MS), TOPICS)
     assert [record.key[:1] for record in later if record.key] == [b"C", *[b"P"] * PARTITIONS, b"P"]
 
 
-def test_the_state_is_of_the_ledgers_own_partition() -> None:
+def test_state_is_written_to_the_ledgers_partition() -> None:
     ledger = settled(3)
     ledger.apply(0, NOW_MS, record_of(partition=3))
     records = compose(take(ledger, new_estimator(), None), TOPICS)
@@ -110,8 +110,8 @@ def test_the_state_is_of_the_ledgers_own_partition() -> None:
     assert [record.key[:1] for record in records if record.key] == [b"I", b"C", b"P"]
 
 
-def test_expired_window_leaves_counts_after_progress_in_one_transaction() -> None:
-    """Rows before progress, deletions after it: who misses a row knows from progress that it is over."""
+def test_expired_counts_are_deleted_after_progress() -> None:
+    """Rows before progress, deletions after it: progress tells a reader that a missing row has expired."""
     ledger, estimator = counted(record_of(), record_of()), new_estimator()
     compose(take(ledger, estimator, NOW_MS), TOPICS)
     counted(b"no pack", append_ms=DEAD_MS, ledger=ledger)
@@ -132,7 +132,7 @@ def test_expired_window_leaves_counts_after_progress_in_one_transaction() -> Non
     assert counts[-3][0][:1] == b"P"
 
 
-def test_rejection_shows_reason_and_place_and_nothing_of_the_pack() -> None:
+def test_rejection_record_has_reason_and_offset_only() -> None:
     ledger = counted(record_of(number=5), record_of(number=5), b"no pack")
     shown = [r for r in compose(take(ledger, new_estimator(), NOW_MS), TOPICS) if r.topic == TOPICS.rejected]
     assert [msgspec.json.decode(record.value or b"") for record in shown] == [
@@ -142,14 +142,14 @@ def test_rejection_shows_reason_and_place_and_nothing_of_the_pack() -> None:
     assert {(record.partition, record.key) for record in shown} == {(None, None)}
 
 
-def test_no_payload_leaves_at_all() -> None:
+def test_no_record_contains_payload() -> None:
     payload = bytes(pack_of(PLACE, reports=[0xABCD, 0x1234]).payload)
     ledger = counted(record_of(PLACE, reports=[0xABCD, 0x1234]), record_of(PLACE, reports=[0xABCD, 0x1234]))
     for record in compose(take(ledger, new_estimator(), NOW_MS), TOPICS):
         assert payload not in (record.value or b"") + (record.key or b"")
 
 
-def test_estimate_and_note_leave_together() -> None:
+def test_estimate_and_note_share_a_transaction() -> None:
     estimator, ledger = new_estimator(), counted(record_of(reports=[0, 1, 2] * 5))
     window = (FRUIT.fingerprint, T0)
     for key, value in ledger.drain_unpublished().rows():
@@ -174,7 +174,7 @@ def test_estimate_and_note_leave_together() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.booleans(), st.booleans()), max_size=25))
 def test_rows_and_progress_of_counts_agree(steps: list[tuple[int, bool, bool]]) -> None:
-    """Who has read a progress row holds the very rows of that position, whatever died or was rejected."""
+    """A reader at a progress row has exactly the rows of that position, whatever expired or was rejected."""
     ledger, estimator, merged = new_ledger(), new_estimator(), MergedCounts()
     now = T0
     for number, (seconds, publish, twin) in enumerate(steps):
@@ -196,8 +196,8 @@ def test_rows_and_progress_of_counts_agree(steps: list[tuple[int, bool, bool]]) 
             assert merged.progress[0].position == number + 1
 
 
-def test_a_long_run_leaves_nothing_behind() -> None:
-    """Both compacted topics and what is merged from them stay as small as the windows that are alive."""
+def test_long_run_leaves_no_stale_rows() -> None:
+    """Both compacted topics and their merged counts hold only rows of live windows."""
     ledger, estimator = new_ledger(), new_estimator()
     estimator.caught_up = True
     kept: dict[tuple[str, int | None, bytes | None], bytes] = {}
@@ -216,16 +216,16 @@ def test_a_long_run_leaves_nothing_behind() -> None:
         estimate_due(estimator)
         sizes.append((len(kept), len(estimator.merged._windows), len(estimator.published)))
     assert max(sizes[10:]) == max(sizes[-10:])
-    assert sizes[-1][1:] == (4, 5)  # the note of what died goes one checkpoint later
+    assert sizes[-1][1:] == (4, 5)  # the note of an expired window is deleted one checkpoint later
 
 
 def partition_of(key: bytes) -> int:
-    """Where Kafka's clients put a key by themselves."""
+    """Partition that Kafka clients choose for a key by default."""
     return int(DefaultPartitioner()(key, list(range(PARTITIONS)), []))
 
 
-def test_all_parts_of_an_estimate_leave_at_once_side_by_side() -> None:
-    """In one partition, so that one member of a consumer group reads them all; with one note."""
+def test_parts_of_an_estimate_share_transaction_and_partition() -> None:
+    """In one partition, so one member of a consumer group reads them all; with one note."""
     wide = replace(FRUIT, mechanism=KRR.from_epsilon(5000, 4.0), values=(), other=False, publish_all=True)
     window = (wide.fingerprint, T0)
     totals = WindowCounts(np.ones((1, 5000), np.int64), np.array([5000]), packs=3, rejected=0)
@@ -242,8 +242,8 @@ def test_all_parts_of_an_estimate_leave_at_once_side_by_side() -> None:
     ]
 
 
-def test_counts_during_encoding_are_not_in_checkpoint() -> None:
-    """Nothing is copied when it is taken: whoever counts on must leave it as it was."""
+def test_counts_during_encoding_are_not_in_the_checkpoint() -> None:
+    """Taking a checkpoint copies nothing, so later counting must not modify it."""
     ledger = counted(record_of(number=1))
     checkpoint = take(ledger, None, NOW_MS)
     expected = compose(checkpoint, TOPICS)

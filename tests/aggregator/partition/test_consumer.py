@@ -1,4 +1,4 @@
-"""What our consumer makes of Faust's: how long it waits, what it hands over at once, what it goes on with."""
+"""How our consumer differs from Faust's: wait times, batches, and fairness."""
 
 import asyncio
 import socket
@@ -23,8 +23,8 @@ async def _ignore(message):
 
 
 @contextmanager
-def made():
-    """A consumer as Faust's app makes it."""
+def new_consumer():
+    """A consumer as created by Faust's app."""
     app = build_app(DEPLOYMENT, None)
     consumer = app.transport.create_consumer(
         _ignore, on_partitions_revoked=_ignore, on_partitions_assigned=_ignore
@@ -52,7 +52,7 @@ def record(offset):
 
 
 class Offers:
-    """In place of owners: what was offered, each so many seconds long by a clock of its own."""
+    """Stand-in for owners: records what was offered; each offer takes some seconds of a fake clock."""
 
     def __init__(self, seconds):
         self.seconds, self.now, self.taken = seconds, 0.0, []
@@ -65,11 +65,11 @@ class Offers:
         self.taken.append((partition, offset, append_ms, value))
 
 
-def test_client_that_faust_makes_waits_as_briefly_as_ours_says():
-    """Faust's own would wait 1.5 s, and records of other partitions with it."""
+def test_faust_client_uses_our_fetch_wait():
+    """Faust's own would wait 1.5 s, and delay records of other partitions."""
 
     async def fetch_wait():
-        with made() as consumer:
+        with new_consumer() as consumer:
             client = consumer._thread._create_worker_consumer(consumer.app.transport)
             await client.stop()
             return client._fetch_max_wait_ms
@@ -77,15 +77,15 @@ def test_client_that_faust_makes_waits_as_briefly_as_ours_says():
     assert asyncio.run(fetch_wait()) == FETCH_WAIT_MILLISECONDS < 1500
 
 
-def test_client_listens_on_until_an_answer_is_there():
-    """Each time that it stopped listening, and began anew, cost the worker: a tenth of its speed in all."""
+def test_client_listens_until_an_answer_arrives():
+    """With asyncio's default limit, pausing and resuming the socket cost a tenth of the worker's speed."""
 
     async def limit_of_a_reader():
-        with made() as consumer:
+        with new_consumer() as consumer:
             await consumer._thread._create_worker_consumer(consumer.app.transport).stop()
         with socket.create_server(("127.0.0.1", 0)) as broker:
             connection = AIOKafkaConnection(*broker.getsockname())
-            connecting = asyncio.create_task(connection.connect())  # which waits for a broker's first words
+            connecting = asyncio.create_task(connection.connect())  # waits for a broker's first bytes
             while connection._reader is None:
                 await asyncio.wait([connecting], timeout=0.01)
             limit = connection._reader._limit
@@ -98,10 +98,10 @@ def test_client_listens_on_until_an_answer_is_there():
 
 
 def test_records_of_one_fetch_and_partition_are_one_message():
-    """Each message costs Faust more than its pack costs us. Its codec "raw" must let a list through."""
+    """A message costs Faust more than its pack costs us. Its codec "raw" must pass a list through."""
 
     async def event_of(records):
-        with made() as consumer:
+        with new_consumer() as consumer:
             message = consumer._to_message(SOURCE, records)
             return await consumer.app.agents["count"].channel.decode(message, propagate=True)
 
@@ -110,11 +110,11 @@ def test_records_of_one_fetch_and_partition_are_one_message():
     assert (event.message.tp, event.message.offset, event.value) == (SOURCE, 9, records)
 
 
-def test_a_full_stream_stops_no_partition():
-    """Faust fetches no more of it; and waits a second where none is left."""
+def test_full_stream_does_not_stop_fetching():
+    """Faust stops fetching it, and waits a second if no other stream remains."""
 
     async def active_when_full():
-        with made() as consumer:
+        with new_consumer() as consumer:
             consumer._active_partitions = {SOURCE}
             consumer.on_buffer_full(SOURCE)
             return consumer._active_partitions
@@ -123,7 +123,7 @@ def test_a_full_stream_stops_no_partition():
 
 
 @pytest.mark.parametrize(("seconds", "turns"), [(0, 0), (COUNTING_SECONDS, 20)])
-def test_others_have_their_turn_while_a_fetch_is_counted(seconds, turns, monkeypatch):
+def test_other_tasks_run_while_a_fetch_is_counted(seconds, turns, monkeypatch):
     offers = Offers(seconds)
     monkeypatch.setattr(faust_app, "time", offers)
 
@@ -148,13 +148,13 @@ def test_others_have_their_turn_while_a_fetch_is_counted(seconds, turns, monkeyp
 
 
 def test_seek_without_assignment_is_kafka_error():
-    """A rebalance may take the assignment between the owner's call and the consumer's thread."""
+    """A rebalance may revoke the assignment between the owner's call and the consumer's thread."""
 
     def refuse(source, position):
         raise AssertionError
 
     async def seek():
-        with made() as consumer:
+        with new_consumer() as consumer:
             consumer._thread.seek = refuse
             await consumer._seek_in_thread(SOURCE, 7)
 

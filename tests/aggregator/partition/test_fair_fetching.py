@@ -1,4 +1,4 @@
-"""Partitions take turns; the fetcher is one that gives what it has in its own order, up to a limit."""
+"""Partitions take turns; the fake fetcher returns records in its own order, up to a limit."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from aggregator.partition.fair_fetching import HANDED_RECORDS, FairFetching
 
 
 class Fetcher:
-    """As aiokafka: of the sources it is asked for the first one that has records, whole, then the next."""
+    """Like aiokafka: returns all records of the first source that has any, then those of the next."""
 
     def __init__(self, **waiting: int) -> None:
         self.waiting = waiting
@@ -25,34 +25,34 @@ class Fetcher:
         return handed
 
     def hand_over(self) -> str:
-        """Whose records come next."""
+        """Partitions of the next records."""
         return "".join(asyncio.run(self.turns.hand_over(set(self.waiting), self.fetch, 1.0)))
 
 
-def test_a_long_backlog_lets_the_others_come_next() -> None:
+def test_others_come_next_after_a_long_backlog() -> None:
     fetcher = Fetcher(a=10 * HANDED_RECORDS, b=HANDED_RECORDS, c=3)
     assert [fetcher.hand_over() for _ in range(4)] == ["a", "b", "c", "a"]
 
 
-def test_idle_partitions_take_no_turn_from_the_others() -> None:
+def test_idle_partitions_take_no_turns() -> None:
     fetcher = Fetcher(a=9 * HANDED_RECORDS, b=9 * HANDED_RECORDS, c=0, d=0)
     assert "".join(fetcher.hand_over() for _ in range(8)) == "abababab"
 
 
-def test_long_backlogs_shrink_side_by_side() -> None:
+def test_long_backlogs_shrink_evenly() -> None:
     fetcher = Fetcher(**dict.fromkeys("abcd", 10 * HANDED_RECORDS))
     while any(fetcher.waiting.values()):
         assert max(fetcher.waiting.values()) - min(fetcher.waiting.values()) <= HANDED_RECORDS
         assert len(fetcher.hand_over()) == 1
 
 
-def test_without_a_backlog_all_are_asked_at_once_and_waited_for() -> None:
+def test_without_backlog_one_fetch_asks_all() -> None:
     fetcher = Fetcher(a=3, b=4)
     assert [fetcher.hand_over() for _ in range(2)] == ["ab", ""]
     assert fetcher.waits == [1.0, 1.0]
 
 
-def test_a_partition_that_is_alone_is_asked_once() -> None:
+def test_single_partition_is_asked_once() -> None:
     fetcher = Fetcher(a=3 * HANDED_RECORDS)
     assert [fetcher.hand_over() for _ in range(4)] == ["a", "a", "a", ""]
     assert fetcher.waits == [1.0] * 4

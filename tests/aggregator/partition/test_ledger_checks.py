@@ -1,4 +1,4 @@
-"""A worker refuses a ledger that does not belong to the log, or is not all there, and says what to do."""
+"""A worker refuses a foreign or incomplete ledger and states the remedy."""
 
 from collections.abc import Callable
 
@@ -69,7 +69,7 @@ def test_state_that_was_never_set_up_is_refused() -> None:
     assert opening() == "partition 2 of test-state is not set up. Run deniable topics create"
 
 
-def test_a_state_that_was_deleted_is_refused() -> None:
+def test_deleted_state_is_refused() -> None:
     assert opening(committed=9) == (
         "partition 2 of test-state does not say which log it counts, and the group test-aggregator has "
         "counted up to offset 9: it was deleted. To count again what test-reports still holds, stop all "
@@ -77,7 +77,7 @@ def test_a_state_that_was_deleted_is_refused() -> None:
     )
 
 
-def test_a_state_that_has_lost_rows_is_refused() -> None:
+def test_state_that_lost_rows_is_refused() -> None:
     assert opening(BEGUN, AT_7, committed=8) == (
         "partition 2 of test-state covers offsets below 7, and the group test-aggregator has counted up to "
         f"8: rows were lost. {AGAIN}"
@@ -116,7 +116,7 @@ def test_a_record_of_another_program_is_refused() -> None:
     )
 
 
-def test_note_of_an_estimate_that_cannot_be_read_is_reported_with_its_place() -> None:
+def test_damaged_note_is_reported_with_its_partition() -> None:
     key = row_keys.PublishedKey(7, T0)
     note = row_values.encode_published(row_values.Published(3, final=True))
     assert published(DEPLOYMENT, 2, {key: note, BEGUN[0]: BEGUN[1]}) == {
@@ -128,7 +128,7 @@ def test_note_of_an_estimate_that_cannot_be_read_is_reported_with_its_place() ->
         published(DEPLOYMENT, 2, {key: note[:-1]})
 
 
-def test_a_partition_that_was_added_is_refused() -> None:
+def test_added_partition_is_refused() -> None:
     check_partition(DEPLOYMENT, PARTITIONS - 1)
     assert refused(lambda: check_partition(DEPLOYMENT, PARTITIONS)) == (
         "test-reports has 5 partitions now, and test-state was set up with 4: partitions were added, and a "

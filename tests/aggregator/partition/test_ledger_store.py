@@ -1,4 +1,4 @@
-"""Opening a ledger may take as long as it likes while rows come, and no longer than that."""
+"""Opening a ledger may take any time while rows arrive, and fails when they stop."""
 
 import asyncio
 from typing import Any
@@ -25,13 +25,13 @@ OPEN_SECONDS = 0.2
 
 
 class Producer:
-    """What a store needs of Kafka's producer; it writes into a log in memory."""
+    """The part of Kafka's producer that a store uses; it writes to a log in memory."""
 
     def __init__(self, log: MemoryLog) -> None:
         self.log = log
 
     def __call__(self, **_: object) -> "Producer":
-        """In place of the class AIOKafkaProducer."""
+        """Stands in for the class AIOKafkaProducer."""
         return self
 
     async def start(self) -> None:
@@ -51,7 +51,7 @@ class Producer:
 
 
 class SlowReader(MemoryReader):
-    """Gives one row at a time, each a while after the one before, and at some point no more."""
+    """Returns one row at a time, with a pause between rows, and none from some point on."""
 
     silent_after = ROWS
 
@@ -74,8 +74,8 @@ def open_slowly(monkeypatch: pytest.MonkeyPatch, silent_after: int) -> dict[byte
     return asyncio.run(LedgerStore(NOWHERE, TOPICS, 0, Timing(open=OPEN_SECONDS)).open())
 
 
-def test_a_large_ledger_may_take_long_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice as long here as silence is put up with."""
+def test_large_ledger_may_open_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice the tolerated silence in this test."""
     stored = open_slowly(monkeypatch, ROWS + 1)
     assert row_values.decode_progress(stored[b"P"]).position == ROWS - 1
 
@@ -83,7 +83,7 @@ def test_a_large_ledger_may_take_long_to_open(monkeypatch: pytest.MonkeyPatch) -
 def test_ledger_overtaken_while_reading_reports_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Compaction has removed its own nonce, so it would wait for it for ever."""
+    """Compaction has removed its own nonce, so it would wait for it forever."""
     log = MemoryLog()
 
     class Overtaken(Producer):
@@ -97,15 +97,15 @@ def test_ledger_overtaken_while_reading_reports_it(
         asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
 
 
-def test_ledger_from_which_nothing_more_comes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_fails_when_rows_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TimeoutError):
         open_slowly(monkeypatch, ROWS // 2)
 
 
-def test_transaction_that_fails_between_two_sends_is_the_stores_own_failure(
+def test_transaction_failing_between_sends_is_a_store_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The next send finds no transaction, and says so by an error that is no KafkaError."""
+    """The next send finds no transaction and raises an error that is no KafkaError."""
 
     class Refused(Producer):
         async def send(self, topic: str, value: bytes, key: bytes, partition: int) -> "asyncio.Future[Any]":
@@ -154,7 +154,7 @@ def test_assertion_error_while_producer_stops_is_not_a_failure(monkeypatch: pyte
 
 
 class SlowProducer(Producer):
-    """A record takes a while."""
+    """Takes some time per record."""
 
     async def send(self, topic: str, value: bytes, key: bytes, partition: int) -> "asyncio.Future[Any]":
         await asyncio.sleep(0.02)
@@ -162,7 +162,7 @@ class SlowProducer(Producer):
 
 
 def commit(monkeypatch: pytest.MonkeyPatch, log: MemoryLog, records: int, timing: Timing = DEFAULT) -> None:
-    """Of a store that has opened an empty ledger."""
+    """Commit from a store with an empty ledger."""
 
     async def run() -> None:
         store = LedgerStore(NOWHERE, TOPICS, 0, timing)
@@ -174,7 +174,7 @@ def commit(monkeypatch: pytest.MonkeyPatch, log: MemoryLog, records: int, timing
     asyncio.run(run())
 
 
-def test_large_transaction_may_take_longer_than_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_transaction_has_a_longer_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     commit(monkeypatch, MemoryLog(), 30, Timing(commit=0.2, commit_rate=20))
     with pytest.raises(TimeoutError):
         commit(monkeypatch, MemoryLog(), 30, Timing(commit=0.2, commit_rate=10_000))
@@ -204,13 +204,13 @@ def test_falling_offsets_reveal_recreated_topic(
 
 
 class Admin:
-    """What a store needs of Kafka's administration: one answer after the other."""
+    """The part of Kafka's admin client that a store uses: returns one answer after the other."""
 
     def __init__(self, *answers: dict[TopicPartition, OffsetAndMetadata] | Exception) -> None:
         self.answers = list(answers)
 
     def __call__(self, **_: object) -> "Admin":
-        """In place of the class AIOKafkaAdminClient."""
+        """Stands in for the class AIOKafkaAdminClient."""
         return self
 
     async def start(self) -> None:
@@ -229,10 +229,10 @@ class Admin:
 
 
 @pytest.mark.parametrize(("offset", "committed"), [(7, 7), (-1, None)])
-def test_groups_offset_is_asked_for_until_the_coordinator_knows(
+def test_group_offset_is_requested_until_known(
     monkeypatch: pytest.MonkeyPatch, offset: int, committed: int | None
 ) -> None:
-    """The client tells the error of a coordinator that loads its log as an empty answer."""
+    """The client reports a coordinator that is loading its log as an empty answer."""
     known = {TopicPartition(TOPICS.reports, 0): OffsetAndMetadata(offset, "")}
     admin = Admin({}, GroupCoordinatorNotAvailableError(), {}, known)
     monkeypatch.setattr(store_module, "AIOKafkaAdminClient", admin)

@@ -1,4 +1,4 @@
-"""The chain of fetched offsets: holes of the log are known, going back breaks it."""
+"""The chain of fetched offsets: holes in the log are known, and going back breaks it."""
 
 import pytest
 from hypothesis import given
@@ -8,8 +8,8 @@ from aggregator.partition.offset_chain import BrokenChainError, OffsetChain
 
 
 @given(st.sets(st.integers(10, 60)), st.data())
-def test_following_the_chain_visits_every_fetched_record_once(present: set[int], data: st.DataObject) -> None:
-    """However the log's records are cut into fetches, and whatever holes lie between them."""
+def test_chain_visits_every_fetched_record_once(present: set[int], data: st.DataObject) -> None:
+    """For any division of the log into fetches, and any holes in between."""
     offsets = sorted(present)
     cuts = sorted(data.draw(st.sets(st.integers(0, len(offsets)))))
     chain = OffsetChain(10)
@@ -67,7 +67,7 @@ def test_holes_before_the_position_are_forgotten() -> None:
     assert [chain.follows(position) for position in (1, 3, 5)] == [1, 4, 6]
 
 
-def test_hole_at_the_end_is_passed_once_all_before_it_is_counted() -> None:
+def test_trailing_hole_is_passed_once_reached() -> None:
     chain = OffsetChain(5)
     chain.admit([5, 6], 9)
     assert [chain.pass_hole(5), chain.pass_hole(6)] == [5, 6]
@@ -93,5 +93,5 @@ def test_hole_at_the_end_is_passed_once_all_before_it_is_counted() -> None:
 def test_first_offset_that_a_fetch_skipped_is_known(
     offsets: list[int], fetched_until: int, hole: int | None
 ) -> None:
-    """Before, within or behind its records, and where there are none: retention may have eaten it."""
+    """Before, within or after its records, and without records: retention may have deleted it."""
     assert OffsetChain(5).first_hole(offsets, fetched_until) == hole

@@ -1,4 +1,4 @@
-"""The life of an owner on topics in memory: the one gate, checkpoints, and when a partition is closed."""
+"""An owner on topics in memory: which records count, checkpoints, and when a partition is closed."""
 
 import asyncio
 import sys
@@ -34,7 +34,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
 
 
 def test_rows_read_on_opening_are_released(broker: Broker) -> None:
-    """Ten million ids would take twice as much for as long as the partition is owned."""
+    """Otherwise ten million ids would take twice the memory as long as the partition is owned."""
     row = row_values.encode_published(row_values.Published(1, final=False))
     key = row_keys.encode_key(row_keys.PublishedKey(FRUIT.fingerprint, T0))
     broker.log.append(TOPICS.state, 0, row, key)
@@ -47,9 +47,7 @@ def test_rows_read_on_opening_are_released(broker: Broker) -> None:
     asyncio.run(run())
 
 
-def test_slow_checkpoint_is_not_followed_by_a_pause_as_long(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_checkpoint_does_not_lengthen_the_pause(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses, wait_for = [], asyncio.wait_for
 
     async def shown(event: Coroutine[Any, Any, bool], pause: float) -> bool:
@@ -105,8 +103,8 @@ def test_rows_are_encoded_in_a_thread(broker: Broker, monkeypatch: pytest.Monkey
     assert threading.main_thread() not in threads
 
 
-def test_record_that_follows_the_position_is_counted_and_no_other(broker: Broker) -> None:
-    """Twice, late, too soon: all ignored. Offsets 3 and 4 are a hole of the log itself."""
+def test_only_the_record_at_the_position_counts(broker: Broker) -> None:
+    """Twice, late, too soon: all ignored. Offsets 3 and 4 are a hole in the log itself."""
 
     async def run() -> None:
         async with Running(broker) as running:
@@ -172,7 +170,7 @@ def closed_until(broker: Broker) -> int:
 
 
 @pytest.mark.parametrize("waiting", [0, 1])
-def test_idle_partition_is_closed_until_shortly_before_the_brokers_time(broker: Broker, waiting: int) -> None:
+def test_idle_partition_closes_up_to_the_brokers_time(broker: Broker, waiting: int) -> None:
     """But not while a record waits in the log."""
     broker.now_ms = NOW_MS + 60_000
     for number in range(1 + waiting):
@@ -189,8 +187,8 @@ def test_idle_partition_is_closed_until_shortly_before_the_brokers_time(broker: 
     assert closed_until(broker) == (NOW_MS if waiting else broker.now_ms - CLOCK_SKEW_MILLISECONDS)
 
 
-def test_deaths_are_published_with_progress_at_once(broker: Broker) -> None:
-    """An estimator that misses rows must know from progress that their window is over."""
+def test_expirations_are_published_with_progress_at_once(broker: Broker) -> None:
+    """An estimator that lacks rows must learn from progress that their window has expired."""
 
     async def run() -> None:
         async with Running(broker) as running:

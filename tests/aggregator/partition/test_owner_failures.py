@@ -1,4 +1,4 @@
-"""An owner that loses its ledger reads it anew, and repairs nothing; what no retry mends ends the worker."""
+"""An owner that loses its ledger reads it again and repairs nothing; permanent failures end the worker."""
 
 import asyncio
 import gc
@@ -38,7 +38,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
 
 
 def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes while the owner still unwinds: opening the ledger again would fence the rightful owner."""
+    """It arrives while the owner still unwinds: reopening the ledger would fence the rightful owner."""
     unwinding = asyncio.Event()
 
     class SlowReader:
@@ -62,7 +62,7 @@ def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pyte
         owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS), QUICK)
         await owners.assign([0], broker)
         async with asyncio.timeout(DEADLINE_SECONDS):
-            while owners.reasons_not_ready():  # noqa: ASYNC110 (an owner tells nobody)
+            while owners.reasons_not_ready():  # noqa: ASYNC110 (an owner has no event)
                 await asyncio.sleep(0.001)
             broker.failures.append(KafkaError("gone"))
             broker.now_ms += 1
@@ -90,7 +90,7 @@ def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pyte
 def test_record_that_fails_half_counted_is_counted_again(
     kind: type[Exception], reason: str, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of it may be counted: that ledger is thrown away."""
+    """Half of it may be counted, so that ledger is discarded."""
     add = Tally.add
 
     def fail_once(self: Tally, pack: wire.Pack) -> None:
@@ -119,7 +119,7 @@ def test_record_that_fails_half_counted_is_counted_again(
 
 
 @pytest.mark.parametrize("failure", [KafkaError("fenced"), TimeoutError(), OSError("gone")], ids=repr)
-def test_after_a_failed_checkpoint_all_is_read_and_fetched_again(broker: Broker, failure: Exception) -> None:
+def test_failed_checkpoint_reopens_the_ledger(broker: Broker, failure: Exception) -> None:
     async def run() -> None:
         async with Running(broker) as running:
             broker.fetch(0, 1, 2)
@@ -138,7 +138,7 @@ def test_after_a_failed_checkpoint_all_is_read_and_fetched_again(broker: Broker,
     assert (packs(broker), position(broker)) == (3, 3)
 
 
-def test_assertion_error_of_ours_ends_worker(broker: Broker) -> None:
+def test_our_assertion_error_ends_the_worker(broker: Broker) -> None:
     async def run() -> None:
         async with Running(broker) as running:
             broker.failures.append(AssertionError("a defect"))
@@ -153,7 +153,7 @@ def test_assertion_error_of_ours_ends_worker(broker: Broker) -> None:
 
 
 def test_commits_of_a_successor_during_reading_are_no_loss(broker: Broker) -> None:
-    """It fences this owner, who finds that out at its first transaction, and must not end the worker."""
+    """The successor fences this owner, which notices at its first transaction and must not end the worker."""
 
     def overtake() -> None:
         broker.group_offset = 5000
@@ -167,7 +167,7 @@ def test_commits_of_a_successor_during_reading_are_no_loss(broker: Broker) -> No
     asyncio.run(run())
 
 
-def test_log_that_ends_before_the_position_ends_the_worker(broker: Broker) -> None:
+def test_log_shorter_than_the_position_ends_the_worker(broker: Broker) -> None:
     async def run() -> None:
         async with Running(broker) as running:
             broker.fetch(0, 1)
@@ -202,8 +202,8 @@ def test_records_counted_during_end_request_may_exceed_end(broker: Broker) -> No
     asyncio.run(run())
 
 
-def test_task_that_outlives_its_cancellation_is_cancelled_again() -> None:
-    """Otherwise its partition could never be given to another worker."""
+def test_task_surviving_cancellation_is_cancelled_again() -> None:
+    """Otherwise its partition could never move to another worker."""
 
     async def stubborn() -> None:
         with suppress(asyncio.CancelledError):

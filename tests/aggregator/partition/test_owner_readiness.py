@@ -1,4 +1,4 @@
-"""What an owner tells, and when: ready or not, at a standstill, counted, estimated."""
+"""What an owner reports, and when: readiness, stalls, counts, estimates."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
 
 
 def test_stalled_counting_is_not_ready(broker: Broker) -> None:
-    """The log goes on and nothing is fetched: such a worker looks alive and does nothing; it is rewound."""
+    """The log grows but nothing is fetched: the worker looks alive but does nothing, so it is rewound."""
 
     async def run() -> None:
         async with Running(broker, replace(QUICK, standstill=0.05)) as running:
@@ -46,8 +46,8 @@ def test_stalled_counting_is_not_ready(broker: Broker) -> None:
     asyncio.run(run())
 
 
-def test_unstorable_record_is_a_standstill(broker: Broker) -> None:
-    """The first transaction of each opening, before that record comes, is stored; the next one is not."""
+def test_unstorable_record_stalls_the_partition(broker: Broker) -> None:
+    """The first transaction of each opening, before that record, is stored; the next one is not."""
     broker.refused_topic = TOPICS.rejected
     broker.log.append(TOPICS.reports, 0, b"no pack")
 
@@ -56,7 +56,7 @@ def test_unstorable_record_is_a_standstill(broker: Broker) -> None:
         task = asyncio.create_task(running.owner.run(stopping))
 
         async def deliver_until(condition: Callable[[], bool]) -> set[bool]:
-            """Whether it was ready meanwhile."""
+            """Readiness values seen meanwhile."""
             ready = set()
             while not condition():
                 if broker.current is not None and broker.current.cursor == 0:
@@ -79,7 +79,7 @@ def test_unstorable_record_is_a_standstill(broker: Broker) -> None:
 
 
 def test_ledger_that_cannot_be_stored_is_never_ready(broker: Broker) -> None:
-    """It opens, and opens again: each time it looks well until its first transaction."""
+    """It keeps reopening, and looks healthy each time until its first transaction."""
     broker.refused_topic = TOPICS.counts
 
     async def run() -> None:
@@ -121,7 +121,7 @@ def stalled(running: Running) -> float | None:
 
 
 def test_pack_is_counted_once_when_committed(broker: Broker) -> None:
-    """Both are counted twice here: the transaction of the one fails while the other is counted."""
+    """Each is counted twice: the transaction of one fails while the other is counted."""
 
     async def run() -> list[float | None]:
         async with Running(broker) as running:
@@ -144,8 +144,8 @@ def test_pack_is_counted_once_when_committed(broker: Broker) -> None:
     assert asyncio.run(run()) == [0, 3, 1]
 
 
-def test_an_estimate_leaves_when_it_is_committed(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a deposed owner estimates does not reach the topic, which page and Prometheus are told from."""
+def test_estimate_is_published_once_committed(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Estimates of a fenced owner must not reach the topic, on which the page and metrics are based."""
     monkeypatch.setattr(Topics, "counts_partition", lambda *_: 0)
     broker.refused_topic = TOPICS.estimates
 

@@ -1,4 +1,4 @@
-"""Readiness on a real broker that goes away and comes back."""
+"""Readiness on a real broker that stops and returns."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -22,14 +22,14 @@ GIVEN_UP_SECONDS = 40  # Timing.stall, plus a margin for a busy machine
 
 @pytest.fixture(scope="module")
 def own_broker() -> Iterator[Broker]:
-    """A broker that no other test needs."""
+    """A broker for this module alone."""
     with Broker() as broker:
         yield broker
 
 
 @pytest.fixture
 def workers(own_broker: Broker, topic_prefix: str, tmp_path: Path) -> Iterator[Workers]:
-    """One worker."""
+    """A single worker."""
     found = Workers(configure(tmp_path, own_broker.bootstrap_servers, topic_prefix), tmp_path)
     try:
         found.start()
@@ -40,8 +40,8 @@ def workers(own_broker: Broker, topic_prefix: str, tmp_path: Path) -> Iterator[W
 
 def get(workers: Workers, path: str) -> tuple[int, dict[str, object]]:
     """Status and answer of the worker's web server; 0 before it listens."""
-    said = workers.alive[-1].log.read_text()
-    address = next((line for line in said.splitlines() if line.startswith("page: ")), None)
+    output = workers.alive[-1].log.read_text()
+    address = next((line for line in output.splitlines() if line.startswith("page: ")), None)
     if address is None:
         return 0, {}
     with closing(HTTPConnection(address.split("/")[2], timeout=60)) as connection:
@@ -61,13 +61,13 @@ def becomes(workers: Workers, status: int, seconds: float) -> bool:
         (Broker.pause, Broker.resume),
     ],
 )
-def test_broker_that_is_away_makes_the_worker_unready_until_it_is_back(
+def test_worker_is_unready_while_the_broker_is_away(
     own_broker: Broker,
     workers: Workers,
     away: Callable[[Broker], None],
     back: Callable[[Broker], object],
 ) -> None:
-    """Killed, or paused with its connections open: the second is a client that waits for ever."""
+    """Killed, or paused with open connections: a paused broker would block a client forever."""
     assert becomes(workers, 200, READY_SECONDS), workers.describe()
     away(own_broker)
     try:
@@ -84,7 +84,7 @@ def test_broker_that_is_away_makes_the_worker_unready_until_it_is_back(
 
 
 def is_lost(reason: str) -> bool:
-    """Before that, it is told only that nothing can be stored."""
+    """Earlier reasons only say that nothing can be stored."""
     return reason.endswith("; opening the ledger again")
 
 

@@ -1,4 +1,4 @@
-"""Why a partition is not served, in words, and when it is."""
+"""Readiness of a partition, and the reasons given when it is not ready."""
 
 import pytest
 from aiokafka.errors import (
@@ -50,7 +50,7 @@ def test_long_outage_is_logged_once() -> None:
     ]
 
 
-def test_ledger_that_opens_and_opens_is_served_only_when_it_is_stored() -> None:
+def test_reopened_ledger_is_ready_once_stored() -> None:
     readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
     readiness.opened(7)
     assert readiness.reason_not_ready == "partition 3: opening the ledger"
@@ -58,7 +58,7 @@ def test_ledger_that_opens_and_opens_is_served_only_when_it_is_stored() -> None:
     assert readiness.reason_not_ready is None
 
 
-def test_position_that_is_stalled_across_openings_is_reported_until_it_moves() -> None:
+def test_stall_is_reported_until_the_position_moves() -> None:
     readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
     readiness.opened(7)
     readiness.watch(9)

@@ -1,4 +1,4 @@
-"""The JSON record of an estimate: its fields, its codec, and which of two is shown."""
+"""The JSON record of an estimate: its fields, its codec, and which of two records wins."""
 
 import json
 import re
@@ -24,9 +24,9 @@ def fruit_record(*, final: bool = False, packs: int = 3) -> EstimateRecord:
     return replace(estimate_of(FRUIT), final=final, revision=packs)
 
 
-def test_the_record_has_the_fields_of_the_design() -> None:
-    said = json.loads(encode_estimate(fruit_record(final=True)))
-    assert said.keys() == FIELDS
+def test_record_has_the_documented_fields() -> None:
+    fields = json.loads(encode_estimate(fruit_record(final=True)))
+    assert fields.keys() == FIELDS
     expected = {
         "version": 1, "collection": "fruit", "fingerprint": f"{FRUIT.fingerprint:016x}", "window_start": T0,
         "window_end": T0 + 10, "revision": 3, "final": True, "reports": 40, "packs": 1, "rejected": 0,
@@ -34,12 +34,12 @@ def test_the_record_has_the_fields_of_the_design() -> None:
         "part": 1, "parts": 1,
         "values": ["apple", "fig", "kiwi"],
     }  # fmt: skip
-    assert {key: said[key] for key in expected} == expected
-    assert {len(said[column]) for column in COLUMNS} == {3}
-    assert said["other"].keys() == {"frequency", "std_error"}
+    assert {key: fields[key] for key in expected} == expected
+    assert {len(fields[column]) for column in COLUMNS} == {3}
+    assert fields["other"].keys() == {"frequency", "std_error"}
 
 
-def test_the_key_is_collection_and_window() -> None:
+def test_key_is_collection_and_window() -> None:
     assert fruit_record().key == b"fruit/%d" % T0
 
 
@@ -48,7 +48,7 @@ def test_the_key_is_collection_and_window() -> None:
     [((3, False), (2, True), True), ((2, True), (2, False), True), ((2, False), (2, True), False),
      ((1, True), (2, False), False), ((2, True), (2, True), True)],
 )  # fmt: skip
-def test_higher_revision_wins_and_at_equal_revision_the_final_one(
+def test_higher_revision_wins_then_the_final_record(
     newer: tuple[int, bool], older: tuple[int, bool], wins: bool
 ) -> None:
     one, other = (fruit_record(packs=packs, final=final) for packs, final in (newer, older))
@@ -90,7 +90,7 @@ def test_invalid_utf_8_is_not_quoted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"frequency": [0.5]}, "columns must have equal length"),
         ({"significant": []}, "columns must have equal length"),
@@ -100,13 +100,13 @@ def test_invalid_utf_8_is_not_quoted() -> None:
         ({"window_start": 10**12}, "window_start must be in [0, 253402300799], got 1000000000000"),
     ],
 )
-def test_contradicting_fields_are_refused(changed: dict[str, object], said: str) -> None:
+def test_contradicting_fields_are_refused(changed: dict[str, object], message: str) -> None:
     damaged = json.loads(encode_estimate(fruit_record())) | changed
-    with pytest.raises(msgspec.DecodeError, match=f"^{re.escape(said)}"):
+    with pytest.raises(msgspec.DecodeError, match=f"^{re.escape(message)}"):
         decode_estimate(json.dumps(damaged).encode())
 
 
-def test_record_from_before_there_were_parts_is_one_part() -> None:
+def test_record_without_parts_has_one_part() -> None:
     old = json.loads(encode_estimate(fruit_record()))
     del old["part"], old["parts"]
     assert decode_estimate(json.dumps(old).encode()) == fruit_record()

@@ -1,4 +1,4 @@
-"""Estimates in parts: whole when all parts of the same estimate are there, in whatever order."""
+"""Estimates in parts are complete once all parts of the same estimate have arrived, in any order."""
 
 from itertools import permutations
 
@@ -21,17 +21,17 @@ def part(number: int, parts: int = 3, **changed: object) -> EstimateRecord:
     return replace(WHOLE, **(fields | changed))
 
 
-def test_last_part_missing_makes_it_whole_in_any_order() -> None:
+def test_last_missing_part_completes_the_estimate() -> None:
     for order in permutations([part(1), part(2), part(3)]):
         found = Parts()
         assert [found.add(each) for each in order] == [None, None, WHOLE]
 
 
-def test_estimate_of_one_part_is_whole_at_once() -> None:
+def test_estimate_of_one_part_is_complete_at_once() -> None:
     assert Parts().add(WHOLE) == WHOLE
 
 
-def test_a_part_that_comes_twice_is_one() -> None:
+def test_repeated_part_counts_once() -> None:
     found = Parts()
     assert [found.add(part(1)), found.add(part(1)), found.add(part(2))] == [None] * 3
     assert found.add(part(3)) == WHOLE

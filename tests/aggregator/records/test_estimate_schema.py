@@ -1,4 +1,4 @@
-"""The JSON Schema of estimates: current, and what real records of every mechanism keep to."""
+"""The JSON Schema of estimates is current, and real records of every mechanism conform to it."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ from tests.support.needed import missing
 
 @pytest.fixture(scope="module")
 def validator() -> Any:
-    """What holds records against the committed file; the file itself is a schema."""
+    """Validates records against the committed file, after checking that the file is a schema."""
     try:
         from jsonschema import Draft202012Validator
     except ImportError:
@@ -33,11 +33,11 @@ def validator() -> Any:
 
 
 def test_the_file_is_current() -> None:
-    """If not: python -c 'from aggregator.records.estimate_schema import *; PATH.write_text(text())'."""
+    """To update it: python -c 'from aggregator.records.estimate_schema import *; PATH.write_text(text())'."""
     assert estimate_schema.PATH.read_text(encoding="utf-8") == estimate_schema.text()
 
 
-def test_every_field_has_a_meaning_and_no_other_has() -> None:
+def test_meanings_match_the_fields() -> None:
     fields = {field.name for field in msgspec.structs.fields(EstimateRecord)}
     others = {f"other.{name}" for name in ("frequency", "std_error")}
     assert set(estimate_schema.MEANINGS) == fields | others
@@ -45,7 +45,7 @@ def test_every_field_has_a_meaning_and_no_other_has() -> None:
 
 
 def records(mechanism: Mechanism, values: int, *, other: bool = False) -> list[EstimateRecord]:
-    """All parts of a final estimate, as they are published."""
+    """All parts of a final estimate as published."""
     collection = Collection("seats", mechanism, tuple(map(str, range(values))), other)
     counts = np.random.default_rng(1).integers(300, 500, (1, mechanism.width))
     reports = int(counts.sum()) if isinstance(mechanism, KRR | LongitudinalKRR) else 1000
@@ -65,7 +65,7 @@ REAL = [
 ]
 
 
-def test_real_records_keep_to_it(validator: Any) -> None:
+def test_real_records_conform(validator: Any) -> None:
     assert {record.mechanism for record in REAL} == set(estimate_schema.LIMITS["mechanism"]["enum"])
     assert max(record.parts for record in REAL) > 1
     for record in REAL:
@@ -97,26 +97,26 @@ def test_real_records_keep_to_it(validator: Any) -> None:
     ],
     ids=str,
 )
-def test_other_records_do_not(validator: Any, changed: dict[str, object]) -> None:
-    said = json.loads(encode_estimate(estimate_of()))
-    assert validator.is_valid(said)
-    assert not validator.is_valid(said | changed)
+def test_invalid_records_do_not_conform(validator: Any, changed: dict[str, object]) -> None:
+    fields = json.loads(encode_estimate(estimate_of()))
+    assert validator.is_valid(fields)
+    assert not validator.is_valid(fields | changed)
 
 
 @pytest.mark.parametrize("name", [field.name for field in msgspec.structs.fields(EstimateRecord)])
 def test_no_field_may_be_absent(validator: Any, name: str) -> None:
-    """Decoding is more lenient: `part` and `parts` are 1 there."""
-    said = json.loads(encode_estimate(estimate_of()))
-    del said[name]
-    assert not validator.is_valid(said)
+    """Decoding is more lenient: missing `part` and `parts` default to 1."""
+    fields = json.loads(encode_estimate(estimate_of()))
+    del fields[name]
+    assert not validator.is_valid(fields)
 
 
-def test_unknown_errors_and_extreme_shares_stay_in_place(validator: Any) -> None:
-    said = json.loads(encode_estimate(estimate_of()))
-    assert validator.is_valid(said | {"std_error": [None], "frequency": [0, 1], "low": [0], "high": [1]})
-    assert validator.is_valid(said | {"other": {"frequency": 2.5, "std_error": None}})  # of k-hot
-    assert validator.is_valid(said | {"other": None})
+def test_null_errors_and_extreme_shares_conform(validator: Any) -> None:
+    fields = json.loads(encode_estimate(estimate_of()))
+    assert validator.is_valid(fields | {"std_error": [None], "frequency": [0, 1], "low": [0], "high": [1]})
+    assert validator.is_valid(fields | {"other": {"frequency": 2.5, "std_error": None}})  # for k-hot
+    assert validator.is_valid(fields | {"other": None})
 
 
-def test_fields_that_a_later_minor_change_adds_are_no_error(validator: Any) -> None:
+def test_added_fields_conform(validator: Any) -> None:
     assert validator.is_valid(json.loads(encode_estimate(estimate_of())) | {"new": 1})

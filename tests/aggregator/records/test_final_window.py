@@ -1,4 +1,4 @@
-"""Pages of a final window: what is written is read, what is damaged is refused, nothing grows too large."""
+"""Pages of a final window: roundtrip, refusal of damage, and bounded record size."""
 
 import re
 from contextlib import suppress
@@ -18,7 +18,7 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from tests.support.aggregator.builders import FRUIT, PLACE, T0
 
-RECORD_BYTES = 1_048_588  # what the broker takes
+RECORD_BYTES = 1_048_588  # limit of the broker
 LARGE = replace(PLACE, mechanism=Rappor.from_probabilities(64, 2, 700, 0.25, 0.35, 0.65))  # 2 pages
 
 
@@ -50,7 +50,7 @@ def test_written_rows_are_read_back(collection: Collection, highest: int) -> Non
     assert {page.window_seconds for page in pages} == {10}
 
 
-def test_the_bytes_are_those_of_version_1() -> None:
+def test_bytes_match_version_1() -> None:
     window = FinalWindow(7, "fruit", 60, 10, WindowCounts(np.array([[300, 1]]), np.array([301]), 5, 2))
     [(key, value)] = encode_pages(window)
     assert key.hex() == "57" + "0700000000000000" + "3c00000000000000" + "00000000"
@@ -69,7 +69,7 @@ def test_the_bytes_are_those_of_version_1() -> None:
     ],
     ids=["4096 bits, 64 cohorts", "1,400,000 values", "65,535 cohorts"],
 )
-def test_a_page_stays_below_what_the_broker_takes(mechanism: KRR | Rappor, pages: int) -> None:
+def test_page_stays_below_the_brokers_limit(mechanism: KRR | Rappor, pages: int) -> None:
     """With the widest counters and the longest name."""
     collection = Collection(name="n" * 63, mechanism=mechanism)
     counts = np.full((collection.cohorts, collection.width), 2**62)
@@ -78,10 +78,10 @@ def test_a_page_stays_below_what_the_broker_takes(mechanism: KRR | Rappor, pages
     )
     sizes = [len(key) + len(value) for key, value in encode_pages(window)]
     assert len(sizes) == pages
-    assert max(sizes) < RECORD_BYTES - 4096  # of headers, and of what a batch adds
+    assert max(sizes) < RECORD_BYTES - 4096  # for headers and the batch overhead
 
 
-def test_counters_are_as_narrow_as_their_page_allows() -> None:
+def test_counters_use_the_narrowest_integer_of_their_page() -> None:
     window = window_of(LARGE, 200)
     window.counts.counts[-1, -1] = 70_000
     first, second = [len(value) for _, value in encode_pages(window)]
@@ -93,7 +93,7 @@ def test_counters_are_as_narrow_as_their_page_allows() -> None:
 @pytest.mark.parametrize(
     "chosen", [[0], [1], [1, 0], [0, 0], [0, 1, 1], [0, "newer"], [0, "of another"]], ids=str
 )
-def test_pages_that_do_not_make_a_window_are_refused(chosen: list[int | str]) -> None:
+def test_inconsistent_pages_are_refused(chosen: list[int | str]) -> None:
     pages = {
         "newer": read(window_of(LARGE, packs=8))[1],
         "of another": read(window_of(LARGE)._replace(window_start=T0 + 10))[1],
@@ -116,7 +116,7 @@ def test_pages_that_do_not_make_a_window_are_refused(chosen: list[int | str]) ->
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_window_of_another_shape_or_beyond_what_we_count_is_refused(changed: dict[str, object]) -> None:
+def test_window_of_another_shape_or_size_is_refused(changed: dict[str, object]) -> None:
     counters = np.zeros(700 * 64, np.uint8)
     page = read(window_of(LARGE))[0]._replace(pages=1, counters=counters)
     assert join_pages([page], LARGE).reports > 0
@@ -124,7 +124,7 @@ def test_window_of_another_shape_or_beyond_what_we_count_is_refused(changed: dic
         join_pages([page._replace(**changed)], LARGE)
 
 
-def test_run_gives_a_window_once_its_last_page_is_there() -> None:
+def test_last_page_completes_the_window() -> None:
     one, two = read(window_of(LARGE))
     other, last = read(window_of(LARGE, packs=9))
     run = PageRun()
@@ -153,7 +153,7 @@ def test_invalid_page_error_holds_no_payload(key: bytes | None, value: bytes | N
 
 
 @given(st.data())
-def test_damaged_bytes_raise_nothing_else(data: st.DataObject) -> None:
+def test_damaged_bytes_raise_row_error_only(data: st.DataObject) -> None:
     [(key, value)] = encode_pages(window_of(PLACE))
     place = data.draw(st.integers(0, len(value) - 1))
     damaged = bytearray(value[: data.draw(st.integers(0, len(value)))])

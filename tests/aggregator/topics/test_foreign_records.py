@@ -1,4 +1,4 @@
-"""Records that are none of ours are told by partition, at most once in a while, and all in the end."""
+"""Foreign records are logged by partition, at a limited rate."""
 
 from aiokafka import TopicPartition
 from structlog.testing import capture_logs
@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 from aggregator.topics.foreign_records import QUIET_SECONDS, ForeignRecords
 
 
-def test_flood_is_one_line_a_minute_for_each_partition() -> None:
+def test_flood_logs_one_line_a_minute_per_partition() -> None:
     foreign = ForeignRecords()
     with capture_logs() as lines:
         for second in range(3 * round(QUIET_SECONDS)):

@@ -1,4 +1,4 @@
-"""Reading to the end of a log does not wait for ever when nothing more comes."""
+"""Reading to the end of a log does not wait forever when no more records arrive."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ RECORDS = 5
 
 
 class Dying(MemoryReader):
-    """Gives some records, one by one, then none, as a client whose broker is gone."""
+    """Returns some records one by one, then none, like a client that lost its broker."""
 
     async def poll(self, milliseconds: int = 0) -> list[KafkaRecord]:
         await asyncio.sleep(0.001)
@@ -23,7 +23,7 @@ class Dying(MemoryReader):
         return batch
 
 
-def test_log_from_which_nothing_more_comes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_fails_when_records_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_reader, "SILENCE_SECONDS", 0.2)
     log, read = MemoryLog(), []
     for _ in range(RECORDS):

@@ -1,4 +1,4 @@
-"""A reader that is done lets go at once, over TLS too: a replay has dozens of them."""
+"""A finished reader stops at once, also over TLS: a replay has dozens of them."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ TRIALS = 5
 
 @pytest.mark.broker
 def test_a_reader_over_tls_stops_at_once(secured_broker: SecuredBroker, topic_prefix: str) -> None:
-    """The quickest of some: else it takes as long as the broker waits for more, which is half a second."""
+    """The fastest of several trials; a slow stop takes half a second, the broker's wait for more records."""
     topic = f"{topic_prefix}state"
     with KafkaAdminClient(**secured_broker.admin_settings()) as client:
         client.create_topics({topic: {"num_partitions": 1, "replication_factor": 1}}, wait_for_metadata=True)

@@ -1,4 +1,4 @@
-"""The newest estimate of every collection is found, however far back and in whichever partition it lies."""
+"""Backfill finds the newest estimate of every collection, at any age and in any partition."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -25,14 +25,14 @@ FORMER = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
 
 
 class Topic:
-    """Two partitions in memory, each with a marker after every record; notes which offsets were given."""
+    """Two partitions in memory, each with a marker after every record; records the offsets that were read."""
 
     def __init__(self) -> None:
         self.partitions: dict[int, list[MemoryRecord]] = {0: [], 1: []}
         self.given: list[tuple[int, int]] = []
 
     def append(self, partition: int, age_seconds: int, record: EstimateRecord | None = None) -> None:
-        """An estimate, by default one of no collection that is known, appended so long before NOW."""
+        """Append an estimate, by default of an unknown collection, of this age at NOW."""
         estimate = record or changed(estimate_of(), collection="stranger", fingerprint="0" * 16)
         log = self.partitions[partition]
         value = encode_estimate(estimate)
@@ -42,7 +42,7 @@ class Topic:
         return Consumer(self)
 
     def search(self, latest: EstimateHistory) -> list[EstimateRecord]:
-        """Look back for fruit and place; what was shown."""
+        """Search for fruit and place; return the estimates shown."""
         shown: list[EstimateRecord] = []
 
         async def run() -> None:
@@ -54,7 +54,7 @@ class Topic:
 
 
 class Consumer:
-    """What is used of aiokafka's."""
+    """The part of aiokafka's consumer that backfill uses."""
 
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
@@ -90,7 +90,7 @@ class Consumer:
 
 
 def ended(age_seconds: int, collection: Collection = FRUIT) -> EstimateRecord:
-    """An estimate of a window that ended so long before NOW, a multiple of 10 s."""
+    """An estimate of a window that ended this long before NOW, a multiple of 10 s."""
     end = int(NOW) - age_seconds
     return changed(estimate_of(collection), window_start=end - 10, window_end=end)
 
@@ -104,8 +104,8 @@ def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
     return topic
 
 
-def test_slow_collection_is_found_behind_any_number_of_others(topic: Topic) -> None:
-    """A day back, with hundreds of records after it; and nothing far beyond it is read."""
+def test_rare_collection_is_found_behind_many_others(topic: Topic) -> None:
+    """A day old, followed by hundreds of records; much older records are not read."""
     old, newest = estimate_of(), ended(DAY + 30)
     topic.append(0, 6 * DAY, old)
     topic.append(0, DAY, newest)
@@ -120,8 +120,8 @@ def test_slow_collection_is_found_behind_any_number_of_others(topic: Topic) -> N
     assert (0, 0) not in topic.given
 
 
-def test_newest_one_wins_over_one_that_fewer_records_follow(topic: Topic) -> None:
-    """Partitions are read back to the same moment, not to the same depth."""
+def test_newest_estimate_wins_at_any_depth(topic: Topic) -> None:
+    """Partitions are read back to the same time, not to the same depth."""
     older, newest = changed(estimate_of(), window_start=T0 - 10), estimate_of()
     topic.append(0, 2000, older)
     topic.append(1, 1000, newest)
@@ -133,8 +133,8 @@ def test_newest_one_wins_over_one_that_fewer_records_follow(topic: Topic) -> Non
     assert latest.newest["fruit"] == newest
 
 
-def test_final_that_comes_after_a_later_window_ends_no_search(topic: Topic) -> None:
-    """The later window got no report since, and its estimate lies behind many others."""
+def test_late_final_estimate_does_not_end_the_search(topic: Topic) -> None:
+    """The later window got no more reports, and many other estimates follow its own."""
     topic.append(1, 1000, ended(1010))
     for age in range(900, 0, -1):
         topic.append(1, age)
@@ -144,8 +144,8 @@ def test_final_that_comes_after_a_later_window_ends_no_search(topic: Topic) -> N
     assert latest.newest["fruit"] == ended(1010)
 
 
-def test_older_one_that_was_followed_ends_no_search(topic: Topic) -> None:
-    """Following begins so many records back, which in a quiet partition is far."""
+def test_older_known_estimate_does_not_end_the_search(topic: Topic) -> None:
+    """Following starts a fixed number of records back, which in a quiet partition is long ago."""
     older, newest = changed(estimate_of(), window_start=T0 - 10), estimate_of()
     latest = EstimateHistory([FRUIT, PLACE])
     topic.append(0, 2000, older)
@@ -158,8 +158,8 @@ def test_older_one_that_was_followed_ends_no_search(topic: Topic) -> None:
     assert latest.newest["fruit"] == newest
 
 
-def test_absent_collection_is_known_at_the_end(topic: Topic) -> None:
-    """The whole topic is read, and an estimate under former parameters of the name is none."""
+def test_absent_collection_ends_the_search(topic: Topic) -> None:
+    """The whole topic is read; an estimate under previous parameters of the name does not count."""
     for age in range(1000, 0, -10):
         topic.append(0, age)
     topic.append(0, 1, estimate_of(PLACE))
@@ -169,7 +169,7 @@ def test_absent_collection_is_known_at_the_end(topic: Topic) -> None:
     assert topic.search(latest) == [estimate_of(PLACE)]
     assert latest.sought == set()
     assert len(set(topic.given)) == 102
-    assert len(topic.given) < 200  # each once, and what a batch holds beyond its stretch
+    assert len(topic.given) < 200  # each once, plus the rest of each batch
 
 
 def test_empty_topic_ends_the_search(topic: Topic) -> None:
@@ -179,7 +179,7 @@ def test_empty_topic_ends_the_search(topic: Topic) -> None:
 
 
 def test_found_collections_are_not_decoded(topic: Topic) -> None:
-    """Some minutes behind the newest record of each only those of collections still missing are taken in."""
+    """Minutes older than each newest record, only records of missing collections are decoded."""
     topic.append(0, DAY, estimate_of())
     for age in range(5000, 0, -50):
         topic.append(1, age, ended(age + 30 - age % 10, PLACE))
@@ -187,7 +187,7 @@ def test_found_collections_are_not_decoded(topic: Topic) -> None:
     shown = topic.search(latest)
     names = [each.collection for each in shown]
     assert names[-1] == "fruit"
-    assert names.count("place") == len(names) - 1 < 12  # of 100
+    assert names.count("place") == len(names) - 1 < 12  # out of 100
 
 
 def test_unreadable_record_of_ours_is_skipped(topic: Topic) -> None:
@@ -196,4 +196,4 @@ def test_unreadable_record_of_ours_is_skipped(topic: Topic) -> None:
     latest = EstimateHistory([FRUIT, PLACE])
     with capture_logs() as lines:
         assert topic.search(latest) == [estimate_of()]
-    assert lines == []  # who follows the topic tells of it
+    assert lines == []  # the follower of the topic logs it

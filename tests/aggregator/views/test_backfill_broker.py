@@ -1,4 +1,4 @@
-"""Looking back in a real topic: what was aborted is not found, and markers of transactions end no search."""
+"""Backfill from a real topic skips aborted records, and transaction markers do not end its search."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ async def make_topic(broker: str, topic: str) -> None:
 async def publish(
     producer: AIOKafkaProducer, topic: str, age_seconds: int, record: EstimateRecord, *, commit: bool = True
 ) -> None:
-    """One transaction of one record, appended so long ago."""
+    """Write one record of this age in a transaction."""
     await producer.begin_transaction()
     await producer.send_and_wait(
         topic,

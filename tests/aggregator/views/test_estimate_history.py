@@ -1,4 +1,4 @@
-"""The history keeps the newest estimate of the last windows of known collections, within bounds."""
+"""The history keeps the newest estimate of recent windows of known collections, within bounds."""
 
 from dataclasses import replace
 
@@ -37,13 +37,13 @@ def test_each_window_keeps_its_newest_estimate() -> None:
     assert latest.starts(FRUIT) == [T0, T0 + 10]
 
 
-def test_the_oldest_windows_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_windows_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate_history, "WINDOWS", 3)
     latest = EstimateHistory([FRUIT])
     for step in (2, 0, 3, 1):
         assert taken(latest, window(step))
     assert latest.starts(FRUIT) == [T0 + 10, T0 + 20, T0 + 30]
-    assert not taken(latest, window(0))  # older than what is kept
+    assert not taken(latest, window(0))  # older than the history
 
 
 def test_bytes_are_bounded_but_the_newest_window_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,8 +58,8 @@ def test_bytes_are_bounded_but_the_newest_window_is_kept(monkeypatch: pytest.Mon
     assert latest.starts(FRUIT) == [T0 + 40]
 
 
-def test_another_collection_or_another_meaning_is_skipped() -> None:
-    """Estimates of the name under former parameters would be other values, at another price."""
+def test_unknown_fingerprint_or_collection_is_skipped() -> None:
+    """Estimates under previous parameters of the name have other values and another privacy cost."""
     other = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
     latest = EstimateHistory([FRUIT])
     assert not taken(latest, estimate_of(PLACE))
@@ -68,7 +68,7 @@ def test_another_collection_or_another_meaning_is_skipped() -> None:
 
 
 def test_our_parameters_under_another_name_are_skipped() -> None:
-    """The page knows the collections by name: it could not show this one."""
+    """The page knows collections by name, so it could not show this one."""
     latest = EstimateHistory([FRUIT, PLACE])
     for name in ("other", PLACE.name):
         assert not taken(latest, changed(estimate_of(), collection=name))

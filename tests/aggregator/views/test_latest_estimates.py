@@ -1,4 +1,4 @@
-"""The latest shows the newest window, and of it the estimate that wins."""
+"""LatestEstimates keeps the winning estimate of the newest window."""
 
 import asyncio
 import itertools
@@ -48,7 +48,7 @@ def estimate(
 
 
 def taken(latest: LatestEstimates, record: EstimateRecord) -> bool:
-    """Whether the latest shows this record from now on."""
+    """Whether this record is now the latest."""
     shown = latest.take(encode_estimate(record))
     assert shown in (None, record)
     assert (latest.newest[record.collection] == record) == (shown is not None)
@@ -71,7 +71,7 @@ def test_within_a_window_the_winning_estimate_is_shown() -> None:
     assert taken(latest, estimate(revision=3))
 
 
-def test_of_an_estimate_in_parts_the_first_is_shown() -> None:
+def test_first_part_of_an_estimate_is_shown() -> None:
     latest, first = LatestEstimates(), replace(estimate(final=True), parts=3)
     assert taken(latest, first)
     for part in (2, 3):
@@ -79,7 +79,7 @@ def test_of_an_estimate_in_parts_the_first_is_shown() -> None:
     assert latest.newest == {"fruit": first}
 
 
-def test_collections_do_not_disturb_each_other() -> None:
+def test_collections_are_independent() -> None:
     latest = LatestEstimates()
     assert taken(latest, estimate(FRUIT.name, T0 + 10))
     assert taken(latest, estimate(PLACE.name, T0))
@@ -88,7 +88,7 @@ def test_collections_do_not_disturb_each_other() -> None:
 
 @pytest.mark.parametrize("data", [b"", b'{"collection":"\xff"}', b'{"x":' + b"[" * 10**5, b'{"version":1}'])
 def test_foreign_estimates_are_skipped(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    """It is told in one line, and what follows it is shown."""
+    """One log line reports it, and later records are shown."""
     shown: list[EstimateRecord] = []
     first, second = estimate(), estimate(revision=2)
     partition = [encode_estimate(first), *[data] * 30, encode_estimate(second), None]
@@ -107,7 +107,7 @@ def test_foreign_estimates_are_skipped(monkeypatch: pytest.MonkeyPatch, data: by
     ]
 
 
-def test_a_flood_is_one_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flood_logs_one_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     with capture_logs() as lines:
         followed(monkeypatch, LatestEstimates(), [[b"no estimate"]] * 5, [])
     assert [line["records"] for line in lines] == [1]
@@ -119,7 +119,7 @@ def followed(
     batches: list[list[bytes | None]],
     shown: list[EstimateRecord],
 ) -> LatestEstimates:
-    """A latest that followed a topic whose partition 1 gave these batches, the first record at offset 7."""
+    """Follow a topic whose partition 1 returns these batches; the first record has offset 7."""
     source, waiting, offsets = TopicPartition("estimates", 1), list(batches), itertools.count(7)
 
     class Consumer:
@@ -152,8 +152,8 @@ def test_the_order_of_arrival_does_not_matter(order: list[tuple[int, int]]) -> N
 
 
 @pytest.mark.parametrize(("final", "windows"), [(False, 1), (True, 2)])
-def test_estimate_is_stale_when_its_successor_should_be_here(final: bool, windows: int) -> None:
-    """After a provisional one that is the final one of its window; after a final one, the next window's."""
+def test_estimate_is_stale_when_its_successor_is_overdue(final: bool, windows: int) -> None:
+    """After a provisional estimate, the final one is due; after a final one, that of the next window."""
     due = T0 + windows * FRUIT.window_seconds + FRUIT.grace_seconds + SETTLE_SECONDS
     latest = LatestEstimates()
     latest.take(encode_estimate(estimate(final=final)))
@@ -163,8 +163,8 @@ def test_estimate_is_stale_when_its_successor_should_be_here(final: bool, window
     assert latest.stale([FRUIT, PLACE], due + 0.1) == {}
 
 
-def test_step_of_the_event_loop_takes_in_one_record() -> None:
-    """Of 2,000 values one takes milliseconds, and heartbeats and counting wait meanwhile."""
+def test_event_loop_step_decodes_one_record() -> None:
+    """Decoding one with 2,000 values takes milliseconds, which delays heartbeats and counting."""
 
     async def run() -> list[int]:
         latest, steps = LatestEstimates(), [0]

@@ -1,4 +1,4 @@
-"""Estimates and plans over HTTP: the right window, and words for what is asked wrongly."""
+"""Estimates and plans over HTTP: the requested window, and messages for invalid requests."""
 
 import asyncio
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ OLDER = changed(estimate_of(), window_start=T0 - 10, final=True, reports=1000)
 
 
 def get(path: str, *records: EstimateRecord, sought: Iterable[str] = ()) -> tuple[int, Any]:
-    """Status and JSON of one answer of a worker that knows these estimates; None of an empty answer."""
+    """Status and JSON of an answer by a worker with these estimates; None for an empty answer."""
 
     async def ask() -> tuple[int, Any]:
         history = EstimateHistory(COLLECTIONS.values())
@@ -44,7 +44,7 @@ def get(path: str, *records: EstimateRecord, sought: Iterable[str] = ()) -> tupl
     ("query", "expected"),
     [("", NEWEST), (f"?window_start={T0}", NEWEST), (f"?window_start={T0 - 10}", OLDER)],
 )
-def test_estimate_is_that_of_the_window_asked_for(query: str, expected: EstimateRecord) -> None:
+def test_estimate_is_that_of_the_requested_window(query: str, expected: EstimateRecord) -> None:
     status, body = get(f"/api/estimates/fruit{query}", OLDER, estimate_of(), NEWEST)
     assert status == 200
     assert msgspec.convert(body, EstimateRecord) == expected
@@ -56,7 +56,7 @@ def test_no_estimate_yet_is_no_content() -> None:
 
 @pytest.mark.parametrize("query", ["", f"?window_start={T0}"])
 def test_unread_topic_is_not_reported_as_empty(query: str) -> None:
-    """Nor an older one; of a collection that was found already its newest."""
+    """Nor is an older one; for a collection already found, the newest is returned."""
     reason = "the topic of estimates is still being read; ask again in a moment"
     expected = (503, {"error": reason})
     assert get(f"/api/estimates/place{query}", NEWEST, sought=["place"]) == expected
@@ -110,7 +110,7 @@ def test_plan_is_for_the_reports_of_the_newest_window(
 
 
 @pytest.mark.parametrize("reports", ["0", "-1", "x", "", "1e3", "1000000000000000001", "9" * 5000])
-def test_a_plan_of_nonsense_is_refused(reports: str) -> None:
+def test_invalid_plan_is_refused(reports: str) -> None:
     status, body = get(f"/api/plan?collection=fruit&reports={reports}")
     assert status == 400
     assert body["error"].startswith("reports must be a whole number in [1, 1000000000000000000], got '")

@@ -1,4 +1,4 @@
-"""The feed gives each reader what is newer than what it has, and keeps nothing for anybody."""
+"""The feed gives each reader the frames newer than its last one, and stores nothing per reader."""
 
 import asyncio
 
@@ -7,29 +7,27 @@ from hypothesis import strategies as st
 
 from aggregator.web.event_feed import EventFeed
 
-MATTERS = st.lists(st.tuples(st.sampled_from(["estimate", "status"]), st.integers(0, 3)), max_size=20)
+SUBJECTS = st.lists(st.tuples(st.sampled_from(["estimate", "status"]), st.integers(0, 3)), max_size=20)
 
 
-@given(MATTERS, st.integers(0, 20))
-def test_reader_gets_the_newest_frame_of_each_matter_once_and_in_order(
-    matters: list[tuple[str, int]], read: int
-) -> None:
-    """Whatever was read before, what is read in the end is the newest of all, and nothing twice."""
+@given(SUBJECTS, st.integers(0, 20))
+def test_reader_gets_each_newest_frame_once_in_order(subjects: list[tuple[str, int]], read: int) -> None:
+    """After any earlier read, the reader has the newest frame of each subject, none twice."""
     feed, got = EventFeed(), []
-    for count, matter in enumerate(matters):
-        feed.put(matter, count)
+    for count, subject in enumerate(subjects):
+        feed.put(subject, count)
         if count == read:
             got = list(feed.since(0))
     got += feed.since(got[-1].number if got else 0)
     numbers = [frame.number for frame in got]
     assert numbers == sorted(set(numbers))
-    newest = {matter: count for count, matter in enumerate(matters)}
+    newest = {subject: count for count, subject in enumerate(subjects)}
     frames = {frame.number - 1: frame.data for frame in got}
     for (event, _), count in newest.items():
         assert frames[count] == f"event: {event}\ndata: {count}\n\n".encode()
 
 
-def test_text_with_line_ends_is_one_line_of_data() -> None:
+def test_line_ends_in_text_are_escaped() -> None:
     feed = EventFeed()
     feed.put(("status",), {"reason": "a\n\nevent: estimate\r\ndata: b"})
     (frame,) = feed.since(0)
@@ -46,7 +44,7 @@ def test_forgotten_frames_are_not_sent() -> None:
     assert [frame.data for frame in feed.since(0)] == [b"event: window\ndata: 1\n\n"]
 
 
-def test_a_reader_waits_for_news_or_the_end() -> None:
+def test_reader_waits_for_a_frame_or_the_end() -> None:
     async def run() -> None:
         feed = EventFeed()
         waiting = asyncio.create_task(feed.changed(0))
@@ -54,7 +52,7 @@ def test_a_reader_waits_for_news_or_the_end() -> None:
         assert not waiting.done()
         feed.put(("status",), None)
         await waiting
-        await feed.changed(0)  # there is news already
+        await feed.changed(0)  # there is a newer frame already
         waiting = asyncio.create_task(feed.changed(1))
         await asyncio.sleep(0)
         assert not waiting.done()

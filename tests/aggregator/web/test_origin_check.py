@@ -1,4 +1,4 @@
-"""Only programs of this machine are answered, by a name of this machine, and no other site's page."""
+"""Only local programs that use a local name get answers, and no page of another site does."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ PATHS = ("/", "/api/collections", "/api/events", "/api/status", "/metrics", "/he
 
 
 def ask(headers: dict[str, str], *paths: str) -> dict[str, tuple[int, str]]:
-    """Status and text by path; every answer has the headers of all answers."""
+    """Status and text by path; every answer has the common headers."""
 
     async def run() -> dict[str, tuple[int, str]]:
         server = WebServer(
@@ -40,8 +40,8 @@ def ask(headers: dict[str, str], *paths: str) -> dict[str, tuple[int, str]]:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1:PORT", "localhost:PORT", "LOCALHOST", "[::1]:9000", "localhost:1"]
 )
-def test_a_name_of_this_machine_is_answered(host: str) -> None:
-    """Of any port, since a tunnel may begin at another one."""
+def test_local_names_are_accepted(host: str) -> None:
+    """With any port, since a tunnel may start at another one."""
     assert ask({"Host": host}, "/", "/api/status") == {"/": (200, ""), "/api/status": (200, "")}
 
 
@@ -49,26 +49,26 @@ def test_a_name_of_this_machine_is_answered(host: str) -> None:
     "host",
     ["evil.example", "evil.example:PORT", "127.0.0.1.evil.example", "localhost.", "localhost:PORT@evil", ""],
 )
-def test_any_other_name_is_not(host: str) -> None:
-    """As of a page whose own name was made to lead here."""
-    said = (421, "ask for 127.0.0.1 or localhost: this server has no other name")
-    assert ask({"Host": host}, *PATHS) == dict.fromkeys(PATHS, said)
+def test_other_names_are_refused(host: str) -> None:
+    """As from a page whose own domain name resolves to this machine."""
+    refusal = (421, "ask for 127.0.0.1 or localhost: this server has no other name")
+    assert ask({"Host": host}, *PATHS) == dict.fromkeys(PATHS, refusal)
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_a_page_of_another_site_gets_nothing(site: str) -> None:
+def test_pages_of_other_sites_are_refused(site: str) -> None:
     headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "empty"}
-    said = (403, "a page of another site may link here, and ask for nothing")
-    assert ask(headers, *PATHS) == dict.fromkeys(PATHS, said)
+    refusal = (403, "a page of another site may link here, and ask for nothing")
+    assert ask(headers, *PATHS) == dict.fromkeys(PATHS, refusal)
     framed = {**headers, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}
-    assert ask(framed, "/") == {"/": said}
+    assert ask(framed, "/") == {"/": refusal}
 
 
-def test_a_link_from_another_site_is_followed() -> None:
+def test_links_from_other_sites_are_allowed() -> None:
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     assert ask(link, "/") == {"/": (200, "")}
 
 
-def test_the_page_itself_is_answered() -> None:
+def test_own_page_is_accepted() -> None:
     own = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
     assert ask(own, *PAGE_FILES) == dict.fromkeys(PAGE_FILES, (200, ""))

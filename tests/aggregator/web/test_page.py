@@ -1,4 +1,4 @@
-"""The page in a real Chromium: what it says of a worker's status and draws of an estimate."""
+"""The page in a real Chromium: status of the worker and drawn estimates."""
 
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ NOISY = changed(
 
 
 def test_a_fresh_estimate_is_live(browser: "Browser", served: Served) -> None:
-    """Each interval as it is, of one that noise took below zero only that; markup in a value is text."""
+    """Intervals are shown unchanged, or as "below 0" if entirely negative; markup in a value is text."""
     served.take(NOISY)
     with watched(browser, served.address) as shown:
         shown.status("Live")
@@ -50,14 +50,12 @@ def test_a_fresh_estimate_is_live(browser: "Browser", served: Served) -> None:
         assert section.locator(".badge").inner_text() == "Provisional"
         assert section.locator(".window").inner_text().endswith("00:00:00 – 00:00:10 UTC")
         assert section.locator(".finality").inner_text().endswith("00:00:15 UTC.")
-        assert section.locator(".axis span").last.inner_text() == "80"  # not 100, for `other`
+        assert section.locator(".axis span").last.inner_text() == "80"  # not 100, which `other` would need
         assert "maximum likelihood" in section.locator("caption").first.inner_text()
 
 
-def test_bars_and_intervals_are_as_long_as_the_numbers_of_the_topic(
-    browser: "Browser", served: Served
-) -> None:
-    """To half a pixel, read from what the browser laid out."""
+def test_bars_and_intervals_match_the_numbers(browser: "Browser", served: Served) -> None:
+    """To half a pixel, measured in the browser's layout."""
     record = changed(estimate_of(), significant=[True, True, True])
     served.take(record)
     with watched(browser, served.address, reduced_motion="reduce") as shown:
@@ -77,7 +75,9 @@ def test_bars_and_intervals_are_as_long_as_the_numbers_of_the_topic(
         i = record.values.index(value)
         expected = [record.frequency[i], record.low[i], record.high[i] - record.low[i]]
         assert lengths[:2] == pytest.approx([share / end * width for share in expected[:2]], abs=0.5)
-        assert lengths[2] == pytest.approx(expected[2] / end * width, abs=3.5)  # no shorter than its two ends
+        assert lengths[2] == pytest.approx(
+            expected[2] / end * width, abs=3.5
+        )  # at least as wide as its two end marks
 
 
 def test_updates_arrive_without_a_reload(browser: "Browser", served: Served) -> None:
@@ -116,7 +116,7 @@ def test_privacy_cost_is_shown_as_text(browser: "Browser", served: Served) -> No
 def test_an_overdue_estimate_is_stale(
     browser: "Browser", served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is hatched: grey says something else."""
+    """It is hatched, because grey already has another meaning."""
     set_clock(monkeypatch, FRESH + 11)
     served.take(changed(estimate_of(), final=True), changed(estimate_of(PLACE), window_start=T0 + 30))
     with watched(browser, served.address) as shown:
@@ -168,7 +168,7 @@ def test_reduced_motion_stops_animations(browser: "Browser", served: Served) -> 
     assert durations == {"reduce": "0s", "no-preference": "0.5s, 0.5s"}
 
 
-def test_collections_of_the_file_are_what_is_shown(browser: "Browser", served: Served) -> None:
+def test_only_collections_of_the_file_are_shown(browser: "Browser", served: Served) -> None:
     with watched(browser, served.address) as shown:
         shown.status("Waiting for the first estimate")
         assert shown.page.locator("h2").all_inner_texts() == [each.name for each in COLLECTIONS.values()] + [

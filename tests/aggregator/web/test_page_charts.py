@@ -1,4 +1,4 @@
-"""The history over windows and the what-if, in a real Chromium: drawn, told, and reached by the keyboard."""
+"""The history over windows and the what-if in a real Chromium: drawing, text and keyboard control."""
 
 import math
 import re
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def windows() -> list[EstimateRecord]:
-    """Five windows, of which the third is not known; the fifth is provisional."""
+    """Five windows; the third is missing and the fifth is provisional."""
     shares = {-4: 0.40, -3: 0.30, -1: 0.20, 0: 0.50}
     return [
         changed(
@@ -40,7 +40,7 @@ def windows() -> list[EstimateRecord]:
 
 
 def wait_for_all(shown: Watched, windows: int = 4) -> None:
-    """Windows come one by one."""
+    """Wait until this many windows, which arrive one by one, are shown."""
     shown.section().locator(".scale", has_text=f"The last {windows} windows").wait_for()
 
 
@@ -48,8 +48,8 @@ def panels(shown: Watched) -> list[str]:
     return [" ".join(text.split()) for text in shown.section().locator(".panel").all_inner_texts()]
 
 
-def test_the_history_shows_each_window_that_is_known(browser: "Browser", served: Served) -> None:
-    """Heights are those of the numbers, and nothing bridges the window that is missing."""
+def test_history_shows_each_known_window(browser: "Browser", served: Served) -> None:
+    """Heights match the numbers, and the line has a gap at the missing window."""
     served.take(*windows())
     with watched(browser, served.address) as shown:
         wait_for_all(shown)
@@ -66,7 +66,7 @@ def test_the_history_shows_each_window_that_is_known(browser: "Browser", served:
 
 
 def test_the_keyboard_chooses_a_window(browser: "Browser", served: Served) -> None:
-    """It stays chosen when a new one comes, and whoever looks at the newest goes on to it."""
+    """It stays selected when a new one arrives; the newest, if selected, gives way to the new one."""
     first, *others, last = windows()
     served.take(first, *others)
     with watched(browser, served.address) as shown:
@@ -98,13 +98,13 @@ def test_the_pointer_chooses_the_nearest_window(browser: "Browser", served: Serv
         assert panels(shown)[0].startswith("apple 50.0 %")
 
 
-def test_the_history_is_a_table_too(browser: "Browser", served: Served) -> None:
+def test_history_is_also_a_table(browser: "Browser", served: Served) -> None:
     served.take(*windows())
     with watched(browser, served.address) as shown:
         wait_for_all(shown)
         shown.section().get_by_text("The same as a table").click()
         table = shown.section().locator(".history table")
-        table.get_by_role("row", name="996").wait_for()  # filled by an event that comes after the click
+        table.get_by_role("row", name="996").wait_for()  # filled by an event after the click
         rows = [row.locator("th, td").all_inner_texts() for row in table.locator("tr").all()]
     assert rows[0] == ["Window", "Reports", "apple, %", "<i>fig</i>, %"]
     assert [row[1:] for row in rows[1:]] == [
@@ -128,8 +128,8 @@ def test_value_absent_from_a_window_is_not_drawn(browser: "Browser", served: Ser
     assert line == "M100 20h0"
 
 
-def test_the_plan_is_that_of_the_planner(browser: "Browser", served: Served) -> None:
-    """For the reports of the newest window, at the collection's own epsilon first."""
+def test_plan_matches_the_planner(browser: "Browser", served: Served) -> None:
+    """For the reports of the newest window, initially at the collection's own epsilon."""
     served.take(changed(estimate_of(), reports=20_000))
     with watched(browser, served.address) as shown:
         shown.section().get_by_text("What if").click()
@@ -154,7 +154,7 @@ def test_the_plan_is_that_of_the_planner(browser: "Browser", served: Served) -> 
 
 
 def figures(mechanism: KRR) -> list[str]:
-    """Standard error and smallest share found in percent, to two digits and one decimal at least."""
+    """Standard error and smallest detectable share in percent, to two digits and at least one decimal."""
     found = [expected_std_error(mechanism, 20_000), smallest_detectable(mechanism, 20_000, 3)]
     return [f"{100 * share:.{max(1, 1 - math.floor(math.log10(100 * share)))}f} %" for share in found]
 

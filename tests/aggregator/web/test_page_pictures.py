@@ -1,4 +1,4 @@
-"""Pictures of the page on desk and phone, light and dark, left in `build/pictures`; and that it fits."""
+"""Pictures of the page on desktop and phone, light and dark, saved in `build/pictures`; the page must fit."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ def worker() -> Iterator[Served]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
-def test_the_page_fits_and_a_picture_is_kept(
+def test_page_fits_and_picture_is_saved(
     browser: "Browser",
     worker: Served,
     monkeypatch: pytest.MonkeyPatch,
@@ -44,6 +44,6 @@ def test_the_page_fits_and_a_picture_is_kept(
         assert shown.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
         assert len(shown.rows("carrier")) <= len(CARRIERS)
         line = carrier.locator(".panel").first.locator("path").nth(2).get_attribute("d") or ""
-        assert line.count("M") == 2  # nothing bridges the missing windows
+        assert line.count("M") == 2  # gaps at the missing windows
         shown.keep(f"{name}-{scheme}")
     assert (PICTURES / f"{name}-{scheme}.png").stat().st_size > 50_000

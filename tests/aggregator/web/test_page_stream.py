@@ -1,4 +1,4 @@
-"""The page and its stream of events: restarts, silence, pages that nobody sees, and too many of them."""
+"""The page and its stream of events: restarts, silence, hidden pages, and too many pages."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,7 +20,7 @@ OTHER_FRUIT = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
 
 @pytest.mark.slow
 def test_a_worker_restart_is_survived(browser: "Browser", monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the same port, with another collection file: no reload, and nothing of the former one remains."""
+    """On the same port, with another collection file: no reload, and nothing of the previous file remains."""
     set_clock(monkeypatch)
     with ExitStack() as stack:
         with Served().serving() as first:
@@ -68,7 +68,7 @@ def fill(shown: Watched) -> str:
 
 
 def test_silent_worker_is_shown_as_unreachable(browser: "Browser", served: Served) -> None:
-    """As when it hangs: its connection stays, and nothing comes."""
+    """As if it hangs: its connection stays open, and nothing arrives."""
     served.take(estimate_of())
     with browser.new_context() as context:
         page = context.new_page()
@@ -79,13 +79,13 @@ def test_silent_worker_is_shown_as_unreachable(browser: "Browser", served: Serve
         served.fall_silent()
         page.clock.fast_forward(10_000)
         assert shown.requests.count("api/events") == 1
-        with page.expect_request("**/api/events"):  # asks again, and is answered with what the worker knows
+        with page.expect_request("**/api/events"):  # reconnects, and gets the worker's current state
             page.clock.fast_forward(6_000)
         shown.status("Live")
         assert shown.wrong == []
 
 
-def test_a_page_that_nobody_sees_holds_no_stream(browser: "Browser", served: Served) -> None:
+def test_hidden_page_has_no_stream(browser: "Browser", served: Served) -> None:
     served.take(estimate_of())
     with watched(browser, served.address) as shown:
         shown.status("Live")

@@ -1,4 +1,4 @@
-"""`/api/rollup` over real HTTP: the record, refusals in words, and bounded work."""
+"""`/api/rollup` over real HTTP: the record, messages for refused requests, and bounded work."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ GOOD = {"collection": "fruit", "from": str(T0), "to": str(T0 + 60)}
 
 
 def ask(*queries: dict[str, str] | list[tuple[str, str]]) -> list[Answer]:
-    """Ask one server, all at the same time."""
+    """Send these requests to one server concurrently."""
 
     async def run() -> list[Answer]:
         metrics = WorkerMetrics(COLLECTIONS)
@@ -52,7 +52,7 @@ def ask(*queries: dict[str, str] | list[tuple[str, str]]) -> list[Answer]:
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Period]]:
-    """What was read; three windows are found."""
+    """Joined windows; three windows are found."""
     found: list[tuple[str, Period]] = []
 
     async def join(_: object, __: object, collection: Any, period: Period) -> Joined:
@@ -70,7 +70,7 @@ def join_instead(monkeypatch: pytest.MonkeyPatch, join: Callable[[], Awaitable[J
     monkeypatch.setattr(rollup_api, "join_windows", other)
 
 
-def test_the_record_is_given(asked: list[tuple[str, Period]]) -> None:
+def test_roll_up_returns_the_record(asked: list[tuple[str, Period]]) -> None:
     [(status, headers, record)] = ask(GOOD)
     assert (status, headers["Content-Type"]) == (200, "application/json")
     assert {name: headers.get(name) for name in HEADERS} == HEADERS
@@ -83,7 +83,7 @@ def test_the_record_is_given(asked: list[tuple[str, Period]]) -> None:
     assert record["independent"]["reports"] == record["reports"] == 120
 
 
-def test_of_a_large_domain_the_largest_values_are_given() -> None:
+def test_large_domain_returns_the_largest_values() -> None:
     wide = replace(FRUIT, mechanism=KRR.from_epsilon(3000, 5.0), values=(), other=False)
     joined = Joined(WindowCounts(np.full((1, 3000), 9), np.array([27_000]), 1, 0), {T0: 27_000}, [], {}, 0)
     record = msgspec.json.decode(rollup_api._body(wide, Period(T0, T0 + 10), joined))
@@ -107,7 +107,9 @@ def test_an_unknown_collection_is_not_found(asked: list[tuple[str, Period]]) -> 
     ],
     ids=len,
 )
-def test_each_parameter_is_given_once(query: list[tuple[str, str]], asked: list[tuple[str, Period]]) -> None:
+def test_repeated_parameters_are_refused(
+    query: list[tuple[str, str]], asked: list[tuple[str, Period]]
+) -> None:
     [(status, _, body)] = ask(query)
     assert (status, asked) == (400, [])
     assert body == {"error": "give collection, from and to, once each, and nothing else"}
@@ -129,7 +131,7 @@ def test_each_parameter_is_given_once(query: list[tuple[str, str]], asked: list[
         ),
     ],
 )
-def test_a_bad_period_is_reported_in_words(
+def test_invalid_period_is_reported(
     changed: dict[str, str], expected: str, asked: list[tuple[str, Period]]
 ) -> None:
     [(status, _, body)] = ask({**GOOD, **changed})
@@ -137,12 +139,12 @@ def test_a_bad_period_is_reported_in_words(
     assert body["error"].startswith(expected)
 
 
-def test_the_largest_period_is_taken() -> None:
+def test_largest_period_is_accepted() -> None:
     [(status, _, record)] = ask({**GOOD, "to": str(T0 + 10 * MOST_WINDOWS)})
     assert (status, record["coverage"]["expected"]) == (200, MOST_WINDOWS)
 
 
-def test_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_roll_ups_run_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     async def slowly() -> Joined:
         await asyncio.sleep(0.2)
         return joined_of(FRUIT, 1)
@@ -157,7 +159,7 @@ def test_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("failure", [KafkaConnectionError("away"), OSError("refused")])
-def test_a_broker_that_is_away_is_reported(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> None:
+def test_unreachable_broker_is_reported(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> None:
     async def fail() -> Joined:
         raise failure
 
@@ -166,7 +168,7 @@ def test_a_broker_that_is_away_is_reported(monkeypatch: pytest.MonkeyPatch, fail
     assert (status, body) == (503, {"error": "the windows cannot be read within 60 s: try deniable rollup"})
 
 
-def test_reading_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     async def never() -> Joined:
         await asyncio.sleep(3600)
         raise AssertionError
@@ -176,7 +178,7 @@ def test_reading_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [status for status, _, _ in ask(GOOD)] == [503]
 
 
-def test_counts_without_fitting_estimate_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inconsistent_counts_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     async def damaged() -> Joined:
         good = joined_of(FRUIT, 1)
         good.counts.counts[0, 0] = -1

@@ -1,4 +1,4 @@
-"""The web server over real HTTP on loopback: routes, headers, health, and a port that is taken."""
+"""The web server over real HTTP on loopback: routes, headers, health, and a port in use."""
 
 import asyncio
 import socket
@@ -68,12 +68,12 @@ def check_headers(headers: dict[str, str]) -> None:
 def test_the_page_is_served(path: str, kind: str) -> None:
     status, headers, body = get(path)
     assert status == 200
-    assert headers["Content-Type"].split(";")[0].endswith(kind)  # scripts have two names by now
+    assert headers["Content-Type"].split(";")[0].endswith(kind)  # JavaScript has two media types
     assert body == (PAGE / PAGE_FILES[path]).read_bytes()
     check_headers(headers)
 
 
-def test_every_file_of_the_page_is_served_and_no_other() -> None:
+def test_only_files_of_the_page_are_served() -> None:
     assert {path.name for path in PAGE.iterdir()} == set(PAGE_FILES.values())
     for path in ("/web.py", "/page/index.html", "/../web.py", "/%2e%2e/web.py", "/index.html"):
         status, headers, _ = get(path)
@@ -81,7 +81,7 @@ def test_every_file_of_the_page_is_served_and_no_other() -> None:
         check_headers(headers)
 
 
-def test_the_page_needs_nothing_that_its_policy_forbids() -> None:
+def test_page_obeys_its_content_policy() -> None:
     text = (PAGE / "index.html").read_text()
     for forbidden in ("style=", "onclick", "<style", "http://", "https://"):
         assert forbidden not in text.replace("xmlns='http://www.w3.org/2000/svg'", "")
@@ -128,7 +128,7 @@ def test_health_and_readiness() -> None:
     ]
 
 
-def test_wrong_method_is_refused_with_the_headers_of_all_answers() -> None:
+def test_wrong_method_is_refused_with_common_headers() -> None:
     status, headers, _ = get("/metrics", method="POST")
     assert status == 405
     check_headers(headers)
@@ -159,7 +159,7 @@ def test_status_holds_page_header(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown == [fresh, {**fresh, "stale": {"fruit": due}}]
 
 
-def test_port_that_is_taken_is_reported_with_what_to_do() -> None:
+def test_port_in_use_is_reported_with_a_remedy() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         expected = rf"^port {port} is in use; give another --web-port \(0: a free one\)$"
@@ -178,8 +178,8 @@ def test_server_listens_only_on_loopback() -> None:
     assert asyncio.run(ask()) == ["127.0.0.1"]
 
 
-def test_malformed_http_is_answered_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """The library would log the bytes that were sent."""
+def test_malformed_http_is_refused_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """The library would log the received bytes."""
 
     async def answered() -> bytes:
         served = Fixture()
@@ -199,13 +199,13 @@ def test_malformed_http_is_answered_and_not_logged(caplog: pytest.LogCaptureFixt
 OTHERS = ("/", "/page.js", "/api/collections", "/api/estimates/fruit", "/api/events", "/api/status")
 
 
-def test_probes_are_served_elsewhere_and_nothing_else() -> None:
-    """By any name, since a scrape asks for a pod's address; what readiness says is the worker's."""
+def test_probe_address_serves_only_probes() -> None:
+    """Under any host name, since scrapes use the pod's address; readiness is the worker's."""
 
     async def ask() -> dict[str, tuple[int, str]]:
         fixture = Fixture()
         fixture.reasons.append("partition 0 has no open ledger")
-        port = await fixture.server.open_probes("0.0.0.0", 0)  # noqa: S104 - what is asked for here
+        port = await fixture.server.open_probes("0.0.0.0", 0)  # noqa: S104 - as requested
         answers = {}
         try:
             async with ClientSession(headers={"Host": "worker-0.example"}) as session:
@@ -226,15 +226,15 @@ def test_probes_are_served_elsewhere_and_nothing_else() -> None:
 
 
 def test_foreign_listen_address_is_reported() -> None:
-    said = (
+    message = (
         r"^port 9100 of 192\.0\.2\.1 cannot be used: Cannot assign requested address; "
         r"give another --metrics-listen$"
     )
-    with pytest.raises(PortInUseError, match=said):
+    with pytest.raises(PortInUseError, match=message):
         asyncio.run(Fixture().server.open_probes("192.0.2.1", 9100))
 
 
-def test_address_for_probes_that_is_taken_is_reported() -> None:
+def test_probe_address_in_use_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(PortInUseError, match=rf"^port {port} is in use; give another --metrics-listen$"):

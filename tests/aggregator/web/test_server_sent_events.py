@@ -1,4 +1,4 @@
-"""The stream of events over real HTTP: what comes, in which order, and what a page can cost."""
+"""The stream of events over real HTTP: which events, in which order, and the cost of a page."""
 
 import asyncio
 import socket
@@ -45,7 +45,7 @@ class Worker:
 
     @asynccontextmanager
     async def stream(self) -> AsyncIterator[Callable[[], Awaitable[Event]]]:
-        """One reader; each call gives its next event."""
+        """One reader; each call returns its next event."""
         async with ClientSession() as session, session.get(self.address) as answer:
             assert answer.headers["Content-Type"] == "text/event-stream"
             yield lambda: next_event(answer)
@@ -60,13 +60,13 @@ async def next_event(answer: ClientResponse) -> Event:
 
 
 async def streams_open(worker: Worker, number: int) -> None:
-    """Wait until so many are open."""
-    while worker.server.streams.open != number:  # noqa: ASYNC110  # an end by its reader is no event of ours
+    """Wait until this many streams are open."""
+    while worker.server.streams.open != number:  # noqa: ASYNC110  # a reader's end has no event
         await asyncio.sleep(0.01)
 
 
 def run(test: Callable[[Worker], Awaitable[None]], worker: Worker | None = None) -> None:
-    """Run against a worker's server, which must then stop within a moment."""
+    """Run a test with a worker's server, which must then stop promptly."""
 
     async def serve() -> None:
         served = worker or Worker()
@@ -104,12 +104,12 @@ def test_open_page_gets_new_events() -> None:
             assert estimate["revision"] == 7
             assert sorted(window["values"]) == ["apple", "fig", "kiwi"]
             worker.take(changed(estimate_of(), window_start=T0 - 10))
-            assert (await read())[0] == "window"  # of an older window, and no other newest estimate
+            assert (await read())[0] == "window"  # of an older window, so the newest estimate stays the same
 
     run(test)
 
 
-def test_change_of_status_is_reported_soon_and_none_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_is_sent_soon_after_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_events, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(page_events, "PULSE_SECONDS", 0.1)
 
@@ -126,7 +126,7 @@ def test_change_of_status_is_reported_soon_and_none_after_a_while(monkeypatch: p
     run(test)
 
 
-def test_limits_of_clients_follow_when_they_are_computed() -> None:
+def test_client_limits_follow_once_computed() -> None:
     limits = {
         "fruit": ClientLimits(1, None, lambda: None),
         "place": ClientLimits(2, (8.0, 1e-6, 86400), lambda: 3),
@@ -162,8 +162,8 @@ def test_excess_stream_is_refused_until_another_ends(monkeypatch: pytest.MonkeyP
     run(test)
 
 
-def test_a_reader_that_takes_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames far larger than all buffers are made; the worker holds none of them for it."""
+def test_stalled_reader_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The frames exceed all buffers; the worker must not hold any of them for this reader."""
     monkeypatch.setattr(server_sent_events, "WRITE_SECONDS", 0.2)
 
     async def test(worker: Worker) -> None:
@@ -194,7 +194,7 @@ def test_dropped_window_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_open_streams_end_when_the_server_stops() -> None:
-    """At once: the stop waits for no reader."""
+    """Immediately, without waiting for readers."""
 
     async def test(worker: Worker) -> None:
         async with ClientSession() as session, session.get(worker.address) as answer:
@@ -202,13 +202,13 @@ def test_open_streams_end_when_the_server_stops() -> None:
             began = time.monotonic()
             await worker.server.stop()
             assert time.monotonic() - began < STOP_SECONDS
-            await answer.content.read()  # to its end
+            await answer.content.read()  # to the end of the stream
 
     run(test)
 
 
 def test_simultaneous_pages_get_chunks_in_turn() -> None:
-    """Sockets that take everything: without a pause one page would be told the whole history in one step."""
+    """Without a pause between writes, a fast socket would receive the whole history in one step."""
     feed = EventFeed()
     for window in range(400):
         feed.put(("window", "fruit", window), "x" * 4000)
@@ -241,10 +241,10 @@ def test_simultaneous_pages_get_chunks_in_turn() -> None:
     asyncio.run(asyncio.wait_for(run(), SECONDS))
 
 
-def test_abandoned_flush_is_found_without_a_scan(
+def test_dropped_windows_are_forgotten_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of 100 collections with 60 windows there are 6,000 frames, and one is given up with each new window."""
+    """100 collections with 60 windows have 6,000 frames, and each new window drops one."""
     monkeypatch.setattr("aggregator.views.estimate_history.WINDOWS", 3)
     worker, gone = Worker(), []
     monkeypatch.setattr(worker.server.page.feed, "forget", gone.append)

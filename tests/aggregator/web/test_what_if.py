@@ -1,4 +1,4 @@
-"""The what-if is what the planner says of the same collection at other epsilons."""
+"""The what-if equals the planner's figures for the same collection at other epsilons."""
 
 import math
 from dataclasses import replace
@@ -18,28 +18,28 @@ NO_CANDIDATES = replace(PLACE, candidates=())
 
 
 @pytest.mark.parametrize("collection", [FRUIT, PLACE, LONG, NO_CANDIDATES], ids=lambda each: each.name)
-def test_every_figure_is_the_planners(collection: Collection) -> None:
-    made = plan(collection, REPORTS)
+def test_figures_match_the_planner(collection: Collection) -> None:
+    planned = plan(collection, REPORTS)
     values = max(1, collection.entries)
-    assert len(made.others.epsilon) == STEPS + 1
-    assert made.others.epsilon == sorted(made.others.epsilon)
+    assert len(planned.others.epsilon) == STEPS + 1
+    assert planned.others.epsilon == sorted(planned.others.epsilon)
     for place in (0, STEPS // 3, STEPS):
-        least, _ = epsilon_range(collection.mechanism)  # the exact epsilon can lie a little below it
-        mechanism = at_epsilon(collection.mechanism, max(least, made.others.epsilon[place]))
+        least, _ = epsilon_range(collection.mechanism)  # the exact epsilon may be slightly below it
+        mechanism = at_epsilon(collection.mechanism, max(least, planned.others.epsilon[place]))
         error = expected_std_error(mechanism, REPORTS, candidates=values)
         found = smallest_detectable(mechanism, REPORTS, values)
-        assert made.others.std_error[place] == pytest.approx(error, rel=1e-5)
-        assert (made.others.detectable[place] or math.inf) == pytest.approx(found, rel=1e-5)
+        assert planned.others.std_error[place] == pytest.approx(error, rel=1e-5)
+        assert (planned.others.detectable[place] or math.inf) == pytest.approx(found, rel=1e-5)
 
 
 @pytest.mark.parametrize("collection", [FRUIT, PLACE, LONG], ids=lambda each: each.name)
-def test_its_own_epsilon_is_among_them(collection: Collection) -> None:
-    made = plan(collection, REPORTS)
-    assert made.now.epsilon == [collection.mechanism.epsilon]
-    assert made.now.std_error == [
+def test_own_epsilon_is_included(collection: Collection) -> None:
+    planned = plan(collection, REPORTS)
+    assert planned.now.epsilon == [collection.mechanism.epsilon]
+    assert planned.now.std_error == [
         expected_std_error(collection.mechanism, REPORTS, candidates=collection.entries)
     ]
-    assert min(abs(epsilon / made.now.epsilon[0] - 1) for epsilon in made.others.epsilon) < 1e-4
+    assert min(abs(epsilon / planned.now.epsilon[0] - 1) for epsilon in planned.others.epsilon) < 1e-4
 
 
 def test_no_share_is_detectable_below_the_limit() -> None:

@@ -1,4 +1,4 @@
-"""What a worker tells of a canary: of final windows with enough reports, once they are committed."""
+"""Canary metrics of a worker cover committed final windows with enough reports."""
 
 from dataclasses import replace
 
@@ -26,19 +26,19 @@ LOST = EXPECTED - EXPECTED * [0, 2, 0, 0] // 100
 
 
 def estimator_of(collection: Collection) -> Estimator:
-    """An estimator of one collection; every partition has told the terms."""
+    """An estimator of one collection; every partition has published its terms."""
     collections = {collection.fingerprint: collection}
     metrics = WorkerMetrics(collections)
-    made = Estimator(collections, PARTITIONS, {}, LostWindows(metrics), metrics)
+    estimator = Estimator(collections, PARTITIONS, {}, LostWindows(metrics), metrics)
     terms = row_values.encode_terms(terms_of(collection))
     key = row_keys.encode_key(row_keys.TermsKey(collection.fingerprint))
     for source in range(PARTITIONS):
-        made.take(row_keys.with_source(key, source), terms)
-    return made
+        estimator.take(row_keys.with_source(key, source), terms)
+    return estimator
 
 
 def count(estimator: Estimator, counts: np.ndarray, window_start: int = T0, packs: int = 1) -> None:
-    """Let a partition publish so many reports of each value."""
+    """Let a partition publish this many reports of each value."""
     (fingerprint,) = estimator.collections
     key = row_keys.encode_key(row_keys.CountKey(fingerprint, window_start, 0, 0))
     counters = row_values.CounterPage(int(counts.sum()), packs, counts)
@@ -46,7 +46,7 @@ def count(estimator: Estimator, counts: np.ndarray, window_start: int = T0, pack
 
 
 def close(estimator: Estimator, window_start: int = T0) -> None:
-    """Let every partition say that it is closed beyond this window, and estimate."""
+    """Let every partition close beyond this window, then estimate."""
     (collection,) = estimator.collections.values()
     row = progress_row(1, 0, collection.closes_at(window_start) * 1000 + 1)
     for source in range(PARTITIONS):
@@ -63,7 +63,7 @@ def shown(estimator: Estimator) -> tuple[float | None, float | None]:
 
 
 def windows(estimator: Estimator) -> dict[str, float]:
-    """How many windows had which result."""
+    """Number of windows by result."""
     families = estimator.metrics.registry.collect()
     samples = [sample for family in families for sample in family.samples]
     return {s.labels["result"]: s.value for s in samples if s.name == "deniable_canary_windows_total"}
@@ -84,8 +84,8 @@ def test_final_window_is_reported_once_committed() -> None:
     assert windows(estimator) == {"inside": 0, "beyond": 1}
 
 
-def test_windows_that_leave_together_are_all_counted() -> None:
-    """The gauge holds the last of them alone."""
+def test_windows_of_one_transaction_are_all_counted() -> None:
+    """The gauge holds only the last one."""
     estimator = estimator_of(CANARY)
     assert windows(estimator) == {"inside": 0, "beyond": 0}, "so that the first one is an increase"
     later = [T0 + i * CANARY.window_seconds for i in range(3)]
@@ -100,7 +100,7 @@ def test_windows_that_leave_together_are_all_counted() -> None:
 
 
 def test_workers_export_window_length_of_canaries() -> None:
-    """Whoever estimates it: what is too old is known before there is an estimate."""
+    """Every worker does, so an outdated canary is detectable before any estimate exists."""
     metrics = WorkerMetrics({each.fingerprint: each for each in (CANARY, FRUIT)})
     lengths = {
         s.labels["collection"]: s.value
@@ -128,7 +128,7 @@ def test_last_window_is_exported_until_its_collection_ends() -> None:
 @pytest.mark.parametrize(
     "collection", [replace(CANARY, canary=False), replace(CANARY, minimum_reports=10**7)]
 )
-def test_others_and_too_few_reports_give_no_warning(collection: Collection) -> None:
+def test_others_and_small_windows_have_no_canary_metrics(collection: Collection) -> None:
     estimator = estimator_of(collection)
     count(estimator, LOST)
     close(estimator)

@@ -1,4 +1,4 @@
-"""Holes that transactions leave in the log, on a real broker. Faults are the matter of tests/chaos."""
+"""Holes that transactions leave in the log, on a real broker. For faults see tests/chaos."""
 
 import asyncio
 import signal
@@ -18,14 +18,14 @@ from tests.support.deploy.processes import wait_until
 
 @pytest.mark.broker
 def test_hole_that_retention_deletes_is_not_a_loss(broker: str, topic_prefix: str, tmp_path: Path) -> None:
-    """The log ends in a transaction's marker, all is counted, and retention deletes everything.
+    """The log ends in a transaction marker, all records are counted, and retention deletes everything.
 
     The stored position has passed the marker, so the next owner does not take it for records that were lost.
     """
     configuration = configure(tmp_path, broker, topic_prefix)
     deployment = deployment_of(configuration)
     topic, partitions = configuration.topics.reports, range(configuration.kafka.partitions)
-    ends = [2] * len(partitions)  # of a record and a marker each
+    ends = [2] * len(partitions)  # a record and a marker each
     workers = Workers(configuration, tmp_path)
     try:
         workers.start()
@@ -49,7 +49,7 @@ def test_hole_that_retention_deletes_is_not_a_loss(broker: str, topic_prefix: st
 
 
 def stored_positions(deployment: Deployment) -> list[int]:
-    """Position of every ledger as stored."""
+    """Stored position of every ledger."""
 
     async def read() -> list[int]:
         sources = range(deployment.topics.partitions)

@@ -1,4 +1,4 @@
-"""With a final estimate leave the counts it is made from, in one transaction; of small windows they alone."""
+"""A final estimate and its counts are published in one transaction; small windows publish counts only."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from tests.support.aggregator.builders import (
     new_ledger,
 )
 
-ENOUGH, FEW = (5, 3, 2, 1), (1, 1, 0, 0)  # of FEW even two packs are too few
+ENOUGH, FEW = (5, 3, 2, 1), (1, 1, 0, 0)  # even two packs of FEW are too few
 WINDOW = (FRUIT.fingerprint, T0)
 NOTE = row_keys.encode_key(row_keys.PublishedKey(*WINDOW))
 
@@ -51,7 +51,7 @@ def close(estimator: Estimator, whole_from: int = 0) -> None:
         estimator.take(row_keys.with_source(b"P", source), row_values.encode_progress(progress))
 
 
-def leaving(estimator: Estimator) -> list[Outgoing]:
+def published(estimator: Estimator) -> list[Outgoing]:
     """Records of the next transaction after one turn of the periodic task."""
     estimate_due(estimator)
     ledger = new_ledger(TOPICS.counts_partition(FRUIT.fingerprint))
@@ -60,7 +60,7 @@ def leaving(estimator: Estimator) -> list[Outgoing]:
 
 
 def finals(records: list[Outgoing]) -> list[tuple[Collection, FinalWindow]]:
-    """Final windows among the records, each of one page."""
+    """Final windows in the records, each of one page."""
     pages = [decode_page(r.key or b"", r.value or b"") for r in records if r.topic == TOPICS.windows]
     found = [(COLLECTIONS[page.fingerprint], page) for page in pages]
     return [(c, FinalWindow.of(c, page.window_start, join_pages([page], c))) for c, page in found]
@@ -70,14 +70,14 @@ def topics(records: list[Outgoing]) -> list[str]:
     return sorted({record.topic.removeprefix("test-") for record in records})
 
 
-def test_a_final_estimate_and_its_counts_leave_together() -> None:
+def test_final_estimate_and_counts_share_a_transaction() -> None:
     estimator = new_estimator()
     count(estimator, packs=3)
     count(estimator, (0, 1, 1, 9), packs=2, source=2)
     key = row_keys.encode_key(row_keys.RejectedKey(*WINDOW, "duplicate"))
     estimator.take(row_keys.with_source(key, 1), row_values.encode_rejected(7))
     close(estimator)
-    records = leaving(estimator)
+    records = published(estimator)
     assert topics(records) == ["estimates", "state", "windows"]
     [(_, final)] = finals(records)
     [estimate] = [decode_estimate(r.value or b"") for r in records if r.topic == TOPICS.estimates]
@@ -90,12 +90,12 @@ def test_a_final_estimate_and_its_counts_leave_together() -> None:
     assert [record.key for record in records].count(NOTE) == 1
 
 
-def test_counts_of_every_cohort_leave() -> None:
+def test_counts_of_every_cohort_are_published() -> None:
     estimator = new_estimator()
     for cohort in range(PLACE.cohorts):
         count(estimator, tuple(range(cohort, cohort + 16)), cohort=cohort, collection=PLACE)
     close(estimator)
-    [(collection, final)] = finals(leaving(estimator))
+    [(collection, final)] = finals(published(estimator))
     assert collection is PLACE
     assert final.counts.counts.tolist() == [list(range(c, c + 16)) for c in range(3)]
 
@@ -103,37 +103,37 @@ def test_counts_of_every_cohort_leave() -> None:
 def test_provisional_estimate_is_published_alone() -> None:
     estimator = new_estimator()
     count(estimator)
-    assert topics(leaving(estimator)) == ["estimates", "state"]
+    assert topics(published(estimator)) == ["estimates", "state"]
 
 
-def test_of_a_window_that_may_lack_records_no_counts_leave() -> None:
+def test_window_with_lost_records_publishes_no_counts() -> None:
     estimator = new_estimator()
     count(estimator)
     close(estimator, whole_from=T0 + 1)
-    assert topics(leaving(estimator)) == ["estimates", "state"]
+    assert topics(published(estimator)) == ["estimates", "state"]
 
 
 @pytest.mark.parametrize("counts", [ENOUGH, FEW], ids=["enough", "few"])
-def test_counts_leave_once_and_again_when_they_have_changed(counts: tuple[int, ...]) -> None:
+def test_counts_are_published_once_per_change(counts: tuple[int, ...]) -> None:
     estimator = new_estimator()
     count(estimator, counts)
-    leaving(estimator)  # provisional, if there are enough
+    published(estimator)  # provisional, if there are enough
     close(estimator)
-    assert [final.counts.packs for _, final in finals(leaving(estimator))] == [1]
-    assert leaving(estimator) == []
+    assert [final.counts.packs for _, final in finals(published(estimator))] == [1]
+    assert published(estimator) == []
     count(estimator, counts, packs=2, source=3)
-    [(_, final)] = finals(leaving(estimator))
+    [(_, final)] = finals(published(estimator))
     assert (final.counts.packs, final.counts.reports) == (3, 2 * sum(counts))
-    assert leaving(estimator) == []
+    assert published(estimator) == []
 
 
-def test_small_window_leaves_counts_and_note_but_no_estimate() -> None:
+def test_small_window_publishes_counts_and_note_only() -> None:
     assert sum(FEW) < FRUIT.minimum_reports
     estimator = new_estimator()
     count(estimator, FEW, packs=2)
-    assert leaving(estimator) == []
+    assert published(estimator) == []
     close(estimator)
-    records = leaving(estimator)
+    records = published(estimator)
     assert topics(records) == ["state", "windows"]
     [(_, final)] = finals(records)
     assert final.counts.counts.tolist() == [list(FEW)]
@@ -144,70 +144,70 @@ def test_small_window_leaves_counts_and_note_but_no_estimate() -> None:
     assert sample("deniable_estimate_reports", {"collection": "fruit"}) is None
 
 
-def test_the_next_owner_does_not_write_them_again() -> None:
+def test_next_owner_does_not_republish() -> None:
     estimator = new_estimator({WINDOW: Published(2, True)})
     count(estimator, FEW, packs=2)
     close(estimator)
-    assert leaving(estimator) == []
+    assert published(estimator) == []
 
 
 def test_uncommitted_estimates_are_repeated() -> None:
-    """The next owner knows only what is stored."""
+    """The next owner knows only the stored state."""
     found = []
     for _ in range(2):
         estimator = new_estimator()
         count(estimator)
         close(estimator)
-        found.append(leaving(estimator))
+        found.append(published(estimator))
     assert found[0] == found[1] != []
 
 
-def test_small_window_that_grows_after_it_was_final_gets_its_estimate() -> None:
+def test_small_final_window_that_grows_gets_an_estimate() -> None:
     estimator = new_estimator()
     count(estimator, FEW)
     close(estimator)
-    leaving(estimator)
+    published(estimator)
     count(estimator, ENOUGH, source=1)
-    assert topics(leaving(estimator)) == ["estimates", "state", "windows"]
+    assert topics(published(estimator)) == ["estimates", "state", "windows"]
 
 
-def test_counts_that_are_replaced_before_they_left_do_not_leave() -> None:
+def test_replaced_unpublished_counts_are_dropped() -> None:
     estimator = new_estimator()
     close(estimator)
     for packs in (1, 2):
         count(estimator, packs=packs)
         estimate_due(estimator)
-    assert [final.counts.packs for _, final in finals(leaving(estimator))] == [2]
+    assert [final.counts.packs for _, final in finals(published(estimator))] == [2]
 
 
-def test_final_counts_do_not_leave_when_the_window_turns_out_not_to_be_whole() -> None:
-    """A loss is accepted between the estimate and the checkpoint: what leaves is provisional, all of it."""
+def test_loss_before_the_checkpoint_withholds_final_counts() -> None:
+    """A loss is accepted between the estimate and the checkpoint, so only a provisional one is published."""
     estimator = new_estimator()
     count(estimator)
     close(estimator)
     estimate_due(estimator)
     close(estimator, whole_from=T0 + 1)
     count(estimator, packs=2)
-    records = leaving(estimator)
+    records = published(estimator)
     assert topics(records) == ["estimates", "state"]
 
 
-def test_counts_that_no_estimate_fits_do_not_leave() -> None:
+def test_inconsistent_counts_are_not_published() -> None:
     estimator = new_estimator()
     count(estimator, (9,) * 17, collection=PLACE)
     close(estimator)
-    assert leaving(estimator) == []
+    assert published(estimator) == []
 
 
 def test_records_waiting_for_a_checkpoint_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After an outage many windows are final at once: they leave in several transactions, oldest first."""
+    """After an outage many windows are final at once: they take several transactions, oldest first."""
     monkeypatch.setattr(estimator_module, "MOST_WAITING_BYTES", 2 * 4 * 8 - 1)
     estimator = new_estimator()
     starts = [T0 + 10 * i for i in range(5)]
     for start in reversed(starts):
         count(estimator, start=start)
     close(estimator)
-    left = [[final.window_start for _, final in finals(leaving(estimator))] for _ in range(4)]
+    left = [[final.window_start for _, final in finals(published(estimator))] for _ in range(4)]
     assert left == [starts[:2], starts[2:4], starts[4:], []]
 
 
@@ -216,4 +216,4 @@ def test_collections_that_share_a_partition_share_a_transaction() -> None:
     count(estimator)
     count(estimator, tuple(range(16)), collection=PLACE)
     close(estimator)
-    assert {collection.name for collection, _ in finals(leaving(estimator))} == {"fruit", "place"}
+    assert {collection.name for collection, _ in finals(published(estimator))} == {"fruit", "place"}

@@ -1,4 +1,4 @@
-"""The largest domain through a worker, on a real broker: counts in pages, before and after a kill -9."""
+"""The largest domain through a worker on a real broker: counts in pages, before and after a kill -9."""
 
 import asyncio
 import random
@@ -32,7 +32,7 @@ collections:
      grace_seconds: 3600, minimum_reports: 1, budget: none}}}}
 """
 PACKS = 60
-RECORD_BYTES = 1_048_588  # what the broker takes
+RECORD_BYTES = 1_048_588  # limit of the broker
 
 
 def send(configuration: Configuration, seed: int) -> None:
@@ -46,14 +46,14 @@ def send(configuration: Configuration, seed: int) -> None:
 
 
 def apart(configuration: Configuration) -> int:
-    """Difference of what is stored from the recount."""
+    """Difference between the stored counts and the recount."""
     servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
     expected = recount(servers, topics.reports, topics.partitions, configuration.by_fingerprint())
     return difference(expected, stored.ledgers(servers, topics))
 
 
 def largest(configuration: Configuration, topic: str) -> int:
-    """Bytes of the largest record in a topic."""
+    """Size of the largest record in a topic, bytes."""
 
     async def read() -> int:
         sizes = [0]

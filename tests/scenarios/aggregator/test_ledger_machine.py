@@ -1,4 +1,4 @@
-"""Workers that are killed, deposed and refused, in any order: what is stored equals a plain count of the log.
+"""Workers that are killed, fenced and refused, in any order: stored counts equal a plain count of the log.
 
 Kafka is here a list (the log) and two dictionaries (`state`, `counts`) with the one promise that the design
 rests on: a transaction of the newest owner is applied whole or not at all, and nobody else's is.
@@ -28,13 +28,13 @@ LATE = st.sampled_from([10, 20, 40, 400])
 
 @pytest.fixture(autouse=True, scope="module")
 def ids_are_merged_soon() -> Iterator[None]:
-    """Rows of ids are merged within a run."""
+    """Small, so rows of ids are merged within a run."""
     with mock.patch.object(pack_ids, "MERGED_ROWS", 3):
         yield
 
 
 class Machine(RuleBasedStateMachine):
-    """One partition, some workers, and a broker that may fail."""
+    """One partition, several workers, and a broker that may fail."""
 
     sent = Bundle("sent")
 
@@ -51,7 +51,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(target=sent, collection=COLLECTION, cohort=st.integers(0, 2), good=st.integers(0, 4), packs=MANY)
     def send(self, collection: object, cohort: int, good: int, packs: int = 1) -> wire.Pack:
-        """Packs of the present window; one in five has a bad value."""
+        """Packs of the current window; one in five has a bad value."""
         own = FRUIT if collection is FRUIT else PLACE
         reports = [0, 3, 4 if good == 0 else 1]
         for _ in range(packs):
@@ -64,7 +64,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(pack=sent)
     def resend(self, pack: wire.Pack) -> None:
-        """In time or not."""
+        """Late or in time."""
         self.append(pack)
 
     @rule(collection=COLLECTION, seconds=LATE)
@@ -79,17 +79,17 @@ class Machine(RuleBasedStateMachine):
 
     @rule(milliseconds=st.sampled_from([-3000, 1, 4999, 10_000, 15_001]))
     def wait(self, milliseconds: int) -> None:
-        """Clocks of brokers may differ a little."""
+        """Clocks of brokers may differ slightly."""
         self.now_ms += milliseconds
 
     @rule()
     def close_window(self) -> None:
-        """All that was sent so far has died when the next record comes."""
+        """Every window so far has expired by the next record."""
         self.now_ms += (10 + 5 + 20) * 1000 + 1
 
     @rule(worker=WORKER)
     def rebalance(self, worker: int) -> None:
-        """A worker opens the ledger; who had it before knows nothing of that."""
+        """A worker opens the ledger; the previous owner does not notice."""
         self.epoch += 1
         ledger = new_ledger()
         ledger.restore([(row_keys.decode_key(key), self.state[key]) for key in reversed(self.state)])
@@ -101,7 +101,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(worker=WORKER, back=st.integers(0, 9), records=st.integers(1, 30))
     def deliver(self, worker: int, back: int, records: int) -> None:
-        """Faust delivers some records, the last ones again; the gate takes those that follow."""
+        """Faust delivers some records, repeating the last ones; the gate passes those after the position."""
         ledger = self.owners[self.serving(worker)][1]
         start = max(0, ledger.position - back)
         for offset, event in enumerate(self.log[start : ledger.position + records], start):
@@ -110,14 +110,14 @@ class Machine(RuleBasedStateMachine):
 
     @rule(worker=WORKER, packs=MANY, publishes=st.booleans())
     def go_on(self, worker: int, packs: int, publishes: bool) -> None:
-        """What happens nearly always."""
+        """The most frequent step."""
         self.send(FRUIT, 0, 1, packs)
         self.deliver(worker, 0, 30)
         self.commit(worker, publishes)
 
     @rule(worker=WORKER, publishes=st.booleans())
     def commit(self, worker: int, publishes: bool) -> None:
-        """Of a zombie, it fails; what it made is thrown away with its ledger."""
+        """It fails for a zombie, whose ledger and changes are then discarded."""
         self.transact(worker, publishes, is_applied=True, is_heard=True)
 
     @rule(worker=WORKER, publishes=st.booleans())
@@ -143,7 +143,7 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def what_is_published_is_what_the_log_said(self) -> None:
-        """`counts` may be behind `state`, but agrees with the log as of its own position."""
+        """`counts` may be behind `state`, but agrees with the log at its own position."""
         progress = self.merged.progress.get(0)
         model = self.model(progress.position if progress else 0)
         stored_until = self.model(self.position())
@@ -158,7 +158,7 @@ class Machine(RuleBasedStateMachine):
                     assert totals.counts[cohort].tolist() == counts
 
     def serving(self, worker: int) -> int:
-        """A worker with a ledger: this one if it has one, or if nobody has; then it opens one."""
+        """A worker with a ledger: this one if it has one or no worker has; then it opens one."""
         if not self.owners:
             self.rebalance(worker)
         return worker if worker in self.owners else min(self.owners)
@@ -167,10 +167,10 @@ class Machine(RuleBasedStateMachine):
         self.log.append(Event(self.now_ms, pack))
 
     def model(self, position: int) -> Model:
-        made = Model()
+        model = Model()
         for event in self.log[:position]:
-            made.apply(event)
-        return made
+            model.apply(event)
+        return model
 
     def position(self) -> int:
         value = self.state.get(b"P")
@@ -201,7 +201,7 @@ Machine.TestCase.settings = settings(max_examples=120, stateful_step_count=80, d
 TestMachine = pytest.mark.slow(Machine.TestCase)
 
 
-def test_zombie_that_may_still_write_would_be_seen() -> None:
+def test_writing_zombie_is_detected() -> None:
     machine = Machine()
     machine.is_fencing = False
     machine.rebalance(0)

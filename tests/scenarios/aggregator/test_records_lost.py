@@ -1,4 +1,4 @@
-"""Retention deletes what was never counted, on a real broker: the position stays until that is accepted."""
+"""Retention deletes uncounted records, on a real broker: the position stays until the loss is accepted."""
 
 import signal
 import subprocess
@@ -26,16 +26,16 @@ def send(configuration: Configuration, records: int) -> None:
 
 
 def accept_loss(configuration: Configuration) -> str:
-    """What the command says, which ends well."""
+    """Output of the command, which must succeed."""
     command = [sys.executable, "-m", "deploy", "replay", "--accept-loss", "--config", str(configuration.path)]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
-    assert said.returncode == 0, said.stderr
-    return said.stdout
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
 
 
 @pytest.mark.broker
 def test_worker_overtaken_by_retention_reports_it(broker: str, topic_prefix: str, tmp_path: Path) -> None:
-    """Its fetcher goes on at the log's new start by itself; the ledger must not follow it there by itself."""
+    """Its fetcher continues at the log's new start; the ledger must not follow without permission."""
     configuration = configure(tmp_path, broker, topic_prefix)
     deployment = deployment_of(configuration)
     partitions = range(configuration.kafka.partitions)
@@ -46,7 +46,7 @@ def test_worker_overtaken_by_retention_reports_it(broker: str, topic_prefix: str
         counted = [10] * len(partitions)
         assert wait_until(lambda: stored_positions(deployment) == counted, 120), workers.describe()
         worker.signal(signal.SIGSTOP)
-        send(configuration, 1)  # may answer a fetch that the worker has sent
+        send(configuration, 1)  # may answer a fetch that the worker has already sent
         send(configuration, 10)
         with KafkaAdminClient(bootstrap_servers=broker) as admin:
             topic = configuration.topics.reports

@@ -1,17 +1,17 @@
-"""How Faust shares partitions among workers that join one after the other, as docs/sizing.md tells it."""
+"""How Faust assigns partitions to workers that join one by one, as docs/sizing.md describes."""
 
 import pytest
 from faust.assignor.client_assignment import CopartitionedAssignment
 from faust.assignor.copartitioned_assignor import CopartitionedAssignor
 
-STANDBYS = 1  # Faust's default, with which its own assignor is used
+STANDBYS = 1  # Faust's default, with its own assignor
 
 
 @pytest.mark.parametrize(
     ("partitions", "owned"),
     [(4, [2, 2]), (4, [2, 2, 0]), (8, [3, 3, 2]), (4, [1, 1, 1, 1]), (8, [2, 2, 2, 2])],
 )
-def test_workers_that_divide_the_partitions_share_them_evenly(partitions: int, owned: list[int]) -> None:
+def test_divisors_of_the_partitions_share_them_evenly(partitions: int, owned: list[int]) -> None:
     workers: dict[str, CopartitionedAssignment] = {}
     for name in range(len(owned)):
         workers[str(name)] = CopartitionedAssignment(topics={"reports"})

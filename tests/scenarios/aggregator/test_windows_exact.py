@@ -1,4 +1,4 @@
-"""What `windows` holds is the log's own counts, each window once, whatever was killed: on a real broker."""
+"""`windows` contains the log's exact counts, each window once, despite kills: on a real broker."""
 
 import json
 import random
@@ -33,7 +33,7 @@ from tests.support.deploy.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.all]
 
-#: `paged` has three pages a window; `tiny` never enough reports for an estimate of its own.
+#: `paged` has three pages per window; `tiny` never has enough reports for an estimate.
 COLLECTIONS = """\
 revision: {revision}
 kafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}"}}
@@ -52,7 +52,7 @@ FINAL_SECONDS = 60
 
 
 class Load(threading.Thread):
-    """Sends packs of every collection until it is stopped, every tenth one twice."""
+    """Sends packs of every collection until stopped, every tenth one twice."""
 
     def __init__(self, configuration: Configuration) -> None:
         super().__init__(daemon=True)
@@ -73,7 +73,7 @@ class Load(threading.Thread):
 
 
 def written(configuration: Configuration) -> list[Page]:
-    """Pages in the order in which they lie in their partitions."""
+    """Pages in the order of their partitions."""
     topics = configuration.topics
     records = stored._records(
         configuration.kafka.bootstrap_servers, topics.windows, topics.partitions, stored.Stored()
@@ -93,7 +93,7 @@ def newest(pages: list[Page]) -> dict[Window, list[Page]]:
 
 
 def expected(configuration: Configuration) -> dict[Window, dict[int, Counted]]:
-    """By window and cohort, from the log alone."""
+    """Expected counts by window and cohort, from the log alone."""
     topics, servers = configuration.topics, configuration.kafka.bootstrap_servers
     found: defaultdict[Window, dict[int, Counted]] = defaultdict(dict)
     literal = recount(servers, topics.reports, topics.partitions, configuration.by_fingerprint())
@@ -103,7 +103,7 @@ def expected(configuration: Configuration) -> dict[Window, dict[int, Counted]]:
 
 
 def kill_often(workers: Workers) -> None:
-    """Inside a transaction, before its commit, while it estimates, and at any other moment."""
+    """Kill workers inside a transaction, before its commit, while estimating, and at any other moment."""
     for point in ("between-sends", "before-commit", "estimate"):
         victim = workers.alive[0]
         victim.order(point, "kill")
@@ -116,7 +116,7 @@ def kill_often(workers: Workers) -> None:
 
 @pytest.fixture(scope="module")
 def run(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Configuration, Workers]]:
-    """A deployment whose workers were killed, and whose windows are all final now; a worker runs."""
+    """A deployment whose workers were killed and whose windows are all final now, with one running worker."""
     folder = tmp_path_factory.mktemp("windows")
     configuration = write(
         folder / "deniable.yaml", broker, f"test-{random.getrandbits(48):x}-", 1, COLLECTIONS
@@ -130,7 +130,7 @@ def run(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
         with loading(configuration):
             kill_often(workers)
         wait_until_final(configuration, workers)
-        # Whoever has these windows final as well has gone through the former ones, which have left already.
+        # A worker with these windows final has processed the earlier ones, which are published already.
         for worker in list(workers.alive):
             workers.end(worker, signal.SIGKILL)
         workers.start()
@@ -144,7 +144,7 @@ def run(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
 
 @contextmanager
 def loading(configuration: Configuration) -> Iterator[None]:
-    """Packs come all the time."""
+    """Send packs continuously."""
     load = Load(configuration)
     load.start()
     try:
@@ -155,14 +155,14 @@ def loading(configuration: Configuration) -> Iterator[None]:
 
 
 def wait_until_final(configuration: Configuration, workers: Workers) -> None:
-    """Wait until every window that the log holds is in the topic."""
+    """Wait until every window of the log is in the topic."""
     wanted = expected(configuration).keys()
     assert wait_until(lambda: newest(written(configuration)).keys() == wanted, FINAL_SECONDS), (
         workers.describe()
     )
 
 
-def test_each_window_is_there_once_and_holds_what_the_log_holds(run: tuple[Configuration, Workers]) -> None:
+def test_each_window_has_the_exact_counts_once(run: tuple[Configuration, Workers]) -> None:
     configuration, workers = run
     pages, wanted = written(configuration), expected(configuration)
     assert set(Counter((page[:3], page.packs) for page in pages).values()) == {1}, workers.describe()
@@ -180,7 +180,7 @@ def test_each_window_is_there_once_and_holds_what_the_log_holds(run: tuple[Confi
     assert len(wanted) > 15
 
 
-def test_counts_and_final_estimates_are_of_the_same_windows(run: tuple[Configuration, Workers]) -> None:
+def test_counts_and_final_estimates_cover_the_same_windows(run: tuple[Configuration, Workers]) -> None:
     configuration, _ = run
     topics, servers = configuration.topics, configuration.kafka.bootstrap_servers
     (tiny,) = [c.fingerprint for c in configuration.collections if c.name == "tiny"]
@@ -190,7 +190,7 @@ def test_counts_and_final_estimates_are_of_the_same_windows(run: tuple[Configura
     assert any(window[0] == tiny for window in counts)
 
 
-def test_a_replay_compares_them(run: tuple[Configuration, Workers]) -> None:
+def test_replay_finds_no_difference(run: tuple[Configuration, Workers]) -> None:
     configuration, _ = run
     assert replayed(configuration) == 0
 
@@ -201,8 +201,8 @@ def command(configuration: Configuration, *words: str) -> "subprocess.CompletedP
 
 
 @pytest.mark.parametrize("name", ["place", "paged"])
-def test_a_roll_up_holds_every_report(run: tuple[Configuration, Workers], name: str) -> None:
-    """Asked of the command, which gives all values, and of a worker, which gives the largest."""
+def test_roll_up_covers_every_report(run: tuple[Configuration, Workers], name: str) -> None:
+    """From the command, which returns all values, and from a worker, which returns the largest."""
     configuration, workers = run
     collection = configuration.collection(name)
     mine = {
@@ -220,7 +220,7 @@ def test_a_roll_up_holds_every_report(run: tuple[Configuration, Workers], name: 
     with closing(HTTPConnection("127.0.0.1", int(port[1]), timeout=60)) as worker:
         worker.request("GET", f"/api/rollup?collection={name}&from={start}&to={end}")
         answer = json.load(worker.getresponse())
-    whole, largest = ([said.pop(kind) for kind in ("independent", "shared")] for said in (record, answer))
+    whole, largest = ([source.pop(kind) for kind in ("independent", "shared")] for source in (record, answer))
     assert answer == record
     for every, few in zip(whole, largest, strict=True):
         assert (every["omitted"], len(every["values"])) == (0, len(few["values"]) + few["omitted"])
@@ -228,7 +228,7 @@ def test_a_roll_up_holds_every_report(run: tuple[Configuration, Workers], name: 
         assert [shares[value] for value in few["values"]] == few["frequency"]
 
 
-def test_the_past_is_decoded_with_other_candidates(
+def test_past_windows_decode_with_other_candidates(
     run: tuple[Configuration, Workers], tmp_path: Path
 ) -> None:
     configuration, _ = run

@@ -1,4 +1,4 @@
-"""A broker on loopback that sends its clients elsewhere: not in clear, unless that is allowed."""
+"""A loopback broker that advertises another host: clients do not follow in plaintext unless allowed."""
 
 from pathlib import Path
 
@@ -12,11 +12,11 @@ from tests.support.deploy.deployments import Deployment
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 
-ELSEWHERE = "LOCALHOST"  # resolves, and is no name of loopback that we know
+ELSEWHERE = "LOCALHOST"  # resolves, but is no loopback name that we know
 
 
 class Advertising(Broker):
-    """The embedded broker, under another name."""
+    """The embedded broker under another host name."""
 
     def _configure(self, folder: Path, port: int) -> None:
         super()._configure(folder, port)
@@ -24,10 +24,10 @@ class Advertising(Broker):
             settings.write(f"advertised.listeners=PLAINTEXT://{ELSEWHERE}:{port}\n")
 
 
-def test_nothing_follows_a_broker_to_another_machine_in_clear(tmp_path: Path, topic_prefix: str) -> None:
+def test_clients_do_not_follow_elsewhere_in_plaintext(tmp_path: Path, topic_prefix: str) -> None:
     with Advertising() as broker:
         servers = broker.bootstrap_servers
-        said = (
+        message = (
             f"Kafka at {servers} sends its clients to another machine ({ELSEWHERE}: its "
             "advertised.listeners) and the connection is not encrypted: give security (TLS), or "
             "allow_plaintext: true if the network between is trusted"
@@ -39,8 +39,8 @@ def test_nothing_follows_a_broker_to_another_machine_in_clear(tmp_path: Path, to
         connect(Cluster(servers, allow_plaintext=True), topic, 2, 10).close()
         with pytest.raises(HopelessError) as by_producer:
             connect(Cluster(servers), topic, 2, 10)
-        assert str(by_producer.value) == said
+        assert str(by_producer.value) == message
         file = tmp_path / "deniable.yaml"
         file.write_text(file.read_text().replace("allow_plaintext: true", "allow_plaintext: false"))
         refused = deployment.run("topics", "check")
-        assert (refused.returncode, refused.stdout, refused.stderr) == (1, "", f"Error: {said}\n")
+        assert (refused.returncode, refused.stdout, refused.stderr) == (1, "", f"Error: {message}\n")

@@ -1,4 +1,4 @@
-"""The commands against a real broker, as processes: the whole path, replay, and how each of them ends."""
+"""The commands as processes against a real broker: the whole path, replay, and exit statuses."""
 
 import json
 import os
@@ -37,7 +37,7 @@ SETTLE_SECONDS = 120
 
 
 def send(deployment: Deployment) -> None:
-    """All the reports that the tests look for: k-RR from CSV, memoized RAPPOR from JSON lines."""
+    """Send all reports that the tests expect: k-RR from CSV, memoized RAPPOR from JSON lines."""
     lines = "".join(f"{i},{'AA' if i % 3 else 'B6'}\n" for i in range(FLIGHTS))
     (deployment.folder / "flights.csv").write_text("number,carrier\n" + lines)
     sent = deployment.run(
@@ -58,15 +58,16 @@ def send(deployment: Deployment) -> None:
 @pytest.fixture(scope="module")
 def deployment(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A deployment with one worker and all reports sent."""
-    made = Deployment(tmp_path_factory.mktemp("deployment"), broker, f"test-{uuid4().hex[:12]}-")
-    created = made.run("topics", "create")
+    deployment = Deployment(tmp_path_factory.mktemp("deployment"), broker, f"test-{uuid4().hex[:12]}-")
+    created = deployment.run("topics", "create")
     assert created.returncode == 0, created.stderr
     assert created.stdout.split() == sorted(
-        made.prefix + name for name in ("counts", "estimates", "rejected", "reports", "state", "windows")
+        deployment.prefix + name
+        for name in ("counts", "estimates", "rejected", "reports", "state", "windows")
     )
-    with made.running("worker.log", "aggregate", "--web-port", "0"):
-        send(made)
-        yield made
+    with deployment.running("worker.log", "aggregate", "--web-port", "0"):
+        send(deployment)
+        yield deployment
 
 
 def test_a_second_create_changes_nothing(deployment: Deployment) -> None:
@@ -76,7 +77,7 @@ def test_a_second_create_changes_nothing(deployment: Deployment) -> None:
 
 
 @pytest.mark.contract
-def test_worker_says_where_it_is_and_gets_ready(deployment: Deployment) -> None:
+def test_worker_prints_its_address_and_becomes_ready(deployment: Deployment) -> None:
     page = deployment.address("worker.log")
     assert f"metrics: {page}metrics" in deployment.said("worker.log")
 
@@ -92,7 +93,7 @@ def test_worker_says_where_it_is_and_gets_ready(deployment: Deployment) -> None:
 
 @pytest.mark.contract
 @pytest.mark.parametrize(("collection", "reports"), [("carrier", FLIGHTS), ("place", VISITS)])
-def test_watch_prints_json_lines_until_every_report_is_in_a_final_estimate(
+def test_watch_prints_json_until_all_reports_are_final(
     deployment: Deployment, collection: str, reports: int
 ) -> None:
     finals: dict[int, int] = {}
@@ -115,7 +116,7 @@ ESTIMATES_PAGE = (REPOSITORY / "docs" / "estimates.md").read_text(encoding="utf-
 
 
 def test_the_consumer_in_docs_works_as_pasted(deployment: Deployment) -> None:
-    """It reads the final estimates of all reports; only the names of broker and topic are this test's."""
+    """It reads the final estimates of all reports; only the names of broker and topic are adapted."""
     (pasted,) = (
         block
         for block in re.findall("```python\n(.*?)```", ESTIMATES_PAGE, re.DOTALL)
@@ -142,10 +143,8 @@ def test_the_consumer_in_docs_works_as_pasted(deployment: Deployment) -> None:
     assert {collection for collection, _ in finals} == {"carrier", "place"}
 
 
-def test_watch_prints_every_window_and_ends_with_its_reader(
-    broker: str, topic_prefix: str, tmp_path: Path
-) -> None:
-    """The final estimate of an older window counts too; no further estimate is needed to end."""
+def test_watch_ends_with_its_reader(broker: str, topic_prefix: str, tmp_path: Path) -> None:
+    """The final estimate of an older window counts too; it needs no further estimate to end."""
     deployment = Deployment(tmp_path, broker, topic_prefix)
     deployment.create_topics()
     for window, final in ((120, False), (60, True)):
@@ -161,8 +160,8 @@ def test_watch_prints_every_window_and_ends_with_its_reader(
         assert watching.stderr.read() == b""
 
 
-def test_replay_finds_what_was_tampered_with(deployment: Deployment) -> None:
-    """One report more in one row of `state`, written by hand, and then the true row again."""
+def test_replay_finds_tampered_rows(deployment: Deployment) -> None:
+    """Write one report more into one row of `state`, then the true row again."""
     honest = deployment.run("replay")
     assert (honest.returncode, honest.stdout) == (0, "difference: 0\n"), honest.stderr
     key, value, source = a_counts_row(deployment)
@@ -195,7 +194,7 @@ def a_counts_row(deployment: Deployment) -> tuple[bytes, bytes, int]:
 def assign(
     consumer: KafkaConsumer, deployment: Deployment, topic: str
 ) -> tuple[list[TopicPartition], dict[TopicPartition, int]]:
-    """Both partitions of a topic, and where they end."""
+    """Both partitions of a topic, with their end offsets."""
     sources = [TopicPartition(deployment.prefix + topic, partition) for partition in range(2)]
     consumer.assign(sources)
     return sources, consumer.end_offsets(sources)
@@ -211,7 +210,7 @@ def write(deployment: Deployment, topic: str, partition: int, key: bytes, value:
         producer.send(deployment.prefix + topic, value, key=key, partition=partition).get(timeout=120)
 
 
-def test_replay_says_when_no_worker_counts(broker: str, topic_prefix: str, tmp_path: Path) -> None:
+def test_replay_reports_that_no_worker_counts(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     alone = Deployment(tmp_path, broker, topic_prefix)
     absent = alone.run("replay")
     assert absent.returncode == 1
@@ -240,7 +239,7 @@ def test_a_web_port_in_use_is_reported(deployment: Deployment) -> None:
 
 @pytest.mark.usefixtures("kafka_jars")
 def test_canary_ends_quickly_and_quietly(broker: str, topic_prefix: str, tmp_path: Path) -> None:
-    """A worker has done its work when it is stopped; the others are cut short: 128 and the signal."""
+    """Stopping a worker is a success; the others are interrupted: 128 plus the signal."""
     deployment = Deployment(tmp_path, broker, topic_prefix)
     deployment.create_topics()
     with ExitStack() as stack:
@@ -265,15 +264,15 @@ def test_canary_ends_quickly_and_quietly(broker: str, topic_prefix: str, tmp_pat
         assert outcomes(watchers) == [(130, "\n"), (143, "")]
         assert [status for status, _ in outcomes(brokers)] == [130, 143]
         assert [status for status, _ in outcomes(workers)] == [0, 0]
-        for (status, said), expected in zip(outcomes(producers), [130, 143], strict=True):
+        for (status, output), expected in zip(outcomes(producers), [130, 143], strict=True):
             assert status == expected
-            assert f"{BATCH_LINES} reports sent in " in said
+            assert f"{BATCH_LINES} reports sent in " in output
 
 
 def test_broker_command_and_kafka_are_one_process_group(
     broker: str, topic_prefix: str, tmp_path: Path
 ) -> None:
-    """Whoever pauses or ends the command's group, pauses or ends Kafka with it."""
+    """Signals to the command's process group, such as pause or kill, also reach Kafka."""
     with Deployment(tmp_path, broker, topic_prefix).piped("broker", "--port", "0") as command:
         wait_for_line([command], b"127.0.0.1:")
         children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
@@ -297,12 +296,12 @@ def wait_for_line(pair: Pair, first: bytes) -> None:
 
 
 def outcomes(pair: Pair) -> list[tuple[int, str]]:
-    """Status and stderr of each, which must hold no traceback and no complaint of Python's."""
+    """Status and stderr of each, which must contain no traceback and no Python warning."""
     found = []
     for process in pair:
         assert process.stderr is not None
-        status, said = process.wait(120), process.stderr.read().decode()
-        assert "Traceback" not in said
-        assert "Unclosed" not in said
-        found.append((status, said))
+        status, output = process.wait(120), process.stderr.read().decode()
+        assert "Traceback" not in output
+        assert "Unclosed" not in output
+        found.append((status, output))
     return found

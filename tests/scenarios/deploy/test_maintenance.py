@@ -1,4 +1,4 @@
-"""Ledgers that are lost, retired or of another log, on a real broker and through the commands."""
+"""Ledgers that are lost, retired or of another log: through the commands, on a real broker."""
 
 import re
 from contextlib import closing
@@ -18,14 +18,14 @@ FLIGHTS = 600
 
 @pytest.fixture
 def deployment(broker: str, topic_prefix: str, tmp_path: Path) -> Deployment:
-    """A deployment whose worker has counted some reports, and has ended."""
-    made = Deployment(tmp_path, broker, topic_prefix)
-    made.create_topics()
+    """A deployment whose worker has counted some reports and ended."""
+    deployment = Deployment(tmp_path, broker, topic_prefix)
+    deployment.create_topics()
     (tmp_path / "flights.csv").write_text("carrier\n" + "AA\n" * FLIGHTS, encoding="utf-8")
-    with made.running("first.log", "aggregate", "--web-port", "0"):
-        send(made)
-        compare(made)
-    return made
+    with deployment.running("first.log", "aggregate", "--web-port", "0"):
+        send(deployment)
+        compare(deployment)
+    return deployment
 
 
 def send(deployment: Deployment) -> None:
@@ -35,7 +35,7 @@ def send(deployment: Deployment) -> None:
 
 
 def compare(deployment: Deployment, *options: str) -> str:
-    """What a replay says, which finds no difference."""
+    """Output of a replay that finds no difference."""
     replayed = deployment.run("replay", *options)
     assert (replayed.returncode, replayed.stdout) == (0, "difference: 0\n"), replayed.stderr
     return replayed.stderr
@@ -48,7 +48,7 @@ def delete(deployment: Deployment, topic: str) -> None:
 
 
 def refusal(deployment: Deployment) -> str:
-    """What a worker says that ends because it must not go on."""
+    """Message of a worker that must end."""
     ended = deployment.run("aggregate", "--web-port", "0")
     assert ended.returncode == 3, ended.stderr
     assert "Traceback" not in ended.stderr
@@ -74,8 +74,8 @@ def test_a_deleted_state_is_rebuilt_from_the_log(deployment: Deployment) -> None
     assert checked.returncode == 1
     assert "then run deniable replay --rebuild" in checked.stderr
     assert "it was deleted. To count again" in refusal(deployment)
-    said = compare(deployment, "--rebuild")
-    assert "records counted again" in said
+    output = compare(deployment, "--rebuild")
+    assert "records counted again" in output
     once_more = deployment.run("replay", "--rebuild")
     assert once_more.returncode == 1
     assert "no ledger of" in once_more.stderr
@@ -84,7 +84,7 @@ def test_a_deleted_state_is_rebuilt_from_the_log(deployment: Deployment) -> None
         compare(deployment)
 
 
-def test_worker_losing_its_ledgers_reports_it_and_keeps_nothing(
+def test_worker_reports_lost_ledgers_and_discards_them(
     deployment: Deployment,
 ) -> None:
     with deployment.running("second.log", "aggregate", "--web-port", "0") as worker:
@@ -116,7 +116,7 @@ def test_recreated_log_is_not_counted_into_old_state(deployment: Deployment) -> 
 
 @pytest.mark.all
 def test_recreated_log_ends_a_running_worker(deployment: Deployment) -> None:
-    """Also when the new log is as long as the old one was before it looks; before that, it is too short."""
+    """Also if the new log has grown as long as the old one; a shorter one is found by its length."""
     with deployment.running("second.log", "aggregate", "--web-port", "0") as worker:
         deployment.wait_until_ready("second.log")
         compare(deployment)
@@ -129,12 +129,12 @@ def test_recreated_log_ends_a_running_worker(deployment: Deployment) -> None:
     assert " recreated" in (deployment.folder / "second.log").read_text()
 
 
-def test_rows_of_a_later_version_end_a_worker_before_it_counts(deployment: Deployment) -> None:
-    """As after a release was rolled back that had raised the version."""
+def test_newer_rows_end_a_worker_before_counting(deployment: Deployment) -> None:
+    """As after the rollback of a release with a higher version."""
     with KafkaProducer(bootstrap_servers=deployment.servers) as kafka:
         kafka.send(f"{deployment.prefix}state", key=b"P", value=b"\x02" + bytes(32), partition=0).get(10)
-    said = f"partition 0 of {deployment.prefix}state: row version must be 1, got 2: run the deniable that"
-    assert said in refusal(deployment)
+    expected = f"partition 0 of {deployment.prefix}state: row version must be 1, got 2: run the deniable that"
+    assert expected in refusal(deployment)
 
 
 def test_collection_ends_only_by_command(deployment: Deployment) -> None:
@@ -160,7 +160,7 @@ def test_collection_ends_only_by_command(deployment: Deployment) -> None:
 
 @pytest.mark.all
 def test_retired_collection_stops_counting_in_a_running_worker(deployment: Deployment) -> None:
-    """It has the former file still, as has the producer."""
+    """The worker still has the previous file, as does the producer."""
     new = (
         (deployment.folder / "deniable.yaml")
         .read_text(encoding="utf-8")
@@ -190,7 +190,7 @@ def test_retired_collection_stops_counting_in_a_running_worker(deployment: Deplo
     assert '\ndeniable_reports_total{collection="carrier",result="counted"} 0.0\n' in metrics
 
 
-def test_there_is_nothing_to_accept_or_to_retire(deployment: Deployment) -> None:
+def test_nothing_to_accept_or_retire(deployment: Deployment) -> None:
     accepted = deployment.run("replay", "--accept-loss")
     assert (accepted.returncode, accepted.stdout) == (
         0,

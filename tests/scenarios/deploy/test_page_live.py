@@ -1,4 +1,4 @@
-"""The page of a real worker on a real broker: its bars are the topic's numbers, also after a kill."""
+"""The page of a real worker on a real broker: its bars match the topic, also after a kill."""
 
 import signal
 from contextlib import ExitStack, closing
@@ -22,7 +22,7 @@ SECONDS = 60
 
 
 def send(deployment: Deployment) -> None:
-    """Reports of one moment, so that no more than two windows hold them."""
+    """Send reports at one time, so at most two windows contain them."""
     lines = "".join(f"{'AA' if number % 3 else 'B6'}\n" for number in range(REPORTS)).encode()
     sent = deployment.run(
         "produce", "carrier", "--field", "carrier", "--no-clients", given=b"carrier\n" + lines
@@ -31,7 +31,7 @@ def send(deployment: Deployment) -> None:
 
 
 def newest(deployment: Deployment, reports: int) -> EstimateRecord | None:
-    """The newest window's final estimate, as readers of the topic find it, once it tells of so many."""
+    """The newest window's final estimate from the topic, once all windows together have this many reports."""
     windows: dict[int, EstimateRecord] = {}
     for record in sorted(published(deployment), key=lambda record: (record.revision, record.final)):
         windows[record.window_start] = record
@@ -42,7 +42,7 @@ def newest(deployment: Deployment, reports: int) -> EstimateRecord | None:
 
 
 def published(deployment: Deployment) -> list[EstimateRecord]:
-    """All that is in the topic `estimates` now."""
+    """All records in the topic `estimates` now."""
     found: list[EstimateRecord] = []
     consumer = KafkaConsumer(bootstrap_servers=deployment.servers, isolation_level="read_committed")
     with closing(consumer):
@@ -65,7 +65,7 @@ def settled(deployment: Deployment, reports: int) -> EstimateRecord:
 
 
 def shows(shown: Watched, record: EstimateRecord) -> bool:
-    """Whether the rows of the page are the significant values of this record."""
+    """Whether the rows of the page match the significant values of this record."""
     expected = {
         value: f"{100 * record.frequency[i]:.1f}"
         for i, value in enumerate(record.values)
@@ -76,19 +76,19 @@ def shows(shown: Watched, record: EstimateRecord) -> bool:
 
 
 def reported(shown: Watched) -> str:
-    """Number of reports that the page tells."""
+    """Number of reports on the page."""
     reports: str = shown.section("carrier").locator(".reports").inner_text()
     return reports
 
 
 def metrics(address: str) -> str:
-    """What a worker tells Prometheus."""
+    """Metrics exported by a worker."""
     with urlopen(f"{address.rstrip('/')}/metrics", timeout=SECONDS) as answer:  # noqa: S310  loopback
         return str(answer.read().decode())
 
 
 @pytest.mark.all
-def test_page_shows_the_numbers_of_the_topic_over_a_kill(broker: str, tmp_path: Path) -> None:
+def test_page_matches_the_topic_after_a_kill(broker: str, tmp_path: Path) -> None:
     deployment = Deployment(tmp_path, broker, f"test-{uuid4().hex[:12]}-")
     deployment.create_topics()
     with chromium() as browser, ExitStack() as stack:
@@ -104,8 +104,8 @@ def test_page_shows_the_numbers_of_the_topic_over_a_kill(broker: str, tmp_path: 
         stack.enter_context(deployment.running("again.log", "aggregate", "--web-port", port))
         shown.page.locator('#status:not([data-state="unreachable"])').wait_for(timeout=1000 * SECONDS)
         assert wait_until(lambda: shows(shown, record), SECONDS)
-        told_again = f'deniable_estimate_reports{{collection="carrier"}} {float(record.reports)}\n'
-        assert wait_until(lambda: told_again in metrics(address), SECONDS)
+        restored = f'deniable_estimate_reports{{collection="carrier"}} {float(record.reports)}\n'
+        assert wait_until(lambda: restored in metrics(address), SECONDS)
         send(deployment)
         later = settled(deployment, 2 * REPORTS)
         assert wait_until(lambda: shows(shown, later), SECONDS)

@@ -1,4 +1,4 @@
-"""`deniable produce` is killed again and again, and its broker once: no line is lost, none is sent twice."""
+"""`deniable produce` and its broker are killed repeatedly: no line is lost, and none is sent twice."""
 
 import random
 import signal
@@ -26,19 +26,19 @@ PRODUCE = ("produce", "carrier", "--input", "lines.csv", "--field", "carrier", "
 
 
 def deployed(folder: Path, servers: str, prefix: str) -> Deployment:
-    """A deployment whose clients may repeat themselves, so that a line that is sent twice is not refused."""
-    made = Deployment(folder, servers, prefix)
+    """A deployment without limits on repetition, so a line sent twice is not refused."""
+    deployment = Deployment(folder, servers, prefix)
     file = folder / "deniable.yaml"
     head = file.read_text().partition("  - {name")[0]
-    # A small outbox makes for small batches, and so for many transactions to be killed in.
+    # A small outbox leads to small batches, and so to many transactions to interrupt.
     head = head.replace("producer: {", "producer: {outbox_bytes: 1048576, ")
     file.write_text(head + COLLECTION.format())
-    made.create_topics()
-    return made
+    deployment.create_topics()
+    return deployment
 
 
 def reports_of(deployment: Deployment) -> tuple[int, int]:
-    """Reports in the topic, each pack counted once; and packs that are there more than once."""
+    """Reports in the topic, each pack counted once; and packs that occur more than once."""
     topic = f"{deployment.prefix}reports"
     reports: dict[bytes, int] = {}
     records = 0
@@ -57,13 +57,13 @@ def reports_of(deployment: Deployment) -> tuple[int, int]:
 
 
 def lines() -> Iterator[str]:
-    """Records, some of which span lines."""
+    """Records, some of which span several lines."""
     for number in range(LINES):
         yield f'"client\n{number % 7}",AA\n' if number % 10 == 0 else f"client-{number % 7},B6\n"
 
 
 def test_no_line_is_lost_or_sent_twice_by_kills(broker: str, topic_prefix: str, tmp_path: Path) -> None:
-    """The file grows meanwhile, in pieces that end within lines; the last run ends by itself."""
+    """Meanwhile the file grows in pieces that end within lines; the last run ends by itself."""
     deployment = deployed(tmp_path, broker, topic_prefix)
     moments = random.Random(7)
     text = "who,carrier\n" + "".join(lines())
@@ -75,7 +75,7 @@ def test_no_line_is_lost_or_sent_twice_by_kills(broker: str, topic_prefix: str, 
         for number, piece in enumerate(pieces):
             log = f"round-{number}.log"
             with deployment.running(log, *PRODUCE, "--follow", "--metrics-port", "0") as run:
-                if number % 4:  # else it is killed as it starts
+                if number % 4:  # otherwise it is killed at startup
                     assert wait_until(lambda log=log: "metrics: " in deployment.said(log), 120), (
                         deployment.said(log)
                     )
@@ -96,8 +96,8 @@ def test_no_line_is_lost_or_sent_twice_by_kills(broker: str, topic_prefix: str, 
 
 
 @pytest.mark.all
-def test_a_broker_that_dies_costs_no_line(topic_prefix: str, tmp_path: Path) -> None:
-    """What was taken waits in the outbox, and the next run of any input sends it."""
+def test_broker_kill_loses_no_line(topic_prefix: str, tmp_path: Path) -> None:
+    """Stored reports wait in the outbox, and the next run with any input sends them."""
     with Broker(tmp_path / "kafka") as first:
         deployment = deployed(tmp_path, first.bootstrap_servers, topic_prefix)
         port = int(first.bootstrap_servers.rpartition(":")[2])
@@ -117,10 +117,10 @@ def test_a_broker_that_dies_costs_no_line(topic_prefix: str, tmp_path: Path) -> 
             assert wait_until(lambda: "waiting up to 60 s" in deployment.said("absent.log"), 120)
             run.send_signal(signal.SIGINT)
             assert run.wait(120) == 130
-        said = deployment.said("absent.log")
-        assert "no Kafka broker answers" in said
-        assert "reports are kept in .deniable and sent once it answers" in said
-        assert "packs kept for the next deniable produce with this folder" in said
+        output = deployment.said("absent.log")
+        assert "no Kafka broker answers" in output
+        assert "reports are kept in .deniable and sent once it answers" in output
+        assert "packs kept for the next deniable produce with this folder" in output
     with Broker(tmp_path / "kafka", port=port):
         (tmp_path / "other.csv").write_text("who,carrier\nb,B6\n")
         other = deployment.run(*PRODUCE[:3], "other.csv", *PRODUCE[4:])

@@ -1,4 +1,4 @@
-"""Passwords and certificates are replaced under a running producer and worker: no report is lost."""
+"""Passwords and certificates are replaced while a producer and a worker run: no report is lost."""
 
 import gc
 import threading
@@ -24,18 +24,18 @@ pytestmark = [
     pytest.mark.all,
     pytest.mark.broker,
     pytest.mark.usefixtures("kafka_jars"),
-    # kafka-python leaves a socket that was refused to the collector.
+    # kafka-python leaves refused sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
 SESSION_SECONDS = 3
-# How long the certificate lasts that is replaced: a worker starts within, on a busy machine too.
+# Lifetime of the replaced certificate: long enough for a worker to start on a busy machine.
 SHORT, STARTS = timedelta(seconds=12), 5
-SILENCE_SECONDS = 30.0  # that is promised once the broker is back
+SILENCE_SECONDS = 30.0  # as documented, once the broker is back
 
 
 class Traffic:
-    """A producer to which reports come steadily, and a worker that counts them."""
+    """A producer with a steady flow of reports, and a worker that counts them."""
 
     def __init__(self, deployment: SecuredDeployment) -> None:
         file = deployment.folder / "deniable.yaml"
@@ -65,14 +65,14 @@ class Traffic:
         return self._producer.counters().acknowledged.get("carrier", 0)
 
     def wait_for_acknowledgements(self) -> None:
-        """Something that is handed over now is acknowledged before long."""
+        """A report submitted now is acknowledged before long."""
         goal = self._producer.counters().stored.get("carrier", 0) + 1
         began = time.monotonic()
         assert wait_until(lambda: self.acknowledged >= goal, SILENCE_SECONDS), "silence"
         print(f"acknowledged after {time.monotonic() - began:.1f} s")  # noqa: T201 - shown with -s
 
     def wait_for_silence(self) -> None:
-        """Nothing is acknowledged any more, though reports come."""
+        """No report is acknowledged any more, though reports are submitted."""
         deadline = time.monotonic() + 120
         before = -1
         while before != self.acknowledged:
@@ -81,7 +81,7 @@ class Traffic:
             self._ended.wait(1.5)
 
     def assert_nothing_is_lost(self) -> None:
-        """All that was stored is acknowledged once, and counted once."""
+        """All stored reports are acknowledged once and counted once."""
         self._ended.set()
         self._sending.join()
         self._producer.flush(SILENCE_SECONDS)
@@ -94,7 +94,7 @@ class Traffic:
         assert (replayed.returncode, replayed.stdout) == (0, "difference: 0\n"), replayed.stderr
 
     def _reports_by_pack(self) -> dict[bytes, int]:
-        """What the log holds; a pack that is in it twice counts once, as workers count it."""
+        """Reports in the log; a pack that occurs twice counts once, as in workers."""
         found: dict[bytes, int] = {}
         topic = self._config.topics.reports
         sources = [TopicPartition(topic, number) for number in range(self._config.topics.partitions)]
@@ -119,7 +119,7 @@ class Traffic:
 
 @pytest.fixture(autouse=True)
 def collected(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """What is left to the collector is collected here, where it is expected, and not in another test."""
+    """Collect garbage here, where warnings are expected, and not in another test."""
     yield
     caplog.get_records("call").clear()  # they hold sockets
     gc.collect()
@@ -127,14 +127,14 @@ def collected(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def own_broker() -> Iterator[SecuredBroker]:
-    """A broker for these tests alone, that wants passwords again every few seconds."""
+    """A broker for these tests alone that re-authenticates every few seconds."""
     reauthentication = {"connections.max.reauth.ms": SESSION_SECONDS * 1000}
     with SecuredBroker(reauthentication) as broker:
         yield broker
 
 
 def test_a_password_is_replaced(own_broker: SecuredBroker, tmp_path: Path, topic_prefix: str) -> None:
-    """While the broker knows the new one and the file has the old one, reports wait; then all arrive."""
+    """While the broker has the new password and the file has the old one, reports wait; then all arrive."""
     first = own_broker.change_password(ADMIN)
     deployment = by_password(own_broker, tmp_path, topic_prefix)
     deployment.create_topics()
@@ -144,15 +144,15 @@ def test_a_password_is_replaced(own_broker: SecuredBroker, tmp_path: Path, topic
         deployment.write("password", f"{second}\n".encode())
         traffic.wait_for_acknowledgements()
         traffic.assert_nothing_is_lost()
-    said = deployment.said("worker.log")
-    assert first not in said
-    assert second not in said
+    output = deployment.said("worker.log")
+    assert first not in output
+    assert second not in output
 
 
 def test_certificates_of_client_and_broker_are_replaced(
     own_broker: SecuredBroker, tmp_path: Path, topic_prefix: str
 ) -> None:
-    """Ours before the old one expires; the broker's by one of another authority, once we trust both."""
+    """Ours before the old one expires; the broker's by one of another authority, once both are trusted."""
     deployment = by_certificate(own_broker, tmp_path, topic_prefix)
     began = datetime.now(UTC)
     deployment.create_topics()

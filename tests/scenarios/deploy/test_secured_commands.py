@@ -1,4 +1,4 @@
-"""Every command on a broker that lets in nobody unknown, by password and by certificate."""
+"""Every command on a broker that requires authentication, by password and by certificate."""
 
 import json
 import subprocess
@@ -16,14 +16,14 @@ pytestmark = [pytest.mark.broker, pytest.mark.all]
 FLIGHTS = 300  # by each of the two
 
 
-def made(parent: Path, name: str) -> Path:
+def new_folder(parent: Path, name: str) -> Path:
     folder = parent / name
     folder.mkdir()
     return folder
 
 
 def wait_for_all_reports(watching: "subprocess.Popen[bytes]") -> None:
-    """Until final estimates hold what both producers sent."""
+    """Wait until final estimates contain the reports of both producers."""
     reports = 0
     assert watching.stdout is not None
     while reports < 2 * FLIGHTS:
@@ -37,14 +37,14 @@ def test_every_command_works(secured_broker: SecuredBroker, tmp_path: Path, topi
 
     One deployment, half of which connects by password, and half by certificate.
     """
-    password = by_password(secured_broker, made(tmp_path, "password"), topic_prefix)
-    certificate = by_certificate(secured_broker, made(tmp_path, "certificate"), topic_prefix)
-    said = []
+    password = by_password(secured_broker, new_folder(tmp_path, "password"), topic_prefix)
+    certificate = by_certificate(secured_broker, new_folder(tmp_path, "certificate"), topic_prefix)
+    outputs = []
 
     def run(deployment: Deployment, *arguments: str, given: bytes = b"") -> str:
         ended = deployment.run(*arguments, given=given)
         assert ended.returncode == 0, f"{arguments}: {ended.stderr}"
-        said.append(ended.stdout + ended.stderr)
+        outputs.append(ended.stdout + ended.stderr)
         return ended.stdout
 
     run(password, "topics", "create")
@@ -71,8 +71,8 @@ def test_every_command_works(secured_broker: SecuredBroker, tmp_path: Path, topi
     head, _, _ = file.read_text().replace("revision: 1", "revision: 2").partition("  - {name: place")
     file.write_text(head)
     run(password, "retire", "place")
-    logs = [password.said("worker.log"), certificate.said("worker.log")]
+    logs = [password.outputs("worker.log"), certificate.outputs("worker.log")]
     secret = str(secured_broker.admin_settings()["sasl_plain_password"])
-    assert all(secret not in each for each in (*said, *logs, arguments.decode()))
-    assert all("Traceback" not in each for each in (*said, *logs))
+    assert all(secret not in each for each in (*outputs, *logs, arguments.decode()))
+    assert all("Traceback" not in each for each in (*outputs, *logs))
     assert wait_until(lambda: worker.poll() is not None and other_worker.poll() is not None)

@@ -73,7 +73,7 @@ def test_bounds_between_attainable_and_epsilon_pass():
         lies_as_its_neighbour_does,
     ],
 )
-def test_the_audit_fails_k_rr_that(broken):
+def test_audit_fails_k_rr_that(broken):
     bounds = report_bounds(partial(broken, mechanism=KRR_4, words=RepeatableWords(1)), 4, 4, ERROR, OUTPUTS)
     assert bounds.most > 1.0
 
@@ -88,7 +88,7 @@ def test_the_audit_fails_k_rr_that(broken):
         pytest.param(Twice(RepeatableWords(1), draws=1), id="the choice to lie and the lie"),
     ],
 )
-def test_audit_fails_k_rr_where_words_are_shared_by(words):
+def test_audit_fails_k_rr_with_words_shared_by(words):
     assert report_bounds(krr(KRR_4, words), 4, 4, ERROR, OUTPUTS).most > 1.0
 
 
@@ -96,12 +96,12 @@ def test_audit_fails_k_rr_where_words_are_shared_by(words):
 
 
 @pytest.mark.parametrize("broken", [ones_never_cleared, one_bit_never_randomized, permanent_step_left_out])
-def test_the_audit_fails_rappor_where(broken):
+def test_audit_fails_rappor_where(broken):
     bounds = group_bounds(partial(broken, mechanism=NOISY_16, words=RepeatableWords(1)), 16, ERROR, OUTPUTS)
     assert bounds.most > NOISY_16.epsilon_one
 
 
-def test_the_audit_fails_rappor_whose_steps_share_words():
+def test_audit_fails_rappor_with_shared_words():
     """Each step draws two words here."""
     bounds = group_bounds(two_steps(NOISY_16, Twice(RepeatableWords(1), draws=2)), 16, ERROR, OUTPUTS)
     assert bounds.most > NOISY_16.epsilon_one
@@ -109,7 +109,7 @@ def test_the_audit_fails_rappor_whose_steps_share_words():
 
 @pytest.mark.parametrize("step", ["permanent", "instantaneous"])
 @every_copy
-def test_audit_fails_noise_of_one_step_that_is_copied(change, step):
+def test_audit_fails_copied_noise_of_one_step(change, step):
     words, copied = RepeatableWords(1), Changed(RepeatableWords(2), change)
     first, second = (copied, words) if step == "permanent" else (words, copied)
 
@@ -120,7 +120,7 @@ def test_audit_fails_noise_of_one_step_that_is_copied(change, step):
 
 
 @every_copy
-def test_only_pairs_show_noise_that_is_copied(change):
+def test_only_pairs_reveal_copied_noise(change):
     """Each group of four bits by itself is distributed correctly."""
     randomize = two_steps(NOISY_128, Changed(RepeatableWords(1), change))
     assert group_bounds(randomize, 128, ERROR, OUTPUTS).most <= NOISY_128.epsilon_one
@@ -130,7 +130,7 @@ def test_only_pairs_show_noise_that_is_copied(change):
 @pytest.mark.parametrize(
     "change", [second_lane_repeats_the_first, one_bit_copies_its_neighbour, next_but_one_share]
 )
-def test_audit_of_4096_bits_fails_noise_that_is_copied(change):
+def test_audit_of_4096_bits_fails_copied_noise(change):
     randomize = two_steps(NOISY_4096, Changed(RepeatableWords(1), change))
     bounds = bit_pair_bounds(randomize, 4096, [1, 64], {2: [0]}, ERROR, 2**13)
     assert bounds.most > loss_of_one_bit(NOISY_4096)
@@ -147,7 +147,7 @@ def test_audit_fails_an_unreduced_set():
 
 
 @pytest.mark.parametrize("broken", [Redrawn, SeedsWithoutClient])
-def test_the_audit_fails_a_memory(broken):
+def test_audit_fails_memory(broken):
     """Redrawn responses average to the truth; seeds without the client repeat another client's noise."""
     memory = broken(SECRET, "c", ("audit",), memoize=True)
     subject = bits_of(majority_of_bits(REPEATED, [1 << 2, 1 << 5], RepeatableWords(1), memory), [2, 5])

@@ -23,7 +23,7 @@ def leave_damaged_buffer(path):
     store.close()
 
 
-def test_a_damaged_buffer_holds_up_no_producer(make, kafka, tmp_path, caplog):
+def test_damaged_buffer_does_not_block_producers(make, kafka, tmp_path, caplog):
     first = make(pack_seconds=600)
     assert first.report(NAME, VALUE, None) == Receipt(stored=1)
     leave_damaged_buffer(tmp_path / "producer.sqlite")

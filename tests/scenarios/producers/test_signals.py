@@ -83,7 +83,7 @@ def make(monkeypatch, tmp_path):
     return make_one
 
 
-def test_handler_reports_and_flushes_at_any_step_of_a_report(make):
+def test_handler_reports_and_flushes_during_a_report(make):
     """A handler that waited for the interrupted call would time out.
 
     A call that need not wait has fewer steps, so some handlers are not called.
@@ -123,7 +123,7 @@ def test_handler_reports_during_flush_and_counters(make):
     producer.close()
 
 
-def test_handler_closes_at_any_step_of_a_report_or_of_close(make):
+def test_handler_closes_during_a_report_or_close(make):
     """The report is stored and sent, or refused because of the closing."""
 
     def report(producer):
@@ -146,7 +146,7 @@ def test_handler_closes_at_any_step_of_a_report_or_of_close(make):
             assert counters.stored == counters.acknowledged == ({"carrier": 1} if stored else {})
 
 
-def test_handler_forks_at_any_step_of_a_report(make):
+def test_handler_forks_during_a_report(make):
     """The child reports and closes, and so does the parent."""
     producer, children = make(), []
 
@@ -169,7 +169,7 @@ def test_handler_forks_at_any_step_of_a_report(make):
     producer.close()
 
 
-def test_no_word_is_drawn_twice_by_a_handler():
+def test_handler_draws_no_word_twice():
     """At every step of a draw; 2**16 words repeat by chance with probability below 2**-33."""
     stream, drawn = Keystream(), []
 
@@ -184,7 +184,7 @@ def test_no_word_is_drawn_twice_by_a_handler():
     assert 5000 < len(words) < 2**16
 
 
-def test_a_total_loses_nothing_to_a_handler():
+def test_handler_loses_no_addition():
     total, added = AtomicSum(), []
 
     def call():
@@ -197,7 +197,7 @@ def test_a_total_loses_nothing_to_a_handler():
     assert total.value == len(added) > 30
 
 
-def test_a_total_loses_nothing_to_other_threads():
+def test_other_threads_lose_no_addition():
     total = AtomicSum()
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

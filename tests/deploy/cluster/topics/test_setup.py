@@ -161,8 +161,8 @@ def test_partitions_that_were_added_have_one_remedy_whatever_the_file_says(
     assert wait_until(lambda: len(admin.describe_topics([topics.reports])[0]["partitions"]) == 3, 120)
     shown = (
         f"{topics.reports} has 3 partitions now, and {topics.state} was set up with 2: partitions were "
-        "added, and a pack must stay in the partition of its id. Set another kafka.topic_prefix for producers and "
-        "workers, and run deniable topics create; what was published under this one stays"
+        "added, and a pack must stay in the partition of its id. Set another kafka.topic_prefix for "
+        "producers and workers, and run deniable topics create; what was published under this one stays"
     )
     for file in (topics, grown):
         assert check(Cluster(broker), file) == [shown]
