@@ -1,4 +1,4 @@
-"""How fast a worker counts, how much memory it takes, how long ledgers take to open.
+"""Speed and memory of a worker, and the time to open ledgers.
 
 May import `bench.estimators`. Begin with `throughput`; `sizing` writes docs/sizing.md from the results.
 """

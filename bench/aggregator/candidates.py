@@ -1,4 +1,4 @@
-"""What an estimate of a RAPPOR window takes, by its number of candidates.
+"""Time and memory to estimate a RAPPOR window, by number of candidates.
 
 python -m bench.aggregator.candidates
 """
@@ -18,14 +18,14 @@ from estimators.mechanisms.rappor import Rappor
 
 CANDIDATES = (100, 1000, 10_000, 100_000)
 REPORTS = 1_000_000
-HELD = 100  # candidates that are somebody's value
+HELD = 100  # candidates that clients hold
 SEED = 1
 
 
 def window(
     words: list[str], mechanism: Rappor, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Bit counts, int64 (cohorts, bits), and cohort sizes of reports of the first words."""
+    """Bit counts, int64 (cohorts, bits), and cohort sizes, for reports of the first words."""
     truth = round_to_counts(zipf_shares(len(words), 1.0), REPORTS)
     clients = rng.multinomial(truth, np.full(mechanism.cohorts, 1 / mechanism.cohorts))
     sizes = clients.sum(axis=0)
@@ -36,7 +36,7 @@ def window(
 
 
 def measure(candidates: int) -> ResultRow:
-    """Most memory that an estimate takes meanwhile, and the time of a second one."""
+    """Peak memory of an estimate, and the time of a second one."""
     mechanism = Rappor.from_probabilities(bits=128, hashes=2, cohorts=8, f=0.25, p=0.35, q=0.65)
     words = [f"word-{number}" for number in range(candidates)]
     counts, sizes = window(words[:HELD], mechanism, np.random.default_rng(SEED))
@@ -56,7 +56,7 @@ def measure(candidates: int) -> ResultRow:
 
 @click.command()
 def main() -> None:
-    """Measure and keep the table."""
+    """Measure and write the table."""
     keep("candidates", [measure(candidates) for candidates in CANDIDATES])
 
 

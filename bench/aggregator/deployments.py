@@ -1,4 +1,4 @@
-"""A deployment for measurements: collections on a broker of their own, and packs of random reports."""
+"""A deployment for measurements: collections on a separate broker, and packs of random reports."""
 
 import os
 import time
@@ -24,7 +24,7 @@ SEND_SECONDS = 300.0
 def configure(
     folder: Path, servers: str, prefix: str, collections: int, entry: str = RAPPOR_128
 ) -> Configuration:
-    """Write a collection file of so many equal entries, `{number}` in each, and make its topics."""
+    """Write a collection file with this many equal entries, `{number}` in each, and create its topics."""
     text = HEAD.format(servers=servers, prefix=prefix)
     text += "".join(entry.format(number=number) for number in range(collections))
     file = folder / f"{prefix}.yaml"
@@ -35,7 +35,7 @@ def configure(
 
 
 def payload_of(collection: Collection, reports: int) -> bytes:
-    """Random reports: any bits, or any buckets."""
+    """Random reports: uniform bits or buckets."""
     if isinstance(collection.mechanism, KRR):
         size = wire.bucket_dtype(collection.width)
         return np.random.default_rng().integers(collection.width, size=reports).astype(size).tobytes()
@@ -53,7 +53,7 @@ def send(
     home: int | None = None,
     window_start: int | None = None,
 ) -> None:
-    """Send a pack for a window, that of now when none is given; `home` is its partition, any when None."""
+    """Send a pack for a window, by default the current one, to the partition `home`, by default any."""
     partitions = configuration.kafka.partitions
     pack_id = os.urandom(wire.PACK_ID_BYTES)
     while home is not None and wire.partition_of(pack_id, partitions) != home:
@@ -85,7 +85,7 @@ def fill(configuration: Configuration, packs: int, reports: int) -> None:
 
 
 def bytes_on_disk(servers: str, topic: str) -> int:
-    """Bytes of a topic's segments, all partitions together."""
+    """Size of a topic's segments in all partitions, bytes."""
     with KafkaAdminClient(bootstrap_servers=servers) as admin:
         (found,) = admin.describe_log_dirs([topic])
     described = [one for folder in found["log_dirs"] for one in folder["topics"]]

@@ -1,4 +1,4 @@
-"""How a worker bears the largest domain: k-RR of 1,400,000 values, estimated while it counts.
+"""A worker with the largest domain: k-RR of 1,400,000 values, estimated while it counts.
 
 python -m bench.aggregator.large_domain
 """
@@ -38,7 +38,7 @@ def feed(configuration: Configuration, stopped: threading.Event) -> None:
 
 @click.command()
 def main() -> None:
-    """Let a worker count and estimate for a while, and keep what it took."""
+    """Let a worker count and estimate for a while, and write its figures."""
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
         configuration = configure(Path(name), broker.bootstrap_servers, "bench-", 1, ENTRY)
         log, stopped = Path(name, "worker.log"), threading.Event()

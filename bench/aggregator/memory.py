@@ -1,4 +1,4 @@
-"""What the counts of collections add to a worker's memory.
+"""Memory that the counts of collections add to a worker.
 
 python -m bench.aggregator.memory
 """
@@ -19,11 +19,11 @@ from deploy.broker.broker import Broker
 from deploy.broker.child_processes import spawn, stop
 
 REPORTS = 100
-REST_SECONDS = 10.0  # until everything is published, estimated and shown
+REST_SECONDS = 10.0  # until everything is published, estimated and exported
 
 
 class MemoryCase(NamedTuple):
-    """So many equal collections, of so many cohorts and counters a cohort."""
+    """Equal collections of this number, with this many cohorts and counters per cohort."""
 
     name: str
     entry: str
@@ -41,7 +41,7 @@ CASES = (
 
 
 def measure(case: MemoryCase, folder: Path, servers: str, prefix: str) -> ResultRow:
-    """Resident memory of a worker before a pack came, and when every counter of every partition is in use."""
+    """Resident memory of a worker before its first pack, and with every counter of every partition in use."""
     configuration = configure(folder, servers, prefix, case.collections, case.entry)
     partitions, log = configuration.kafka.partitions, folder / f"{prefix}worker.log"
     file = str(configuration.path)
@@ -76,7 +76,7 @@ def measure(case: MemoryCase, folder: Path, servers: str, prefix: str) -> Result
 
 @click.command()
 def main() -> None:
-    """Measure all cases and keep the table."""
+    """Measure all cases and write the table."""
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
         keep(
             "memory",

@@ -1,4 +1,4 @@
-"""How long a large ledger takes to open, and what a million pack ids take.
+"""Time to open a large ledger, and memory of a million pack ids.
 
 python -m bench.aggregator.opening
 """
@@ -33,7 +33,7 @@ ROWS_PER_TRANSACTION = 2000
 
 
 async def opening_seconds(deployment: Deployment, ids: int) -> tuple[float, float]:
-    """Time, and processor time, to open a ledger of COUNT_ROWS rows and ids, by the owner's own code."""
+    """Wall and processor time to open a ledger of COUNT_ROWS rows and ids, by the owner's own code."""
     await _store(deployment, ids)
     store = LedgerStore(deployment.cluster, deployment.topics, 0)
     began, cpu_before = time.monotonic(), time.process_time()
@@ -78,7 +78,7 @@ def _large(deployment: Deployment, ids: int) -> Iterator[tuple[row_keys.Key, byt
 
 
 def ids_cost(added: int) -> ResultRow:
-    """Memory of so many ids, added one by one, and the longest step."""
+    """Memory of this many ids, added one by one, and the longest step."""
     tracemalloc.start()
     ids, longest = PackIds(), 0.0
     for _ in range(added):
@@ -98,7 +98,7 @@ def ids_cost(added: int) -> ResultRow:
 
 @click.command()
 def main() -> None:
-    """Measure and keep both tables."""
+    """Measure and write both tables."""
     opened: list[ResultRow] = []
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
         for ids in STORED_IDS:

@@ -1,4 +1,4 @@
-"""What benchmarks of the aggregator measured: `bench/results/aggregator.json`, and tables made from it."""
+"""Results of the aggregator's benchmarks: `bench/results/aggregator.json`, and tables generated from it."""
 
 import json
 import os
@@ -11,7 +11,7 @@ FILE = Path(__file__).parents[1] / "results" / "aggregator.json"
 
 ResultRow = Mapping[str, float | str]
 
-#: What each part measured, in the order of the tables. Each is replaced when its benchmark is run again.
+#: Results of each part, in the order of the tables. Each is replaced when its benchmark runs again.
 PARTS = {
     "counting": "One worker, a log that is full before it starts; `bench.aggregator.throughput`.",
     "memory": "What collections add to a worker that owns all 4 partitions, one window each; "
@@ -26,7 +26,7 @@ PARTS = {
 
 
 def keep(part: str, rows: Sequence[ResultRow], file: Path = FILE) -> None:
-    """Put rows in the place of what was measured of a part before, and print them.
+    """Replace a part's earlier rows by these, and print them.
 
     Parameters
     ----------
@@ -47,20 +47,20 @@ def keep(part: str, rows: Sequence[ResultRow], file: Path = FILE) -> None:
 
 
 def table(rows: Sequence[ResultRow]) -> str:
-    """Markdown, a line a row."""
+    """Markdown, one line per row."""
     lines = [list(rows[0]), ["---" for _ in rows[0]]]
     lines += [[shown(figure) for figure in row.values()] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def shown(figure: float | str) -> str:
-    """Text as it is, whole numbers in full, others to three digits."""
+    """Texts unchanged, integers in full, other numbers to three digits."""
     if isinstance(figure, str):
         return figure
     return f"{figure:,.0f}" if figure == int(figure) or abs(figure) >= 1000 else f"{figure:.3g}"
 
 
 def machine() -> str:
-    """What the figures are of. The load is that of the last minute, the benchmark's own included."""
+    """Description of the machine. The load is that of the last minute, including the benchmark's own."""
     gibibytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return f"{os.cpu_count()} cores, {gibibytes:.0f} GiB, load {os.getloadavg()[0]:.1f}"

@@ -1,4 +1,4 @@
-"""The tables of docs/sizing.md, from what the benchmarks of the aggregator measured.
+"""The tables of docs/sizing.md, from the results of the aggregator's benchmarks.
 
 python -m bench.aggregator.sizing docs/sizing.md
 """
@@ -13,17 +13,17 @@ from pathlib import Path
 from bench.aggregator.results import FILE, PARTS, ResultRow, table
 
 CHAOS = FILE.with_name("chaos.json")
-#: Faults of workers, while the broker is there.
+#: Faults of workers while the broker is reachable.
 WORKER_FAULTS = ("kill-9", "sigterm", "zombie", "scale-1-3-1", "checkpoint-kill", "checkpoint-pause")
 
 Found = Mapping[str, Sequence[ResultRow]]
 
 RATES = (10_000, 100_000, 1_000_000, 10_000_000)
-USED = 0.5  # share of a core that a worker may need at the peak
+USED = 0.5  # share of a core that a worker may need at peak load
 PARTITIONS_PER_WORKER = 2
 DAY_SECONDS = 86_400
 
-#: The example: clients that each report once a window, to one collection of RAPPOR.
+#: The example: clients that each report once per window, to one RAPPOR collection.
 CLIENTS, WINDOW_SECONDS, GRACE_SECONDS, RETENTION_SECONDS = 5_000_000, 60, 30, 3600
 PACK_REPORTS, KEPT_DAYS, REPLICAS = 100, 7, 3
 EXAMPLE = "RAPPOR, 8 cohorts of 128 bits"
@@ -35,12 +35,12 @@ def measured(file: Path = FILE) -> dict[str, Sequence[ResultRow]]:
 
 
 def workers_for(reports_per_second: float, reports_per_cpu_second: float) -> int:
-    """Workers, a core each, of which so many reports take half."""
+    """Workers, one core each, for which this rate is half their capacity."""
     return math.ceil(reports_per_second / (reports_per_cpu_second * USED))
 
 
 def workers(found: Found) -> list[ResultRow]:
-    """Workers by rate, for RAPPOR of one collection by reports a pack."""
+    """Workers by rate, for one RAPPOR collection, by reports per pack."""
     counted = _rappor(found)
     return [
         {
@@ -55,7 +55,7 @@ def workers(found: Found) -> list[ResultRow]:
 
 
 def example(found: Found) -> list[ResultRow]:
-    """What the example needs, a line a quantity."""
+    """Requirements of the example, one line per quantity."""
     rate = CLIENTS / WINDOW_SECONDS
     row = _rappor(found)[PACK_REPORTS]
     needed = workers_for(rate, float(row["reports a CPU second"]))
@@ -80,13 +80,13 @@ def example(found: Found) -> list[ResultRow]:
 
 
 def _rappor(found: Found) -> dict[int, ResultRow]:
-    """What was counted of one collection of RAPPOR, by reports a pack."""
+    """Measured throughput for one RAPPOR collection, by reports per pack."""
     rows = (row for row in found["counting"] if row["mechanism"] == "RAPPOR, 128 bits")
     return {int(row["reports a pack"]): row for row in rows if row["collections"] == 1}
 
 
 def gaps(_: Found) -> list[ResultRow]:
-    """How long nothing was counted, at most, under each fault of workers: of `make chaos`."""
+    """Longest gap in counting under each fault of workers, from `make chaos`."""
     runs = json.loads(CHAOS.read_text(encoding="utf-8"))
     by_fault = {fault: [run for run in runs if run["fault"] == fault] for fault in WORKER_FAULTS}
     return [
@@ -108,7 +108,7 @@ DERIVED: dict[str, Callable[[Found], list[ResultRow]]] = {
 
 
 def with_tables(text: str, found: Found) -> str:
-    """The page with every table anew, each below a line `<!-- table: NAME -->`."""
+    """The page with every table regenerated, each below a line `<!-- table: NAME -->`."""
 
     def made(match: re.Match[str]) -> str:
         name = match[1]

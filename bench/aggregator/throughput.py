@@ -1,9 +1,9 @@
-"""How fast one worker counts, and how much memory it takes.
+"""Throughput and memory of one worker.
 
     python -m bench.aggregator.throughput
 
-Packs lie in the log; a worker starts, and its metrics are read until all is stored. Broker, worker and this
-process share the machine.
+The log is prefilled; a worker starts, and its metrics are read until all counts are stored. Broker,
+worker and this process share the machine.
 """
 
 import os
@@ -25,7 +25,7 @@ from deploy.broker.child_processes import Child, spawn, stop
 from deploy.config.file import Configuration
 
 WAIT_SECONDS = 300.0
-LEAST_SECONDS = 1.0  # a worker stores what it counted twice a second
+LEAST_SECONDS = 1.0  # a worker stores its counts twice a second
 COUNTED = 'deniable_packs_total{result="counted"}'
 PAGE = re.compile(r"metrics: http://([0-9.:]+)/metrics")
 DELAY = re.compile(r'deniable_loop_delay_seconds_bucket\{le="([^"]+)"\} ([0-9.]+)')
@@ -42,7 +42,7 @@ ONE_HOT = (
 
 
 class ThroughputCase(NamedTuple):
-    """So many packs of so many reports of so many collections."""
+    """Numbers of packs, of reports in each, and of collections."""
 
     name: str
     entry: str
@@ -68,16 +68,16 @@ CASES = (
 
 
 class ThroughputRun(NamedTuple):
-    """What a worker did with a full log."""
+    """A worker's figures for a full log."""
 
     packs_per_second: float
-    packs_per_cpu_second: float  # of the worker: what else the machine does changes it little
+    packs_per_cpu_second: float  # of the worker: other load on the machine changes it little
     memory_mib: float
-    longest_delay: str  # of the event loop: at most so many seconds
+    longest_delay: str  # of the event loop: at most this many seconds
 
 
 def measure(configuration: Configuration, folder: Path, packs: int) -> ThroughputRun:
-    """Start a worker and follow what it has stored, to the end of the log."""
+    """Start a worker and follow its stored counts to the end of the log."""
     log = folder / f"{configuration.kafka.topic_prefix}worker.log"
     file = str(configuration.path)
     worker = spawn([sys.executable, "-m", "deploy", "aggregate", "--config", file, "--web-port", "0"], log)
@@ -104,7 +104,7 @@ def measure(configuration: Configuration, folder: Path, packs: int) -> Throughpu
 
 
 def metrics_of(log: Path) -> Iterator[tuple[float, str]]:
-    """Moment and text of a worker's metrics, four times a second; an error when nobody has enough in time."""
+    """Time and text of a worker's metrics, four times a second; an error if no sample suffices in time."""
     deadline = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < deadline:
         time.sleep(0.25)
@@ -116,7 +116,7 @@ def metrics_of(log: Path) -> Iterator[tuple[float, str]]:
 
 
 def metrics_page(log: Path) -> str | None:
-    """A worker's metrics; None until its log tells where they are.
+    """A worker's metrics; None until its log contains their address.
 
     Raises
     ------
@@ -134,33 +134,33 @@ def metrics_page(log: Path) -> str | None:
 
 
 def value_of(metrics: str, name: str) -> float:
-    """Value of a series, 0 when it is not there."""
+    """Value of a series, 0 if it is absent."""
     line = next((line for line in metrics.splitlines() if line.startswith(name + " ")), f"{name} 0")
     return float(line.rpartition(" ")[2])
 
 
 def longest_delay(metrics: str) -> str:
-    """The bound, in seconds, that no delay of the event loop has passed."""
+    """The bound, in seconds, that no delay of the event loop has exceeded."""
     buckets = DELAY.findall(metrics)
     return str(next(bound for bound, count in buckets if count == buckets[-1][1]))
 
 
 def memory_mib(worker: Child, field: str) -> float:
-    """Resident memory of a worker by a field of its status: VmRSS now, VmHWM at its highest."""
+    """Resident memory of a worker by a field of its status: VmRSS now, VmHWM at its peak."""
     status = Path(f"/proc/{worker.pid}/status").read_text()
     found = re.search(rf"{field}:\s+(\d+) kB", status)
     return int(found[1]) / 1024 if found else 0.0
 
 
 def cpu_seconds(worker: Child) -> float:
-    """Processor time of a worker so far, all its threads."""
+    """Processor time of a worker so far, all threads."""
     fields = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @click.command()
 def main() -> None:
-    """Measure all cases and keep the table."""
+    """Measure all cases and write the table."""
     rows: list[ResultRow] = []
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
         for number, case in enumerate(CASES):

@@ -1,9 +1,9 @@
-"""Whether memory and `state` stay flat while windows come and go.
+"""Whether memory and `state` stay flat as windows open and expire.
 
     python -m bench.aggregator.windows
 
-A hundred collections with windows of a second, kept for a minute; a pack in each. `state` is compacted all
-the time and keeps deletions for seconds, so that what is on disk is nearly what is alive.
+A hundred collections with windows of one second, kept for a minute, with one pack each. `state` is compacted
+continuously and keeps deletions for seconds, so its size on disk is nearly that of the live rows.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ REPORTS = 20
 
 
 class Sender(threading.Thread):
-    """Sends a pack to every collection each second, until `stopped`; `windows` have begun."""
+    """Sends a pack to every collection each second until `stopped`; `windows` counts the started windows."""
 
     def __init__(self, configuration: Configuration) -> None:
         super().__init__(daemon=True)
@@ -51,7 +51,7 @@ class Sender(threading.Thread):
         self.windows = 0
 
     def run(self) -> None:
-        """Send."""
+        """Send until stopped."""
         kafka = self.configuration.kafka
         with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
             last = int(time.time())
@@ -68,7 +68,7 @@ class Sender(threading.Thread):
 
 
 def sample(configuration: Configuration, sender: Sender, worker: Child) -> ResultRow:
-    """Look at the worker and at `state`."""
+    """Measure the worker and `state`."""
     servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
     rows = sum(
         len(asyncio.run(read_rows(configuration.cluster, topics.state, p))) for p in range(topics.partitions)
@@ -83,7 +83,7 @@ def sample(configuration: Configuration, sender: Sender, worker: Child) -> Resul
 
 @click.command()
 def main() -> None:
-    """Follow a worker through some 48,000 windows, and keep the table."""
+    """Follow a worker through about 48,000 windows, and write the table."""
     found: list[ResultRow] = []
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
         configuration = configure(Path(name), broker.bootstrap_servers, "bench-", COLLECTIONS, ENTRY)

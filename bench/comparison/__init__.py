@@ -1,5 +1,5 @@
-"""`make bench`: this project and what users would pick instead, in one run on one machine.
+"""`make bench`: this project and its alternatives, in one run on one machine.
 
-`parts` says what is measured, `runners` what child processes run, `timing` how, `report` writes the results.
-May import `bench.aggregator` and `bench.estimators`. Begin with `__main__`.
+`parts` defines what is measured, `runners` holds the jobs of child processes, `timing` times them, and
+`report` writes the results. May import `bench.aggregator` and `bench.estimators`. Begin with `__main__`.
 """

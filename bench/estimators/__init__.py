@@ -1,4 +1,4 @@
-"""How good estimates are: coverage of the intervals, and the comparison of the MLE* poster.
+"""Quality of estimates: coverage of the intervals, and the comparison of the MLE* poster.
 
-Imports no other room of `bench`. Begin with `coverage`.
+Imports no other package of `bench`. Begin with `coverage`.
 """

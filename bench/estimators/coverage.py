@@ -1,4 +1,4 @@
-"""How often the 95 % intervals of k-RR hold the truth: exact, on a grid, as a table.
+"""Coverage of the 95 % intervals of k-RR: exact, on a grid, as a table.
 
     python -m bench.estimators.coverage
 
@@ -25,13 +25,13 @@ VALUES = (10, 100, 1000)
 EPSILONS = (1.0, 2.0, 4.0)
 EXPONENTS = (0.01, 1.3, 2.5)
 RESULTS = Path(__file__).parents[1] / "results"
-# Counts further than this many standard deviations from their mean, together rarer than 1e-14, are left out.
+# Counts further than this many standard deviations from their mean (total probability 1e-14) are left out.
 REACH = 8.0
 
 
 @dataclass(frozen=True)
 class CoverageCell:
-    """One cell of the grid: the mean over the values and the value that fares worst, probabilities."""
+    """One cell of the grid: mean coverage over the values, and coverage of the worst value."""
 
     reports: int
     values: int
@@ -49,7 +49,7 @@ def log_factorials(most: int) -> NDArray[np.float64]:
 def binomial(
     trials: int, probability: float, factorials: NDArray[np.float64]
 ) -> tuple[int, NDArray[np.float64]]:
-    """Return the first of the counts within reach of the mean, and the probabilities from there on."""
+    """Return the first count within reach of the mean, and the probabilities from there on."""
     reach = REACH * math.sqrt(trials * probability * (1 - probability)) + 20
     first = max(0, math.floor(trials * probability - reach))
     hits = np.arange(first, min(trials, math.ceil(trials * probability + reach)) + 1)
@@ -58,7 +58,7 @@ def binomial(
 
 
 def coverage(holders: int, reports: int, mechanism: KRR, factorials: NDArray[np.float64]) -> float:
-    """Probability that the interval of a value with so many holders, clipped to [0, 1], holds holders / N."""
+    """Probability that the interval of a value with this many holders, clipped to [0, 1], has holders / N."""
     first_true, true = binomial(holders, mechanism.p, factorials)
     first_lie, lie = binomial(reports - holders, mechanism.q, factorials)
     probability = np.convolve(true, lie)
@@ -94,7 +94,7 @@ def table(cells: list[CoverageCell]) -> str:
 
 @click.command()
 def main() -> None:
-    """Print the table and keep it in bench/results; exit status 1 if a value is covered below 93 %."""
+    """Print the table and write it to bench/results; exit status 1 if a value is covered below 93 %."""
     cells = [
         cell(reports, values, epsilon, exponent)
         for reports in REPORTS

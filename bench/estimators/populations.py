@@ -1,4 +1,4 @@
-"""True counts to test estimators on, and the counts of reports that k-RR makes of them."""
+"""True counts for testing estimators, and the k-RR counts of their reports."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,14 +7,14 @@ from estimators.mechanisms.krr import KRR
 
 
 def zipf_shares(size: int, exponent: float) -> NDArray[np.float64]:
-    """Shares that fall like rank^-exponent and sum to 1, float64 (size,)."""
+    """Shares proportional to rank^-exponent that sum to 1, float64 (size,)."""
     weights = np.arange(1, size + 1.0) ** -exponent
     shares: NDArray[np.float64] = weights / weights.sum()
     return shares
 
 
 def round_to_counts(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
-    """Whole counts, int64 (n,), that sum to total: shares rounded down, the rest with the first."""
+    """Whole counts, int64 (n,), that sum to total: shares rounded down, the remainder added to the first."""
     counts = np.floor(shares * total).astype(np.int64)
     counts[0] += total - counts.sum()
     return counts

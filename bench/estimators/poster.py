@@ -29,7 +29,7 @@ RESULTS = Path(__file__).parents[1] / "results"
 
 
 def summary(cells: list[Cell], repetitions: int) -> str:
-    """Markdown: how often each is best and worst in MSE, by how much, and what the checks found."""
+    """Markdown: how often each is best and worst in MSE, by how much, and the results of the checks."""
     lines = [
         f"{len(cells)} cells, {repetitions} repetitions each; MSE over the lowest of the three.",
         "",
@@ -60,7 +60,7 @@ def summary(cells: list[Cell], repetitions: int) -> str:
 
 
 def figures(cells: list[Cell]) -> str:
-    """All figures as JSON, a cell a line, to four digits."""
+    """All figures as JSON, one cell per line, to four digits."""
     rows = [{**vars(cell), "mse": _short(cell.mse), "loss": _short(cell.loss)} for cell in cells]
     return "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n"
 
@@ -72,8 +72,8 @@ def _short(figures: dict[str, float]) -> dict[str, float]:
 @click.command()
 @click.option("--repetitions", type=click.IntRange(1), default=REPETITIONS, show_default=True)
 def main(repetitions: int) -> None:
-    """Print the summary, keep it with figures and plot in bench/results; exit status 1 if a check fails."""
-    from bench.estimators.poster_plot import plot  # here, so that the rest runs without matplotlib
+    """Print the summary, and write it with figures and plot to bench/results; status 1 if a check fails."""
+    from bench.estimators.poster_plot import plot  # imported here, so the rest runs without matplotlib
 
     start = time.perf_counter()
     grid = itertools.product(VALUES, EXPONENTS, EPSILONS, REPORTS)

@@ -11,7 +11,7 @@ from estimators.frequency.krr import inv, inv_n, inv_p, mle
 from estimators.mechanisms.krr import KRR
 
 SEED = 1
-# Within this share two figures are alike.
+# Two figures within this share are a tie.
 TIE = 1e-9
 
 ESTIMATORS: dict[str, Callable[[NDArray[np.int64], KRR], NDArray[np.float64]]] = {
@@ -49,7 +49,7 @@ class Cell:
 
 
 def run_cell(reports: int, values: int, exponent: float, epsilon: float, repetitions: int) -> Cell:
-    """Simulate one cell, the same whenever it is run.
+    """Simulate one cell; reproducible.
 
     In each repetition N clients draw their values from the Zipf distribution, k-RR randomizes them, and all
     estimators see the same counts. The truth is the clients' own frequency.
@@ -74,7 +74,7 @@ def run_cell(reports: int, values: int, exponent: float, epsilon: float, repetit
 
 
 def _loss(counts: NDArray[np.int64], frequency: NDArray[np.float64], mechanism: KRR) -> float:
-    """Negative log-likelihood per report, nats; of Inv too, whose rates are the shares of the reports."""
+    """Negative log-likelihood per report, nats; for Inv too, whose rates are the shares of the reports."""
     seen = np.flatnonzero(counts)
     rates = mechanism.q + mechanism.contrast * frequency[seen]
     return float(-(counts[seen] @ np.log(rates)) / counts.sum())

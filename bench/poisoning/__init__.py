@@ -1,4 +1,4 @@
-"""What forged reports do to estimates, and which detectors find them.
+"""Effect of forged reports on estimates, and the detectors that find them.
 
 May import `bench.estimators`. Begin with `poisoning`.
 """

@@ -1,4 +1,4 @@
-"""Windows of reports of which some are forged, for k-RR and RAPPOR, and by how much they shift an estimate.
+"""Windows with forged reports, for k-RR and RAPPOR, and the expected shift of an estimate.
 
 A forger may send any bytes. `follows` does what the randomizer does with a value of his choice. Of the others
 `target` (k-RR) reports that value always; of RAPPOR `crude` sets its bits and no other; `careful` draws the
@@ -22,19 +22,19 @@ RAPPOR_FORGERS = ("crude", "careful", "one-cohort", "follows")
 
 
 class SeededWords:
-    """Words for the real randomizers, the same in every run."""
+    """Words for the real randomizers, reproducible."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
 
     def words64(self, shape: int | tuple[int, ...]) -> NDArray[np.uint64]:
-        """uint64 of this shape."""
+        """uint64 array of this shape."""
         return self.rng.integers(0, 2**64, shape, np.uint64)
 
 
 @dataclass(frozen=True)
 class RapporWindow:
-    """Counts of a window, and its reports' numbers of ones.
+    """Counts of a window, and the number of ones in each of its reports.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class RapporWindow:
 def krr_window(
     rng: np.random.Generator, truth: NDArray[np.int64], forged: int, forger: str, target: int, mechanism: KRR
 ) -> NDArray[np.int64]:
-    """Reports per bucket, int64 (k,), of so many honest clients a value and of forgers."""
+    """Reports per bucket, int64 (k,), of this many honest clients per value and of forgers."""
     lies = np.zeros_like(truth)
     lies[target] = forged
     if forger == "follows":
@@ -69,7 +69,7 @@ def rappor_window(
     target: int,
     mechanism: Rappor,
 ) -> RapporWindow:
-    """The same of RAPPOR, each report by the producers' own randomizers; words are the values."""
+    """The same for RAPPOR, with each report by the producers' own randomizers; words are the values."""
     honest_cohorts, honest = _honest(rng, words, truth, mechanism)
     lies = np.zeros_like(truth)
     lies[target] = forged
@@ -91,7 +91,7 @@ def rappor_window(
 def _honest(
     rng: np.random.Generator, words: list[str], truth: NDArray[np.int64], mechanism: Rappor
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Cohorts and reports of clients who follow the randomizer, each in a cohort at random."""
+    """Cohorts and reports of honest clients, each in a random cohort."""
     values = [word for word, clients in zip(words, truth.tolist(), strict=True) for _ in range(clients)]
     cohorts = rng.integers(0, mechanism.cohorts, len(values))
     source = SeededWords(rng)
@@ -106,13 +106,13 @@ def popcounts(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def careful_density(mechanism: Rappor) -> float:
-    """Share d of other bits to set, so that h + (bits - h) d = h q* + (bits - h) p*, as of honest reports."""
+    """Share d of other bits to set, so that h + (bits - h) d = h q* + (bits - h) p*, as in honest reports."""
     h, bits = mechanism.hashes, mechanism.bits
     return mechanism.p_star - h * (1 - mechanism.q_star) / (bits - h)
 
 
 def krr_bias(share: float, frequency: float, forger: str, mechanism: KRR) -> float:
-    """Expected error of the target's unconstrained estimate, where so large a share is forged.
+    """Expected error of the target's unconstrained estimate, for this share of forged reports.
 
     Of N reports beta N are forged, and honest ones name the target with probability q + (p - q) theta. All
     forged ones do:
@@ -124,7 +124,7 @@ def krr_bias(share: float, frequency: float, forger: str, mechanism: KRR) -> flo
 
 
 def rappor_bias(share: float, frequency: float, forger: str, mechanism: Rappor) -> float:
-    """The same of least squares on bits, which are linear: forged reports add their own solution.
+    """The same for least squares on bits, which is linear: forged reports add their own solution.
 
     Debiased, they have (1 - p*)/(q* - p*) in the target's bits, and (d - p*)/(q* - p*) in others, of which
     they set a share d. That is the target's column times the difference, (1 - d)/(q* - p*), and an even

@@ -1,4 +1,4 @@
-"""What forged reports do to an estimate, against the formula, and which detectors see them.
+"""Effect of forged reports on an estimate, compared with the formula, and the detectors that see them.
 
 python -m bench.poisoning.poisoning
 """
@@ -43,13 +43,13 @@ VALUES = 20
 REPORTS = 100_000
 SHARES = (0.0, 0.01, 0.05, 0.1)
 PACK_REPORTS = 1000
-RATE = 0.01  # false alarms of each detector and window, at most
+RATE = 0.01  # maximum false alarms of each detector and window
 KRR_WINDOWS = 1000
 RAPPOR_WINDOWS = 20
 KRR_MECHANISM = KRR.from_epsilon(VALUES, 2.0)
 RAPPOR_MECHANISM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 WORDS = [f"word-{number}" for number in range(VALUES)]
-TARGET = VALUES - 1  # the rarest
+TARGET = VALUES - 1  # the rarest value
 HONEST = zipf_shares(VALUES, 1.0)
 THETA = float(HONEST[TARGET])
 RESULTS = Path(__file__).parents[1] / "results"
@@ -104,7 +104,7 @@ def table(rows: list[PoisoningRow]) -> str:
 
 
 def krr_row(rng: np.random.Generator, forger: str, share: float, windows: int = KRR_WINDOWS) -> PoisoningRow:
-    """All windows of k-RR."""
+    """Rows of all k-RR windows."""
     forged, truth = _split(share)
     before = round_to_counts(HONEST, REPORTS)
     found, published, alarms = [], [], []
@@ -125,7 +125,7 @@ def krr_row(rng: np.random.Generator, forger: str, share: float, windows: int = 
 def rappor_row(
     rng: np.random.Generator, forger: str, share: float, windows: int = RAPPOR_WINDOWS
 ) -> PoisoningRow:
-    """All windows of RAPPOR."""
+    """Rows of all RAPPOR windows."""
     forged, truth = _split(share)
     found, published, alarms = [], [], []
     for number in range(windows):
@@ -142,7 +142,7 @@ def rappor_row(
 
 @cache
 def _window_before(number: int) -> RapporWindow:
-    """An honest window; every row has the same ones before its own."""
+    """An honest window; all rows share those before the window of interest."""
     rng = np.random.default_rng([2, number])
     return rappor_window(rng, WORDS, round_to_counts(HONEST, REPORTS), 0, "follows", TARGET, RAPPOR_MECHANISM)
 
@@ -162,7 +162,7 @@ def _rappor_p_values(window: RapporWindow, honest: RapporWindow) -> list[float]:
 
 
 def _least_squares(window: RapporWindow, theta: NDArray[np.float64]) -> float:
-    """The target's unconstrained estimate, beside a background."""
+    """The target's unconstrained estimate, with a background."""
     design = bloom_design(WORDS, RAPPOR_MECHANISM)
     even = even_column(design.shape[0], RAPPOR_MECHANISM.hashes / RAPPOR_MECHANISM.bits)
     counts = BitCounts(window.counts, window.cohort_sizes, RAPPOR_MECHANISM)
@@ -194,7 +194,7 @@ def _row(
 
 @click.command()
 def main() -> None:
-    """Print the table and keep it in bench/results; status 1 if a bias is 5 standard errors off."""
+    """Print the table and write it to bench/results; status 1 if a bias is off by 5 standard errors."""
     rng = np.random.default_rng(1)
     rows = [krr_row(rng, KRR_FORGERS[0], 0.0), rappor_row(rng, RAPPOR_FORGERS[0], 0.0)]
     rows += [krr_row(rng, forger, share) for forger in KRR_FORGERS for share in SHARES[1:]]

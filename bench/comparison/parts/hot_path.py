@@ -8,9 +8,9 @@ from bench.comparison.report.figure import ResultsPart, Table
 from bench.comparison.timing.contestant import Contestant
 from bench.comparison.timing.rounds import Scale
 
-TOLD_SHARE, TOLD_STAGES = 0.75, 3  # what is told in words: most of the time, by no more stages than that
-QUICK_ROUNDS, FULL_ROUNDS = 7, 40  # short ones, of which one is left alone by all else on the machine
-PRODUCED, REMEMBERED, COUNTED = 200_000, 40_000, 1_000_000  # reports of a round
+SHOWN_SHARE, SHOWN_STAGES = 0.75, 3  # a sentence covers most of the time, with at most this many stages
+QUICK_ROUNDS, FULL_ROUNDS = 7, 40  # short rounds, of which at least one is undisturbed by other load
+PRODUCED, REMEMBERED, COUNTED = 200_000, 40_000, 1_000_000  # reports per round
 ABOUT = (
     "Functions are timed where they are called, each without the stages that it calls itself, in a child on "
     "one core, in the round that took least. There is no Kafka: what the producer makes ends in memory, and "
@@ -64,11 +64,11 @@ def measure(scale: Scale) -> ResultsPart:
     rounds = QUICK_ROUNDS if scale.quick else FULL_ROUNDS
     with Contestant("ours.hot_path_runner") as child:
         producer, worker = ([_profile(child, path, rounds) for path in paths] for paths in (PRODUCER, WORKER))
-    said = "".join(f"\n- {sentence(each)}" for each in (*producer, *worker))
+    sentences = "".join(f"\n- {sentence(each)}" for each in (*producer, *worker))
     about = ABOUT.format(reports=COUNTED, overhead=overhead([*producer, *worker]))
     return ResultsPart(
         "Where the time goes",
-        f"{about}\n{said}",
+        f"{about}\n{sentences}",
         tables=[
             Table("Producer, from values to records", [row for each in producer for row in rows(each)]),
             Table("Worker, from records to a checkpoint", [row for each in worker for row in rows(each)]),
@@ -80,8 +80,8 @@ def sentence(profile: Profile) -> str:
     """Describe the longest stages in a sentence."""
     shown: list[str] = []
     so_far = 0.0
-    for name, took in profile.ranked()[:TOLD_STAGES]:
-        if so_far >= TOLD_SHARE * profile.total:
+    for name, took in profile.ranked()[:SHOWN_STAGES]:
+        if so_far >= SHOWN_SHARE * profile.total:
             break
         so_far += took
         shown.append(f"{took:.3g} ({took / profile.total:.0%}) {'' if shown else 'go '}to {name}")
@@ -111,7 +111,7 @@ def _row(profile: Profile, stage: str, took: float) -> ResultRow:
 
 def _profile(child: Contestant, path: Path, rounds: int) -> Profile:
     child.prepare(path.job, path.reports, **path.parameters)
-    child.run()  # what is loaded first is not timed
+    child.run()  # loading is not timed
     found = [cast("Mapping[str, object]", child.run().result) for _ in range(rounds)]
     # Wall time includes whatever else the machine does, least of all in the shortest round.
     stages = min((cast("Mapping[str, float]", each["stages"]) for each in found), key=_total)

@@ -1,4 +1,4 @@
-"""The left half of the picture: a bar for each comparison, from 1 to its ratio, and the figures beside it."""
+"""The left half of the picture: a bar from 1 to the ratio of each comparison, with its figures."""
 
 from collections.abc import Sequence
 from math import ceil, floor, log10
@@ -12,22 +12,22 @@ from matplotlib.patches import Patch
 from bench.comparison.report.figure import GOAL as GOAL_OF_OURS
 from bench.comparison.report.figure import Figure, ResultsPart
 
-WIDTH, NAMES, BARS = 12.8, 5.0, 2.8  # inches: of all; of the names before the bars; of the bars
-RATIO, GOAL, ABSOLUTE = 3.75, 3.9, 4.65  # inches from where the bars begin: the columns after them
-ROW, MOST_ROW, HEAD, AXIS = 0.235, 0.34, 0.62, 0.3  # inches: of a row; above the rows; below them
+WIDTH, NAMES, BARS = 12.8, 5.0, 2.8  # inches: total; names before the bars; bars
+RATIO, GOAL, ABSOLUTE = 3.75, 3.9, 4.65  # inches from the start of the bars to the columns after them
+ROW, MOST_ROW, HEAD, AXIS = 0.235, 0.34, 0.62, 0.3  # inches: a row; above the rows; below them
 MOST_TICKS = 5
-EM = 0.0071  # inches that a letter takes on average, for each point of its size
+EM = 0.0071  # average width of a letter, inches per point of font size
 MET, UNMET, FREE = "#2b6ca3", "#d0622b", "#aab4c0"
 FAINT = "#4a4f58"
 
 
 def height(parts: Sequence[ResultsPart]) -> float:
-    """Inches that the bars need."""
+    """Height of the bars, inches."""
     return HEAD + AXIS + ROW * len(_entries(parts))
 
 
 def draw(canvas: Canvas, parts: Sequence[ResultsPart], top: float, room: float) -> None:
-    """Draw all figures, part by part, in the inches from `top` down, `height` of them at least."""
+    """Draw all figures, part by part, downwards from `top`, at least `height` inches."""
     width, whole = canvas.get_size_inches()
     entries = _entries(parts)
     tall = min(MOST_ROW * len(entries), room - HEAD - AXIS)
@@ -54,13 +54,13 @@ def label(figure: Figure, above: str) -> str:
 
 
 def verdict(figure: Figure) -> str:
-    """Whether a goal is met, as a sign, and the goal."""
+    """A mark for whether the goal is met, and the goal."""
     sign = {True: "✓", False: "✗", None: "not judged:"}[figure.met]
     return f"{sign} {figure.goal:g}"
 
 
 def short(value: float) -> str:
-    """Three digits, and a letter for hundreds of thousands and more."""
+    """Three digits, with a letter for hundreds of thousands and more."""
     for letter, size in (("G", 1e9), ("M", 1e6), ("k", 1e5)):
         if abs(value) >= size:
             return f"{value / (1e3 if letter == 'k' else size):.3g} {letter}"
@@ -68,7 +68,7 @@ def short(value: float) -> str:
 
 
 def _entries(parts: Sequence[ResultsPart]) -> list[Figure | str]:
-    """A row for each: a part's title, and its figures below it."""
+    """One row per line: a part's title, then its figures."""
     rows: list[Figure | str] = []
     for part in parts:
         if part.figures:
@@ -97,7 +97,7 @@ def _frame(axes: Axes, figures: Sequence[Figure], rows: int) -> None:
 
 
 def _bar(axes: Axes, row: int, figure: Figure, called: str) -> None:
-    """Bar, goal and words of a figure."""
+    """Draw bar, goal and texts of a figure."""
     color = {True: MET, False: UNMET, None: FREE}[figure.met]
     hatch = "/////" if figure.met is False else None
     first, last = sorted((1.0, figure.ratio))
@@ -122,12 +122,12 @@ def _bar(axes: Axes, row: int, figure: Figure, called: str) -> None:
 
 
 def _fitted(text: str, inches: float, points: float) -> float:
-    """Size of the letters, so many points at most, at which a text is no longer than that."""
+    """Font size, at most this many points, at which a text fits this width."""
     return min(points, inches / (EM * len(text)))
 
 
 def _write(axes: Axes, inches: float, row: float, text: str, **style: Any) -> None:
-    """Text in a row, so many inches to the right of where the bars begin."""
+    """Draw text in a row, this many inches right of the start of the bars."""
     axes.text(inches / BARS, row, text, transform=axes.get_yaxis_transform(), **{"va": "center", **style})
 
 

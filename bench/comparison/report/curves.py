@@ -1,4 +1,4 @@
-"""The right half of the picture: processor time and memory against each size that grows, both logarithmic."""
+"""The right half of the picture: processor time and memory against each growing size, on log scales."""
 
 from collections.abc import Sequence
 from math import ceil, floor, log10
@@ -12,15 +12,15 @@ from bench.comparison.report.exponent import Exponent, two_decimals
 from bench.comparison.report.figure import Line
 
 WIDTH = 7.9  # inches
-PANEL, COLUMNS = 3.0, (0.85, 4.7)  # inches: width of a panel; where the panels of time and of memory begin
+PANEL, COLUMNS = 3.0, (0.85, 4.7)  # inches: width of a panel; left edges of the panels of time and memory
 PANEL_HEIGHT, GAP, HEAD = 1.05, 0.5, 0.35
 LEAST_DECADES, MOST_TICKS = 2.0, 4
-ROOM_FOR_A_NAME = 0.145  # of a panel's height
+ROOM_FOR_A_NAME = 0.145  # fraction of a panel's height
 COLORS, MARKERS = ("#2b6ca3", "#d0622b", "#3f8f5f"), "os^"
 
 
 def height(lines: Sequence[Line]) -> float:
-    """Inches that the lines need."""
+    """Height of the panels, inches."""
     return HEAD + (PANEL_HEIGHT + GAP) * len(_by_axis(lines))
 
 
@@ -79,7 +79,7 @@ def _panel(
 
 
 def _limit(axes: Axes, values: Sequence[float], names: int) -> None:
-    """Room for the lines, and for their names above them, where no tick is."""
+    """Add room for the lines and, above them, for their names, without ticks."""
     least, most = min(values) / 1.6, max(values) * 1.6
     most = max(most, least * 10**LEAST_DECADES)
     share = min(0.6, ROOM_FOR_A_NAME * names)

@@ -1,4 +1,4 @@
-"""How fast something grows: the power of a size that it follows."""
+"""The exponent with which something grows with a size."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -47,5 +47,5 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> Exponent:
 
 
 def two_decimals(slope: float) -> str:
-    """Two decimals, and no minus before a zero."""
+    """Two decimals, without a negative zero."""
     return f"{round(slope, 2) + 0.0:.2f}"

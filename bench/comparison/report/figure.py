@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bench.aggregator.results import ResultRow
 from bench.comparison.report.exponent import Exponent, exponent
 
-GOAL = "goal"  # who the other is where a figure of our own is asked for
+GOAL = "goal"  # name of the reference for goals of our own figures
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Figure:
 
     @property
     def ratio(self) -> float:
-        """How many times better ours is."""
+        """Ratio by which ours is better."""
         if self.unit.endswith("/s"):
             return self.ours / self.reference_value
         return self.reference_value / self.ours

@@ -1,4 +1,4 @@
-"""bench/results.png: how many times better each figure is, and beside it how time and memory grow."""
+"""bench/results.png: the ratio of each figure, and growth of time and memory."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ FOOTER_LETTER = 0.06
 
 
 def draw(parts: Sequence[ResultsPart], title: str, footer: str, path: Path) -> None:
-    """Draw what there is: figures, lines to the right of them, or one of both alone.
+    """Draw the figures, and the growth lines to their right; either may be absent.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def _inscribe(canvas: Canvas, title: str, footer: str) -> None:
 
 
 def _style() -> RcParams:
-    """The library's own settings, whatever a user's are, but for these."""
+    """Use matplotlib's defaults regardless of user settings, with a few exceptions."""
     style = RcParams(rcParamsDefault)
     style["font.size"] = 9.5
     style["axes.spines.top"] = style["axes.spines.right"] = False

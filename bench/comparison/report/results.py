@@ -28,7 +28,7 @@ PEERS = ("pure-ldp", "multi-freq-ldpy", "numba", "opendp", "scikit-learn", "byte
 
 
 def check_writable(markdown_file: Path = MARKDOWN) -> None:
-    """Before minutes of measuring: click.ClickException if a file of the results cannot be written."""
+    """Fail before minutes of measuring: click.ClickException if a results file cannot be written."""
     for suffix in SUFFIXES:
         file = markdown_file.with_suffix(suffix)
         try:
@@ -42,7 +42,7 @@ def check_writable(markdown_file: Path = MARKDOWN) -> None:
 def write(
     parts: Sequence[ResultsPart], failed: Mapping[str, str], scale: Scale, markdown_file: Path = MARKDOWN
 ) -> None:
-    """Write the Markdown, JSON and a picture beside it, and say which goals are not met."""
+    """Write the Markdown, JSON and picture, and print the unmet goals."""
     figures = [figure for part in parts for figure in part.figures]
     records = json.dumps([each.record() for each in figures], indent=1)
     markdown_file.write_text(markdown(parts, failed, scale), encoding="utf-8")
@@ -59,7 +59,7 @@ def write(
 
 
 def markdown(parts: Sequence[ResultsPart], failed: Mapping[str, str], scale: Scale) -> str:
-    """A summary, then all parts; what could not be installed stands before them."""
+    """A summary, then all parts; packages that could not be installed come first."""
     text = f"# {TITLE}\n\nBy `{_command(scale)}` on {_setting()}.\n"
     if scale.quick:
         text += f"\n**This is {QUICK}**: smaller sizes and fewer rounds than those of `make bench`.\n"
@@ -69,7 +69,7 @@ def markdown(parts: Sequence[ResultsPart], failed: Mapping[str, str], scale: Sca
 
 
 def sections(parts: Sequence[ResultsPart]) -> str:
-    """What each part found, and why goals of it could not be judged."""
+    """Results of each part, and why goals could not be judged."""
     return "".join(_section(part) for part in parts)
 
 
@@ -86,7 +86,7 @@ def _setting() -> str:
 
 @cache
 def _deniable() -> str:
-    """Our version, and which commit that is where git knows."""
+    """Our version, and its commit if git knows it."""
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude", "*"]
     try:
         shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,4 +1,4 @@
-"""The first section of the results: every figure that has a goal, and what fell short."""
+"""The first section of the results: every figure with a goal, and its shortfall."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from bench.comparison.report.figure import GOAL, Figure, ResultsPart
 
 
 def summary(parts: Sequence[ResultsPart]) -> str:
-    """Markdown: a table over all parts, and a line for each goal that is not met."""
+    """Markdown: a table over all parts, and a line for each unmet goal."""
     asked = [(part, figure) for part in parts for figure in part.figures if figure.goal is not None]
     unjudged = [each for part in parts for each in part.unjudged]
     if not asked and not unjudged:
@@ -25,7 +25,7 @@ def summary(parts: Sequence[ResultsPart]) -> str:
 
 
 def _beside(figures: Sequence[Figure], asked: Sequence[Figure]) -> str:
-    """The same jobs beside others than those of which a goal is: a sentence."""
+    """A sentence on the same jobs compared with other rivals than those of the goals."""
     names = tuple(f"{each.name}, beside " for each in asked if each.reference != GOAL)
     others = [
         f"{shown(each.ratio)} ({each.name})"
@@ -36,7 +36,7 @@ def _beside(figures: Sequence[Figure], asked: Sequence[Figure]) -> str:
 
 
 def tally(parts: Sequence[ResultsPart]) -> str:
-    """How many goals are met; of those that could be judged, where there are others."""
+    """Number of met goals, out of those that could be judged."""
     judged = [figure.met for part in parts for figure in part.figures if figure.met is not None]
     others = any(part.unjudged for part in parts)
     of = "goals that could be judged are" if others else "goals"
@@ -44,7 +44,7 @@ def tally(parts: Sequence[ResultsPart]) -> str:
 
 
 def figure_row(figure: Figure) -> ResultRow:
-    """A figure's row of a table: the ratio first."""
+    """A figure as a row of a table, ratio first."""
     judged = {True: "", False: ", **not met**", None: ", **not judged**"}[figure.met]
     goal = "" if figure.goal is None else f"{figure.goal:g}{judged}"
     return {
@@ -59,7 +59,7 @@ def figure_row(figure: Figure) -> ResultRow:
 
 
 def shortfall(figure: Figure) -> str:
-    """How far a figure is from its goal, in words."""
+    """Distance of a figure from its goal, in words."""
     ours, other = shown(figure.ours), shown(figure.reference_value)
     if figure.reference == GOAL:
         return f"**{figure.name}**: {ours} {figure.unit}, of {other} asked."

@@ -1,4 +1,4 @@
-"""What child processes run: `serve` answers jobs, `ours` and `peers` hold a module for each library.
+"""Programs of child processes: `serve` runs jobs, `ours` and `peers` hold a module for each library.
 
 Modules of `peers` import nothing of this project. Begin with `serve`.
 """

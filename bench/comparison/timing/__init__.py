@@ -1,4 +1,4 @@
 """Child processes, and the processor time of their jobs.
 
-Begin with `contestant`; `rounds` interleaves repetitions so that noise of the machine meets all alike.
+Begin with `contestant`; `rounds` interleaves repetitions so that noise of the machine affects all alike.
 """

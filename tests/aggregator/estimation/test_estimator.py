@@ -353,7 +353,7 @@ def test_everything_is_read_before_estimating(monkeypatch: pytest.MonkeyPatch) -
     estimator.pause_seconds = 0.0
     reader = log.reader("", "counts", 0)
     everything = reader.poll
-    estimated: list[int] = []
+    packs: list[int] = []
 
     async def one_by_one(milliseconds: int = 0) -> list[KafkaRecord]:
         await asyncio.sleep(0)
@@ -367,7 +367,7 @@ def test_everything_is_read_before_estimating(monkeypatch: pytest.MonkeyPatch) -
         loop, estimated = asyncio.get_running_loop(), asyncio.Event()
 
         def make(window: Window, *, final: bool) -> None:
-            estimated.append(estimator.merged.packs(window))
+            packs.append(estimator.merged.packs(window))
             loop.call_soon_threadsafe(estimated.set)
 
         monkeypatch.setattr(estimator, "estimate_window", make)
@@ -379,5 +379,5 @@ def test_everything_is_read_before_estimating(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(reader, "poll", one_by_one)
     asyncio.run(run())
-    assert estimated[:1] == [PARTITIONS]
+    assert packs[:1] == [PARTITIONS]
     assert estimator.caught_up

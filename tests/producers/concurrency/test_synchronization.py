@@ -17,9 +17,9 @@ def test_rings_count_once():
     assert not wake_up.wait(0.01)
 
 
-def test_ring_wakes_the_waiting_thread():
+def test_notify_wakes_the_waiting_thread():
     wake_up = WakeUp()
-    timer = threading.Timer(0.02, wake_up.ring)
+    timer = threading.Timer(0.02, wake_up.notify)
     timer.start()
     assert wake_up.wait(120)
     timer.join()

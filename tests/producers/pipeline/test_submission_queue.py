@@ -82,7 +82,7 @@ def test_submission_after_the_end_is_refused(monkeypatch):
     with pytest.raises(ClosedError):
         intake.put(submission(1), 0)
     intake = SubmissionQueue()
-    monkeypatch.setattr(intake._wake_up, "ring", intake.end)
+    monkeypatch.setattr(intake._wake_up, "notify", intake.end)
     assert intake.put(submission(1), 0)
     intake = SubmissionQueue()
     intake._is_over = True

@@ -1,4 +1,4 @@
-"""Decoding RAPPOR windows: milliseconds and errors beside least squares and lasso of other libraries.
+"""Decoding RAPPOR windows: time and errors compared with least squares and Lasso of other libraries.
 
 Begin with `decoding`.
 """

@@ -1,4 +1,4 @@
-"""How good a decoding of RAPPOR reports is, where it is known who is held and who is a decoy."""
+"""Quality of a RAPPOR decoding where the truth is known: held candidates and decoys."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from estimators.arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Decoding:
-    """What came out of n candidates.
+    """Result of decoding n candidates.
 
     Parameters
     ----------
     shares : float64 array (n,), >= 0, estimated shares of all reports.
-    reported : bool array (n,), what is said to be present.
+    reported : bool array (n,), candidates reported as present.
     """
 
     shares: FloatArray
@@ -24,13 +24,13 @@ class Decoding:
 
 @dataclass(frozen=True)
 class Scores:
-    """How well it went: one window, or means of several.
+    """Scores of one window, or means of several.
 
     Parameters
     ----------
     variation : total variation distance to the truth.
-    held_reported, decoys_reported : candidates reported as present that are, and that are not.
-    held_above_zero, decoys_above_zero : candidates with a share above 0 that are present, and that are not.
+    held_reported, decoys_reported : candidates reported as present: truly present ones, and absent ones.
+    held_above_zero, decoys_above_zero : candidates with a share above 0: truly present ones, and absent ones.
     """
 
     variation: float
@@ -59,7 +59,7 @@ def scores(decoding: Decoding, truth: FloatArray) -> Scores:
 
 
 def total_variation(shares: FloatArray, truth: FloatArray) -> float:
-    """Half the L1 distance; a sum above 1 is scaled down to 1, what is missing to 1 is one more value.
+    """Half the L1 distance; a sum above 1 is scaled down to 1, and mass missing to 1 counts as another value.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ def total_variation(shares: FloatArray, truth: FloatArray) -> float:
 
 
 def held_above(shares: FloatArray, truth: FloatArray, decoys: int) -> int:
-    """Held candidates above the least threshold that lets so many decoys pass at most.
+    """Held candidates above the lowest threshold that at most this many decoys exceed.
 
-    Nobody who does not know the truth knows that threshold: it flatters, but all alike.
+    The threshold requires knowing the truth, so it flatters all decoders, but equally.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Those who decode RAPPOR windows: how each is asked, and how long it takes for one."""
+"""Decoders of RAPPOR windows: their jobs, and their time for one window."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from bench.comparison.timing.timings import Time, times
 
 
 class DecoderAnswer(TypedDict, total=False):
-    """What a runner says of a window: always `shares`.
+    """A runner's answer for a window; `shares` is always present.
 
-    `reported`, what is present, and `peak_mib`, most memory of its process, by ours; `alpha` by LassoCV.
+    Ours adds `reported`, the present candidates, and `peak_mib`, its peak memory; LassoCV adds `alpha`.
     """
 
     shares: list[float]
@@ -26,7 +26,7 @@ class DecoderAnswer(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Decoder:
-    """A contestant's job, but for the window; `who` and `says` as in the results."""
+    """A contestant's job without the window; `who` and `says` as in the results."""
 
     contestant: Contestant
     name: str
@@ -35,12 +35,12 @@ class Decoder:
     says: str
 
     def job(self, windows: Windows, number: int) -> Job:
-        """What it is told for one window."""
+        """The job for one window."""
         asked = {**self.parameters, "window": windows.window(number)}
         return Job(self.contestant, self.name, asked, self.says)
 
     def decode(self, windows: Windows, number: int) -> tuple[DecoderAnswer, float]:
-        """Decode one window once; seconds that passed."""
+        """Decode one window once; return the answer and wall time, seconds."""
         job = self.job(windows, number)
         self.contestant.prepare(job.name, 1, **job.parameters)
         timing = self.contestant.run()
@@ -55,17 +55,17 @@ class Timed(NamedTuple):
 
     @property
     def milliseconds(self) -> float:
-        """Of processor time."""
+        """Processor time, milliseconds."""
         return self.time.cpu_seconds * 1000
 
     @property
     def answer(self) -> DecoderAnswer:
-        """What it said."""
+        """The answer for the first window."""
         return cast("DecoderAnswer", self.time.result)
 
 
 class Compared(NamedTuple):
-    """What came out of one setting: figures, a row of each decoder, and notes."""
+    """Results of one setting: figures, a row for each decoder, and notes."""
 
     figures: Sequence[Figure]
     rows: Sequence[ResultRow]
@@ -99,7 +99,7 @@ def penalized(contestant: Contestant, windows: Windows, alpha: float) -> Decoder
 
 
 def tried(decoders: Sequence[Decoder], windows: Windows) -> tuple[dict[Decoder, DecoderAnswer], list[str]]:
-    """What each answers for the first window; and of those that fail, why they are not compared."""
+    """Answers for the first window; for decoders that fail, a note with the reason."""
     answers: dict[Decoder, DecoderAnswer] = {}
     failed: list[str] = []
     for decoder in decoders:
@@ -111,13 +111,13 @@ def tried(decoders: Sequence[Decoder], windows: Windows) -> tuple[dict[Decoder, 
 
 
 def time(decoders: Sequence[Decoder], windows: Windows, scale: Scale) -> list[Timed]:
-    """Time each on the first window, in turn."""
+    """Time all decoders on the first window, interleaved."""
     found = times([decoder.job(windows, 0) for decoder in decoders], scale)
     return [Timed(decoder, each) for decoder, each in zip(decoders, found, strict=True)]
 
 
 def beside(windows: Windows, timed: Sequence[Timed]) -> list[Figure]:
-    """Our time beside each other's; ours is the first."""
+    """Figures that compare our time, the first, with each of the others."""
     mine, *others = timed
     return [
         Figure(

@@ -1,4 +1,4 @@
-"""RAPPOR decoding beside scipy's non-negative least squares and scikit-learn's Lasso: time and errors."""
+"""RAPPOR decoding compared with SciPy's nnls and scikit-learn's Lasso: time and errors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,7 +48,7 @@ NOTES = (
 
 
 def measure(scale: Scale) -> ResultsPart:
-    """300 candidates at two settings, and many."""
+    """Measure 300 candidates in two settings, and many candidates."""
     peer = str(PYTHON)
     with (
         TemporaryDirectory() as name,

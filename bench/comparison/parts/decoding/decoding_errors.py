@@ -1,4 +1,4 @@
-"""How well each decoded: means over several windows."""
+"""Errors of each decoder: means over several windows."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
@@ -14,7 +14,7 @@ from bench.comparison.report.figure import Figure
 
 @dataclass(frozen=True)
 class ScoredDecoder:
-    """A decoder's time, and means of its scores over so many windows.
+    """A decoder's time, and means of its scores over several windows.
 
     `held_beside` is `held_above` with as many decoys as our decoder reported.
     """
@@ -26,7 +26,7 @@ class ScoredDecoder:
 
 
 def judge(timed: Sequence[Timed], windows: Windows, count: int) -> list[ScoredDecoder]:
-    """Score each on so many windows; ours is the first."""
+    """Score each decoder on this many windows; ours is the first."""
     decoded = [_decodings(each, windows, count) for each in timed]
     allowed = [scores(mine, windows.truth).decoys_reported for mine in decoded[0]]
     return [
@@ -36,7 +36,7 @@ def judge(timed: Sequence[Timed], windows: Windows, count: int) -> list[ScoredDe
 
 
 def figures(windows: Windows, judged: Sequence[ScoredDecoder]) -> list[Figure]:
-    """Ours beside those of the peer that is best at each; nothing where there is none."""
+    """Figures that compare ours with the best peer for each score; none without peers."""
     mine, *others = judged
     if not others:
         return []
@@ -86,7 +86,7 @@ def _decodings(timed: Timed, windows: Windows, count: int) -> list[Decoding]:
 
 
 def _decoding(answer: DecoderAnswer) -> Decoding:
-    """Where it is not said what is present, all above 0 is."""
+    """Without `reported`, all candidates with a share above 0 count as present."""
     shares = np.array(answer["shares"])
     return Decoding(shares, np.array(answer["reported"]) if "reported" in answer else shares > 0)
 

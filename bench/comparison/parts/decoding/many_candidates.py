@@ -1,4 +1,4 @@
-"""RAPPOR decoding of as many candidates as a list of words has, by a process that has decoded nothing."""
+"""RAPPOR decoding with as many candidates as a word list has, in a fresh process."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ GOAL_MIB = 2048.0
 
 
 def measure(folder: Path, sklearn: Contestant, scale: Scale) -> Compared:
-    """One window; the quick run takes a twentieth of the candidates."""
+    """Measure one window; the quick run uses a twentieth of the candidates."""
     windows = build(folder, QUICK_CANDIDATES if scale.quick else FULL_CANDIDATES, COHORTS, MILDER)
     with Contestant("ours.estimation_runner") as mine:
         decoder = ours(mine, windows)
@@ -48,18 +48,18 @@ def measure(folder: Path, sklearn: Contestant, scale: Scale) -> Compared:
             failed.append(f"Lasso is not compared with {windows.name}: {error}.")
         timed = [first, *chosen, *last]
         rows = [decoding_errors.row(windows, each) for each in decoding_errors.judge(timed, windows, 1)]
-    return Compared([*goals, *beside(windows, timed)], rows, [_told(scale), *failed])
+    return Compared([*goals, *beside(windows, timed)], rows, [_note(scale), *failed])
 
 
 def _chosen(sklearn: Contestant, windows: Windows, scale: Scale) -> tuple[list[Timed], list[str]]:
-    """LassoCV, which may take minutes, so that it is asked but once; or nobody, and why."""
+    """LassoCV, run only once because it may take minutes; or a note with the reason why it is missing."""
     try:
         return time([cross_validated(sklearn, windows)], windows, scale), []
     except ContestantError as error:
         return [], [f"scikit-learn is not compared with {windows.name}: {error}."]
 
 
-def _told(scale: Scale) -> str:
+def _note(scale: Scale) -> str:
     rows = COHORTS * 128
     gigabytes = rows * FULL_CANDIDATES * 8 / 1e9
     quick = f" This quick run takes {QUICK_CANDIDATES:,} candidates." if scale.quick else ""

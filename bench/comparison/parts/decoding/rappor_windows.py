@@ -1,4 +1,4 @@
-"""Simulated RAPPOR windows with a known truth, in files that all sides read."""
+"""Simulated RAPPOR windows with a known truth, in files that all decoders read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of 1,000,000 reports, of so many candidates the first 100 by Zipf's law; the rest are decoys.
+    """Windows of 1,000,000 reports; the first 100 candidates follow Zipf's law, the rest are decoys.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Windows:
 
     @property
     def name(self) -> str:
-        """As it stands in the results."""
+        """Name in the results."""
         shown = ", ".join(f"{name} {value:g}" for name, value in self.probabilities.items())
         return f"{self.candidates:,} candidates, {self.mechanism.cohorts} cohorts, {shown}"
 
@@ -53,14 +53,14 @@ class Windows:
 
     @cached_property
     def design(self) -> str:
-        """File of which bits the candidates set, as parts of a sparse matrix by columns."""
+        """File with the bits that candidates set, as arrays of a sparse matrix by columns."""
         path = self.folder / f"design-{self._file}.npz"
         matrix = bloom_design(self.words, self.mechanism)
         np.savez(path, indices=matrix.indices, indptr=matrix.indptr, shape=np.array(matrix.shape))
         return str(path)
 
     def window(self, number: int) -> str:
-        """File of a window's counts, and of the debiased shares of its bits, a row each of the design."""
+        """File with a window's counts and the debiased shares of its bits, one per row of the design."""
         path = self.folder / f"window-{self._file}-{number}.npz"
         if not path.exists():
             ones, sizes = window(self.words[:HELD], self.mechanism, np.random.default_rng([SEED, number]))

@@ -1,4 +1,4 @@
-"""How fast and how well counts become frequencies: k-RR by MLE*, RAPPOR by its decoder."""
+"""Speed and quality of frequency estimation: k-RR by MLE*, RAPPOR by its decoder."""
 
 from bench.comparison.failures import attempt
 from bench.comparison.parts.decoding import decoding
@@ -14,7 +14,7 @@ ABOUT = (
 
 
 def measure(scale: Scale) -> ResultsPart:
-    """MLE* beside an iterative update and beside sorting; decoding beside Lasso and least squares."""
+    """MLE* compared with an iterative update and with sorting; decoding with Lasso and least squares."""
     parts = [attempt(part, scale) for part in (likelihood, sorting, decoding)]
     return ResultsPart(
         "Estimation",

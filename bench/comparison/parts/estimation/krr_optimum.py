@@ -52,7 +52,7 @@ def optimum(counts: Counts, mechanism: SymmetricChannel) -> FloatArray:
 
 
 def bound(theta: FloatArray, counts: Counts, mechanism: SymmetricChannel) -> float:
-    """How far below the maximum theta is at most, nats per report, >= 0: max g - g'theta.
+    """Upper bound on the shortfall of theta from the maximum, nats per report, >= 0: max g - g'theta.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ def bound(theta: FloatArray, counts: Counts, mechanism: SymmetricChannel) -> flo
     counts, mechanism : as of `optimum`.
     """
     gradient = _shares(counts) * np.longdouble(mechanism.contrast) / _rates(theta, mechanism)
-    return max(0.0, float(gradient.max() - gradient @ theta.astype(np.longdouble)))  # below by rounding alone
+    return max(0.0, float(gradient.max() - gradient @ theta.astype(np.longdouble)))  # rounding
 
 
 def shortfall(theta: FloatArray, best: FloatArray, counts: Counts, mechanism: SymmetricChannel) -> float:
-    """How far below the maximum theta is at most, nats per report, >= 0; `bound` of best is in it.
+    """Upper bound on the shortfall of theta, nats per report, >= 0; includes `bound` of best.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def shortfall(theta: FloatArray, best: FloatArray, counts: Counts, mechanism: Sy
     """
     theirs = _rates(theta, mechanism)
     ahead = _shares(counts) @ np.log1p((_rates(best, mechanism) - theirs) / theirs)
-    return max(0.0, float(ahead) + bound(best, counts, mechanism))  # below by rounding alone
+    return max(0.0, float(ahead) + bound(best, counts, mechanism))  # rounding
 
 
 def distance(one: FloatArray, other: FloatArray) -> float:

@@ -1,4 +1,4 @@
-"""MLE* beside multi-freq-ldpy's iterative Bayesian update (IBU): time, and distance from the optimum."""
+"""MLE* compared with multi-freq-ldpy's iterative Bayesian update (IBU): time, and distance to the optimum."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ NOTES = (
 
 
 class LikelihoodCase(NamedTuple):
-    """k-RR of so many values; quick: it is measured in the quick run, too."""
+    """k-RR with this many values; quick: also measured in the quick run."""
 
     k: int
     epsilon: float
@@ -46,7 +46,7 @@ class LikelihoodCase(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it stands in the results."""
+        """Name in the results."""
         return f"MLE*, K = {self.k:,}, epsilon {self.epsilon:g}"
 
 
@@ -60,21 +60,21 @@ CASES = (
 
 
 class Simulated(NamedTuple):
-    """What clients hold, as frequencies (k,), and the counts (k,) of their reports."""
+    """Frequencies (k,) of the clients' values, and counts (k,) of their reports."""
 
     truth: NDArray[np.float64]
     counts: NDArray[np.int64]
 
 
 def simulate(mechanism: KRR, reports: int) -> Simulated:
-    """Zipf values of so many clients, and what k-RR makes of them; the same in every run."""
+    """Zipf values of this many clients, and their reports by k-RR; the same in every run."""
     rng = np.random.default_rng([SEED, mechanism.k])
     held = rng.multinomial(reports, zipf_shares(mechanism.k, 1.0))
     return Simulated(held / reports, report_counts(rng, held, mechanism))
 
 
 def measure(scale: Scale) -> ResultsPart:
-    """Every case, the slow ones in the full run alone."""
+    """Measure every case; slow ones only in the full run."""
     cases = [case for case in CASES if case.quick or not scale.quick]
     with (
         TemporaryDirectory() as folder,

@@ -1,4 +1,4 @@
-"""MLE* alone, up to as many values as k-RR is asked for, beside sorting the same counts."""
+"""MLE* alone, up to the largest supported number of values, compared with sorting the same counts."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ from estimators.frequency.krr import mle
 from estimators.mechanisms.krr import KRR
 
 EPSILON = 8.0
-#: At most four times what numpy.argsort takes.
+#: At most four times the time of numpy.argsort.
 GOAL = 0.25
 ABOUT = (
     "MLE* alone: epsilon 8; `numpy.argsort` of the same counts, by default or `stable`, whichever is faster, "
@@ -26,7 +26,7 @@ ABOUT = (
 
 
 class SortingCase(NamedTuple):
-    """k-RR of so many values and reports, and the goal."""
+    """k-RR with this many values and reports, and the goal."""
 
     k: int
     reports: int
@@ -34,7 +34,7 @@ class SortingCase(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it stands in the results."""
+        """Name in the results."""
         return f"MLE* beside sorting, K = {self.k:,}, {self.reports:,} reports"
 
 
@@ -48,7 +48,7 @@ CASES = (
 
 
 def measure(scale: Scale) -> ResultsPart:
-    """Every case."""
+    """Measure every case."""
     with (
         TemporaryDirectory() as folder,
         Contestant("ours.estimation_runner") as ours,

@@ -1,4 +1,4 @@
-"""Workers beside a real broker: reports a second, latency, and other stream processors on the same log.
+"""Workers on a real broker: throughput, latency, and other stream processors on the same log.
 
 Begin with `end_to_end`; `workers` starts ours, `peer_readers` starts theirs.
 """

@@ -17,10 +17,10 @@ from deploy.broker.broker import Broker
 from deploy.broker.errors import BrokerError
 from producers.errors import DeliveryError
 
-#: Of what one worker sustains; the next where it does not keep up.
+#: Shares of one worker's sustained rate; the next is tried if it does not keep up.
 LOAD_SHARES = {0.5: "half", 0.25: "a quarter", 0.125: "an eighth"}
 SECONDS = 40.0
-PACK_REPORTS = 1000  # whose speed the load is a share of
+PACK_REPORTS = 1000  # the load is a share of the speed with these packs
 TITLE = "End to end"
 ABOUT = (
     "A real Kafka broker, worker and reader share this machine. RAPPOR of 128 bits, 64 cohorts; a log of "
@@ -75,12 +75,12 @@ def _measured(scale: Scale) -> ResultsPart:
             speeds += found
             figures += throughput_figures.figures(size, found)
             notes += [throughput_figures.limit(size, found), throughput_figures.spent(size, found)]
-        rows, told_of_delays = ([], []) if scale.quick else delays(folder, broker, speeds)
+        rows, delay_notes = ([], []) if scale.quick else delays(folder, broker, speeds)
     skipped = [QUICK_NOTE] if scale.quick else []
     tables = [Table("All readers of a full log", [each.row() for each in speeds])]
     if rows:
         tables.append(Table("Delay, seconds", rows))
-    notes = [*filter(None, notes), *told_of_delays, *NOTES, *skipped]
+    notes = [*filter(None, notes), *delay_notes, *NOTES, *skipped]
     unjudged = [*failed, *throughput_figures.unjudged(speeds)]
     return ResultsPart(TITLE, ABOUT, figures, tables, notes, unjudged=unjudged)
 

@@ -1,4 +1,4 @@
-"""Which logs are read, who reads them, and how fast each did."""
+"""Logs, their readers, and the speed of each reader."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ HELD = "ours, 1 worker, held on one core"
 
 
 class Size(NamedTuple):
-    """A log of so many packs of so many reports, and who reads it.
+    """A log of this many packs of this many reports, and its readers.
 
     Parameters
     ----------
     reports, packs : of the log.
     runs : of each reader; the median counts.
-    workers : of ours, numbers of them.
-    is_read_alone : whether a consumer that only reads it is measured beside them.
-    peers : other libraries that count it too.
-    goal : reports/s of one worker; None where none is stated.
+    workers : numbers of our workers to measure.
+    is_read_alone : whether a consumer that only reads the log is measured too.
+    peers : other libraries that count it.
+    goal : reports/s of one worker; None without a goal.
     """
 
     reports: int
@@ -43,7 +43,7 @@ QUICK = (
     Size(1000, 36_000, 1, workers=(1,), is_read_alone=False, goal=6_000_000),
     Size(10_000, 5000, 1, workers=(1,), is_read_alone=False, goal=12_000_000),
 )
-#: By distribution: program, name in the results, what it does otherwise.
+#: By distribution: program, name in the results, and differences from ours.
 RIVALS = {
     "bytewax": (
         "peers.bytewax_count",
@@ -60,18 +60,18 @@ RIVALS = {
 
 @dataclass(frozen=True)
 class Speed:
-    """What some reader did with a log, all its runs.
+    """Figures of one reader for a log, over all runs.
 
     Parameters
     ----------
-    reader : who.
+    reader : its name.
     reports : of a pack.
     runs : reports/s of each run.
-    a_cpu_second : reports for a second of the reader's processor time, median; 0 where nothing was measured.
-    broker_cores : that the broker took meanwhile, median; None where it was not watched.
-    says : what it does otherwise, or why there is nothing.
+    a_cpu_second : reports per second of the reader's processor time, median; 0 if nothing was measured.
+    broker_cores : cores used by the broker meanwhile, median; None if not measured.
+    says : differences from ours, or why there are no runs.
     version : of another library.
-    seconds : that the shortest run was timed.
+    seconds : timed seconds of the shortest run.
     """
 
     reader: str
@@ -85,16 +85,16 @@ class Speed:
 
     @property
     def median(self) -> float:
-        """Reports/s of the run in the middle; 0 where nothing was measured."""
+        """Reports/s of the median run; 0 if nothing was measured."""
         return median(self.runs) if self.runs else 0.0
 
     @property
     def cores(self) -> float:
-        """That the reader took; 0 where nothing was measured."""
+        """Cores used by the reader; 0 if nothing was measured."""
         return self.median / self.a_cpu_second if self.a_cpu_second else 0.0
 
     def row(self) -> ResultRow:
-        """As it stands in the table."""
+        """Row of the results' table."""
         return {
             "reports a pack": self.reports,
             "reader": f"{self.reader} {self.version}".strip(),
@@ -111,5 +111,5 @@ class Speed:
 
 
 def name_of(workers: int) -> str:
-    """How so many of our workers are called."""
+    """Name of this many of our workers."""
     return f"ours, {workers} worker{'s' if workers > 1 else ''}"

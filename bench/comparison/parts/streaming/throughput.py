@@ -1,4 +1,4 @@
-"""How many reports a second are counted end to end, beside a consumer that only reads them."""
+"""Reports counted per second end to end, compared with a consumer that only reads them."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -30,21 +30,21 @@ LEAST_CPU_SECONDS = 0.01
 
 
 def child_of(broker: Broker) -> Child:
-    """The process of a broker that runs."""
+    """The process of a running broker."""
     if broker.child is None:
         raise RuntimeError("the broker does not run")
     return broker.child
 
 
 class ReaderRun(NamedTuple):
-    """What one reading of a whole log gave.
+    """Figures of one reading of a whole log.
 
     Parameters
     ----------
     speed : reports/s.
-    a_cpu_second : reports for a second of the reader's processor time.
-    seconds : that were timed.
-    broker_cores : that the broker took meanwhile; None where it was not watched.
+    a_cpu_second : reports per second of the reader's processor time.
+    seconds : timed seconds.
+    broker_cores : cores used by the broker meanwhile; None if not measured.
     """
 
     speed: float
@@ -55,7 +55,7 @@ class ReaderRun(NamedTuple):
 
 @dataclass(frozen=True)
 class Reader:
-    """Who reads a log, how, what it does otherwise, and its version if it is another library."""
+    """A reader of a log: name, function, differences from ours, and version if it is another library."""
 
     name: str
     read: Callable[[], ReaderRun]
@@ -64,7 +64,7 @@ class Reader:
 
 
 def ours(log: FullLog, folder: Path, broker: Broker, workers: int, core: int | None = None) -> Reader:
-    """So many workers, each time as a new deployment; held on a core if one is given."""
+    """Our workers, each run as a new deployment; pinned to a core if one is given."""
 
     def read_once() -> ReaderRun:
         forget_counts(log)
@@ -103,7 +103,7 @@ def rivals(log: FullLog, folder: Path, size: Size) -> list[Reader]:
 
 
 def speeds_of(readers: Sequence[Reader], reports: int, runs: int) -> list[Speed]:
-    """All readers, so many times, in turn; of one that fails, what it did before counts."""
+    """Run all readers this many times, interleaved; a reader that fails keeps its earlier runs."""
     tasks = {reader.name: reader.read for reader in readers}
     found, failed = in_turn(tasks, runs, (MeasurementError, GroupError, ReaderError, *BROKER_GONE))
     says = {name: f"run {len(found[name]) + 1} failed: {why}" for name, why in failed.items()}
@@ -127,7 +127,7 @@ def _speed(reader: Reader, reports: int, runs: Sequence[ReaderRun], says: str) -
 
 
 def sustained(size: Size, folder: Path, broker: Broker) -> list[Speed]:
-    """All readers of a log of this size, one worker of ours first."""
+    """Run all readers of a log of this size, one worker of ours first."""
     log = fill(folder, broker.bootstrap_servers, f"end-{size.reports}-", size.packs, size.reports)
     try:
         return speeds_of(_readers(log, folder, broker, size), size.reports, size.runs)

@@ -1,4 +1,4 @@
-"""Speeds end to end beside what is asked, beside each other, and what stood in the way."""
+"""End-to-end speeds compared with goals and with each other, and what limited them."""
 
 import os
 from collections.abc import Sequence
@@ -7,12 +7,12 @@ from bench.aggregator.results import shown
 from bench.comparison.parts.streaming.speeds import FULL, HELD, READING, RIVALS, Size, Speed, name_of
 from bench.comparison.report.figure import Figure, absolute
 
-BUSY_CORES = 0.8  # from so many on a worker had little to wait for
+BUSY_CORES = 0.8  # from this usage on, a worker had little to wait for
 OURS_AND_READING = (name_of(1), HELD, name_of(2), READING)
 
 
 def figures(size: Size, speeds: Sequence[Speed]) -> list[Figure]:
-    """One worker beside what is asked of it; ours beside reading alone; one worker beside its rivals."""
+    """One worker compared with its goal, ours with reading alone, and one worker with its rivals."""
     done = {speed.reader: speed for speed in speeds if speed.runs}
     alone, one = _reading(speeds), done.get(name_of(1))
     found: list[Figure] = []
@@ -29,7 +29,7 @@ def figures(size: Size, speeds: Sequence[Speed]) -> list[Figure]:
 
 
 def unjudged(speeds: Sequence[Speed]) -> list[str]:
-    """Goals that could not be judged, since one worker counted nothing, and why."""
+    """Goals that could not be judged because one worker counted nothing, with the reason."""
     goals = {size.reports for size in FULL if size.goal is not None}
     return [
         f"packs of {each.reports:,}, {each.reader}: {each.says}"
@@ -39,7 +39,7 @@ def unjudged(speeds: Sequence[Speed]) -> list[str]:
 
 
 def limit(size: Size, speeds: Sequence[Speed]) -> str:
-    """Where the goal is missed, what stood in the way; nothing where it is met, or none is stated."""
+    """What limited the speed if the goal is missed; "" if it is met, or without a goal."""
     mine = speeds[0]
     if size.goal is None or not mine.runs or mine.median >= size.goal:
         return ""
@@ -58,7 +58,7 @@ def limit(size: Size, speeds: Sequence[Speed]) -> str:
 
 
 def spent(size: Size, speeds: Sequence[Speed]) -> str:
-    """What a report costs each of ours, and who only reads; nothing where one worker's is not known."""
+    """Cost of a report for each of ours and for reading alone; "" if unknown for one worker."""
     done = [each for each in speeds if each.runs and each.reader in OURS_AND_READING]
     if not done or done[0] is not speeds[0]:
         return ""

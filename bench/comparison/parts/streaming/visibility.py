@@ -1,4 +1,4 @@
-"""From events to the estimates that show them: which event is waited for, and what its delay was."""
+"""Delays from events to the estimates that include them."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ class Window(NamedTuple):
 
 
 class Visibility:
-    """Events, each alone in its window, so that the first estimate of the window is the one that shows it.
+    """Events, one per window, so the first estimate of a window is the one that shows its event.
 
     Moments are unix seconds of one machine.
     """
@@ -26,13 +26,13 @@ class Visibility:
         self._final: dict[Window, float] = {}
 
     def note(self, window: Window, moment: float) -> None:
-        """An event happens. ValueError if its window has one already."""
+        """Record an event; ValueError if its window already has one."""
         if window in self._events:
             raise ValueError(f"{window} has an event already")
         self._events[window] = moment
 
     def take(self, record: EstimateRecord, moment: float, grace_seconds: int) -> None:
-        """A consumer has this estimate; what it shows for the first time is timed."""
+        """Record an estimate's arrival; an event that it shows for the first time is timed."""
         window = Window(record.collection, record.window_start)
         if window not in self._events or record.reports < 1:
             return
@@ -49,12 +49,12 @@ class Visibility:
         return list(self._final.values())
 
     def missing(self) -> int:
-        """Events that no final estimate has shown."""
+        """Events without a final estimate."""
         return len(self._events) - len(self._final)
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least this share of all is at most; the share is in (0, 1].
+    """Smallest value such that at least this share of all values is at most it; the share is in (0, 1].
 
     Raises
     ------

@@ -20,7 +20,7 @@ PACK_REPORTS = 10_000
 
 
 def krr(count: int, k: int, epsilon: float, batch: int | None = None) -> Callable[[], object]:
-    """Randomize so many integers, and pack the reports; in batches of so many, or all at once."""
+    """Randomize this many integers and pack the reports, in batches or all at once."""
     collection = Collection("values", KRR.from_epsilon(k, epsilon))
     values = np.random.default_rng(1).integers(k, size=count)
     return _packing(collection, [values[cut] for cut in _cuts(count, batch)], None)
@@ -38,7 +38,7 @@ def rappor(
     memoize: bool,
     batch: int | None = None,
 ) -> Callable[[], object]:
-    """Bloom filters of so many texts, both steps, and pack the reports; each is of another client."""
+    """Run Bloom filters and both steps on this many texts, each of another client, and pack the reports."""
     mechanism = Rappor.from_probabilities(bits, hashes, cohorts, f, p, q)
     collection = Collection("values", mechanism, memoize=memoize)
     values = [f"word {number}" for number in np.random.default_rng(1).integers(words, size=count)]
@@ -67,7 +67,7 @@ def packed(
     batches: Iterable[object],
     clients: Sequence[list[str]] | None,
 ) -> Iterator[bytes]:
-    """Check, randomize and pack batch by batch, as a producer does but for its store; encoded packs."""
+    """Check, randomize and pack batch by batch, like a producer without its store; return encoded packs."""
     packer = Packer([collection], PACK_REPORTS, 1.0, keystream)
     for number, values in enumerate(batches):
         batch = responder.prepare(values, clients and clients[number])
@@ -88,7 +88,7 @@ def count_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
 def count_rappor(
     count: int, bits: int, hashes: int, cohorts: int, f: float, p: float, q: float
 ) -> Callable[[], object]:
-    """Decode packs and count their bits, for each cohort."""
+    """Decode packs and count their bits by cohort."""
     collection = Collection("values", Rappor.from_probabilities(bits, hashes, cohorts, f, p, q))
     rows = np.random.default_rng(1).integers(256, size=(count, bits // 8), dtype=np.uint8)
     return _counting(collection, rows, bits)

@@ -18,7 +18,7 @@ LIBRARY = "deniable"
 
 
 def mle_star(count: int, path: str, epsilon: float, returned: bool = True) -> Callable[[], object]:
-    """Find the likeliest distribution; `told`: and say which."""
+    """Find the most likely distribution; return it if `returned`."""
     counts = np.load(path)
     mechanism = KRR.from_epsilon(len(counts), epsilon)
 
@@ -33,7 +33,7 @@ def mle_star(count: int, path: str, epsilon: float, returned: bool = True) -> Ca
 def estimating(
     estimator: Callable[[NDArray[np.int64], KRR], Estimate | Update], count: int, path: str, epsilon: float
 ) -> Callable[[], object]:
-    """What one of our estimators makes of counts."""
+    """Run one of our estimators on counts."""
     counts = np.load(path)
     mechanism = KRR.from_epsilon(len(counts), epsilon)
 
@@ -56,7 +56,7 @@ def decode_rappor(
     p: float,
     q: float,
 ) -> Callable[[], object]:
-    """Decode a window. The first time in this process, the candidates' bits are hashed too."""
+    """Decode a window. The first run in a process also hashes the candidates' bits."""
     mechanism = Rappor.from_probabilities(bits, hashes, cohorts, f, p, q)
     with np.load(window) as kept:
         ones, sizes = kept["ones"], kept["sizes"]
@@ -74,7 +74,7 @@ def decode_rappor(
 
 
 def _peak_mib() -> float:
-    """Most memory that this process has held, all of it; MiB."""
+    """Peak memory of this process, MiB."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     (peak,) = (line for line in lines if line.startswith("VmHWM:"))
     return int(peak.split()[1]) / 1024

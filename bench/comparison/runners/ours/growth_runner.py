@@ -1,4 +1,4 @@
-"""Our own jobs at a size each; they are done again and again, or once while their memory is traced."""
+"""Our jobs at given sizes; they run repeatedly, or once while their memory is traced."""
 
 import gc
 import tracemalloc
@@ -40,17 +40,17 @@ PACKS, PACK_REPORTS, PACK_COHORTS = 1_600, 100, 16  # a pack for each cohort of 
 
 
 def randomize_values(size: int) -> Once:
-    """Randomize and pack reports of so many values."""
+    """Randomize and pack reports of this many values."""
     return deniable_runner.krr(REPORTS, size, EPSILON)
 
 
 def count_values(size: int) -> Once:
-    """Decode and count packs of reports of so many values."""
+    """Decode and count packs of reports of this many values."""
     return deniable_runner.count_krr(REPORTS, size, EPSILON)
 
 
 def estimate_values(size: int) -> Once:
-    """MLE* of so many values, with error bars and significance."""
+    """MLE* for this many values, with error bars and significance."""
     mechanism = KRR.from_epsilon(size, EPSILON)
     truth = round_to_counts(zipf_shares(size, 1.0), 10 * REPORTS)
     counts = report_counts(np.random.default_rng(1), truth, mechanism)
@@ -58,14 +58,14 @@ def estimate_values(size: int) -> Once:
 
 
 def krr_reports(size: int) -> Once:
-    """So many reports of k-RR, from values to the estimate."""
+    """Run k-RR on this many reports, from values to the estimate."""
     collection = Collection("values", KRR.from_epsilon(1000, EPSILON))
     values = np.random.default_rng(1).integers(1000, size=size)
     return lambda: _from_values_to_estimate(collection, values)
 
 
 def rappor_reports(size: int) -> Once:
-    """So many reports of RAPPOR, from texts to the estimate."""
+    """Run RAPPOR on this many reports, from texts to the estimate."""
     words = _words(WORDS)
     collection = Collection("values", _rappor(8), candidates=tuple(words))
     values = [words[number] for number in np.random.default_rng(1).integers(WORDS, size=size)]
@@ -73,7 +73,7 @@ def rappor_reports(size: int) -> Once:
 
 
 def count_cohorts(size: int) -> Once:
-    """Count the same number of reports in a ledger, in packs of so many cohorts."""
+    """Count the same number of reports in a ledger, in packs of this many cohorts."""
     collection, each = Collection("values", _rappor(size)), REPORTS // size
     parts = [
         min(deniable_runner.PACK_REPORTS, each - first)
@@ -88,33 +88,33 @@ def count_cohorts(size: int) -> Once:
 
 
 def decode_cohorts(size: int) -> Once:
-    """Estimate a window of so many cohorts."""
+    """Estimate a window with this many cohorts."""
     return _decoding(_rappor(size), WORDS)
 
 
 def decode_candidates(size: int) -> Once:
-    """Estimate a window for so many candidates, whose bits are known from the window before."""
+    """Estimate a window for this many candidates, whose bits are cached from the previous window."""
     return _decoding(_rappor(8), size)
 
 
 def decode_new_candidates(size: int) -> Once:
-    """Estimate a window for so many candidates, which are hashed anew: one of them is another each time."""
+    """Estimate a window for this many candidates, hashed again because one of them changes each time."""
     return _decoding(_rappor(8), size, new=True)
 
 
 def count_collections(size: int) -> Once:
-    """Count the same packs, spread over so many collections, in a ledger."""
+    """Count the same packs, spread over this many collections, in a ledger."""
     return _counting(size)
 
 
 def store_collections(size: int) -> Once:
-    """The same, and all that has changed as the records of one transaction."""
+    """The same, and encode all changes as the records of one transaction."""
     counted, topics = _counting(size), Topics("bench-", 4)
     return lambda: checkpoint.compose(checkpoint.take(counted(), None, ledgers.WINDOW * 1000), topics)
 
 
 def merge_partitions(size: int) -> Once:
-    """Read what so many ledgers have published of a window, and add it up."""
+    """Read and merge the counts that this many ledgers published of a window."""
     collection = Collection("values", KRR.from_epsilon(VALUES, EPSILON))
     rows = ledgers.published(collection, size, REPORTS)
     return lambda: ledgers.merged(collection, rows)
@@ -155,7 +155,7 @@ def _decoding(mechanism: Rappor, size: int, new: bool = False) -> Once:
 
 
 def _from_values_to_estimate(collection: Collection, values: Values) -> None:
-    """As a producer and a worker do, but for Kafka between them: no pack outlives its counting."""
+    """Like a producer and a worker without Kafka in between: each pack is freed once counted."""
     counts = np.zeros((collection.cohorts, collection.width), np.int64)
     sizes = np.zeros(collection.cohorts, np.int64)
     keystream = Keystream()
@@ -169,7 +169,7 @@ def _from_values_to_estimate(collection: Collection, values: Values) -> None:
 
 
 def peak_bytes(once: Once) -> int:
-    """The most that Python and numpy hold at once for it, what it was given left out."""
+    """Peak memory of Python and NumPy for a job, without its input."""
     gc.collect()
     tracemalloc.start()
     try:

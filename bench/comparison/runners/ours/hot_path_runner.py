@@ -1,4 +1,4 @@
-"""Our own producer and worker with a stopwatch: what each stage of theirs takes, nanoseconds a report."""
+"""Our producer and worker with a stopwatch: nanoseconds per report in each stage."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -68,7 +68,7 @@ PRODUCER = (
 
 
 def _worker(collection: Collection, count: int, pack_reports: int) -> Callable[[], object]:
-    """From records to counts, and a checkpoint when all are counted."""
+    """From records to counts, with a checkpoint when all are counted."""
     records = ledgers.spread([collection], count // pack_reports, pack_reports)
     topics = Topics("bench-", 4)
 
@@ -80,7 +80,7 @@ def _worker(collection: Collection, count: int, pack_reports: int) -> Callable[[
 
 
 def _watched(once: Callable[[], object], stages: Sequence[Stage], count: int) -> Callable[[], object]:
-    """Nanoseconds a report: without the stopwatch, and of each stage with it."""
+    """Nanoseconds per report: in total without the stopwatch, and by stage with it."""
 
     def run() -> object:
         began = time.perf_counter_ns()
@@ -113,7 +113,7 @@ def producer_krr(count: int) -> Callable[[], object]:
 
 
 def producer_rappor(count: int, memoize: bool = False) -> Callable[[], object]:
-    """From texts to records; remembered: each report is of another client."""
+    """From texts to records; `memoize`: each report comes from another client."""
     once = deniable_runner.rappor(count, BITS, HASHES, COHORTS, WORDS, F, P, Q, memoize)
     return _watched(once, PRODUCER, count)
 

@@ -1,4 +1,4 @@
-"""Ledgers without Kafka: packs of one window, counted, and what ledgers publish of it."""
+"""Ledgers without Kafka: packs of one window, their counts, and the published rows."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ WINDOW = 1_767_225_600  # its start, unix seconds
 
 
 def record_of(collection: Collection, cohort: int, reports: int, number: int) -> bytes:
-    """A pack of random reports; its id follows from its number."""
+    """A pack of random reports; its number determines its id."""
     generator = np.random.default_rng(number)
     kind = wire.mechanism_number(collection.mechanism)
     if kind == wire.RAPPOR_NUMBER:
@@ -38,21 +38,21 @@ def record_of(collection: Collection, cohort: int, reports: int, number: int) ->
 
 
 def opened(collections: Sequence[Collection], partition: int = 0, partitions: int = 1) -> Ledger:
-    """An empty ledger that takes packs of these collections."""
+    """An empty ledger that accepts packs of these collections."""
     ledger = Ledger(partition, partitions)
     ledger.agree({each.fingerprint: each for each in collections}, 1)
     return ledger
 
 
 def count(ledger: Ledger, records: Sequence[bytes]) -> Ledger:
-    """Count the records that follow what it has counted; the same ledger."""
+    """Count the records after its position; return the same ledger."""
     for offset, record in enumerate(records, ledger.position):
         ledger.apply(offset, WINDOW * 1000, record)
     return ledger
 
 
 def spread(collections: Sequence[Collection], packs: int, reports: int) -> list[bytes]:
-    """So many packs, of each collection in turn, and of each of its cohorts."""
+    """Return this many packs, cycling through the collections and their cohorts."""
     records = []
     for number in range(packs):
         turn, which = divmod(number, len(collections))
@@ -62,7 +62,7 @@ def spread(collections: Sequence[Collection], packs: int, reports: int) -> list[
 
 
 def published(collection: Collection, partitions: int, reports: int) -> list[tuple[bytes, bytes]]:
-    """Rows of `counts` of so many ledgers, each of which has counted one pack of the window."""
+    """Rows of `counts` of this many ledgers, each of which has counted one pack of the window."""
     rows = []
     for source in range(partitions):
         ledger = count(opened([collection], source, partitions), [record_of(collection, 0, reports, source)])
@@ -72,7 +72,7 @@ def published(collection: Collection, partitions: int, reports: int) -> list[tup
 
 
 def merged(collection: Collection, rows: Sequence[tuple[bytes, bytes]]) -> WindowCounts:
-    """The window's counts from the rows of all ledgers, as an estimator adds them up."""
+    """The window's counts merged from the rows of all ledgers, as an estimator does."""
     counts = MergedCounts()
     for key, value in rows:
         counts.apply(key, value)

@@ -1,4 +1,4 @@
-"""Load for a worker: packs of random reports at a steady rate, sent as our producers send.
+"""Load for a worker: packs of random reports at a steady rate, sent as by our producers.
 
 python -m bench.comparison.runners.ours.pack_load FILE REPORTS PACKS_PER_SECOND SECONDS
 
@@ -19,7 +19,7 @@ STEP_SECONDS = 0.01
 
 
 def main(file: str, reports: str, packs_a_second: str, seconds: str) -> None:
-    """Send what is due, a hundred times a second."""
+    """Send due packs, a hundred times a second."""
     configuration = load(Path(file), environment={})
     collection = configuration.collections[0]
     payload = payload_of(collection, int(reports))

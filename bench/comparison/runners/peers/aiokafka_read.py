@@ -1,4 +1,4 @@
-"""A plain aiokafka consumer that reads a topic and looks at nothing: the limit of what is built on it.
+"""A plain aiokafka consumer that reads a topic and ignores the records: the upper limit for any reader.
 
 python -m bench.comparison.runners.peers.aiokafka_read SERVERS TOPIC PACKS FOLDER
 """
@@ -10,13 +10,13 @@ from aiokafka import AIOKafkaConsumer
 
 from bench.comparison.runners.peers.stretch import Stretch
 
-# As our worker's consumer.
+# Same settings as our worker's consumer.
 FETCH_BYTES = 2 * 2**20
 FETCH_WAIT_MILLISECONDS = 50
 
 
 async def read(servers: str, topic: str, packs: int) -> Stretch:
-    """Read so many packs from the topic's start, whole fetches at a time."""
+    """Read this many packs from the topic's start, a whole fetch at a time."""
     stretch = Stretch(packs)
     async with AIOKafkaConsumer(
         topic,

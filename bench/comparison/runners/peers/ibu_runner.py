@@ -7,14 +7,14 @@ from multi_freq_ldpy.estimators.Histogram_estimator import IBU
 
 LIBRARY = "multi-freq-ldpy"
 
-# What its aggregators take by default.
+# Defaults of its aggregators.
 ITERATIONS = 10_000
 TOLERANCE = 1e-12
 MEASURE = "max_abs"
 
 
 def iterate(count: int, path: str, p: float, q: float) -> Callable[[], object]:
-    """Iterate from the uniform distribution. Matrix and shares are made beforehand, and it is compiled."""
+    """Iterate from the uniform distribution. Matrix and shares are prepared, and the code is compiled."""
     counts = np.load(path)
     k, shares = len(counts), counts / counts.sum()
     channel = np.full((k, k), q)

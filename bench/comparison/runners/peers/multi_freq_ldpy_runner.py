@@ -21,7 +21,7 @@ LIBRARY = "multi-freq-ldpy"
 
 
 def krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
-    """Randomize so many values."""
+    """Randomize this many values."""
     values = np.random.default_rng(1).integers(k, size=count).tolist()
 
     def run() -> None:
@@ -41,9 +41,9 @@ _all_krr = njit(_each_krr)
 
 
 def looped_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
-    """Randomize so many values in a compiled loop."""
+    """Randomize this many values in a compiled loop."""
     values = np.random.default_rng(1).integers(k, size=count)
-    _all_krr(values[:1], k, epsilon)  # which compiles it
+    _all_krr(values[:1], k, epsilon)  # compiles it
 
     def run() -> None:
         _all_krr(values, k, epsilon)
@@ -52,7 +52,7 @@ def looped_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
 
 
 def _rappor(client: Any, both_steps: bool, looped: bool) -> Callable[..., Callable[[], object]]:
-    """Randomize with one of its clients: both steps, neither memoized, or the permanent one alone.
+    """Randomize with one of its clients: both steps without memoization, or the permanent one alone.
 
     The instantaneous step of its client is symmetric, so epsilon stands for p and q.
     """
@@ -80,14 +80,14 @@ def _rappor(client: Any, both_steps: bool, looped: bool) -> Callable[..., Callab
 
         if not looped:
             return run
-        compiled(values[:1], bits, asked)  # which compiles it
+        compiled(values[:1], bits, asked)  # compiles it
         return run_loop
 
     return prepared
 
 
 def _epsilons(f: float, p: float, q: float) -> tuple[float, float]:
-    """Of the permanent step, and of a report."""
+    """Probabilities of the permanent step, and of a report."""
     high, low = q * (1 - f / 2) + p * f / 2, p * (1 - f / 2) + q * f / 2
     return _permanent(f), math.log(high * (1 - low) / (low * (1 - high)))
 
@@ -97,7 +97,7 @@ def _permanent(f: float) -> float:
 
 
 def count_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
-    """Count reports that are decoded already, a list as its client makes it, and estimate: it is one call."""
+    """Count decoded reports, a list as its client returns it, and estimate, in one call."""
     reports = np.random.default_rng(1).integers(k, size=count).tolist()
 
     def run() -> None:
@@ -107,7 +107,7 @@ def count_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
 
 
 def count_rappor(count: int, bits: int, f: float, p: float, q: float, **_: float) -> Callable[[], object]:
-    """Count reports that are decoded already, a list of arrays as its client makes it, and estimate."""
+    """Count decoded reports, a list of arrays as its client returns it, and estimate."""
     rows = np.random.default_rng(1).integers(2, size=(min(count, 1000), bits)).astype(np.float64)
     reports = [rows[number % len(rows)] for number in range(count)]
     epsilons = _epsilons(f, p, q)

@@ -10,7 +10,7 @@ PACK_REPORTS = 10_000
 
 
 def argsort(count: int, path: str, kind: Literal["stable"] | None) -> Callable[[], object]:
-    """Sort the indices by their counts, as numpy does by default, or so that equal ones keep their order."""
+    """Sort the indices by their counts, with NumPy's default or a stable sort."""
     counts = np.load(path)
 
     def run() -> None:
@@ -21,7 +21,7 @@ def argsort(count: int, path: str, kind: Literal["stable"] | None) -> Callable[[
 
 
 def bincount(count: int, k: int) -> Callable[[], object]:
-    """Count reports of packs that are decoded already, arrays of the bytes that a report has."""
+    """Count reports of decoded packs, arrays of the bytes of each report."""
     dtype = np.min_scalar_type(k - 1)
     reports = np.random.default_rng(1).integers(k, size=count).astype(dtype)
     packs = [reports[start : start + PACK_REPORTS] for start in range(0, count, PACK_REPORTS)]

@@ -12,7 +12,7 @@ dp.enable_features("contrib")
 
 
 def krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
-    """Randomize so many values."""
+    """Randomize this many values."""
     truth = math.exp(epsilon) / (math.exp(epsilon) + k - 1)
     randomize = dp.m.make_randomized_response(categories=list(range(k)), prob=truth)
     values = np.random.default_rng(1).integers(k, size=count).tolist()
@@ -24,7 +24,7 @@ def krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
 
 
 def permanent(count: int, bits: int, hashes: int, words: int, f: float, **_: float) -> Callable[[], object]:
-    """The permanent step alone, of Bloom filters that are made already."""
+    """Run the permanent step on prepared Bloom filters."""
     domain, metric = dp.bitvector_domain(max_weight=hashes), dp.discrete_distance()
     randomize = dp.m.make_randomized_response_bitvec(domain, metric, f=f)
     generator = np.random.default_rng(1)
@@ -44,7 +44,7 @@ def _filter(positions: "np.typing.NDArray[np.int64]", bits: int) -> bytes:
 
 
 def count_krr(count: int, k: int, **_: float) -> Callable[[], object]:
-    """Count reports that are decoded already, as an array: of a list it makes one, element by element."""
+    """Count decoded reports, given as an array because it converts a list element by element."""
     domain, metric = dp.vector_domain(dp.atom_domain(T=dp.i32)), dp.symmetric_distance()
     count_them = dp.t.make_count_by_categories(domain, metric, categories=list(range(k)), null_category=False)
     reports = np.random.default_rng(1).integers(k, size=count, dtype=np.int32)
@@ -56,7 +56,7 @@ def count_krr(count: int, k: int, **_: float) -> Callable[[], object]:
 
 
 def count_rappor(count: int, bits: int, hashes: int, f: float, **_: float) -> Callable[[], object]:
-    """Count reports of one cohort, bytes as its client makes them, and debias: it is one call."""
+    """Count reports of one cohort, bytes as its client returns them, and debias, in one call."""
     bits_of = np.random.default_rng(1).integers(256, size=(min(count, 1000), bits // 8), dtype=np.uint8)
     rows = [row.tobytes() for row in bits_of]
     reports = [rows[number % len(rows)] for number in range(count)]

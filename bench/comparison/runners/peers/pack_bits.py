@@ -1,4 +1,4 @@
-"""A pack as a user of another library would decode it: DESIGN section 4 by struct and numpy alone."""
+"""A pack as a user of another library would decode it: DESIGN section 4 with struct and NumPy alone."""
 
 from struct import Struct
 
@@ -10,7 +10,7 @@ Counts = NDArray[np.int64]
 
 
 def decode(record: bytes) -> tuple[str, Counts]:
-    """Window and cohort as a text, and how many reports have each bit set, lowest bit first.
+    """Window and cohort as text, and the number of reports with each bit set, lowest bit first.
 
     Neither checksum nor pack id is looked at, so a broken pack and a resent one count.
     """
@@ -22,5 +22,5 @@ def decode(record: bytes) -> tuple[str, Counts]:
 
 
 def cohort_of(key: str) -> str:
-    """The cohort of a key of `decode`."""
+    """The cohort in a key returned by `decode`."""
     return key.partition("/")[2]

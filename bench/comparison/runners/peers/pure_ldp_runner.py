@@ -14,7 +14,7 @@ def _same(index: int) -> int:
 
 
 def krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
-    """Randomize so many values."""
+    """Randomize this many values."""
     client = DEClient(epsilon, k, index_mapper=_same)
     values = np.random.default_rng(1).integers(k, size=count).tolist()
 
@@ -27,7 +27,7 @@ def krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
 def rappor(
     count: int, bits: int, hashes: int, cohorts: int, words: int, f: float, **_: float
 ) -> Callable[[], object]:
-    """Bloom filters of so many values, and the permanent step: there is no instantaneous one."""
+    """Bloom filters and permanent step for this many values; it has no instantaneous step."""
     hashed = RAPPORServer(f, bits, hashes, words, num_of_cohorts=cohorts).get_hash_funcs()
     client = RAPPORClient(f, bits, hashed, cohorts, index_mapper=_same)
     values = np.random.default_rng(1).integers(words, size=count).tolist()
@@ -39,7 +39,7 @@ def rappor(
 
 
 def count_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
-    """Count reports that are decoded already."""
+    """Count decoded reports."""
     reports = np.random.default_rng(1).integers(k, size=count).tolist()
 
     def run() -> None:
@@ -51,7 +51,7 @@ def count_krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
 def count_rappor(
     count: int, bits: int, hashes: int, cohorts: int, f: float, **_: float
 ) -> Callable[[], object]:
-    """Count reports that are decoded already, lists of bits as its client makes them, with their cohorts."""
+    """Count decoded reports, lists of bits as its client returns them, with their cohorts."""
     generator = np.random.default_rng(1)
     rows = generator.integers(2, size=(min(count, 1000), bits)).tolist()
     numbers = generator.integers(cohorts, size=count).tolist()

@@ -22,7 +22,7 @@ SILENCE_SECONDS = 20.0
 
 
 def main(servers: str, topic: str, packs: str, folder: str) -> None:
-    """Count a whole log, in one process, and tell the counts."""
+    """Count a whole log, in one process, and print the counts."""
     stretch, totals = Stretch(int(packs)), dict[str, list[int]]()
     application = Application(
         servers,

@@ -10,7 +10,7 @@ LIBRARY = "scipy"
 
 
 def solve(count: int, window: str, design: str) -> Callable[[], object]:
-    """Fit a window. The design is made beforehand."""
+    """Fit a window. The design is prepared beforehand."""
     with np.load(design) as kept:
         entries = (np.ones(len(kept["indices"])), kept["indices"], kept["indptr"])
         matrix = csc_array(entries, shape=tuple(kept["shape"])).toarray(order="C")

@@ -11,7 +11,7 @@ LIBRARY = "scikit-learn"
 
 
 def fit(count: int, window: str, design: str, alpha: float) -> Callable[[], object]:
-    """Fit a window with a given penalty. The design is made beforehand."""
+    """Fit a window with a given penalty. The design is prepared beforehand."""
     matrix, rates = _read(window, design)
 
     def run() -> object:
@@ -23,7 +23,7 @@ def fit(count: int, window: str, design: str, alpha: float) -> Callable[[], obje
 
 
 def cross_validate(count: int, window: str, design: str) -> Callable[[], object]:
-    """Choose the penalty by cross-validation of its defaults, five parts and 100 penalties, and fit."""
+    """Choose the penalty by cross-validation with its defaults, five folds and 100 penalties, and fit."""
     matrix, rates = _read(window, design)
 
     def run() -> object:

@@ -1,4 +1,4 @@
-"""How many packs a reader took in how long. For any environment."""
+"""Packs read by a reader and the time it took. For any environment."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ MEASURED_SHARE = 0.9
 
 
 class Stretch:
-    """Packs that were read, from the first of a log to nine tenths of it.
+    """Packs read, from the first of a log to nine tenths of it.
 
     What came before, such as joining a group, is not timed, and neither is the end of the log, where a fetch
     may wait for partitions that have no more.
@@ -20,7 +20,7 @@ class Stretch:
         self._first = self._last = (0, 0.0, 0.0)
 
     def add(self, packs: int = 1) -> None:
-        """So many more are done now."""
+        """Count this many more packs."""
         if not packs:
             return
         self.packs += packs
