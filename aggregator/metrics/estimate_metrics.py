@@ -1,7 +1,7 @@
-"""What Prometheus sees of estimates: the largest values of the newest window of each collection.
+"""Exported estimates: the largest values of the newest window of each collection.
 
-Rule: a worker exports at most MOST_VALUES different values in its life, whatever the estimates. Prometheus
-keeps a series for every value ever shown, and among a million values that nobody has, noise puts others on
+Rule: a worker process exports at most MOST_VALUES different values, whatever the estimates. Prometheus keeps
+a series for every value ever shown, and among a million values without clients, noise puts different ones on
 top of every estimate.
 """
 
@@ -77,7 +77,7 @@ class EstimateMetrics(Collector):
         self._shown.pop(collection, None)
 
     def describe(self) -> list[Metric]:
-        """Return nothing: the metrics are not known in advance."""
+        """Return nothing, because the metrics are not known in advance."""
         return []
 
     def collect(self) -> Iterator[Metric]:

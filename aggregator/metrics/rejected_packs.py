@@ -1,4 +1,4 @@
-"""Rejected packs without a valid window, logged at limited rate and shown on the page."""
+"""Rejected packs without a valid window, logged at a limited rate and shown on the page."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ log = structlog.get_logger()
 
 
 class UnattributedRejections:
-    """Their number by reason, since this worker started; nothing else of them is kept."""
+    """Number of packs by reason since this worker started; nothing else about them is kept."""
 
     def __init__(self) -> None:
         self.packs: Counter[str] = Counter()

@@ -20,7 +20,7 @@ from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 
 
 class WorkerMetrics:
-    """One worker's metrics, in a registry of their own."""
+    """One worker's metrics, in a separate registry."""
 
     def __init__(self, collections: Mapping[int, Collection]) -> None:
         self.collections = collections

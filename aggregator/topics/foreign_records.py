@@ -1,4 +1,4 @@
-"""Foreign records in a topic that we follow, logged at limited rate."""
+"""Foreign records in a topic that we follow, logged at a limited rate."""
 
 import structlog
 from aiokafka import TopicPartition

@@ -23,8 +23,8 @@ def round_to_counts(shares: NDArray[np.float64], total: int) -> NDArray[np.int64
 def report_counts(rng: np.random.Generator, truth: NDArray[np.int64], mechanism: KRR) -> NDArray[np.int64]:
     """Reports per value, int64 (k,), when truth[v] clients hold v.
 
-    k-RR tells the truth with probability p - q, else any of the k values, the true one included, alike: so
-    one binomial for each value and one multinomial do for all clients.
+    k-RR reports the truth with probability p - q, and otherwise one of all k values uniformly. Hence one
+    binomial per value and one multinomial simulate all clients.
     """
     kept = rng.binomial(truth, mechanism.contrast)
     uniform = np.full(mechanism.k, 1 / mechanism.k)

@@ -14,8 +14,8 @@ EPSILON = 4
 def plot(cells: list[Cell], path: Path) -> None:
     """Draw the cells of epsilon 4 and K 10,000: a column for each Zipf exponent, MSE above, loss below.
 
-    The loss is shown above that of MLE*, which would hide in the entropy of the data; so MLE* is the line at
-    0, and Inv, whose loss only a negative frequency can reach, is left out.
+    The plot shows the loss minus that of MLE*, since the entropy of the data would hide differences. So MLE*
+    is the line at 0. Inv is left out, because only negative frequencies reach its loss.
     """
     shown = [cell for cell in cells if cell.values == VALUES and cell.epsilon == EPSILON]
     exponents = sorted({cell.exponent for cell in shown})

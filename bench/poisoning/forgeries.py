@@ -1,8 +1,8 @@
 """Windows with forged reports, for k-RR and RAPPOR, and the expected shift of an estimate.
 
-A forger may send any bytes. `follows` does what the randomizer does with a value of his choice. Of the others
-`target` (k-RR) reports that value always; of RAPPOR `crude` sets its bits and no other; `careful` draws the
-others so that a report has as many ones as an honest one; `one-cohort` does that in cohort 0 alone.
+A forger may send any bytes. `follows` runs the randomizer on a chosen value. For k-RR, `target` always
+reports that value. For RAPPOR, `crude` sets only its bits; `careful` also draws the other bits, so a report
+has as many ones as an honest one; `one-cohort` does so in cohort 0 alone.
 """
 
 from dataclasses import dataclass
@@ -126,9 +126,9 @@ def krr_bias(share: float, frequency: float, forger: str, mechanism: KRR) -> flo
 def rappor_bias(share: float, frequency: float, forger: str, mechanism: Rappor) -> float:
     """The same for least squares on bits, which is linear: forged reports add their own solution.
 
-    Debiased, they have (1 - p*)/(q* - p*) in the target's bits, and (d - p*)/(q* - p*) in others, of which
-    they set a share d. That is the target's column times the difference, (1 - d)/(q* - p*), and an even
-    column, which the background takes. nan for `one-cohort`, which is no such sum.
+    Debiased, they have (1 - p*)/(q* - p*) in the target's bits, and (d - p*)/(q* - p*) in the others,
+    a share d of which they set. The sum of the target's column times the difference, (1 - d)/(q* - p*), and
+    a constant column, which the background absorbs. nan for `one-cohort`, which is not such a sum.
     """
     density = {"crude": 0.0, "careful": careful_density(mechanism), "one-cohort": np.nan}
     contrast = mechanism.q_star - mechanism.p_star

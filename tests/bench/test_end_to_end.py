@@ -83,7 +83,7 @@ def test_event_is_visible_in_the_first_estimate_with_it() -> None:
     assert (seen.shown(), seen.final(), seen.missing()) == ([2.0], [1.5], 0)
 
 
-def test_a_window_has_one_event() -> None:
+def test_window_has_one_event() -> None:
     seen = Visibility()
     seen.note(Window("e1", 100), 101.0)
     with pytest.raises(ValueError, match=r"Window\(collection='e1', start=100\) has an event already"):
@@ -91,7 +91,7 @@ def test_a_window_has_one_event() -> None:
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.01, 1.0), (0.5, 50.0), (0.99, 99.0), (1.0, 100.0)])
-def test_a_quantile_is_one_of_the_values(share: float, expected: float) -> None:
+def test_quantile_is_one_of_the_values(share: float, expected: float) -> None:
     assert quantile([float(value) for value in range(100, 0, -1)], share) == expected
 
 

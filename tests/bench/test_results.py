@@ -136,7 +136,7 @@ def test_bar_spans_one_to_its_ratio() -> None:
     assert found == [pytest.approx(sorted((1.0, each.ratio))) for each in (FAST, SLOW, LARGE, FREE)]
 
 
-def test_a_picture_has_bars_or_curves_or_both(tmp_path: Path) -> None:
+def test_picture_has_bars_or_curves_or_both(tmp_path: Path) -> None:
     widths = []
     for parts in (PARTS, PARTS[:2], PARTS[2:]):
         picture.draw(parts, "Title", "2 cores", tmp_path / "picture.png")

@@ -40,7 +40,7 @@ def test_workers_are_half_used(rate: float, expected: int) -> None:
     assert workers_for(rate, 100_000) == expected
 
 
-def test_the_example_is_worked_out() -> None:
+def test_example_is_worked_out() -> None:
     """83,333 reports/s are 5/3 of one worker's limit; 62 windows of 100 KiB; 2 of 50,000 ids; 134 GiB."""
     assert {row["quantity"]: row["figure"] for row in example(FOUND)} == {
         "reports/s": "83,333",

@@ -166,7 +166,7 @@ def test_counts_of_an_unknown_collection_are_left_unchanged() -> None:
     assert estimator.due() == []
 
 
-def test_the_oldest_window_is_estimated_first() -> None:
+def test_oldest_window_is_estimated_first() -> None:
     estimator = new_estimator()
     for start in (T0 + 20, T0, T0 + 10):
         key = row_keys.encode_key(row_keys.CountKey(FRUIT.fingerprint, start, 0, 0))
@@ -319,7 +319,7 @@ def read_counts(*rows_of_others: tuple[bytes, bytes]) -> list[tuple[object, ...]
     return [(line["event"], line["partition"], line["records"], line["first_offset"]) for line in logs]
 
 
-def test_a_record_of_another_program_is_skipped() -> None:
+def test_record_of_another_program_is_skipped() -> None:
     """Its key is foreign, so none of our counts is missing."""
     looks_like_terms = b"Temperature"
     assert read_counts((b"k", b"not json"), (looks_like_terms, b"not json")) == [
@@ -341,7 +341,7 @@ def test_damaged_row_is_refused() -> None:
 def test_everything_is_read_before_estimating(monkeypatch: pytest.MonkeyPatch) -> None:
     """No estimate uses counts that are only partly read.
 
-    One row comes while the others are read: compaction may have moved it there.
+    One row arrives while the others are read, as after compaction.
     """
     log = MemoryLog()
     key = row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0))

@@ -199,7 +199,7 @@ def test_parts_contain_every_value_once() -> None:
     assert {part.first_key for part in parts} == {usual.key}
 
 
-def test_a_small_domain_is_one_part() -> None:
+def test_small_domain_is_one_part() -> None:
     result = window_estimate.estimate(FRUIT, FRUITS)
     whole = record_of(FRUIT, T0, FRUITS, result, final=True)
     assert records_of(FRUIT, T0, FRUITS, result, final=True) == [whole]

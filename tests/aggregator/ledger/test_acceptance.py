@@ -46,7 +46,7 @@ def reject(
     return caught.value.reason, caught.value.fingerprint, caught.value.window_start
 
 
-def test_a_good_pack_counts() -> None:
+def test_good_pack_counts() -> None:
     assert accept(record_of(reports=[0, 3, 3])) == pack_of(reports=[0, 3, 3])
 
 

@@ -110,7 +110,7 @@ def all_of(ledger: Ledger) -> tuple[object, ...]:
 
 
 @given(logs(), st.data())
-def test_a_restart_at_any_point_changes_nothing(log: list[Event], data: st.DataObject) -> None:
+def test_restart_at_any_point_changes_nothing(log: list[Event], data: st.DataObject) -> None:
     """Repeatedly discarding and restoring a ledger does not change its result."""
     steady, restarted = new_ledger(), new_ledger()
     steady_stores, stores = Stores(), Stores()
@@ -205,7 +205,7 @@ def test_rows_of_a_newer_version_are_refused() -> None:
         new_ledger().restore([(row_keys.SingleKey.PROGRESS, b"\x02" + progress_row()[1:])])
 
 
-def test_a_row_with_too_few_counters_is_refused() -> None:
+def test_row_with_too_few_counters_is_refused() -> None:
     row = row_values.encode_counters(row_values.CounterPage(1, 1, np.zeros(FRUIT.width - 1, dtype=np.int64)))
     with pytest.raises(row_values.RowError, match=rf"^counter row must hold {FRUIT.width} counters, got 3$"):
         new_ledger().restore([(row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0), row)])

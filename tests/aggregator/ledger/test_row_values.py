@@ -64,7 +64,7 @@ def test_counters_use_the_narrowest_integer(highest: int, size: int) -> None:
     assert len(two) - len(one) == size
 
 
-def test_the_largest_page_stays_below_one_mebibyte() -> None:
+def test_largest_page_stays_below_one_mebibyte() -> None:
     page = np.full(row_values.PAGE_COUNTERS, 2**63 - 1, np.int64)
     assert len(row_values.encode_counters(CounterPage(0, 0, page))) < 2**20 - 1024
     assert row_values.IDS_PER_ROW * row_values.ID_BYTES < 2**20 - 1024
@@ -109,7 +109,7 @@ def test_damaged_bytes_raise_row_error_only(decode: Callable[[bytes], object], d
 
 
 @pytest.mark.parametrize(("decode", "row"), list(zip(DECODERS[2:], GOOD, strict=True)))
-def test_a_newer_version_is_refused(decode: Callable[[bytes], object], row: bytes) -> None:
+def test_newer_version_is_refused(decode: Callable[[bytes], object], row: bytes) -> None:
     with pytest.raises(
         RowError,
         match=r"^row version must be 1, got 2: run the deniable that wrote it, or a newer one$",
@@ -117,14 +117,14 @@ def test_a_newer_version_is_refused(decode: Callable[[bytes], object], row: byte
         decode(b"\x02" + row[1:])
 
 
-def test_a_key_of_a_newer_kind_is_refused() -> None:
+def test_key_of_a_newer_kind_is_refused() -> None:
     expected = r"^row key of unknown kind \(5 bytes\); a newer version may have written it$"
     with pytest.raises(RowError, match=expected):
         row_keys.decode_key(b"Znewe")
 
 
 @pytest.mark.parametrize("key", [b"C", b"I" + bytes(5), b"R" + bytes(3), b"R" + bytes(16) + b"\xff", b"OO"])
-def test_a_damaged_key_is_reported_by_its_size(key: bytes) -> None:
+def test_damaged_key_is_reported_by_its_size(key: bytes) -> None:
     with pytest.raises(RowError, match=f"^row key of {len(key)} bytes is damaged$"):
         row_keys.decode_key(key)
 
@@ -135,7 +135,7 @@ def test_impossible_number_of_reports_is_damage() -> None:
         row_values.decode_counters(row)
 
 
-def test_a_counter_beyond_int64_is_damage() -> None:
+def test_counter_beyond_int64_is_damage() -> None:
     """As int64 it would be negative."""
     row = row_values.encode_counters(CounterPage(1, 1, np.array([2**63 - 1])))
     assert row.endswith(b"\xff" * 7 + b"\x7f")
@@ -171,7 +171,7 @@ def test_terms_with_empty_windows_are_refused() -> None:
         row_values.decode_terms(row.replace(b'"window_seconds":10', b'"window_seconds":0'))
 
 
-def test_a_damaged_row_is_reported_by_its_size() -> None:
+def test_damaged_row_is_reported_by_its_size() -> None:
     with pytest.raises(RowError, match=r"^row of 8 bytes is damaged, expected 9$"):
         row_values.decode_rejected(row_values.encode_rejected(1)[:-1])
     with pytest.raises(RowError, match=r"^counter row of 21 bytes is damaged$"):

@@ -74,7 +74,7 @@ def test_changed_terms_begin_with_an_untouched_window(field: str) -> None:
 
 
 @given(st.integers(0, 10**13), st.integers(1, 10**6))
-def test_untouched_window_is_the_first_that_is_too_early(watermark_ms: int, window_seconds: int) -> None:
+def test_untouched_window_is_the_first_too_early(watermark_ms: int, window_seconds: int) -> None:
     start = untouched_window(watermark_ms, window_seconds)
     assert start % window_seconds == 0
     assert start * 1000 > watermark_ms + EARLY_SECONDS * 1000 - 1000
@@ -155,7 +155,7 @@ def test_file_without_a_counted_collection_is_refused() -> None:
     )
 
 
-def test_an_older_file_is_refused() -> None:
+def test_older_file_is_refused() -> None:
     with pytest.raises(TermsError) as caught:
         check_revision(3, 2)
     assert str(caught.value) == (

@@ -95,7 +95,7 @@ def test_missing_or_extra_row_differs_by_its_counters() -> None:
         assert difference(rest, whole) == difference(whole, rest) == expected
 
 
-def test_a_row_of_another_length_differs() -> None:
+def test_row_of_another_length_differs() -> None:
     key = row_keys.CountKey(*WINDOW, 0, 0)
     short, long = (
         row_values.encode_counters(row_values.CounterPage(3, 1, np.array(n))) for n in ([1, 2], [1, 2, 5])
@@ -338,7 +338,7 @@ def test_garbage_in_estimates_and_counts_is_skipped(monkeypatch: pytest.MonkeyPa
     assert (found.difference, found.foreign) == (0, 1)
 
 
-def test_an_estimate_in_parts_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimate_in_parts_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     run = workers()
     run.count(closed_until_ms=FRUIT.closes_at(T0) * 1000 + 1)
     compared = run.replay(monkeypatch).finals

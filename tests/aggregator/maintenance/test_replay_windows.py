@@ -53,7 +53,7 @@ ONE = np.array([[0, 0, 1, 0]])
         (lambda c: replace(c, rejected=c.rejected + 1), 0),  # packs that arrived too late
     ],
 )
-def test_a_difference_is_seen(
+def test_difference_is_seen(
     monkeypatch: pytest.MonkeyPatch, change: Callable[[WindowCounts], WindowCounts], difference: int
 ) -> None:
     run = finished()

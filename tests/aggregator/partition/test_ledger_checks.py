@@ -107,7 +107,7 @@ def test_rows_of_a_newer_version_are_refused() -> None:
         )
 
 
-def test_a_record_of_another_program_is_refused() -> None:
+def test_record_of_another_program_is_refused() -> None:
     with pytest.raises(row_values.RowError) as caught:
         decoded(DEPLOYMENT, 2, {b"k": b"not json"})
     assert str(caught.value) == (

@@ -25,7 +25,7 @@ def test_chain_visits_every_fetched_record_once(present: set[int], data: st.Data
     assert chain.cursor == (offsets[-1] + 1 if offsets else 10)
 
 
-def test_a_hole_is_crossed_only_from_its_beginning() -> None:
+def test_hole_is_crossed_only_from_its_beginning() -> None:
     chain = OffsetChain(5)
     chain.admit([5, 6, 9], 10)
     assert [chain.follows(position) for position in (5, 6, 7, 8, 9, 10)] == [5, 6, 9, 8, 9, 10]

@@ -140,7 +140,7 @@ def test_stop_does_not_wait_for_the_next_checkpoint(broker: Broker) -> None:
     assert packs(broker) == 1
 
 
-def test_a_stop_stores_what_was_counted(broker: Broker) -> None:
+def test_stop_stores_what_was_counted(broker: Broker) -> None:
     async def run() -> None:
         async with Running(broker) as running:
             broker.fetch(0, 1)

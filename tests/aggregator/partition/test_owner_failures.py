@@ -37,7 +37,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     return served_from_memory(monkeypatch)
 
 
-def test_a_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """It arrives while the owner still unwinds: reopening the ledger would fence the rightful owner."""
     unwinding = asyncio.Event()
 

@@ -78,7 +78,7 @@ def test_invalid_estimate_raises_decode_error_only(data: bytes) -> None:
         decode_estimate(data)
 
 
-def test_a_record_of_another_version_is_refused() -> None:
+def test_record_of_another_version_is_refused() -> None:
     data = encode_estimate(fruit_record()).replace(b'"version":1', b'"version":2')
     with pytest.raises(msgspec.DecodeError, match=r"^version must be 1, got 2$"):
         decode_estimate(data)
@@ -113,7 +113,7 @@ def test_record_without_parts_has_one_part() -> None:
 
 
 @given(st.data())
-def test_a_damaged_record_raises_decode_error_only(data: st.DataObject) -> None:
+def test_damaged_record_raises_decode_error_only(data: st.DataObject) -> None:
     good = bytearray(encode_estimate(fruit_record()))
     good[data.draw(st.integers(0, len(good) - 1))] = data.draw(st.integers(0, 255))
     try:

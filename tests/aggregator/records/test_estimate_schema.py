@@ -32,7 +32,7 @@ def validator() -> Any:
     return Draft202012Validator(schema)
 
 
-def test_the_file_is_current() -> None:
+def test_file_is_current() -> None:
     """To update it: python -c 'from aggregator.records.estimate_schema import *; PATH.write_text(text())'."""
     assert estimate_schema.PATH.read_text(encoding="utf-8") == estimate_schema.text()
 

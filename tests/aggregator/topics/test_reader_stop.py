@@ -15,7 +15,7 @@ TRIALS = 5
 
 
 @pytest.mark.broker
-def test_a_reader_over_tls_stops_at_once(secured_broker: SecuredBroker, topic_prefix: str) -> None:
+def test_reader_over_tls_stops_at_once(secured_broker: SecuredBroker, topic_prefix: str) -> None:
     """The fastest of several trials; a slow stop takes half a second, the broker's wait for more records."""
     topic = f"{topic_prefix}state"
     with KafkaAdminClient(**secured_broker.admin_settings()) as client:

@@ -44,7 +44,7 @@ async def publish(
 
 
 @pytest.mark.contract
-def test_the_newest_committed_estimate_is_found(broker: str, topic_prefix: str) -> None:
+def test_newest_committed_estimate_is_found(broker: str, topic_prefix: str) -> None:
     topic, latest = f"{topic_prefix}estimates", EstimateHistory([FRUIT, PLACE])
     newest, lost = changed(estimate_of(), window_start=T0 + 10), changed(estimate_of(), window_start=T0 + 20)
     stranger = changed(estimate_of(), collection="stranger", fingerprint="0" * 16)

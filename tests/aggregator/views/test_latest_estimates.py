@@ -55,7 +55,7 @@ def taken(latest: LatestEstimates, record: EstimateRecord) -> bool:
     return shown is not None
 
 
-def test_the_newest_window_wins_whatever_its_revision() -> None:
+def test_newest_window_wins_whatever_its_revision() -> None:
     latest = LatestEstimates()
     assert taken(latest, estimate(window=T0, revision=9, final=True))
     assert taken(latest, estimate(window=T0 + 10))
@@ -144,7 +144,7 @@ def followed(
 
 
 @given(st.permutations([(window, revision) for window in (T0, T0 + 10) for revision in (1, 2, 3)]))
-def test_the_order_of_arrival_does_not_matter(order: list[tuple[int, int]]) -> None:
+def test_order_of_arrival_does_not_matter(order: list[tuple[int, int]]) -> None:
     latest = LatestEstimates()
     for window, revision in order:
         latest.take(encode_estimate(estimate(window=window, revision=revision)))

@@ -85,7 +85,7 @@ def test_other_parameters_and_repeated_ones_are_refused(path: str, names: str, g
     assert get(f"/api/{path}", NEWEST) == (400, expected)
 
 
-def test_an_unknown_window_or_collection_is_not_found() -> None:
+def test_unknown_window_or_collection_is_not_found() -> None:
     asked = "/api/estimates/fruit?window_start=7"
     known = f"unknown window; known are 2, which start from {T0 - 10} to {T0}, unix seconds"
     assert get(asked, OLDER, NEWEST) == (404, {"error": known})

@@ -30,7 +30,7 @@ NOISY = changed(
 )
 
 
-def test_a_fresh_estimate_is_live(browser: "Browser", served: Served) -> None:
+def test_fresh_estimate_is_live(browser: "Browser", served: Served) -> None:
     """Intervals are shown unchanged, or as "below 0" if entirely negative; markup in a value is text."""
     served.take(NOISY)
     with watched(browser, served.address) as shown:
@@ -113,7 +113,7 @@ def test_privacy_cost_is_shown_as_text(browser: "Browser", served: Served) -> No
         )
 
 
-def test_an_overdue_estimate_is_stale(
+def test_overdue_estimate_is_stale(
     browser: "Browser", served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is hatched, because grey already has another meaning."""

@@ -65,7 +65,7 @@ def test_history_shows_each_known_window(browser: "Browser", served: Served) -> 
     assert cursor == "M100 0V100"
 
 
-def test_the_keyboard_chooses_a_window(browser: "Browser", served: Served) -> None:
+def test_keyboard_chooses_a_window(browser: "Browser", served: Served) -> None:
     """It stays selected when a new one arrives; the newest, if selected, gives way to the new one."""
     first, *others, last = windows()
     served.take(first, *others)
@@ -86,7 +86,7 @@ def test_the_keyboard_chooses_a_window(browser: "Browser", served: Served) -> No
         assert panels(shown)[0].startswith("apple 30.0 %")
 
 
-def test_the_pointer_chooses_the_nearest_window(browser: "Browser", served: Served) -> None:
+def test_pointer_chooses_the_nearest_window(browser: "Browser", served: Served) -> None:
     served.take(*windows())
     with watched(browser, served.address) as shown:
         wait_for_all(shown)

@@ -19,7 +19,7 @@ OTHER_FRUIT = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
 
 
 @pytest.mark.slow
-def test_a_worker_restart_is_survived(browser: "Browser", monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_restart_is_survived(browser: "Browser", monkeypatch: pytest.MonkeyPatch) -> None:
     """On the same port, with another collection file: no reload, and nothing of the previous file remains."""
     set_clock(monkeypatch)
     with ExitStack() as stack:

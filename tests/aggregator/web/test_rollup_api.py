@@ -91,7 +91,7 @@ def test_large_domain_returns_the_largest_values() -> None:
         assert (len(record[kind]["values"]), record[kind]["omitted"]) == (2000, 1000)
 
 
-def test_an_unknown_collection_is_not_found(asked: list[tuple[str, Period]]) -> None:
+def test_unknown_collection_is_not_found(asked: list[tuple[str, Period]]) -> None:
     [(status, _, body)] = ask({**GOOD, "collection": "<b>"})
     assert (status, body, asked) == (404, {"error": "unknown collection"}, [])
 

@@ -65,7 +65,7 @@ def check_headers(headers: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("path", "kind"), [("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "javascript")]
 )
-def test_the_page_is_served(path: str, kind: str) -> None:
+def test_page_is_served(path: str, kind: str) -> None:
     status, headers, body = get(path)
     assert status == 200
     assert headers["Content-Type"].split(";")[0].endswith(kind)  # JavaScript has two media types

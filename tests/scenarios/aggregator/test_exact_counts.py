@@ -20,7 +20,7 @@ from tests.support.deploy.processes import wait_until
 def test_hole_that_retention_deletes_is_not_a_loss(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     """The log ends in a transaction marker, all records are counted, and retention deletes everything.
 
-    The stored position has passed the marker, so the next owner does not take it for records that were lost.
+    The stored position has passed the marker, so the next owner does not mistake it for lost records.
     """
     configuration = configure(tmp_path, broker, topic_prefix)
     deployment = deployment_of(configuration)

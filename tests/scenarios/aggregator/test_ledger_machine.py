@@ -1,7 +1,7 @@
 """Workers that are killed, fenced and refused, in any order: stored counts equal a plain count of the log.
 
-Kafka is here a list (the log) and two dictionaries (`state`, `counts`) with the one promise that the design
-rests on: a transaction of the newest owner is applied whole or not at all, and nobody else's is.
+Here Kafka is a list (the log) and two dictionaries (`state`, `counts`), with the one guarantee that the
+design needs: a transaction of the newest owner is applied completely or not at all, and others' never are.
 """
 
 from collections.abc import Iterator

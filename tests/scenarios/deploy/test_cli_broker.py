@@ -70,7 +70,7 @@ def deployment(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield deployment
 
 
-def test_a_second_create_changes_nothing(deployment: Deployment) -> None:
+def test_second_create_changes_nothing(deployment: Deployment) -> None:
     again = deployment.run("topics", "create")
     assert (again.returncode, again.stdout) == (0, "")
     assert again.stderr == "all topics existed already\n"
@@ -115,7 +115,7 @@ def test_watch_prints_json_until_all_reports_are_final(
 ESTIMATES_PAGE = (REPOSITORY / "docs" / "estimates.md").read_text(encoding="utf-8")
 
 
-def test_the_consumer_in_docs_works_as_pasted(deployment: Deployment) -> None:
+def test_consumer_in_docs_works_as_pasted(deployment: Deployment) -> None:
     """It reads the final estimates of all reports; only the names of broker and topic are adapted."""
     (pasted,) = (
         block
@@ -227,7 +227,7 @@ def test_replay_reports_that_no_worker_counts(broker: str, topic_prefix: str, tm
     )
 
 
-def test_a_web_port_in_use_is_reported(deployment: Deployment) -> None:
+def test_web_port_in_use_is_reported(deployment: Deployment) -> None:
     port = re.search(r":(\d+)/$", deployment.address("worker.log"))
     assert port
     second = deployment.run("aggregate", "--web-port", port[1])

@@ -64,7 +64,7 @@ def edit(deployment: Deployment, *replacements: tuple[str, str]) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def test_a_deleted_state_is_rebuilt_from_the_log(deployment: Deployment) -> None:
+def test_deleted_state_is_rebuilt_from_the_log(deployment: Deployment) -> None:
     delete(deployment, "state")
     again = deployment.run("topics", "create")
     assert (again.returncode, again.stdout) == (0, f"{deployment.prefix}state\n")

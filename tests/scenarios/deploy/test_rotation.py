@@ -133,7 +133,7 @@ def own_broker() -> Iterator[SecuredBroker]:
         yield broker
 
 
-def test_a_password_is_replaced(own_broker: SecuredBroker, tmp_path: Path, topic_prefix: str) -> None:
+def test_password_is_replaced(own_broker: SecuredBroker, tmp_path: Path, topic_prefix: str) -> None:
     """While the broker has the new password and the file has the old one, reports wait; then all arrive."""
     first = own_broker.change_password(ADMIN)
     deployment = by_password(own_broker, tmp_path, topic_prefix)

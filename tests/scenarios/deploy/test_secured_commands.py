@@ -13,7 +13,7 @@ from tests.support.secured.deployments import by_certificate, by_password
 
 pytestmark = [pytest.mark.broker, pytest.mark.all]
 
-FLIGHTS = 300  # by each of the two
+FLIGHTS = 300  # per producer
 
 
 def new_folder(parent: Path, name: str) -> Path:
@@ -33,9 +33,9 @@ def wait_for_all_reports(watching: "subprocess.Popen[bytes]") -> None:
 
 
 def test_every_command_works(secured_broker: SecuredBroker, tmp_path: Path, topic_prefix: str) -> None:
-    """And none shows the password: not in its arguments, nor in what it says.
+    """No command shows the password, neither in its arguments nor in its output.
 
-    One deployment, half of which connects by password, and half by certificate.
+    In one deployment, one half connects by password and the other by certificate.
     """
     password = by_password(secured_broker, new_folder(tmp_path, "password"), topic_prefix)
     certificate = by_certificate(secured_broker, new_folder(tmp_path, "certificate"), topic_prefix)

@@ -123,7 +123,7 @@ def test_wrong_partition_count_sends_nothing(broker, topic, config):
 
 
 @pytest.mark.broker
-def test_an_absent_topic_is_named(broker, topic_prefix, monkeypatch):
+def test_absent_topic_is_named(broker, topic_prefix, monkeypatch):
     monkeypatch.setattr("producers.transport.connection.METADATA_MILLISECONDS", 500)
     with pytest.raises(DeliveryError, match=rf"^topic {topic_prefix}none cannot be found: \w+$"):
         connect(Cluster(broker), f"{topic_prefix}none", 4, 10.0)
@@ -160,9 +160,9 @@ except DeliveryError as error:
 @pytest.mark.broker
 def test_late_broker_gets_kept_reports(broker, topic, config, tmp_path):
     """The part without a broker runs in another process: kafka-python leaves refused sockets open."""
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
         command = [sys.executable, "-W", "ignore", "-c", AWAY, address, topic, str(tmp_path)]
         run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     lines = run.stdout.splitlines()

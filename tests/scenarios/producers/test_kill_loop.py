@@ -98,7 +98,7 @@ def kill_later(children, receipts, draw):
 @pytest.mark.all
 @pytest.mark.broker
 @pytest.mark.timeout(200)
-def test_killed_children_lose_and_double_nothing(broker, topic_prefix, tmp_path, capsys):
+def test_killed_children_lose_or_double_no_report(broker, topic_prefix, tmp_path, capsys):
     folder, draw = tmp_path / "data", random.Random(5)
     began = int(time.time()) - 2 * ROUNDS * CALLS_OF_A_CHILD
     firsts = [began + CALLS_OF_A_CHILD * number for number in range(2 * ROUNDS)]

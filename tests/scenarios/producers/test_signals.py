@@ -314,7 +314,7 @@ for turn in range(1 if sys.argv[3] == "report" else 15):
 
 
 @pytest.mark.parametrize("what", ["report", "close"])
-def test_a_handler_of_real_signals_ends(tmp_path, what):
+def test_handler_of_real_signals_ends(tmp_path, what):
     here = str(REPOSITORY)
     command = [sys.executable, "-W", "ignore", "-c", SCRIPT, str(tmp_path), here, what]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -1,12 +1,12 @@
-"""The likeliest distribution behind k-RR counts, found otherwise than by MLE*, and how far others are.
+"""The most likely distribution behind k-RR counts, found independently of MLE*, and the shortfall of others.
 
 The log-likelihood per report of theta is L = sum over y of phi_y log(q + c theta_y), with shares of reports
 phi and c = p - q. It is concave, so at any theta no distribution exceeds
 
     L(theta) + max g - g'theta,    g_v = phi_v c / (q + c theta_v), the gradient:
 
-what is added bounds how far below the maximum theta is, whoever found it. All is computed in the longest
-floats there are.
+the added term bounds the shortfall of theta from the maximum, however theta was found. All computations use
+the longest floats of the machine.
 
 Source: Jaggi, "Revisiting Frank-Wolfe: projection-free sparse convex optimization" (ICML 2013), equation 2.
 """

@@ -12,7 +12,7 @@ Counts = NDArray[np.int64]
 def decode(record: bytes) -> tuple[str, Counts]:
     """Window and cohort as text, and the number of reports with each bit set, lowest bit first.
 
-    Neither checksum nor pack id is looked at, so a broken pack and a resent one count.
+    Checksum and pack id are ignored, so damaged and resent packs count.
     """
     _, _, _, cohort, _, window_start, reports, width, _, _ = HEADER.unpack_from(record)
     rows = np.frombuffer(record, np.uint8, offset=HEADER.size).reshape(reports, width // 8)

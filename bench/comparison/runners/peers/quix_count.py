@@ -4,7 +4,7 @@ python -m bench.comparison.runners.peers.quix_count SERVERS TOPIC PACKS FOLDER
 
 The folder is new, and its name is the name of the consumer group.
 
-Exactly once as the library has it: sums, their changelog, and offsets in one transaction a second.
+Uses the library's exactly-once mode: sums, their changelog and offsets in one transaction per second.
 """
 
 import sys

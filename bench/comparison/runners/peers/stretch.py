@@ -10,8 +10,8 @@ MEASURED_SHARE = 0.9
 class Stretch:
     """Packs read, from the first of a log to nine tenths of it.
 
-    What came before, such as joining a group, is not timed, and neither is the end of the log, where a fetch
-    may wait for partitions that have no more.
+    Time before, such as for joining a group, is excluded, and so is the end of the log, where a fetch may
+    wait for exhausted partitions.
     """
 
     def __init__(self, packs: int) -> None:
