@@ -17,22 +17,22 @@ ABOUT = (
     "From true values in memory to encoded packs of 10,000 reports, ready for Kafka; budgets and outbox are "
     "left out. Peers: from values to a list of reports in memory. Values are integers for k-RR, and texts "
     "for our RAPPOR, integers for that of peers. Ours are given all at once, or in batches of 1,000 where "
-    "that is said; peers take one value a call. multi-freq-ldpy's clients are compiled by numba; `a compiled "
+    "noted; peers take one value per call. multi-freq-ldpy's clients are compiled by numba; `a compiled "
     "loop` calls them from a loop that its user would have to write and compile as well. Each on one core, "
     "in turn; reports per second of processor time."
 )
 NOTES = (
-    "No peer remembers permanent responses, multi-freq-ldpy's longitudinal clients neither: a client that "
-    "reports one value again and again gives it away to whoever averages. `remembered`: ours derives the "
-    "response of each client, of whom there are as many as reports, from a secret; peers do the same as "
-    "before. The goal of that is of 128 bits alone: with fewer bits peers have less to do, ours has not.",
+    "No peer remembers permanent responses, multi-freq-ldpy's longitudinal clients neither: averaging the "
+    "repeated reports of a client reveals its value. `remembered`: ours derives each client's response from "
+    "a secret, with as many clients as reports; peers do the same as before. It has a goal for 128 bits "
+    "only: with fewer bits peers have less work, but ours does not.",
     "Our texts are 100 different ones, each hashed once in a part of 65,536 and a cohort; with 10,000 of "
     "them nearly every report is hashed, by the MD5 of google/rappor. multi-freq-ldpy and opendp hash none.",
-    "A call of ours costs the same however little it is given: batches make it fast.",
-    "A goal is of what a peer has that is nearest to RAPPOR, called as its documentation calls it. "
-    "multi-freq-ldpy's `UE_Client` (`one step`) draws half of what RAPPOR draws; its `L_SUE_Client`, which "
-    "has both steps, is compared. pure-ldp and opendp have but one step. pure-ldp needs scikit-learn, "
-    "statsmodels and xxhash 3.5.0, and does not say so.",
+    "Our calls have a fixed cost, so batches make them fast.",
+    "A goal compares with a peer's closest equivalent of RAPPOR, called as documented. multi-freq-ldpy's "
+    "`UE_Client` (`one step`) draws half as many random bits as RAPPOR; its `L_SUE_Client`, which has both "
+    "steps, is compared. pure-ldp and opendp have only one step. pure-ldp needs scikit-learn, statsmodels "
+    "and xxhash 3.5.0, which it does not declare.",
 )
 
 

@@ -9,17 +9,17 @@ from bench.comparison.timing.rounds import Job, Scale
 GOAL = 10.0
 RAPPOR = {"bits": 128, "hashes": 2, "cohorts": 8, "f": 0.5, "p": 0.5, "q": 0.75}
 ABOUT = (
-    "From encoded packs of 10,000 reports to counts per bucket, or per cohort and bit, with what one record "
-    "shows checked: checksum, header, range; peers: from decoded reports in memory, as their clients return "
-    "them, to counts, with an estimate where one call makes both. Each on one core, in turn; reports per "
-    "second of processor time."
+    "From encoded packs of 10,000 reports to counts per bucket, or per cohort and bit, including the checks "
+    "of a single record: checksum, header, range; peers: from decoded reports in memory, as their clients "
+    "return them, to counts, with an estimate where one call makes both. Each on one core, in turn; reports "
+    "per second of processor time."
 )
 NOTES = (
     "Reports are lists for pure-ldp and multi-freq-ldpy, as their clients make them; the latter takes arrays "
-    "more slowly. opendp has no server for its k-RR: the goal is not of its transformation that counts "
-    "categories of an array, which has a figure of its own, like numpy.bincount, on which ours rests, and "
-    "whose speed is the limit.",
-    "What a worker does beside counting (duplicates, lateness, ledger) is in the last section.",
+    "more slowly. opendp has no server for its k-RR: its transformation that counts categories of an array "
+    "has a separate figure without a goal, and so has numpy.bincount, which ours uses and whose speed is the "
+    "limit.",
+    "A worker's work besides counting (duplicates, lateness, ledger) is in the last section.",
 )
 
 

@@ -16,13 +16,12 @@ ROUNDS = 5
 SLACK = 0.15  # tolerance on an expected exponent, for logarithmic factors and caches
 ABOUT = (
     "Each size alone, ten and a hundred times as large. Processor time is the median of rounds in a child on "
-    "one core. Memory is the most that Python and numpy hold at once for a job, what it is given left out, "
-    "traced in a run of its own (tracemalloc); it is not the resident memory of a worker, which "
-    "`bench.aggregator.memory` measures beside a broker. "
-    "The exponent is the slope of a least-squares line through the "
-    "logarithms, and in brackets that of each step: 0 does not grow, 1 grows as the size does. Packs are of "
-    "10,000 reports, epsilon of k-RR is 2, RAPPOR has 128 bits and 8 cohorts; but where collections grow, "
-    "packs are of 100 reports, of 16 cohorts; and where partitions grow, k-RR has 10,000 values."
+    "one core. Memory is the peak memory of Python and numpy for a job without its input, traced in a "
+    "separate run (tracemalloc); it is not the resident memory of a worker, which `bench.aggregator.memory` "
+    "measures beside a broker. The exponent is the slope of a least-squares line through the logarithms, and "
+    "in brackets that of each step: 0 is constant, 1 is linear. Packs are of 10,000 reports, epsilon of k-RR "
+    "is 2, RAPPOR has 128 bits and 8 cohorts; but where collections grow, packs are of 100 reports, of 16 "
+    "cohorts; and where partitions grow, k-RR has 10,000 values."
 )
 
 
@@ -81,7 +80,7 @@ GROWTHS = (
 def measure(scale: Scale) -> ResultsPart:
     """Measure all sizes; the quick cut measures none, because they have no goals."""
     if scale.quick:
-        return ResultsPart("Growth", "No goal is of it: it is measured by `make bench` alone.")
+        return ResultsPart("Growth", "Growth has no goal, so only the full `make bench` measures it.")
     with Contestant("ours.growth_runner") as child:
         lines = [_line(child, growth) for growth in GROWTHS]
     pairs = list(zip(GROWTHS, lines, strict=True))

@@ -12,12 +12,12 @@ SHOWN_SHARE, SHOWN_STAGES = 0.75, 3  # a sentence covers most of the time, with 
 QUICK_ROUNDS, FULL_ROUNDS = 7, 40  # short rounds, of which at least one is undisturbed by other load
 PRODUCED, REMEMBERED, COUNTED = 200_000, 40_000, 1_000_000  # reports per round
 ABOUT = (
-    "Functions are timed where they are called, each without the stages that it calls itself, in a child on "
-    "one core, in the round that took least. There is no Kafka: what the producer makes ends in memory, and "
-    "the worker takes it from there, {reports:,} reports to a checkpoint; what a report takes a worker with "
-    "Kafka stands in the notes of End to end, and what it takes more there goes to fetching, to Faust's "
-    "event loop and to transactions. Packs are of 10,000 reports unless "
-    "otherwise said; k-RR has 10,000 values; RAPPOR has 128 bits, 8 cohorts, f and p 0.5, q 0.75. {overhead}"
+    "Functions are timed where they are called, each excluding nested stages, in a child process on one "
+    "core, in the fastest round. There is no Kafka: the producer's packs stay in memory, from where the "
+    "worker takes them, {reports:,} reports to a checkpoint; the notes of End to end state the time of a "
+    "report with Kafka, which adds fetching, Faust's event loop and transactions. Packs are of 10,000 "
+    "reports unless noted otherwise; k-RR has 10,000 values; RAPPOR has 128 bits, 8 cohorts, f and p 0.5, q "
+    "0.75. {overhead}"
 )
 
 

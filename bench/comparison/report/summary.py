@@ -32,7 +32,7 @@ def _beside(figures: Sequence[Figure], asked: Sequence[Figure]) -> str:
         for each in figures
         if each.goal is None and each.name.startswith(names)
     ]
-    return f"\nNo goal is of what these are beside; times better: {'; '.join(others)}.\n" if others else ""
+    return f"\nComparisons without a goal, times better: {'; '.join(others)}.\n" if others else ""
 
 
 def tally(parts: Sequence[ResultsPart]) -> str:

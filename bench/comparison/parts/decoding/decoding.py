@@ -39,9 +39,10 @@ NOTES = (
     "reported. Ours are those significant at a false discovery rate of 5 %. Above 0 are about as many decoys "
     "in our point estimate as in theirs, where none is screened out.",
     "`held beside as many decoys` leaves that difference aside: held candidates whose share is above the "
-    "least threshold that passes no more decoys than ours reported. Nobody knows it but who knows the truth; "
-    "where it is alike, all rank candidates alike, and what ours adds is where to stop.",
-    "Total variation: shares beyond a sum of 1 are scaled down to it; what is missing is one more value.",
+    "least threshold that passes no more decoys than ours reported. The threshold requires knowing the "
+    "truth. Where the figures agree, all rank candidates alike, and ours adds where to stop.",
+    "Total variation: shares that sum to more than 1 are scaled down to 1; mass missing to 1 counts as "
+    "another value.",
     "Lasso with a penalty that is known beforehand is faster than our decoding: it is one fit. Ours are two, "
     "the likeliest shares, with a proof of their gap, and least squares with their covariance.",
 )

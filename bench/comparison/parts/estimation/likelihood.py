@@ -25,12 +25,13 @@ ABOUT = (
     "steps, or stops after one in which no frequency moves by 1e-12, as multi-freq-ldpy's aggregators do."
 )
 NOTES = (
-    "MLE* is for k-RR alone, of which it makes a closed form; multi-freq-ldpy's IBU takes any channel as a "
-    "matrix, K² floats. The matrix is made and the function compiled before its time is taken.",
-    "`below the optimum` is an upper bound by duality, whoever found the estimate; `L1 from the optimum` "
-    "is the distance from a solution of the optimality conditions by bisection, not from MLE*.",
-    "The likeliest distribution need not be nearest to the truth: IBU that runs out of steps is still "
-    "drawn to its uniform start, and nearer to the truth here where counts tell little of most values: see "
+    "MLE* is a closed form for k-RR only; multi-freq-ldpy's IBU takes any channel as a matrix, K² floats. "
+    "Building the matrix and compiling the function are not timed.",
+    "`below the optimum` is an upper bound by duality, for any estimate; `L1 from the optimum` is the "
+    "distance from a solution of the optimality conditions by bisection, not from MLE*.",
+    "The most likely distribution need not be the closest to the truth: IBU that runs out of steps is still "
+    "drawn to its uniform start, which is closer to the truth here, where counts carry little information on "
+    "most values: see "
     '`L1 from the truth`. Ours has IBU, too: `estimator="ibu"`, '
     "K operations a step instead of 2 K².",
     "IBU has no standard errors, intervals or significance; `estimate` is the time with ours.",

@@ -23,24 +23,23 @@ SECONDS = 40.0
 PACK_REPORTS = 1000  # the load is a share of the speed with these packs
 TITLE = "End to end"
 ABOUT = (
-    "A real Kafka broker, worker and reader share this machine. RAPPOR of 128 bits, 64 cohorts; a log of "
-    "equally long partitions, 4 of them, lies there before anybody reads it. Ours: from where each worker "
-    "has stored counts twice until one has stored nine tenths of its share, by the metrics of `deniable "
-    "aggregate`; others: from their first pack to nine tenths of the log. So no start is timed, nor the end "
-    "of the log, where fetches wait for partitions that have no more. All in turn, median of the runs. "
-    "bytewax and quixstreams count the same bits by window and cohort in their own state, with numpy, and "
-    "write the counts to Kafka; what they counted was checked. Delay: single events, each alone in a window "
-    "of 2 s of its own collection, are given to our producer at set times beside a steady load of packs of "
-    "1,000; an event is visible when a read_committed consumer has the first estimate of its window. A pack "
-    "that is not full waits for `pack_seconds`; then come checkpoint (0.5 s) and estimate (2 s). Final "
-    "estimates: from the end of window and grace (3 s)."
+    "A real Kafka broker, worker and reader share this machine. RAPPOR of 128 bits, 64 cohorts; a log of 4 "
+    "equally long partitions is prefilled. Ours: from where each worker has stored counts twice until one "
+    "has stored nine tenths of its share, by the metrics of `deniable aggregate`; others: from their first "
+    "pack to nine tenths of the log. This excludes startup, and the end of the log, where fetches wait for "
+    "exhausted partitions. All in turn, median of the runs. bytewax and quixstreams count the same bits by "
+    "window and cohort in their own state, with numpy, and write the counts to Kafka; their counts were "
+    "checked. Delay: single events, each alone in a window of 2 s of its own collection, are given to our "
+    "producer at set times beside a steady load of packs of 1,000; an event is visible when a read_committed "
+    "consumer has the first estimate of its window. A pack that is not full waits for `pack_seconds`; then "
+    "come checkpoint (0.5 s) and estimate (2 s). Final estimates: from the end of window and grace (3 s)."
 )
 NOTES = (
     "Our worker checks CRC-32C, pack id, window and partition of every pack, stores counts, ids and position "
     "in one transaction, and publishes estimates meanwhile. The peers' programs check nothing and estimate "
     "nothing.",
-    "Two workers may count more than twice as much as one: they keep both cores busy, so that the two "
-    "threads of each change cores less; `held on one core` shows a part of what that costs one alone.",
+    "Two workers may count more than twice as much as one: they keep both cores busy, so the two threads of "
+    "each change cores less often; `held on one core` shows part of that cost for a single worker.",
     "bytewax writes its output again after a crash, from its last snapshot on. quixstreams has keyed state, "
     "so packs' counts pass through a second topic, as JSON.",
 )
@@ -89,7 +88,7 @@ def delays(folder: Path, broker: Broker, speeds: Sequence[Speed]) -> tuple[list[
     """Measure delays at decreasing loads until the worker keeps up; return their rows and a note per load."""
     full = next((each.median for each in speeds if each.reports == PACK_REPORTS), 0.0)
     if not full:
-        return [], ["Delays were not measured: no speed is known of which the load could be a share."]
+        return [], ["Delays were not measured, because the load is a share of an unknown speed."]
     reported = []
     for share, called in LOAD_SHARES.items():
         load = f"Delays at {called} of the speed of a full log, {share * full:,.0f} reports/s"
