@@ -193,13 +193,13 @@ def test_missed_goal_states_the_cores_used() -> None:
     reason = limit(SIZE, [mine, held])
     assert "They leave 167 ns of a core for a report" in reason
     assert "it took 0.83 cores, the broker 0.50" in reason
-    assert "when it is held on one" in reason
+    assert "when held on one core" in reason
     waiting = limit(SIZE, [replace(mine, a_cpu_second=2e7), held])
     assert waiting.endswith(
         "The worker waited, for the broker or for a core: it took 0.25 cores, the broker 0.50 of "
         f"{os.cpu_count()}."
     )
-    assert "when it is held on one" not in limit(SIZE, [mine, replace(held, runs=[])])
+    assert "when held on one core" not in limit(SIZE, [mine, replace(held, runs=[])])
     assert limit(SIZE, [replace(mine, runs=[7e6]), held]) == ""
 
 

@@ -44,7 +44,7 @@ def limit(size: Size, speeds: Sequence[Speed]) -> str:
     if size.goal is None or not mine.runs or mine.median >= size.goal:
         return ""
     held = any(each.reader == HELD and each.runs for each in speeds)
-    changing = " It uses less when held on one core; the difference is the cost of changing cores." if held else ""
+    changing = " It uses less when held on one core, without the cost of changing cores." if held else ""
     took = f"it took {mine.cores:.2f} cores, the broker {mine.broker_cores or 0:.2f} of {os.cpu_count()}"
     why = (
         f"Of a worker's two threads, which fetch and count, one runs Python at a time: {took}.{changing}"
