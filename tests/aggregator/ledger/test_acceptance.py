@@ -114,7 +114,7 @@ def test_lateness_uses_the_highest_append_time() -> None:
     assert reject(record_of(), CLOSES_MS, CLOSES_MS + 1)[0] == "too_late"
 
 
-def test_packs_over_300_seconds_before_the_window_are_too_early() -> None:
+def test_too_early_means_over_300_seconds_ahead() -> None:
     assert wire.EARLY_SECONDS == 300
     assert accept(record_of(), NOW_MS - 300_000)
     assert reject(record_of(), NOW_MS - 300_001)[0] == "too_early"
