@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 import structlog
 from aiokafka.errors import KafkaError
@@ -21,12 +22,28 @@ from aggregator.web.rollup_api import RollUps
 from aggregator.web.server import WebServer
 from estimators.errors import DeniableError
 
-STOP_SECONDS = 10.0
-RETRY_SECONDS = 2.0
-WATCH_SECONDS = 0.5
-LOOP_SECONDS = 0.05
-
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class WorkerTiming:
+    """How long the worker itself waits. All in seconds, > 0.
+
+    Parameters
+    ----------
+    stop : for the engine's stop and the last checkpoints.
+    retry : before the engine is started, or estimates are followed, again after a failure.
+    watch : between two checks that the worker may continue.
+    loop : between two measurements of the event loop's delay.
+    """
+
+    stop: float = 10.0
+    retry: float = 2.0
+    watch: float = 0.5
+    loop: float = 0.05
+
+
+DEFAULT = WorkerTiming()
 
 
 class WorkerError(DeniableError, RuntimeError):
@@ -99,7 +116,9 @@ def _on_signals(stopping: Callable[[], None]) -> tuple[asyncio.Event, Callable[[
     return stop, begin
 
 
-async def _started(deployment: Deployment, assignment: Assignment, stop: asyncio.Event) -> ExactApp | None:
+async def _started(
+    deployment: Deployment, assignment: Assignment, stop: asyncio.Event, timing: WorkerTiming = DEFAULT
+) -> ExactApp | None:
     """A running app; None when stopping. Retries, since Faust gives up if the broker goes away."""
     while not stop.is_set():
         app = build_app(deployment, assignment)
@@ -108,9 +127,9 @@ async def _started(deployment: Deployment, assignment: Assignment, stop: asyncio
             return app
         except KafkaError as error:
             log.warning("the engine cannot start, trying again", error=str(error))
-            await _stop(app, assignment=None)
+            await _stop(app, None, timing)
             with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), RETRY_SECONDS)
+                await asyncio.wait_for(stop.wait(), timing.retry)
     return None
 
 
@@ -120,10 +139,11 @@ async def _serve(
     history: EstimateHistory,
     check: Callable[[], None],
     stop: asyncio.Event,
+    timing: WorkerTiming = DEFAULT,
 ) -> None:
     while not stop.is_set():
         with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), WATCH_SECONDS)
+            await asyncio.wait_for(stop.wait(), timing.watch)
         assignment.metrics.unattributed.log_new(asyncio.get_running_loop().time())
         assignment.show_standstills()
         await assignment.show_estimates(history.newest)
@@ -134,9 +154,9 @@ async def _serve(
             raise WorkerError(f"the engine stopped by itself: {app.crash_reason!r}") from app.crash_reason
 
 
-async def _stop(app: ExactApp | None, assignment: Assignment | None) -> None:
+async def _stop(app: ExactApp | None, assignment: Assignment | None, timing: WorkerTiming = DEFAULT) -> None:
     try:
-        async with asyncio.timeout(STOP_SECONDS):
+        async with asyncio.timeout(timing.stop):
             if assignment is not None:
                 await assignment.finish()
             if app is not None:
@@ -145,15 +165,17 @@ async def _stop(app: ExactApp | None, assignment: Assignment | None) -> None:
         log.warning("stopping took too long; what was not stored is counted again by the next owner")
 
 
-async def _watch_loop(metrics: WorkerMetrics) -> None:
+async def _watch_loop(metrics: WorkerMetrics, timing: WorkerTiming = DEFAULT) -> None:
     """Measure how late the event loop wakes a task."""
     while True:
         before = time.monotonic()
-        await asyncio.sleep(LOOP_SECONDS)
-        metrics.loop_delay.observe(max(0.0, time.monotonic() - before - LOOP_SECONDS))
+        await asyncio.sleep(timing.loop)
+        metrics.loop_delay.observe(max(0.0, time.monotonic() - before - timing.loop))
 
 
-async def _follow(history: EstimateHistory, web: WebServer, deployment: Deployment) -> None:
+async def _follow(
+    history: EstimateHistory, web: WebServer, deployment: Deployment, timing: WorkerTiming = DEFAULT
+) -> None:
     """Follow new estimates, and find the newest ones published before."""
     topic, partitions = deployment.topics.estimates, deployment.topics.partitions
     names = [collection.name for collection in deployment.collections.values()]
@@ -165,4 +187,4 @@ async def _follow(history: EstimateHistory, web: WebServer, deployment: Deployme
                 tasks.create_task(backfill.run(deployment.cluster, topic, partitions))
         except* (KafkaError, OSError) as failure:
             log.warning("estimates cannot be followed, trying again", error=repr(failure.exceptions[0]))
-        await asyncio.sleep(RETRY_SECONDS)
+        await asyncio.sleep(timing.retry)

@@ -103,11 +103,11 @@ class RowReader:
                 if done(record):
                     return
 
-    async def until_end(self) -> AsyncIterator[KafkaRecord]:
-        """Records up to the end at the time of the call; TimeoutError if none arrives for 60 s."""
+    async def until_end(self, silence_seconds: float = SILENCE_SECONDS) -> AsyncIterator[KafkaRecord]:
+        """Records up to the end at the time of the call; TimeoutError if none arrives for so many seconds."""
         end = await self.end_offset()
         while True:
-            async with asyncio.timeout(SILENCE_SECONDS):  # aiokafka waits forever for a broker
+            async with asyncio.timeout(silence_seconds):  # aiokafka waits forever for a broker
                 batch = await self._towards(end)
             if not batch:
                 return

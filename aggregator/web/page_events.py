@@ -1,7 +1,7 @@
 """Events of the live page: collections, limits, estimates, the history of windows, the worker's status.
 
 Rule 1: `collections` is sent once and first, since all other events refer to it.
-Rule 2: `status` is sent at least every PULSE_SECONDS, changed or not: a silent worker counts as unreachable.
+Rule 2: `status` is sent at least every `timing.pulse` seconds, changed or not: silence counts as a failure.
 """
 
 import asyncio
@@ -14,10 +14,8 @@ from aggregator.deployment import ClientLimits
 from aggregator.records.estimate import EstimateRecord
 from aggregator.views.estimate_history import WINDOWS, EstimateHistory, point_of
 from aggregator.web.event_feed import EventFeed
+from aggregator.web.timing import DEFAULT, WebTiming
 from estimators.collection import Collection
-
-LOOK_SECONDS = 1.0
-PULSE_SECONDS = 5.0
 
 
 class PageFeed:
@@ -29,6 +27,7 @@ class PageFeed:
     history : the known windows; pass each estimate it accepts to `show`.
     limits : of the clients, by collection name.
     status : returns the contents of the page's header.
+    timing : of its looks at the status.
     """
 
     def __init__(
@@ -37,11 +36,13 @@ class PageFeed:
         history: EstimateHistory,
         limits: Mapping[str, ClientLimits],
         status: Callable[[], object],
+        timing: WebTiming = DEFAULT,
     ) -> None:
         self.feed = EventFeed()
         self.history = history
         self.limits = limits
         self.status = status
+        self.timing = timing
         self._collections = {collection.name: collection for collection in collections}
         self._starts: dict[str, set[int]] = {name: set() for name in self._collections}  # of sent windows
         self.feed.put(("collections",), [about(collection) for collection in collections])
@@ -67,8 +68,8 @@ class PageFeed:
             while True:
                 status = self.status()
                 self.feed.put(("status",), status)
-                for _ in range(round(PULSE_SECONDS / LOOK_SECONDS)):
-                    await asyncio.sleep(LOOK_SECONDS)
+                for _ in range(round(self.timing.pulse / self.timing.look)):
+                    await asyncio.sleep(self.timing.look)
                     if self.status() != status:
                         break
         finally:

@@ -16,10 +16,10 @@ from aggregator.history.periods import Period, period_of
 from aggregator.history.rollup import coverage_of, record_of, roll_up
 from aggregator.history.window_reader import Joined, join_windows
 from aggregator.web.estimates_api import refused
+from aggregator.web.timing import DEFAULT, WebTiming
 from estimators.collection import Collection
 
 MOST_WINDOWS = 45_000  # a month of minutes
-READ_SECONDS = 60.0
 PARAMETERS = ("collection", "from", "to")
 
 
@@ -29,10 +29,12 @@ class RollUps:
     Parameters
     ----------
     deployment : of the windows.
+    timing : of reading them.
     """
 
-    def __init__(self, deployment: Deployment) -> None:
+    def __init__(self, deployment: Deployment, timing: WebTiming = DEFAULT) -> None:
         self.deployment = deployment
+        self.timing = timing
         self.collections = {each.name: each for each in deployment.collections.values()}
         self._busy = asyncio.Lock()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="roll-up")
@@ -66,11 +68,12 @@ class RollUps:
         except ValueError as error:
             return _refusal(400, str(error))
         try:
-            async with asyncio.timeout(READ_SECONDS):
+            async with asyncio.timeout(self.timing.read):
                 cluster, topics = self.deployment.cluster, self.deployment.topics
                 joined = await join_windows(cluster, topics, collection, period)
         except (KafkaError, OSError):  # TimeoutError too
-            return _refusal(503, f"the windows cannot be read within {READ_SECONDS:g} s: try deniable rollup")
+            said = f"the windows cannot be read within {self.timing.read:g} s: try deniable rollup"
+            return _refusal(503, said)
         loop = asyncio.get_running_loop()
         try:
             body = await loop.run_in_executor(self._thread, _body, collection, period, joined)

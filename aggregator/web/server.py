@@ -21,6 +21,7 @@ from aggregator.web.origin_check import HOST, add_headers, check_origin
 from aggregator.web.page_events import PageFeed, about
 from aggregator.web.probes import Probes
 from aggregator.web.server_sent_events import EventStreams
+from aggregator.web.timing import DEFAULT, WebTiming
 from estimators.collection import Collection
 from estimators.errors import DeniableError
 
@@ -31,7 +32,6 @@ SCRIPTS = (
     *("privacy.js", "format.js", "paths.js", "dom.js"),
 )
 PAGE_FILES = {"/": "index.html", **{f"/{name}": name for name in STYLES + SCRIPTS}}
-STOP_SECONDS = 2.0  # for pending responses
 
 
 def _is_error(record: logging.LogRecord) -> bool:
@@ -62,6 +62,7 @@ class WebServer:
     reasons_not_ready : returns why this worker is not ready; empty if it is.
     limits : of the clients, by collection name.
     routes : further routes.
+    timing : of the page's events, and of the stop.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class WebServer:
         reasons_not_ready: Callable[[], list[str]],
         limits: Mapping[str, ClientLimits] = MappingProxyType({}),
         routes: Iterable[web.AbstractRouteDef] = (),
+        timing: WebTiming = DEFAULT,
     ) -> None:
         self.collections = {collection.name: collection for collection in collections.values()}
         self.history = history
@@ -79,9 +81,10 @@ class WebServer:
         self.metrics = metrics
         self.reasons_not_ready = reasons_not_ready
         self.routes = routes
+        self.timing = timing
         self.probes = Probes(metrics.registry, reasons_not_ready)
-        self.page = PageFeed(list(collections.values()), history, limits, self.status)
-        self.streams = EventStreams(self.page.feed)
+        self.page = PageFeed(list(collections.values()), history, limits, self.status, timing)
+        self.streams = EventStreams(self.page.feed, timing)
         self._runners: list[web.AppRunner] = []
         self._pulse: asyncio.Task[None] | None = None
 
@@ -117,7 +120,7 @@ class WebServer:
 
     async def _listen(self, app: web.Application, host: str, port: int, option: str) -> int:
         runner = web.AppRunner(
-            app, access_log=None, logger=log, handler_cancellation=True, shutdown_timeout=STOP_SECONDS
+            app, access_log=None, logger=log, handler_cancellation=True, shutdown_timeout=self.timing.stop
         )
         self._runners.append(runner)
         await runner.setup()

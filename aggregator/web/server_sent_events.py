@@ -1,7 +1,7 @@
 """Server-sent events: sends a feed's frames to every open page, as fast as each reads.
 
 Rule 1: a page costs the worker at most a chunk and one socket buffer. The number of streams is limited, and a
-reader that takes nothing for WRITE_SECONDS is dropped.
+reader that takes nothing for `timing.write` seconds is dropped.
 Rule 2: a page treats silence as failure, so the feed must send something every few seconds.
 Rule 3: however many pages connect at once, each step of the event loop sends one chunk to one of them.
 """
@@ -12,18 +12,25 @@ from collections.abc import Iterable, Iterator
 from aiohttp import web
 
 from aggregator.web.event_feed import EventFeed, Frame, frame
+from aggregator.web.timing import DEFAULT, WebTiming
 
 MOST_STREAMS = 64
 CHUNK_BYTES = 1 << 16
-WRITE_SECONDS = 10.0  # for a reader to take a chunk
 RETRY_MILLISECONDS = 2000  # before a browser that lost the stream reconnects
 
 
 class EventStreams:
-    """All open streams of one feed."""
+    """All open streams of one feed.
 
-    def __init__(self, feed: EventFeed) -> None:
+    Parameters
+    ----------
+    feed : to send.
+    timing : of writes to a reader.
+    """
+
+    def __init__(self, feed: EventFeed, timing: WebTiming = DEFAULT) -> None:
         self.feed = feed
+        self.timing = timing
         self.open = 0
         self._one_chunk = asyncio.Lock()
 
@@ -53,7 +60,7 @@ class EventStreams:
             for data in chunks(self.feed.since(number)):
                 async with self._one_chunk:
                     await asyncio.sleep(0)  # a write that the socket accepts at once never yields
-                async with asyncio.timeout(WRITE_SECONDS):
+                async with asyncio.timeout(self.timing.write):
                     await response.write(data)
             number = newest
             await self.feed.changed(number)

@@ -21,7 +21,7 @@ from aggregator.partition.owner import RecordSource
 from aggregator.partition.timing import Timing
 from aggregator.records.estimate import EstimateRecord
 from aggregator.views.estimate_history import EstimateHistory
-from aggregator.worker import WorkerError
+from aggregator.worker import WorkerError, WorkerTiming
 from tests.support.aggregator.builders import (
     COLLECTIONS,
     DEPLOYMENT,
@@ -36,6 +36,7 @@ from tests.support.aggregator.builders import (
 )
 
 DEADLINE_SECONDS = 60
+QUICK = WorkerTiming(watch=0.01, retry=0.01)
 
 
 @dataclass
@@ -155,6 +156,7 @@ def serve(engine: Engine, assigned: bool = False) -> None:
             EstimateHistory(COLLECTIONS.values()),
             lambda: None,
             asyncio.Event(),
+            QUICK,
         )
 
     asyncio.run(run())
@@ -162,7 +164,6 @@ def serve(engine: Engine, assigned: bool = False) -> None:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "WATCH_SECONDS", 0.01)
     monkeypatch.setattr(owner_module, "RowReader", MemoryLog().reader)
     monkeypatch.setattr(owner_module, "LedgerStore", DamagedStore)
 
@@ -208,7 +209,7 @@ def test_long_step_of_the_loop_is_measured() -> None:
     async def run() -> None:
         watching = asyncio.create_task(worker._watch_loop(metrics))
         await asyncio.sleep(0)
-        time.sleep(worker.LOOP_SECONDS + 0.2)  # noqa: ASYNC251 - the long step
+        time.sleep(worker.DEFAULT.loop + 0.2)  # noqa: ASYNC251 - the long step
         await asyncio.sleep(0.01)
         watching.cancel()
 
@@ -232,12 +233,11 @@ def test_broker_lost_during_start_is_awaited(
 
     stopped: list[Engine] = []
     engines: list[Engine] = [Failing(), Failing(), Engine()]
-    monkeypatch.setattr(worker, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(worker, "build_app", lambda *_: engines.pop(0))
 
     async def run() -> object:
         owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
-        return await worker._started(DEPLOYMENT, owners, asyncio.Event())
+        return await worker._started(DEPLOYMENT, owners, asyncio.Event(), QUICK)
 
     assert type(asyncio.run(run())) is Engine
     assert len(stopped) == 2

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from aggregator.topics import partition_reader
 from aggregator.topics.partition_reader import KafkaRecord
 from tests.support.aggregator.builders import TOPICS, MemoryLog, MemoryReader
 
@@ -23,15 +22,14 @@ class Dying(MemoryReader):
         return batch
 
 
-def test_reading_fails_when_records_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition_reader, "SILENCE_SECONDS", 0.2)
+def test_reading_fails_when_records_stop() -> None:
     log, read = MemoryLog(), []
     for _ in range(RECORDS):
         log.append(TOPICS.reports, 0, b"a record")
 
     async def run() -> None:
         async with Dying(log.partition(TOPICS.reports, 0)) as reader:
-            async for record in reader.until_end():
+            async for record in reader.until_end(silence_seconds=0.2):
                 read.append(record.offset)
 
     with pytest.raises(TimeoutError):

@@ -20,6 +20,7 @@ from aggregator.web import rollup_api
 from aggregator.web.origin_check import HEADERS
 from aggregator.web.rollup_api import MOST_WINDOWS, RollUps
 from aggregator.web.server import WebServer
+from aggregator.web.timing import DEFAULT, WebTiming
 from estimators.mechanisms.krr import KRR
 from tests.aggregator.history.test_rollup import joined_of
 from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, FRUIT, T0
@@ -28,13 +29,14 @@ Answer = tuple[int, dict[str, str], dict[str, Any]]
 GOOD = {"collection": "fruit", "from": str(T0), "to": str(T0 + 60)}
 
 
-def ask(*queries: dict[str, str] | list[tuple[str, str]]) -> list[Answer]:
+def ask(*queries: dict[str, str] | list[tuple[str, str]], timing: WebTiming = DEFAULT) -> list[Answer]:
     """Send these requests to one server concurrently."""
 
     async def run() -> list[Answer]:
         metrics = WorkerMetrics(COLLECTIONS)
         history = EstimateHistory(COLLECTIONS.values())
-        server = WebServer(COLLECTIONS, history, metrics, list, routes=RollUps(DEPLOYMENT).routes())
+        routes = RollUps(DEPLOYMENT, timing).routes()
+        server = WebServer(COLLECTIONS, history, metrics, list, routes=routes)
         port = await server.start(0)
 
         async def one(session: ClientSession, query: dict[str, str] | list[tuple[str, str]]) -> Answer:
@@ -173,9 +175,8 @@ def test_reading_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         await asyncio.sleep(3600)
         raise AssertionError
 
-    monkeypatch.setattr(rollup_api, "READ_SECONDS", 0.1)
     join_instead(monkeypatch, never)
-    assert [status for status, _, _ in ask(GOOD)] == [503]
+    assert [status for status, _, _ in ask(GOOD, timing=WebTiming(read=0.1))] == [503]
 
 
 def test_inconsistent_counts_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:

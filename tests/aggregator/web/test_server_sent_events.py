@@ -15,10 +15,11 @@ from aggregator.deployment import ClientLimits
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.views.estimate_history import EstimateHistory
-from aggregator.web import page_events, server_sent_events
+from aggregator.web import server_sent_events
 from aggregator.web.event_feed import EventFeed
-from aggregator.web.server import STOP_SECONDS, WebServer
+from aggregator.web.server import WebServer
 from aggregator.web.server_sent_events import CHUNK_BYTES, MOST_STREAMS, EventStreams
+from aggregator.web.timing import DEFAULT, WebTiming
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PLACE, T0, changed, estimate_of
 
 Event = tuple[str, Any]
@@ -26,11 +27,16 @@ SECONDS = 20
 
 
 class Worker:
-    def __init__(self, limits: dict[str, ClientLimits] | None = None) -> None:
+    def __init__(self, limits: dict[str, ClientLimits] | None = None, timing: WebTiming = DEFAULT) -> None:
         self.reasons: list[str] = []
         self.history = EstimateHistory(COLLECTIONS.values())
         self.server = WebServer(
-            COLLECTIONS, self.history, WorkerMetrics(COLLECTIONS), lambda: list(self.reasons), limits or {}
+            COLLECTIONS,
+            self.history,
+            WorkerMetrics(COLLECTIONS),
+            lambda: list(self.reasons),
+            limits or {},
+            timing=timing,
         )
         self.port = 0
 
@@ -109,10 +115,7 @@ def test_open_page_gets_new_events() -> None:
     run(test)
 
 
-def test_status_is_sent_soon_after_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_events, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(page_events, "PULSE_SECONDS", 0.1)
-
+def test_status_is_sent_soon_after_a_change() -> None:
     async def test(worker: Worker) -> None:
         async with worker.stream() as read:
             assert (await read())[0] == "collections"
@@ -123,7 +126,7 @@ def test_status_is_sent_soon_after_a_change(monkeypatch: pytest.MonkeyPatch) -> 
                 while status["reasons"] != reasons:
                     _, status = await read()
 
-    run(test)
+    run(test, Worker(timing=WebTiming(look=0.01, pulse=0.1)))
 
 
 def test_client_limits_follow_once_computed() -> None:
@@ -162,9 +165,8 @@ def test_excess_stream_is_refused_until_another_ends(monkeypatch: pytest.MonkeyP
     run(test)
 
 
-def test_stalled_reader_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stalled_reader_is_dropped() -> None:
     """The frames exceed all buffers; the worker must not hold any of them for this reader."""
-    monkeypatch.setattr(server_sent_events, "WRITE_SECONDS", 0.2)
 
     async def test(worker: Worker) -> None:
         with socket.create_connection(("127.0.0.1", worker.port)) as idle:
@@ -173,7 +175,7 @@ def test_stalled_reader_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
             worker.server.page.feed.put(("window", "fruit", 0), "x" * 20_000_000)
             await streams_open(worker, 0)
 
-    run(test)
+    run(test, Worker(timing=WebTiming(write=0.2)))
 
 
 def test_dropped_window_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +203,7 @@ def test_open_streams_end_when_the_server_stops() -> None:
             await next_event(answer)
             began = time.monotonic()
             await worker.server.stop()
-            assert time.monotonic() - began < STOP_SECONDS
+            assert time.monotonic() - began < DEFAULT.stop
             await answer.content.read()  # to the end of the stream
 
     run(test)
