@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deploy.produce.metrics_server import probes_at, served
-from deploy.produce.run import STOP_SECONDS, close, one_more_interrupt_ends
+from deploy.produce.run import close, one_more_interrupt_ends
+from deploy.produce.timing import DEFAULT, RunTiming
 from deploy.produce.view import WaitView, summary
 from estimators.canary import true_frequencies
 from estimators.collection import Collection
@@ -24,6 +25,7 @@ def run_canary(
     *,
     metrics_port: int | None,
     metrics_listen: tuple[str, int] | None = None,
+    timing: RunTiming = DEFAULT,
 ) -> None:
     """Send until a signal ends it, then print on stderr what became of the reports.
 
@@ -33,6 +35,7 @@ def run_canary(
     reports_per_window : sent at a steady rate.
     metrics_port : loopback port for the producer's metrics, 0 for a free one; None to serve none.
     metrics_listen : address and port that serve them to other machines, too.
+    timing : of the run's waits.
 
     Raises
     ------
@@ -48,7 +51,7 @@ def run_canary(
                 time.sleep(STEP_SECONDS)
     finally:
         with one_more_interrupt_ends():
-            close(producer, STOP_SECONDS, WaitView())
+            close(producer, timing.stop, WaitView(timing))
         click.echo(summary(producer.counters(), 0, time.monotonic() - began), err=True)
 
 

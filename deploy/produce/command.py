@@ -19,7 +19,8 @@ from deploy.produce.input.batches import BATCH_LINES, InputBatches
 from deploy.produce.input.inputs import InputParameter, Inputs, is_file
 from deploy.produce.input.resume import ResumePoints
 from deploy.produce.input.values import takes_several, value_reader
-from deploy.produce.run import WAIT_SECONDS, run_produce
+from deploy.produce.run import run_produce
+from deploy.produce.timing import DEFAULT
 from estimators.collection import Collection
 from producers.config import ProducerConfig
 from producers.randomization.secret import secret_of
@@ -101,7 +102,7 @@ def produce(
         )
     if layout == "csv" and takes_several(asked):
         raise click.UsageError(f"a value of {collection} is a list of texts: give JSON lines, --format jsonl")
-    settings = producer_config(loaded, [asked], data_dir=data_dir, block_milliseconds=1000 * WAIT_SECONDS)
+    settings = producer_config(loaded, [asked], data_dir=data_dir, block_milliseconds=1000 * DEFAULT.wait)
     if no_clients:
         check_own_clients(settings)
     check_topics(loaded, asked, settings.data_dir)

@@ -13,14 +13,13 @@ from deploy.produce.input.batches import InputBatch, InputBatches
 from deploy.produce.input.inputs import Inputs
 from deploy.produce.input.source import FeedError
 from deploy.produce.metrics_server import probes_at, served
+from deploy.produce.timing import DEFAULT, RunTiming
 from deploy.produce.view import ProduceView, WaitView, number_of, summary
 from producers.config import ProducerConfig
 from producers.errors import DeliveryError
 from producers.metrics.counters import Receipt
 from producers.producer import Producer
 
-WAIT_SECONDS = 60.0  # for the store, for room in the outbox, and at the end for each acknowledgement
-STOP_SECONDS = 10.0  # for acknowledgements of an interrupted run
 WAITING = (
     "waiting up to {:.0f} s for Kafka; Ctrl-C ends at once, and the next deniable produce with this folder "
     "sends what is kept"
@@ -37,6 +36,7 @@ def run_produce(
     metrics_port: int | None,
     logs_unknown: bool,
     metrics_listen: tuple[str, int] | None = None,
+    timing: RunTiming = DEFAULT,
 ) -> None:
     """Send each line of the input as one report, and print on stderr what became of the reports.
 
@@ -50,16 +50,17 @@ def run_produce(
     metrics_port : loopback port for the producer's metrics, 0 for a free one; None to serve none.
     metrics_listen : address and port that serve them to other machines, too.
     logs_unknown : whether to log how many values the collection does not know: a true count.
+    timing : of the run's waits.
 
     Raises
     ------
     FeedError if the input cannot be used; DeliveryError if Kafka did not take all reports; SecretError and
     StoreError if the producer's folder cannot be used.
     """
-    began, producer, waits = time.monotonic(), Producer(config), WaitView()
-    patience, is_whole = STOP_SECONDS, False
+    began, producer, waits = time.monotonic(), Producer(config), WaitView(timing)
+    patience, is_whole = timing.stop, False
     (collection,) = (allowance.collection.name for allowance in config.allowances)
-    run = ProduceRun(producer, collection, feed, inputs, waits)
+    run = ProduceRun(producer, collection, feed, inputs, waits, timing)
     try:
         with served(metrics_port, producer), probes_at(metrics_listen, producer):
             run.send()
@@ -102,13 +103,20 @@ class ProduceRun:
     """Passes batches from the input to the producer."""
 
     def __init__(
-        self, producer: Producer, collection: str, feed: InputBatches, inputs: Inputs, waits: WaitView
+        self,
+        producer: Producer,
+        collection: str,
+        feed: InputBatches,
+        inputs: Inputs,
+        waits: WaitView,
+        timing: RunTiming = DEFAULT,
     ) -> None:
         self._producer = producer
         self._collection = collection
         self._feed = feed
         self._inputs = inputs
         self._waits = waits
+        self._timing = timing
 
     def send(self) -> None:
         """Read and report the whole input.
@@ -128,17 +136,17 @@ class ProduceRun:
             raise FeedError(f"no line of the input can be used; is '{field}' the right field?")
 
     def drain(self) -> None:
-        """Wait until all is acknowledged, as long as an acknowledgement arrives every WAIT_SECONDS.
+        """Wait until all is acknowledged, as long as an acknowledgement arrives every `timing.wait` seconds.
 
         Raises
         ------
         DeliveryError if none arrives.
         """
-        with self._waits.shown(WAITING.format(WAIT_SECONDS)):
+        with self._waits.shown(WAITING.format(self._timing.wait)):
             while True:
                 packs = self._producer.counters().packs
                 try:
-                    return self._producer.flush(WAIT_SECONDS)
+                    return self._producer.flush(self._timing.wait)
                 except DeliveryError:
                     if self._producer.counters().packs == packs:
                         raise
@@ -151,8 +159,8 @@ class ProduceRun:
         receipt = self._report(batch)
         if receipt.dropped == len(batch.values):
             # Whatever happens next, report dropped lines by a DeliveryError.
-            with self._waits.shown(f"no room: {WAITING.format(WAIT_SECONDS)}"), suppress(DeliveryError):
-                self._producer.flush(WAIT_SECONDS)
+            with self._waits.shown(f"no room: {WAITING.format(self._timing.wait)}"), suppress(DeliveryError):
+                self._producer.flush(self._timing.wait)
             receipt = self._report(batch)
         if receipt.dropped:
             lines = number_of(receipt.dropped, "line")
@@ -163,7 +171,7 @@ class ProduceRun:
             )
         if receipt.pending:
             lines = number_of(receipt.pending, "line")
-            raise DeliveryError(f"the store did not take {lines} within {WAIT_SECONDS:g} s")
+            raise DeliveryError(f"the store did not take {lines} within {self._timing.wait:g} s")
 
     def _report(self, batch: InputBatch) -> Receipt:
         progress = None if batch.progress is None else (self._inputs.key, batch.progress)

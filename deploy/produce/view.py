@@ -13,9 +13,9 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
+from deploy.produce.timing import DEFAULT, RunTiming
 from producers.metrics.counters import Counters
 
-NOTICE_SECONDS = 0.5
 WHY_REFUSED = {
     "over_budget": "over the budget of their client",
     "over_window": "over their client's limit for a window",
@@ -61,15 +61,16 @@ class ProduceView:
 
 
 class WaitView:
-    """Prints what a run waits for if that takes longer than NOTICE_SECONDS; each message once in a run."""
+    """Prints what a run waits for if that takes longer than `timing.notice`; each message once in a run."""
 
-    def __init__(self) -> None:
+    def __init__(self, timing: RunTiming = DEFAULT) -> None:
+        self._timing = timing
         self._printed: set[str] = set()
 
     @contextmanager
     def shown(self, said: str) -> Iterator[None]:
         """Print a message if the block takes long."""
-        timer = threading.Timer(NOTICE_SECONDS, self._print, (said,))
+        timer = threading.Timer(self._timing.notice, self._print, (said,))
         timer.daemon = True
         timer.start()
         try:

@@ -13,10 +13,10 @@ from deploy.produce.input.lines import Lines
 from deploy.produce.input.resume import Place
 from deploy.produce.input.source import FeedError, InputSource
 from deploy.produce.input.values import Value
+from deploy.produce.timing import DEFAULT, RunTiming
 from producers.storage.input_progress import InputProgress
 
 BATCH_LINES = 10_000
-BATCH_SECONDS = 1.0  # all lines of a batch get the same window
 PRINTED_LINES = 5  # bad lines printed one by one; the rest is only counted
 OWN_CLIENT = "each line"  # placeholder without a field for clients; never sent
 LACKING = "a field is missing, or its client is empty or not text"
@@ -44,10 +44,10 @@ class _Gathered:
         self.values.append(value)
         self.clients.append(client)
 
-    def is_due(self, batch_lines: int) -> bool:
+    def is_due(self, batch_lines: int, batch_seconds: float) -> bool:
         if not self.values:
             return False
-        return len(self.values) == batch_lines or time.monotonic() - self.began >= BATCH_SECONDS
+        return len(self.values) == batch_lines or time.monotonic() - self.began >= batch_seconds
 
 
 @dataclass
@@ -61,6 +61,7 @@ class InputBatches:
     read_value : converts a field to a value of the collection.
     is_strict : whether a bad line is an error; else it is skipped.
     batch_lines : most lines of a batch.
+    timing : how long a batch is gathered.
     used, skipped : lines so far that became a report, and that could not.
     """
 
@@ -70,6 +71,7 @@ class InputBatches:
     read_value: Callable[[Any], Value]
     is_strict: bool = False
     batch_lines: int = BATCH_LINES
+    timing: RunTiming = DEFAULT
     used: int = field(default=0, init=False)
     skipped: int = field(default=0, init=False)
 
@@ -92,7 +94,7 @@ class InputBatches:
                 if record is not None:
                     is_reported = self._take(record, place.lines + 1, gathered)
                     place.advance(b"".join(record.lines), is_reported=is_reported)
-                if gathered.is_due(self.batch_lines):
+                if gathered.is_due(self.batch_lines, self.timing.batch):
                     yield self._batch(gathered, place)
                     gathered = _Gathered()
         except FeedError:

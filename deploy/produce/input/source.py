@@ -8,12 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from deploy.produce.timing import DEFAULT, RunTiming
 from estimators.errors import DeniableError
 
 CHUNK_BYTES = 1 << 16
-POLL_SECONDS = 0.2
-# After its rename a file may get more lines, until its writer has opened the new one.
-LINGER_SECONDS = 1.0
 
 
 class FeedError(DeniableError, RuntimeError):
@@ -24,7 +22,7 @@ class InputSource(Protocol):
     """A source of bytes."""
 
     def read(self) -> bytes | None:
-        """Read up to CHUNK_BYTES; empty at the end; None if nothing arrived within POLL_SECONDS.
+        """Read up to CHUNK_BYTES; empty at the end; None if nothing arrived within `timing.poll`.
 
         Raises
         ------
@@ -35,13 +33,14 @@ class InputSource(Protocol):
 class Pipe:
     """A stream that cannot be read twice: stdin, a pipe, a terminal."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, timing: RunTiming = DEFAULT) -> None:
         self._descriptor = stream.fileno()
+        self._timing = timing
 
     def read(self) -> bytes | None:
         """As Source."""
         try:
-            ready, _, _ = select.select([self._descriptor], [], [], POLL_SECONDS)
+            ready, _, _ = select.select([self._descriptor], [], [], self._timing.poll)
             return os.read(self._descriptor, CHUNK_BYTES) if ready else None
         except OSError as error:
             raise _unreadable(error) from error
@@ -55,17 +54,19 @@ class InputFile:
     path : of the file.
     descriptor : open for reading.
     follow : whether to wait for more at its end.
+    timing : of these waits.
 
     Attributes
     ----------
     fate : why a followed file ended.
     """
 
-    def __init__(self, path: Path, descriptor: int, *, follow: bool) -> None:
+    def __init__(self, path: Path, descriptor: int, *, follow: bool, timing: RunTiming = DEFAULT) -> None:
         self.path = path
         self.descriptor = descriptor
         self.fate = ""
         self._follow = follow
+        self._timing = timing
         self._replaced_at: float | None = None
 
     @property
@@ -98,7 +99,7 @@ class InputFile:
         data = self.read_up_to(CHUNK_BYTES)
         if data or is_over or not self._follow:
             return data
-        time.sleep(POLL_SECONDS)
+        time.sleep(self._timing.poll)
         return None
 
     def _is_over(self) -> bool:
@@ -111,7 +112,7 @@ class InputFile:
         now = time.monotonic()
         self._replaced_at = now if self._replaced_at is None else self._replaced_at
         self.fate = "was replaced"
-        return now >= self._replaced_at + LINGER_SECONDS
+        return now >= self._replaced_at + self._timing.linger
 
     def _is_replaced(self) -> bool:
         try:
@@ -121,11 +122,11 @@ class InputFile:
 
 
 @contextmanager
-def successor(path: Path) -> Iterator[InputFile]:
+def successor(path: Path, timing: RunTiming = DEFAULT) -> Iterator[InputFile]:
     """Wait for the file that replaces the one at this path, and open it to be followed."""
-    descriptor = _open(path)
+    descriptor = _open(path, timing.poll)
     try:
-        yield InputFile(path, descriptor, follow=True)
+        yield InputFile(path, descriptor, follow=True, timing=timing)
     finally:
         os.close(descriptor)
 
@@ -137,12 +138,12 @@ def open_at_once(path: str | Path, flags: int = os.O_RDONLY) -> int:
     return descriptor
 
 
-def _open(path: Path) -> int:
+def _open(path: Path, poll_seconds: float) -> int:
     while True:
         try:
             return open_at_once(path)
         except FileNotFoundError:
-            time.sleep(POLL_SECONDS)
+            time.sleep(poll_seconds)
         except OSError as error:
             raise _unreadable(error) from error
 

@@ -16,10 +16,10 @@ from scipy.stats import chi2
 from deploy.config.file import load
 from deploy.config.producer import producer_config
 from deploy.produce import canary as canary_run
-from deploy.produce import run as produce
 from deploy.produce.canary import draw, run_canary
 from deploy.produce.canary_command import canary
 from deploy.produce.command import produce as produce_command
+from deploy.produce.timing import RunTiming
 from estimators.canary import chi_square, true_frequencies
 from producers.concurrency.timing import ProducerTiming
 from producers.pipeline import storing_thread
@@ -67,7 +67,6 @@ def test_canary_sends_the_known_distribution_at_the_given_rate(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(storing_thread, "connect", kafka.connect)
-    monkeypatch.setattr(produce, "STOP_SECONDS", 5.0)
     monkeypatch.setattr(canary_run, "time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
     text = (HEAD + CANARY_ENTRY).replace("VALUES", values)
     (folder / "deniable.yaml").write_text(text, encoding="utf-8")
@@ -78,6 +77,7 @@ def test_canary_sends_the_known_distribution_at_the_given_rate(
             replace(producer_config(loaded, block_milliseconds=60_000), timing=ProducerTiming(retry=(0.01,))),
             REPORTS,
             metrics_port=None,
+            timing=RunTiming(stop=5.0),
         )
     sent = np.concatenate([buckets(decode(record["value"])) for record in kafka.sent])
     assert len(sent) == 10 * REPORTS

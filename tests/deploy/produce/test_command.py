@@ -4,17 +4,20 @@ import os
 import re
 import socket
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy.produce import run as produce
+from deploy.produce import command as produce_command
 from deploy.produce.command import produce as command
 from deploy.produce.input import source as input_source
 from deploy.produce.input.inputs import InputParameter, is_file
 from deploy.produce.input.source import FeedError, Pipe
+from deploy.produce.run import WAITING, run_produce
+from deploy.produce.timing import RunTiming
 from producers.errors import DeliveryError
 from producers.pipeline import storing_thread
 from tests.support.deploy.collection_texts import WHOLE
@@ -55,7 +58,7 @@ def run(*arguments: str, address: str) -> Result:
 
 @pytest.mark.slow
 def test_without_kafka_reports_are_kept_with_a_warning(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(produce, "WAIT_SECONDS", 1.0)
+    monkeypatch.setattr(produce_command, "run_produce", partial(run_produce, timing=RunTiming(wait=1.0)))
     ended = run("--input", "lines.csv", address=nowhere)
     assert str(ended.exception).startswith("not all was acknowledged within 1")
     assert isinstance(ended.exception, DeliveryError)
@@ -67,7 +70,7 @@ def test_without_kafka_reports_are_kept_with_a_warning(nowhere: str, monkeypatch
         "reports are kept in .deniable and sent once it answers; those later than 30 s after their window "
         "are not counted"
     )
-    assert waiting == [produce.WAITING.format(1.0)]
+    assert waiting == [WAITING.format(1.0)]
     assert re.fullmatch(
         r"0 reports sent in 0 packs \(0 reports/s\); [23] packs kept for the next deniable produce with this "
         "folder",
@@ -86,13 +89,12 @@ def test_pipe_without_a_writer_is_not_waited_for(nowhere: str) -> None:
     ) in " ".join(ended.stderr.split())
 
 
-def test_pipe_is_read_until_its_writers_close_it(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipe_is_read_until_its_writers_close_it(nowhere: str) -> None:
     """A reader that came first waits for them."""
-    monkeypatch.setattr(input_source, "POLL_SECONDS", 0.01)
     os.mkfifo("pipe")
     with InputParameter().convert("pipe", None, None) as stream:
         assert not is_file(stream)
-        pipe = Pipe(stream)
+        pipe = Pipe(stream, RunTiming(poll=0.01))
         assert [pipe.read(), pipe.read()] == [None, None]
         with open("pipe", "wb", buffering=0) as writer:
             writer.write(b"AA\n")

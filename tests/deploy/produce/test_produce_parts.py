@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from deploy.produce import run as produce
 from deploy.produce.input.batches import InputBatch
 from deploy.produce.input.inputs import is_file
 from deploy.produce.run import ProduceRun
+from deploy.produce.timing import RunTiming
 from deploy.produce.view import WaitView
 from producers.errors import DeliveryError
 from producers.metrics.counters import Receipt
@@ -36,10 +36,9 @@ from producers.storage.input_progress import InputProgress
     ],
 )
 def test_outcome_of_a_batch_is_certain(
-    receipts: list[Receipt], progress: InputProgress | None, said: str, monkeypatch: pytest.MonkeyPatch
+    receipts: list[Receipt], progress: InputProgress | None, said: str
 ) -> None:
     """Lines are lost only where they cannot be read again."""
-    monkeypatch.setattr(produce, "WAIT_SECONDS", 0.3)
 
     class Stub:
         key = "input"
@@ -51,7 +50,7 @@ def test_outcome_of_a_batch_is_certain(
             raise DeliveryError("2 reports were dropped since the last flush")
 
     stub: Any = Stub()
-    run = ProduceRun(stub, "carrier", stub, stub, WaitView())
+    run = ProduceRun(stub, "carrier", stub, stub, WaitView(), RunTiming(wait=0.3))
     with pytest.raises(DeliveryError, match=said):
         run._send(InputBatch(["AA", "B6"], None, progress))
     assert receipts == []

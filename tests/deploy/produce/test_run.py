@@ -17,6 +17,7 @@ from deploy.produce.input.resume import ResumePoints
 from deploy.produce.input.source import FeedError
 from deploy.produce.input.values import text
 from deploy.produce.run import run_produce
+from deploy.produce.timing import RunTiming
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
@@ -49,8 +50,6 @@ def summed(line: str) -> tuple[int, str]:
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Any:
     fake = FakeKafka(acknowledges=True)
     monkeypatch.setattr(storing_thread, "connect", fake.connect)
-    monkeypatch.setattr(produce, "WAIT_SECONDS", 0.3)
-    monkeypatch.setattr(produce, "STOP_SECONDS", 0.1)
     return fake
 
 
@@ -104,6 +103,7 @@ class Producing:
                 InputBatches("csv", "value", "who", text, strict, batch_lines),
                 metrics_port=None,
                 logs_unknown=logs_unknown,
+                timing=RunTiming(wait=0.3, stop=0.1),
             )
 
     def reports(self) -> int:

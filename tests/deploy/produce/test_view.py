@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from deploy.produce import view as produce_view
+from deploy.produce.timing import RunTiming
 from deploy.produce.view import ProduceView, WaitView, summary
 from producers.metrics.counters import Backlog, Counters
 
@@ -96,13 +96,10 @@ def test_one_report_is_singular() -> None:
     ]
 
 
-def test_long_waits_are_reported_once(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits = WaitView()
-    with waits.shown("the bus"):
+def test_long_waits_are_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with WaitView().shown("the bus"):
         pass
-    monkeypatch.setattr(produce_view, "NOTICE_SECONDS", 0)
+    waits = WaitView(RunTiming(notice=0))
     for _ in range(2):
         with waits.shown("the train"):
             time.sleep(0.2)

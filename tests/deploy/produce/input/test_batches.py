@@ -1,6 +1,7 @@
 """Lines to values: each line is a report or counted as skipped, and no message shows what was in it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from deploy.produce.input.json_lines import TOO_DEEP
 from deploy.produce.input.resume import Place
 from deploy.produce.input.source import FeedError
 from deploy.produce.input.values import Value
+from deploy.produce.timing import DEFAULT, RunTiming
 from tests.support.deploy.input_fakes import Pieces
 
 CANARY = "canary-7391"
@@ -196,14 +198,14 @@ def test_an_input_without_lines_is_not_an_error() -> None:
     assert read(jsonl(), "") == ([], None)
 
 
-def test_batches_end_when_full_or_when_a_second_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def sizes(*pieces: bytes | None) -> list[int]:
-        return [len(batch.values) for batch in csv().batches(Pieces(pieces), Place())]
+def test_batches_end_when_full_or_when_a_second_has_passed() -> None:
+    def sizes(*pieces: bytes | None, timing: RunTiming = DEFAULT) -> list[int]:
+        feed = replace(csv(), timing=timing)
+        return [len(batch.values) for batch in feed.batches(Pieces(pieces), Place())]
 
     assert sizes(b"value\n" + b"AA\n" * 25_000) == [10_000, 10_000, 5_000]
     assert sizes(b"value\nAA\n", None, b"B6\n") == [2]
-    monkeypatch.setattr(feed_module, "BATCH_SECONDS", 0)
-    assert sizes(b"value\n" + b"AA\n" * 3) == [1, 1, 1]
+    assert sizes(b"value\n" + b"AA\n" * 3, timing=RunTiming(batch=0)) == [1, 1, 1]
 
 
 def test_silence_sends_buffered_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,32 +1,29 @@
 """Bytes of pipes and files as they come, whatever becomes of the file."""
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from deploy.produce.input import source as input_source
 from deploy.produce.input.source import FeedError, InputFile, Pipe, successor
+from deploy.produce.timing import RunTiming
 
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(input_source, "POLL_SECONDS", 0.001)
-    monkeypatch.setattr(input_source, "LINGER_SECONDS", 0)
+QUICK = RunTiming(poll=0.001, linger=0.05)
 
 
 @contextmanager
 def opened(path: Path, *, follow: bool = True) -> Iterator[InputFile]:
     with path.open("rb") as stream:
-        yield InputFile(path, stream.fileno(), follow=follow)
+        yield InputFile(path, stream.fileno(), follow=follow, timing=QUICK)
 
 
 def test_pipe_gives_what_comes_a_silence_and_its_end() -> None:
     reader, writer = os.pipe()
     with os.fdopen(reader, "rb") as stream:
-        pipe = Pipe(stream)
+        pipe = Pipe(stream, QUICK)
         assert pipe.read() is None
         os.write(writer, b"AA\nB")
         assert pipe.read() == b"AA\nB"
@@ -56,7 +53,7 @@ def test_a_file_that_becomes_shorter_ends(tmp_path: Path) -> None:
         assert (file.read(), file.fate) == (b"", "was truncated")
 
 
-def test_file_that_is_replaced_is_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_that_is_replaced_is_read_to_its_end(tmp_path: Path) -> None:
     """What its writer adds after the rename is not lost, and the name may be free for a while."""
     path = tmp_path / "lines"
     path.write_bytes(b"AA\n")
@@ -64,15 +61,14 @@ def test_file_that_is_replaced_is_read_to_its_end(tmp_path: Path, monkeypatch: p
         assert file.read() == b"AA\n"
         path.rename(tmp_path / "lines.1")
         assert file.read() is None
-        monkeypatch.setattr(input_source, "LINGER_SECONDS", 3600)
         path.write_bytes(b"9E\n")
         assert file.read() is None
         writer.write(b"B6\n")
         writer.flush()
         assert file.read() == b"B6\n"
-        monkeypatch.setattr(input_source, "LINGER_SECONDS", 0)
+        time.sleep(QUICK.linger)
         assert (file.read(), file.fate) == (b"", "was replaced")
-    with successor(path) as file:
+    with successor(path, QUICK) as file:
         assert file.read() == b"9E\n"
 
 
@@ -84,7 +80,7 @@ def test_unreadable_store_is_reported_without_client_names(tmp_path: Path) -> No
         file.read()
     with (tmp_path / "written").open("wb") as stream:
         with pytest.raises(FeedError, match=r"^the input cannot be read: Bad file descriptor$"):
-            Pipe(stream).read()
+            Pipe(stream, QUICK).read()
         file = InputFile(tmp_path / "written", stream.fileno(), follow=False)
         with pytest.raises(FeedError, match=r"^the input cannot be read: Bad file descriptor$"):
             file.read()
