@@ -26,11 +26,13 @@ class LogWatch(threading.Thread):
     Parameters
     ----------
     deployment : with the log's identity at the start of the worker.
+    watch_seconds : between two questions, >= 0.
     """
 
-    def __init__(self, deployment: Deployment) -> None:
+    def __init__(self, deployment: Deployment, watch_seconds: float = WATCH_SECONDS) -> None:
         super().__init__(daemon=True)
         self.deployment = deployment
+        self.watch_seconds = watch_seconds
         self._found: tuple[Genesis, list[Finding]] | None = None
 
     def check(self) -> None:
@@ -60,7 +62,7 @@ class LogWatch(threading.Thread):
         right: tuple[Genesis, list[Finding]] = (self.deployment.log, [])
         before = right
         while self._found is None:
-            time.sleep(WATCH_SECONDS)
+            time.sleep(self.watch_seconds)
             with suppress(TopicSetupError, UnreachableError, OSError):
                 found = topic_setup.present_log(self.deployment.cluster, self.deployment.topics)
                 if found == before and found != right:

@@ -40,7 +40,7 @@ def find_java() -> str:
     return java
 
 
-def fetch_jars() -> Path:
+def fetch_jars(maven_seconds: float = MAVEN_SECONDS) -> Path:
     """Return the folder of Kafka's jars; the first call fetches them, atomically, one process at a time.
 
     Raises
@@ -54,11 +54,11 @@ def fetch_jars() -> Path:
     libs = folder / f"libs-{digest}"
     with lock(folder):
         if not libs.is_dir():
-            _fetch(libs)
+            _fetch(libs, maven_seconds)
     return libs
 
 
-def _fetch(libs: Path) -> None:
+def _fetch(libs: Path, seconds: float) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise ToolMissingError("Maven, which fetches Kafka's jars, is missing: run `apt-get install maven`")
@@ -66,20 +66,20 @@ def _fetch(libs: Path) -> None:
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     log.info("fetching Kafka's jars through Maven, once", folder=str(libs))
-    _run_maven(maven, partial)
+    _run_maven(maven, partial, seconds)
     (partial / "libs").rename(libs)
     shutil.rmtree(partial)
 
 
-def _run_maven(maven: str, partial: Path) -> None:
+def _run_maven(maven: str, partial: Path, seconds: float) -> None:
     target = f"-DoutputDirectory={partial / 'libs'}"
     goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", target]
     said = partial / "maven.log"
     child = spawn([maven, "-B", "-C", "-ntp", "-f", POM, *goal], said)
     try:
-        status = child.wait(MAVEN_SECONDS)
+        status = child.wait(seconds)
     except subprocess.TimeoutExpired as error:
-        raise BrokerError(f"Maven did not end within {MAVEN_SECONDS} s:\n{last_lines(said)}") from error
+        raise BrokerError(f"Maven did not end within {seconds:g} s:\n{last_lines(said)}") from error
     finally:
         stop([child])
     if status != 0:

@@ -19,7 +19,7 @@ from producers.errors import DeliveryError, HopelessError, PartitionsError
 from producers.transport.cluster import Cluster, PlaintextError
 from producers.transport.credential_files import SecurityError
 
-METADATA_MILLISECONDS = 10_000
+METADATA_SECONDS = 10.0
 BATCH_BYTES = 131_072
 
 
@@ -61,7 +61,13 @@ class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no typ
             super().close(timeout, null_logger)
 
 
-def connect(cluster: Cluster, topic: str, partitions: int, connect_seconds: float) -> Connection:
+def connect(
+    cluster: Cluster,
+    topic: str,
+    partitions: int,
+    connect_seconds: float,
+    metadata_seconds: float = METADATA_SECONDS,
+) -> Connection:
     """Connect to Kafka: acks=all, idempotent, uncompressed.
 
     Parameters
@@ -70,6 +76,7 @@ def connect(cluster: Cluster, topic: str, partitions: int, connect_seconds: floa
     topic : of the packs.
     partitions : that it must have: a pack's partition is computed from their number.
     connect_seconds : how long to wait for a broker.
+    metadata_seconds : how long to wait for the topic.
 
     Raises
     ------
@@ -88,7 +95,7 @@ def connect(cluster: Cluster, topic: str, partitions: int, connect_seconds: floa
             enable_idempotence=True,
             compression_type=None,
             batch_size=BATCH_BYTES,
-            max_block_ms=METADATA_MILLISECONDS,
+            max_block_ms=round(metadata_seconds * 1000),
             # A forked child shares an epoll object, and its cleanup would remove our sockets from it.
             selector=selectors.PollSelector,
             allow_auto_create_topics=False,

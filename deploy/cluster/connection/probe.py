@@ -38,8 +38,8 @@ class Tried:
     brokers: tuple[Address, ...] = ()
 
 
-def probe(cluster: Cluster) -> None:
-    """Connect to all brokers at once, like Kafka's clients, until one accepts us; for at most 5 s.
+def probe(cluster: Cluster, seconds: float = PROBE_SECONDS) -> None:
+    """Connect to all brokers at once, like Kafka's clients, until one accepts us; for at most `seconds`.
 
     Must not be called within an event loop.
 
@@ -50,7 +50,7 @@ def probe(cluster: Cluster) -> None:
     """
     if cluster.security is not None:
         cluster.security.check()
-    causes = asyncio.run(_causes_of(cluster))
+    causes = asyncio.run(_causes_of(cluster, seconds))
     if causes is None:
         return
     reasons = "; ".join(f"{address}: {cause.what}" for address, cause in causes.items())
@@ -64,10 +64,10 @@ def probe(cluster: Cluster) -> None:
     raise UnreachableError(f"no Kafka broker answers ({reasons}); {remedy}")
 
 
-async def _causes_of(cluster: Cluster) -> dict[str, Cause] | None:
+async def _causes_of(cluster: Cluster, seconds: float) -> dict[str, Cause] | None:
     """Return why each broker cannot be used, by address; None as soon as one can."""
     addresses = cluster.addresses()
-    tasks = [asyncio.create_task(try_broker(cluster, *each, PROBE_SECONDS)) for each in addresses]
+    tasks = [asyncio.create_task(try_broker(cluster, *each, seconds)) for each in addresses]
     try:
         for done in asyncio.as_completed(tasks):
             if (await done).cause is None:

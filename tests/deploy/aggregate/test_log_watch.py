@@ -11,7 +11,6 @@ from aggregator.deployment import Deployment
 from aggregator.ledger.row_values import Genesis
 from aggregator.partition.ledger_checks import LedgerRefusedError
 from aggregator.topics.names import Topics
-from deploy.aggregate import log_watch
 from deploy.aggregate.log_watch import LogWatch
 from deploy.cluster.connection.probe import UnreachableError
 from deploy.cluster.finding import Finding
@@ -43,9 +42,8 @@ def found_after(monkeypatch: pytest.MonkeyPatch, *answers: Answer) -> LogWatch:
             raise answer
         return (answer, []) if isinstance(answer, Genesis) else answer
 
-    monkeypatch.setattr(log_watch, "WATCH_SECONDS", 0.0)
     monkeypatch.setattr(topic_setup, "present_log", present_log)
-    watch = LogWatch(Deployment(Cluster("127.0.0.1:9"), TOPICS, OURS, {}, 1))
+    watch = LogWatch(Deployment(Cluster("127.0.0.1:9"), TOPICS, OURS, {}, 1), watch_seconds=0.0)
     with suppress(KeyboardInterrupt):
         watch.run()
     assert shown == []

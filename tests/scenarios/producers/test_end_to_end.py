@@ -123,10 +123,9 @@ def test_wrong_partition_count_sends_nothing(broker, topic, config):
 
 
 @pytest.mark.broker
-def test_absent_topic_is_named(broker, topic_prefix, monkeypatch):
-    monkeypatch.setattr("producers.transport.connection.METADATA_MILLISECONDS", 500)
+def test_absent_topic_is_named(broker, topic_prefix):
     with pytest.raises(DeliveryError, match=rf"^topic {topic_prefix}none cannot be found: \w+$"):
-        connect(Cluster(broker), f"{topic_prefix}none", 4, 10.0)
+        connect(Cluster(broker), f"{topic_prefix}none", 4, 10.0, metadata_seconds=0.5)
 
 
 AWAY = """
