@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.cluster.connection import probe as probe_module
-from deploy.cluster.connection.probe import RefusedError, UnreachableError, probe
+from deploy.cluster.connection.probe import PROBE_SECONDS, RefusedError, UnreachableError, probe
 from deploy.cluster.doctor.connection import expiry
 from producers.transport.security import Security
 from tests.support.deploy.doctors import RUN_SECONDS, Patient, run, shown
@@ -28,12 +27,6 @@ def patient(secured_broker: SecuredBroker, tmp_path: Path, topic_prefix: str) ->
     return Patient(secured_broker, tmp_path, topic_prefix)
 
 
-@pytest.fixture
-def less_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where one test waits for as long as commands do, the others need not."""
-    monkeypatch.setattr(probe_module, "PROBE_SECONDS", 1.0)
-
-
 def by_certificate(broker: SecuredBroker, certificate: Issued) -> Security:
     authority, key = broker.authority.certificate_file, certificate.key_file
     return Security(ca_file=authority, certificate_file=certificate.certificate_file, key_file=key)
@@ -43,7 +36,14 @@ def trusting(broker: SecuredBroker) -> Security:
     return Security(ca_file=broker.authority.certificate_file)
 
 
-def named(patient: Patient, security: Security | None, servers: str, step: str, cause: str) -> None:
+def named(
+    patient: Patient,
+    security: Security | None,
+    servers: str,
+    step: str,
+    cause: str,
+    probe_seconds: float = PROBE_SECONDS,
+) -> None:
     """The doctor and the probe of every other command name the cause, and nothing after it is tried."""
     configuration = patient.configuration(security, servers)
     results = run(configuration)
@@ -52,7 +52,7 @@ def named(patient: Patient, security: Security | None, servers: str, step: str, 
     assert {results[each].status for each in names[names.index(step) + 1 :]} == {"skipped"}
     began = time.monotonic()
     with pytest.raises(UnreachableError) as caught:
-        probe(configuration.cluster)
+        probe(configuration.cluster, probe_seconds)
     assert time.monotonic() - began < RUN_SECONDS
     assert "\n" not in str(caught.value)
     if "no answer within" not in cause:
@@ -227,12 +227,11 @@ def test_silent_or_unreachable_broker_is_named(
         named(patient, patient.by_password(ADMIN), address, step, cause)
 
 
-@pytest.mark.usefixtures("less_patience")
 def test_a_paused_broker(patient: Patient) -> None:
     patient.broker.pause()
     try:
         servers = patient.broker.sasl_servers
-        named(patient, patient.by_password(ADMIN), servers, "TLS", "no answer within 2 s")
+        named(patient, patient.by_password(ADMIN), servers, "TLS", "no answer within 2 s", probe_seconds=1.0)
     finally:
         patient.broker.resume()
 
@@ -242,13 +241,12 @@ def test_a_name_that_does_not_resolve(patient: Patient) -> None:
     named(patient, patient.by_password(ADMIN), "no-such-host.invalid:9093", "connection", cause)
 
 
-@pytest.mark.usefixtures("less_patience")
 def test_dns_that_does_not_answer(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [asked.wait(20)] * 0)
     try:
         cause = "no answer within 2 s"
-        named(patient, patient.by_password(ADMIN), "slow.test:9093", "connection", cause)
+        named(patient, patient.by_password(ADMIN), "slow.test:9093", "connection", cause, probe_seconds=1.0)
     finally:
         asked.set()
 
