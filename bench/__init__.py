@@ -1,5 +1,6 @@
 """Benchmarks, run by `make bench` and its like.
 
 `comparison` measures this project beside its peers; `aggregator`, `estimators` and `poisoning` measure one
-thing in depth. Their figures are in `results` and in docs. Begin with `comparison`.
+thing in depth. Their figures are in `results` and in docs. May import `estimators`, `producers`, `aggregator`
+and `deploy`. Begin with `comparison`.
 """

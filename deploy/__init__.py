@@ -1,4 +1,19 @@
-"""Commands, configuration and deployment; the only package that may import all others."""
+"""Commands, configuration and deployment.
+
+May import `estimators`, `producers` and `aggregator`. Begin with `cli/main.py`; each command is in the
+sub-package of what it works on.
+
+config          the collection file
+cli             the command `deniable` itself: start, end, logs, shared options
+offline         commands that use only files
+broker          an embedded Kafka broker
+cluster         an existing Kafka cluster: topics, permissions, connections, diagnosis
+aggregate       commands of the aggregator
+produce         commands of a producer
+query           commands that read estimates and counts
+demo            `deniable demo`
+monitoring      files for Prometheus and Grafana
+"""
 
 import os
 

@@ -1,6 +1,6 @@
 """The mathematics: mechanisms, estimators and accounting. No I/O, no clock, no randomness.
 
-May import numpy, scipy and the standard library, and none of the other packages.
+May import no sibling, and besides the standard library only numpy and scipy.
 Begin with `mechanisms/krr.py`, then `frequency/krr.py`, which inverts it.
 
 mechanisms     the probabilities of each randomizer, and RAPPOR's hashes

@@ -1,4 +1,5 @@
 """What an operator does to stored counts: recount, compare, rebuild, accept a loss, retire a collection.
 
-May import every other sub-package but `views` and `web`. Begin with `replay`.
+May import `ledger`, `topics`, `deployment`, `records`, `estimation`, `partition` and `history`. Begin with
+`replay`.
 """

@@ -1,6 +1,6 @@
 """One owned partition: fetch its records, count them, store the counts exactly once.
 
-The only sub-package that knows Faust (`consumer` and `faust_app`). May import `ledger`, `topics`, `records`,
-`metrics` and `estimation`. Begin with `owner`, the life of one partition; `ledger_store` holds the
-transactions, `timing` the waiting times.
+The only sub-package that knows Faust (`consumer` and `faust_app`). May import `ledger`, `topics`,
+`deployment`, `records`, `metrics` and `estimation`. Begin with `owner`, the life of one partition;
+`ledger_store` holds the transactions, `timing` the waiting times.
 """

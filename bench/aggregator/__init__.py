@@ -1,4 +1,4 @@
 """Speed and memory of a worker, and the time to open ledgers.
 
-May import `bench.estimators`. Begin with `throughput`; `sizing` writes docs/sizing.md from the results.
+May import `estimators`. Begin with `throughput`; `sizing` writes docs/sizing.md from the results.
 """

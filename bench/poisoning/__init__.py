@@ -1,4 +1,4 @@
 """Effect of forged reports on estimates, and the detectors that find them.
 
-May import `bench.estimators`. Begin with `poisoning`.
+May import `estimators`. Begin with `poisoning`.
 """

@@ -1,4 +1,4 @@
 """The collection file: from YAML to a checked `Configuration`.
 
-May import the packages below only. Begin with `file`; `entries` and `sections` say which fields there are.
+May import no sibling. Begin with `file`; `entries` and `sections` say which fields there are.
 """

@@ -1,4 +1,4 @@
 """Commands that read estimates and counts from Kafka: watch, decode, detect, rollup, inspect.
 
-May import `config`, `cli`, `cluster` and `offline`. Begin with `watch`.
+May import `config`, `cli`, `offline` and `cluster`, as may `inspection`. Begin with `watch`.
 """

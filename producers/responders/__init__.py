@@ -1,4 +1,5 @@
 """Check and randomize values, by mechanism.
 
-May import `randomization`. Begin with `factory`, which chooses the responder of a collection.
+May import `wire`, `concurrency` and `randomization`. Begin with `factory`, which chooses the responder of a
+collection.
 """

@@ -1,4 +1,4 @@
 """How reports reach Kafka: addresses, security, connections, sending.
 
-May import `concurrency`, `storage` and `metrics`. Begin with `cluster`, then `connection` and `sender`.
+May import `errors` and `concurrency`. Begin with `cluster`, then `connection` and `sender`.
 """

@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 
 from estimators.errors import DeniableError
-from tests.architecture.test_imports import MODULES
+from tests.architecture.imports import MODULES
 
 #: Errors that are caught inside, and by whom.
 CAUGHT_INSIDE = {

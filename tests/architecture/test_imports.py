@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.imports import ARROWS, MODULES, imported, is_in, rooms_of
 from tests.support.paths import REPOSITORY as ROOT
 
 ROOMS = ("estimators", "producers", "aggregator", "deploy")
@@ -43,24 +44,6 @@ ORDER = {
 }  # fmt: skip
 
 
-def imported(source: str) -> set[str]:
-    """Dotted names that a file imports, at its top or within functions; `from a import b` is a.b.
-
-    Relative imports cannot leave their room, so they are left out.
-    """
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return names
-
-
-def is_in(name: str, package: str) -> bool:
-    return name == package or name.startswith(f"{package}.")
-
-
 def forbidden(room: str, name: str) -> bool:
     """True when a file of this room may not import this name."""
     top = name.split(".")[0]
@@ -79,37 +62,6 @@ def forbidden(room: str, name: str) -> bool:
 def test_imports_point_left(path: Path) -> None:
     names = imported((ROOT / path).read_text())
     assert sorted(name for name in names if forbidden(path.parts[0], name)) == []
-
-
-def modules() -> dict[str, Path]:
-    """Every module of the project and of its benchmarks by dotted name."""
-    files = [path for top in (*ROOMS, "bench") for path in (ROOT / top).rglob("*.py")]
-    named = {path.relative_to(ROOT).with_suffix(""): path for path in files}
-    return {".".join(name.parts).removesuffix(".__init__"): path for name, path in named.items()}
-
-
-MODULES = modules()
-
-
-def module_of(name: str) -> str | None:
-    """The module that a name of `imported` is, or is defined in."""
-    return next((each for each in (name, name.rpartition(".")[0]) if each in MODULES), None)
-
-
-def arrows() -> list[tuple[str, str]]:
-    """Module and a module that it imports."""
-    pairs = [
-        (module, module_of(name)) for module, path in MODULES.items() for name in imported(path.read_text())
-    ]
-    return [(module, target) for module, target in pairs if target and target != module]
-
-
-ARROWS = arrows()
-
-
-def rooms_of(folder: str) -> set[str]:
-    inside = [path.relative_to(ROOT / folder) for path in (ROOT / folder).rglob("*.py")]
-    return {path.parts[0].removesuffix(".py") for path in inside} - {"__init__"}
 
 
 def uphill(folder: str, order: tuple[str, ...], module: str, target: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import deniable
-from tests.architecture.test_imports import MODULES, imported, is_in
+from tests.architecture.imports import MODULES, imported, is_in
 from tests.support.paths import REPOSITORY
 
 

@@ -1,4 +1,5 @@
 """What is measured: one file or package for each part of the results.
 
-May import `runners`, `timing` and `report`. Begin with `comparison`.
+May import `timing`, `peer_environment`, `report`, `failures` and `runners`, as may its sub-packages. Begin
+with `comparison`.
 """

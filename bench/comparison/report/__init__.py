@@ -1,4 +1,4 @@
 """The results of one run, as Markdown, JSON and pictures.
 
-May import `timing`. Begin with `results`.
+May import `timing` and `peer_environment`. Begin with `results`.
 """

@@ -1,4 +1,5 @@
 """Child processes, and the processor time of their jobs.
 
-Begin with `contestant`; `rounds` interleaves repetitions so that noise of the machine affects all alike.
+May import no sibling. Begin with `contestant`; `rounds` interleaves repetitions so that noise of the machine
+affects all alike.
 """

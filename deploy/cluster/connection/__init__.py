@@ -1,4 +1,4 @@
 """Connect to brokers; when that fails, name cause and remedy.
 
-Begin with `probe`; `causes` turns errors of clients into causes.
+May import no sibling. Begin with `probe`; `causes` turns errors of clients into causes.
 """

@@ -1,4 +1,4 @@
 """`deniable doctor`: an examination in steps, from name resolution to clock skew.
 
-May import the other rooms of `cluster`. Begin with `examination`.
+May import `finding`, `connection`, `permissions` and `topics`. Begin with `examination`.
 """

@@ -1,4 +1,4 @@
 """The permissions of each role in Kafka, as ACLs and quotas.
 
-May import `connection`. Begin with `roles`.
+May import `finding` and `connection`. Begin with `roles`.
 """

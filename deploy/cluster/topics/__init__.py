@@ -1,5 +1,5 @@
 """Create and check the topics, and note which log `state` counts.
 
-May import `connection` and `permissions`. Begin with `plan` and `setup`; `findings` describes what does not
-fit.
+May import `finding`, `connection` and `permissions`. Begin with `plan` and `setup`; `findings` describes what
+does not fit.
 """

@@ -1,4 +1,5 @@
 """Read lines from pipes, files and growing files into batches, with the position to resume from.
 
-Begin with `batches`; `source` reads bytes, `json_lines` and `csv_records` read records from them.
+May import no sibling. Begin with `batches`; `source` reads bytes, `json_lines` and `csv_records` read records
+from them.
 """

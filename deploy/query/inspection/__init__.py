@@ -1,4 +1,4 @@
 """`deniable inspect`: print the records of topics, in words or as JSON lines.
 
-Begin with `command`; `topic` reads records, `records` and `rows` decode them.
+May import no sibling. Begin with `command`; `topic` reads records, `records` and `rows` decode them.
 """

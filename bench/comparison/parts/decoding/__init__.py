@@ -1,4 +1,4 @@
 """Decoding RAPPOR windows: time and errors compared with least squares and Lasso of other libraries.
 
-Begin with `decoding`.
+May import `client`. Begin with `decoding`.
 """

@@ -1,4 +1,4 @@
 """Estimating k-RR windows: MLE* compared with iterative Bayesian update, and with sorting the same numbers.
 
-Begin with `estimation`.
+May import `decoding`. Begin with `estimation`.
 """

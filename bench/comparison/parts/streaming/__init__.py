@@ -1,4 +1,4 @@
 """Workers on a real broker: throughput, latency, and other stream processors on the same log.
 
-Begin with `end_to_end`; `workers` starts ours, `peer_readers` starts theirs.
+May import no sibling. Begin with `end_to_end`; `workers` starts ours, `peer_readers` starts theirs.
 """

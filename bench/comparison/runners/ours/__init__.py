@@ -1,4 +1,4 @@
 """Jobs of this project, called as users call it.
 
-Begin with `deniable_runner`.
+May import no sibling. Begin with `deniable_runner`.
 """

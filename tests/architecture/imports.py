@@ -1,0 +1,60 @@
+"""Every module by dotted name, and what it imports: read from the files, without importing them."""
+
+import ast
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.support.paths import REPOSITORY as ROOT
+
+PACKAGES = ("estimators", "producers", "aggregator", "deploy", "bench")
+
+
+def imported(source: str) -> set[str]:
+    """Dotted names that a file imports, at its top or within functions; `from a import b` is a.b.
+
+    Relative imports cannot leave their room, so they are left out.
+    """
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names
+
+
+def is_in(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+def modules(*folders: str) -> dict[str, Path]:
+    """Every module below these folders by dotted name."""
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    named = {path.relative_to(ROOT).with_suffix(""): path for path in files}
+    return {".".join(name.parts).removesuffix(".__init__"): path for name, path in named.items()}
+
+
+def arrows(modules: Mapping[str, Path]) -> list[tuple[str, str]]:
+    """Module and another of these modules that it imports."""
+    pairs = [
+        (module, _module_of(name, modules))
+        for module, path in modules.items()
+        for name in imported(path.read_text())
+    ]
+    return [(module, target) for module, target in pairs if target and target != module]
+
+
+def _module_of(name: str, modules: Mapping[str, Path]) -> str | None:
+    """The module that a name of `imported` is, or is defined in."""
+    return next((each for each in (name, name.rpartition(".")[0]) if each in modules), None)
+
+
+def rooms_of(folder: str) -> set[str]:
+    """Names of files and folders with Python files in this folder."""
+    inside = [path.relative_to(ROOT / folder) for path in (ROOT / folder).rglob("*.py")]
+    return {path.parts[0].removesuffix(".py") for path in inside} - {"__init__"}
+
+
+#: Of the project and its benchmarks.
+MODULES = modules(*PACKAGES)
+ARROWS = arrows(MODULES)
