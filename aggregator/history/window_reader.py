@@ -26,12 +26,12 @@ from producers.transport.cluster import Cluster
 MOST_COUNTERS = 1 << 25  # of all windows together: 256 MiB
 CLOCKS_MILLISECONDS = 3_600_000  # brokers' clocks may differ by this
 
-Place = tuple[int, int]  # partition, and offset of page 0
+PagePlace = tuple[int, int]  # partition, and offset of page 0
 
 
 class _Added(NamedTuple):
     revision: int
-    place: Place
+    place: PagePlace
     reports: int
 
 
@@ -64,7 +64,7 @@ async def join_windows(cluster: Cluster, topics: Topics, collection: Collection,
     ------
     KafkaError, TimeoutError.
     """
-    replaced: set[Place] = set()
+    replaced: set[PagePlace] = set()
     while True:
         reading = WindowsReading(collection, period, replaced)
         async with aclosing(windows_since(cluster, topics, period.start)) as records:
@@ -96,7 +96,7 @@ class WindowsReading:
     replaced : page 0 of revisions that a former reading found replaced.
     """
 
-    def __init__(self, collection: Collection, period: Period, replaced: set[Place]) -> None:
+    def __init__(self, collection: Collection, period: Period, replaced: set[PagePlace]) -> None:
         self.collection = collection
         self.period = period
         self.replaced = replaced
@@ -108,11 +108,11 @@ class WindowsReading:
         )
         self._newest: dict[int, int] = {}  # revision by window, complete or not
         self._added: dict[int, _Added] = {}
-        self._wrong: set[Place] = set()
+        self._wrong: set[PagePlace] = set()
         self._others: defaultdict[int, set[int]] = defaultdict(set)
         self._foreign = 0
         self._runs: defaultdict[int, PageRun] = defaultdict(PageRun)
-        self._place: dict[int, Place] = {}  # of the current window, by partition
+        self._place: dict[int, PagePlace] = {}  # of the current window, by partition
 
     def take(self, partition: int, record: KafkaRecord) -> None:
         """Read the next record of a partition."""
@@ -123,7 +123,7 @@ class WindowsReading:
         except RowError:
             self._foreign += 1
 
-    def wrongly_added(self) -> set[Place]:
+    def wrongly_added(self) -> set[PagePlace]:
         """Revisions in the sum that a newer one replaces."""
         newer = {each.place for start, each in self._added.items() if each.revision < self._newest[start]}
         return self._wrong | newer
@@ -156,7 +156,7 @@ class WindowsReading:
         if pages := self._runs[partition].take(page):
             self._add(start, join_pages(pages, self.collection), self._place[partition])
 
-    def _add(self, start: int, counts: WindowCounts, place: Place) -> None:
+    def _add(self, start: int, counts: WindowCounts, place: PagePlace) -> None:
         before = self._added.get(start)
         if place in self.replaced or (before and before.revision > counts.packs):
             return
@@ -184,7 +184,7 @@ class EachWindow(WindowsReading):
         incomplete = sorted(self._newest.keys() - windows.keys())
         return replace(super().joined(), reports=reports, incomplete=incomplete)
 
-    def _add(self, start: int, counts: WindowCounts, place: Place) -> None:
+    def _add(self, start: int, counts: WindowCounts, place: PagePlace) -> None:
         super()._add(start, counts, place)
         if start not in self._kept or counts.packs >= self._kept[start].packs:
             self._kept[start] = counts

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from producers import wire
 
-Words = npt.NDArray[np.unsignedinteger]
+PackedWords = npt.NDArray[np.unsignedinteger]
 
 #: From this many bytes on, adding rows as binary numbers before spreading their bits is faster.
 _MIN_ADDED_BYTES = 2**16
@@ -66,7 +66,7 @@ def _add_seven(rows: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8], ...]
     return first, second, third
 
 
-def _full_adder(a: Words, b: Words, c: Words) -> tuple[Words, Words]:
+def _full_adder(a: PackedWords, b: PackedWords, c: PackedWords) -> tuple[PackedWords, PackedWords]:
     """Sum and carry of three bits, in each bit of the words."""
     either = a ^ b
     return either ^ c, (a & b) | (either & c)

@@ -8,7 +8,7 @@ import structlog
 from aggregator.deployment import Deployment
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.owner import PartitionOwner, RecordSource
-from aggregator.partition.timing import DEFAULT, Timing
+from aggregator.partition.timing import DEFAULT, PartitionTiming
 from aggregator.records.estimate import EstimateRecord
 
 log = structlog.get_logger()
@@ -24,7 +24,9 @@ class Assignment:
     timing : of the owners.
     """
 
-    def __init__(self, deployment: Deployment, metrics: WorkerMetrics, timing: Timing = DEFAULT) -> None:
+    def __init__(
+        self, deployment: Deployment, metrics: WorkerMetrics, timing: PartitionTiming = DEFAULT
+    ) -> None:
         self.deployment = deployment
         self.metrics = metrics
         self.timing = timing

@@ -22,7 +22,7 @@ from aiokafka.errors import (
 from aiokafka.structs import OffsetAndMetadata
 
 from aggregator.ledger import row_keys
-from aggregator.partition.timing import DEFAULT, Timing
+from aggregator.partition.timing import DEFAULT, PartitionTiming
 from aggregator.topics.names import Topics
 from aggregator.topics.partition_reader import RowReader, fold
 from producers.transport.cluster import Cluster
@@ -56,7 +56,9 @@ class LedgerStore:
     timing : of its waits.
     """
 
-    def __init__(self, cluster: Cluster, topics: Topics, partition: int, timing: Timing = DEFAULT) -> None:
+    def __init__(
+        self, cluster: Cluster, topics: Topics, partition: int, timing: PartitionTiming = DEFAULT
+    ) -> None:
         self.cluster = cluster
         self.topics = topics
         self.partition = partition

@@ -22,7 +22,7 @@ from aggregator.partition.ledger_checks import check_partition, decoded, log_was
 from aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore
 from aggregator.partition.offset_chain import OffsetChain
 from aggregator.partition.readiness import Readiness
-from aggregator.partition.timing import DEFAULT, Timing
+from aggregator.partition.timing import DEFAULT, PartitionTiming
 from aggregator.topics.partition_reader import RowReader
 
 CLOCK_SKEW_MILLISECONDS = 5000  # brokers' clocks may differ by this; an idle partition closes so much later
@@ -50,7 +50,7 @@ class PartitionOwner:
         deployment: Deployment,
         source: RecordSource,
         metrics: WorkerMetrics,
-        timing: Timing = DEFAULT,
+        timing: PartitionTiming = DEFAULT,
     ) -> None:
         self.partition = partition
         self.deployment = deployment

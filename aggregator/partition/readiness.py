@@ -9,7 +9,7 @@ import structlog
 
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.failures import why
-from aggregator.partition.timing import DEFAULT, Timing
+from aggregator.partition.timing import DEFAULT, PartitionTiming
 
 log = structlog.get_logger()
 
@@ -24,7 +24,7 @@ class Readiness:
     timing : when a standstill makes the partition not ready.
     """
 
-    def __init__(self, partition: int, metrics: WorkerMetrics, timing: Timing = DEFAULT) -> None:
+    def __init__(self, partition: int, metrics: WorkerMetrics, timing: PartitionTiming = DEFAULT) -> None:
         self.partition = partition
         self.metrics = metrics
         self.timing = timing

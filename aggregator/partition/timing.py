@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Timing:
+class PartitionTiming:
     """All in seconds, > 0, but `commit_rate`.
 
     Parameters
@@ -45,4 +45,4 @@ class Timing:
     close: float = 3.0
 
 
-DEFAULT = Timing()
+DEFAULT = PartitionTiming()

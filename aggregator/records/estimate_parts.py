@@ -6,14 +6,14 @@ from aggregator.records.estimate import EstimateRecord
 
 MOST_UNFINISHED = 16  # an estimate whose first parts were not read never becomes whole
 
-Name = tuple[str, int, int, bool]
+EstimateName = tuple[str, int, int, bool]
 
 
 class Parts:
     """Parts of estimates that are not whole yet."""
 
     def __init__(self) -> None:
-        self._found: dict[Name, dict[int, EstimateRecord]] = {}
+        self._found: dict[EstimateName, dict[int, EstimateRecord]] = {}
 
     def add(self, record: EstimateRecord) -> EstimateRecord | None:
         """Add a part; return the whole estimate if this was the last one missing."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-Key = tuple[str | int, ...]
+FrameKey = tuple[str | int, ...]
 
 
 class Frame(NamedTuple):
@@ -32,17 +32,17 @@ class EventFeed:
     def __init__(self) -> None:
         self.number = 0
         self.closed = False
-        self._frames: dict[Key, Frame] = {}
+        self._frames: dict[FrameKey, Frame] = {}
         self._changed = asyncio.Event()
 
-    def put(self, key: Key, content: object) -> None:
+    def put(self, key: FrameKey, content: object) -> None:
         """Replace the frame of a key; its first part names the event."""
         self.number += 1
         self._frames.pop(key, None)  # so that it is inserted last
         self._frames[key] = Frame(self.number, frame(str(key[0]), content))
         self._wake()
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: FrameKey) -> None:
         """Remove a key's frame: new readers do not get it."""
         del self._frames[key]
 
@@ -67,7 +67,7 @@ class EventFeed:
         while self.number <= number and not self.closed:
             await self._changed.wait()
 
-    def _newer(self, number: int) -> Iterator[tuple[Key, Frame]]:
+    def _newer(self, number: int) -> Iterator[tuple[FrameKey, Frame]]:
         for key, each in reversed(self._frames.items()):
             if each.number <= number:
                 return

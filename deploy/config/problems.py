@@ -16,7 +16,7 @@ from deploy.config.allowed_values import MECHANISMS, allowed
 from deploy.config.entries import BudgetEntry
 from deploy.config.sections import File, KafkaSection, ProducerSection, SecuritySection
 
-Place = tuple[str | int, ...]
+YamlPath = tuple[str | int, ...]
 
 BUDGET_ADVICE = (
     "write budget: {epsilon: …, delta: …, period_seconds: …}, or budget: none, which enforces nothing"
@@ -43,13 +43,13 @@ class PlacedError(ValueError):
     field : the wrong field of the mapping at that place; empty if the place itself is wrong.
     """
 
-    def __init__(self, place: Place, message: str, field: str = "") -> None:
+    def __init__(self, place: YamlPath, message: str, field: str = "") -> None:
         self.place = place
         self.field = field
         super().__init__(message)
 
 
-SECTIONS: Mapping[Place, type[msgspec.Struct]] = {
+SECTIONS: Mapping[YamlPath, type[msgspec.Struct]] = {
     (): File,
     ("kafka",): KafkaSection,
     _SECRET: SecuritySection,
@@ -57,7 +57,7 @@ SECTIONS: Mapping[Place, type[msgspec.Struct]] = {
 }
 
 
-def explain(error: msgspec.ValidationError, document: object, within: Place = ()) -> PlacedError:
+def explain(error: msgspec.ValidationError, document: object, within: YamlPath = ()) -> PlacedError:
     """Put msgspec's error in words: the place, what is allowed, the value, the nearest known name.
 
     Parameters
@@ -67,7 +67,7 @@ def explain(error: msgspec.ValidationError, document: object, within: Place = ()
     within : place of the document in the file, if it is a section.
     """
     what, _, path = str(error).partition(" - at `$")
-    place: Place = tuple(
+    place: YamlPath = tuple(
         int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", path.rstrip("`"))
     )
     whole = within + place
@@ -96,7 +96,7 @@ def explain(error: msgspec.ValidationError, document: object, within: Place = ()
     return _placed(place, what + _remedy(place))
 
 
-def _placed(place: Place, what: str, field: str = "") -> PlacedError:
+def _placed(place: YamlPath, what: str, field: str = "") -> PlacedError:
     """Build the error; by rule, a message about a field's range begins with the field's name."""
     return PlacedError(place, f"{_dotted(place)}: {what}" if place else what, field or what.split(" ", 1)[0])
 
@@ -110,7 +110,7 @@ def _misspelt(field: str, mapping: Mapping[object, object]) -> str | None:
     return next(iter(get_close_matches(field, unknown, 1)), None)
 
 
-def _missing(field: str, place: Place) -> str:
+def _missing(field: str, place: YamlPath) -> str:
     advice = f"; {BUDGET_ADVICE}" if "budget" in (field, *place) else ""
     return f"field `{field}` is missing; it must be {allowed(field, 'budget' in place)}{advice}"
 
@@ -145,13 +145,13 @@ def _expected(what: str) -> str:
     return re.sub(r"`([a-z |]+)`", words, what).replace("Expected", "must be", 1)
 
 
-def _remedy(place: Place) -> str:
+def _remedy(place: YamlPath) -> str:
     if len(place) > 1 and place[-2] in ("values", "candidates"):
         return '; quote it: "…"'
     return f"; {BUDGET_ADVICE}" if "budget" in place else ""
 
 
-def _fields(document: object, place: Place, within: Place) -> list[str]:
+def _fields(document: object, place: YamlPath, within: YamlPath) -> list[str]:
     """Return the names of the known fields at a place."""
     if place[-1:] == ("budget",):
         return list(BudgetEntry.__struct_fields__)
@@ -162,7 +162,7 @@ def _fields(document: object, place: Place, within: Place) -> list[str]:
     return ["mechanism", *MECHANISMS[entry["mechanism"]].__struct_fields__]
 
 
-def _names_not_text(document: object, place: Place = ()) -> Iterator[tuple[Place, object]]:
+def _names_not_text(document: object, place: YamlPath = ()) -> Iterator[tuple[YamlPath, object]]:
     """Yield each field whose name is not text, with the place of its mapping."""
     if isinstance(document, dict):
         yield from ((place, name) for name in document if not isinstance(name, str))
@@ -173,12 +173,12 @@ def _names_not_text(document: object, place: Place = ()) -> Iterator[tuple[Place
             yield from _names_not_text(value, (*place, i))
 
 
-def _value_at(document: Any, place: Place) -> Any:
+def _value_at(document: Any, place: YamlPath) -> Any:
     for step in place:
         document = document[step]
     return document
 
 
-def _dotted(place: Place) -> str:
+def _dotted(place: YamlPath) -> str:
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
     return text.removeprefix(".")

@@ -24,7 +24,7 @@ from producers.wire import (
 UNSEALED = bytes(PACK_ID_BYTES)
 
 
-class Key(NamedTuple):
+class BufferKey(NamedTuple):
     """The fields that all reports of a pack share."""
 
     fingerprint: int
@@ -69,14 +69,14 @@ class Packer:
         self._kinds = {each.fingerprint: _kind_of(each, pack_reports) for each in collections}
         self._pack_seconds = pack_seconds
         self._words = words
-        self._buffers: dict[Key, Buffer] = {}
-        self._changed: set[Key] = set()
+        self._buffers: dict[BufferKey, Buffer] = {}
+        self._changed: set[BufferKey] = set()
 
-    def state(self) -> dict[Key, Buffer]:
+    def state(self) -> dict[BufferKey, Buffer]:
         """The buffered reports, for `restore`."""
         return dict(self._buffers)
 
-    def restore(self, state: dict[Key, Buffer]) -> None:
+    def restore(self, state: dict[BufferKey, Buffer]) -> None:
         """Restore an earlier `state`, undoing everything since."""
         self._buffers = state
         self._changed.clear()
@@ -102,7 +102,7 @@ class Packer:
         packs: list[Pack] = []
         full = self._kinds[fingerprint].full_bytes
         for window, cohort, part in _groups(windows, cohorts, rows):
-            key = Key(fingerprint, window, cohort)
+            key = BufferKey(fingerprint, window, cohort)
             buffer = self._buffers.pop(key, Buffer(b"", now))
             reports = buffer.reports + part.tobytes()
             whole = len(reports) // full * full
@@ -123,7 +123,7 @@ class Packer:
         """Return all buffered reports as packs."""
         return self.due(math.inf)
 
-    def changes(self) -> dict[Key, bytes]:
+    def changes(self) -> dict[BufferKey, bytes]:
         """Return each buffer changed since the last call, as a record for `seal`; empty if it is gone.
 
         A record describes its reports completely, so another producer can send them.
@@ -135,12 +135,12 @@ class Packer:
         self._changed.clear()
         return changed
 
-    def _packs(self, key: Key, reports: bytes) -> list[Pack]:
+    def _packs(self, key: BufferKey, reports: bytes) -> list[Pack]:
         size = self._kinds[key.fingerprint].full_bytes
         parts = (reports[start : start + size] for start in range(0, len(reports), size))
         return [seal(self._pack(key, part), self._words) for part in parts]
 
-    def _pack(self, key: Key, reports: bytes) -> Pack:
+    def _pack(self, key: BufferKey, reports: bytes) -> Pack:
         kind = self._kinds[key.fingerprint]
         return Pack(
             mechanism=kind.mechanism,

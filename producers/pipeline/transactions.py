@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 #: What became of a submission, and its refused reports by reason.
-Outcome = tuple[Receipt, Mapping[str, int]]
+SubmissionOutcome = tuple[Receipt, Mapping[str, int]]
 
 
 class StoreTransactions:
@@ -182,9 +182,9 @@ class StoreTransactions:
 
     def _take_all(
         self, opened: OpenStore, submissions: Sequence[Submission], packs: list[Pack]
-    ) -> list[Outcome]:
+    ) -> list[SubmissionOutcome]:
         """Store each submission while there is room; packs that became full are appended to `packs`."""
-        outcomes: list[Outcome] = []
+        outcomes: list[SubmissionOutcome] = []
         room = opened.outbox.room()
         for submission in submissions:
             room -= submission.rows.nbytes + OVERHEAD_BYTES
@@ -195,7 +195,7 @@ class StoreTransactions:
                 outcomes.append(self._take(opened, submission, packs))
         return outcomes
 
-    def _take(self, opened: OpenStore, given: Submission, packs: list[Pack]) -> Outcome:
+    def _take(self, opened: OpenStore, given: Submission, packs: list[Pack]) -> SubmissionOutcome:
         collection, now = self._collections[given.collection], self._clock.unix()
         off = untimely(collection, given.windows, now)
         refused = Counter(too_early=int(off.too_early.sum()), too_late=int(off.too_late.sum()))
@@ -212,7 +212,7 @@ class StoreTransactions:
         return Receipt(stored=len(kept.rows), refused=refused.total()), refused
 
     def _publish_outcomes(
-        self, submissions: Sequence[Submission], outcomes: Sequence[Outcome], packs: Sequence[Pack]
+        self, submissions: Sequence[Submission], outcomes: Sequence[SubmissionOutcome], packs: Sequence[Pack]
     ) -> None:
         for submission, (receipt, refused) in zip(submissions, outcomes, strict=True):
             self._totals.settled(submission.collection, receipt.stored, refused)

@@ -18,7 +18,7 @@ from aggregator.partition import owner as owner_module
 from aggregator.partition.assignment import Assignment
 from aggregator.partition.consumer import ExactApp
 from aggregator.partition.owner import RecordSource
-from aggregator.partition.timing import Timing
+from aggregator.partition.timing import PartitionTiming
 from aggregator.records.estimate import EstimateRecord
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.worker import WorkerError, WorkerTiming
@@ -188,7 +188,7 @@ def test_slow_last_checkpoint_does_not_keep_group_membership(
             return await asyncio.get_running_loop().create_future()
 
     async def run() -> None:
-        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS), Timing(drain=0.01))
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS), PartitionTiming(drain=0.01))
         await owners.assign([0], cast(RecordSource, None))
         await asyncio.sleep(0)
         async with asyncio.timeout(DEADLINE_SECONDS):

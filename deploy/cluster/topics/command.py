@@ -17,7 +17,7 @@ from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import load
 from producers.transport.cluster import Cluster
 
-Command = Callable[..., None]
+TopicsCommand = Callable[..., None]
 
 
 class Principal(click.ParamType):
@@ -33,7 +33,7 @@ class Principal(click.ParamType):
         return name
 
 
-def _principal_option(role: Role) -> Callable[[Command], Command]:
+def _principal_option(role: Role) -> Callable[[TopicsCommand], TopicsCommand]:
     return click.option(
         f"--{role}",
         f"{role}s",

@@ -16,7 +16,7 @@ from aiokafka.structs import OffsetAndMetadata
 from aggregator.ledger import row_values
 from aggregator.partition import ledger_store as store_module
 from aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore, Outgoing
-from aggregator.partition.timing import DEFAULT, Timing
+from aggregator.partition.timing import DEFAULT, PartitionTiming
 from aggregator.topics.partition_reader import KafkaRecord
 from tests.support.aggregator.builders import NOWHERE, TOPICS, MemoryLog, MemoryReader, progress_row
 
@@ -71,7 +71,7 @@ def open_slowly(monkeypatch: pytest.MonkeyPatch, silent_after: int) -> dict[byte
     monkeypatch.setattr(store_module, "AIOKafkaProducer", Producer(log))
     monkeypatch.setattr(store_module, "RowReader", lambda *_: SlowReader(log.partition(TOPICS.state, 0)))
     monkeypatch.setattr(SlowReader, "silent_after", silent_after)
-    return asyncio.run(LedgerStore(NOWHERE, TOPICS, 0, Timing(open=OPEN_SECONDS)).open())
+    return asyncio.run(LedgerStore(NOWHERE, TOPICS, 0, PartitionTiming(open=OPEN_SECONDS)).open())
 
 
 def test_large_ledger_may_open_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +161,9 @@ class SlowProducer(Producer):
         return await super().send(topic, value, key, partition)
 
 
-def commit(monkeypatch: pytest.MonkeyPatch, log: MemoryLog, records: int, timing: Timing = DEFAULT) -> None:
+def commit(
+    monkeypatch: pytest.MonkeyPatch, log: MemoryLog, records: int, timing: PartitionTiming = DEFAULT
+) -> None:
     """Commit from a store with an empty ledger."""
 
     async def run() -> None:
@@ -175,9 +177,9 @@ def commit(monkeypatch: pytest.MonkeyPatch, log: MemoryLog, records: int, timing
 
 
 def test_large_transaction_has_a_longer_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    commit(monkeypatch, MemoryLog(), 30, Timing(commit=0.2, commit_rate=20))
+    commit(monkeypatch, MemoryLog(), 30, PartitionTiming(commit=0.2, commit_rate=20))
     with pytest.raises(TimeoutError):
-        commit(monkeypatch, MemoryLog(), 30, Timing(commit=0.2, commit_rate=10_000))
+        commit(monkeypatch, MemoryLog(), 30, PartitionTiming(commit=0.2, commit_rate=10_000))
 
 
 def test_falling_offsets_reveal_recreated_topic(
@@ -236,6 +238,6 @@ def test_group_offset_is_requested_until_known(
     known = {TopicPartition(TOPICS.reports, 0): OffsetAndMetadata(offset, "")}
     admin = Admin({}, GroupCoordinatorNotAvailableError(), {}, known)
     monkeypatch.setattr(store_module, "AIOKafkaAdminClient", admin)
-    store = LedgerStore(NOWHERE, TOPICS, 0, Timing(coordinator=0.0))
+    store = LedgerStore(NOWHERE, TOPICS, 0, PartitionTiming(coordinator=0.0))
     assert asyncio.run(store.committed()) == committed
     assert admin.answers == []

@@ -17,7 +17,7 @@ from aggregator.partition.assignment import Assignment
 from aggregator.partition.failures import RecordsLostError
 from aggregator.partition.ledger_store import LedgerStore
 from aggregator.partition.offset_chain import OffsetChain
-from aggregator.partition.timing import Timing
+from aggregator.partition.timing import PartitionTiming
 from producers import wire
 from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, NOWHERE, TOPICS, progress_row
 from tests.support.aggregator.owner_runs import (
@@ -211,7 +211,7 @@ def test_task_surviving_cancellation_is_cancelled_again() -> None:
         await asyncio.sleep(DEADLINE_SECONDS)
 
     async def run() -> None:
-        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS), Timing(cancel=0.01))
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS), PartitionTiming(cancel=0.01))
         task = owners._tasks[0] = asyncio.create_task(stubborn())
         await asyncio.sleep(0)
         await owners.release()

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.readiness import Readiness
-from aggregator.partition.timing import Timing
+from aggregator.partition.timing import PartitionTiming
 from tests.support.aggregator.builders import COLLECTIONS
 
 AWAY = "Kafka does not answer or refuses access, or a topic is missing; deniable doctor says which"
@@ -62,7 +62,7 @@ def test_stall_is_reported_until_the_position_moves() -> None:
     readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
     readiness.opened(7)
     readiness.watch(9)
-    readiness.timing = Timing(standstill=0.0)
+    readiness.timing = PartitionTiming(standstill=0.0)
     readiness.lost(TimeoutError())
     readiness.opened(7)
     readiness.watch(12)
@@ -70,7 +70,7 @@ def test_stall_is_reported_until_the_position_moves() -> None:
     assert readiness.reason_not_ready == "partition 3: counting stands still at offset 7, the log ends at 12"
     readiness.stored(8)
     readiness.watch(12)
-    readiness.timing = Timing(standstill=10.0)
+    readiness.timing = PartitionTiming(standstill=10.0)
     readiness.watch(12)
     readiness.stored(8)
     assert readiness.reason_not_ready is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
-from producers.pipeline.packer import Key, Packer, seal
+from producers.pipeline.packer import BufferKey, Packer, seal
 from producers.wire import MAX_RECORD_BYTES, bit_rows, buckets, decode, encode
 from tests.support.producers.sources import RepeatableWords
 
@@ -103,7 +103,7 @@ def test_each_change_is_returned_once_as_a_record():
     add(target, [1, 2])
     add(target, [7], window=60, cohort=4)
     changes = target.changes()
-    assert set(changes) == {Key(LATENCY.fingerprint, 0, 0), Key(LATENCY.fingerprint, 60, 4)}
+    assert set(changes) == {BufferKey(LATENCY.fingerprint, 0, 0), BufferKey(LATENCY.fingerprint, 60, 4)}
     assert buckets(decode(changes[LATENCY.fingerprint, 0, 0])).tolist() == [1, 2]
     assert target.changes() == {}
     add(target, [3])

@@ -12,7 +12,7 @@ from aggregator.partition import owner as owner_module
 from aggregator.partition.ledger_store import Outgoing
 from aggregator.partition.offset_chain import OffsetChain
 from aggregator.partition.owner import PartitionOwner
-from aggregator.partition.timing import Timing
+from aggregator.partition.timing import PartitionTiming
 from aggregator.topics.partition_reader import fold
 from tests.support.aggregator.builders import (
     COLLECTIONS,
@@ -27,7 +27,7 @@ from tests.support.aggregator.builders import (
 
 NOW_MS = T0 * 1000
 DEADLINE_SECONDS = 60
-QUICK = Timing(checkpoint=0.005, publish=0.005, retry=0.005)
+QUICK = PartitionTiming(checkpoint=0.005, publish=0.005, retry=0.005)
 
 
 class Broker:
@@ -114,7 +114,7 @@ def served_from_memory(monkeypatch: pytest.MonkeyPatch) -> Broker:
 class Running:
     """An owner that serves partition 0 while a test talks to it."""
 
-    def __init__(self, broker: Broker, timing: Timing = QUICK) -> None:
+    def __init__(self, broker: Broker, timing: PartitionTiming = QUICK) -> None:
         self.broker = broker
         self.metrics = WorkerMetrics(COLLECTIONS)
         self.owner = PartitionOwner(0, DEPLOYMENT, broker, self.metrics, timing)
