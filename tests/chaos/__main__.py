@@ -14,12 +14,12 @@ from pathlib import Path
 from kafka.errors import KafkaError
 
 from deploy.cli.signals import end_in_good_order
-from tests.chaos import network
-from tests.chaos.broker import ChaosBroker
-from tests.chaos.faults import FAULTS
+from tests.chaos.faults.faults import FAULTS
+from tests.chaos.processes import network
+from tests.chaos.processes.broker import ChaosBroker
+from tests.chaos.processes.workers import ROOT
 from tests.chaos.report import Report, table
 from tests.chaos.run import Order, RunError, run
-from tests.chaos.workers import ROOT
 
 RESULTS = ROOT / "bench" / "results" / "chaos.json"
 

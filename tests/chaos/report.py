@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tests.chaos.judging.verdict import Verdict
 from tests.chaos.run import Order
-from tests.chaos.verdict import Verdict
 
 COLUMNS = (
     "fault",

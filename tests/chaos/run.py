@@ -14,20 +14,20 @@ from kafka.errors import KafkaError
 
 from deploy.broker.errors import BrokerError
 from deploy.config.file import Configuration
-from tests.chaos import stored as stores
-from tests.chaos import verdict as verdicts
-from tests.chaos.broker import ChaosBroker
-from tests.chaos.collection_setup import compact_all_the_time, configure, delete_topics
-from tests.chaos.faults import FAULTS, Fault
-from tests.chaos.load import Load
-from tests.chaos.positions import log_ends
-from tests.chaos.recount import recount
-from tests.chaos.service import Service, longest_gap, longest_partition_gap, steps_back
-from tests.chaos.stage import Stage
-from tests.chaos.stranger import Stranger
-from tests.chaos.verdict import Verdict
-from tests.chaos.workers import ROOT, Workers
-from tests.support.deploy.processes import wait_until
+from tests.chaos.faults.faults import FAULTS, Fault
+from tests.chaos.faults.stage import Stage
+from tests.chaos.judging import stored as stores
+from tests.chaos.judging import verdict as verdicts
+from tests.chaos.judging.recount import recount
+from tests.chaos.judging.service import Service, longest_gap, longest_partition_gap, steps_back
+from tests.chaos.judging.verdict import Verdict
+from tests.chaos.load.load import Load
+from tests.chaos.load.stranger import Stranger
+from tests.chaos.processes.broker import ChaosBroker
+from tests.chaos.processes.collection_setup import compact_all_the_time, configure, delete_topics
+from tests.chaos.processes.positions import log_ends
+from tests.chaos.processes.workers import ROOT, Workers
+from tests.support.processes import wait_until
 
 DRAIN_SECONDS = 120.0
 REPLAY_SECONDS = 180.0

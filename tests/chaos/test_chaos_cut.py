@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos import turns
-from tests.chaos.broker import ChaosBroker
-from tests.chaos.faults import ROLLS, Fault, repeated
+from tests.chaos.faults import turns
+from tests.chaos.faults.faults import ROLLS, Fault, repeated
+from tests.chaos.faults.stage import Stage
+from tests.chaos.processes.broker import ChaosBroker
+from tests.chaos.processes.workers import ROOT
 from tests.chaos.report import Report
 from tests.chaos.run import Order, run
-from tests.chaos.stage import Stage
-from tests.chaos.workers import ROOT
-from tests.support.deploy.processes import wait_until
+from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.all, pytest.mark.usefixtures("kafka_jars")]
 

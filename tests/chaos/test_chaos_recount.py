@@ -11,13 +11,13 @@ import pytest
 
 from deploy.config.file import Configuration
 from estimators.collection import Collection
-from tests.chaos.collection_setup import HEAD, write
-from tests.chaos.judge import Judge
-from tests.chaos.packs import SPOILED, Draft, PackMaker, oversized
-from tests.chaos.recount import Counted, Recount, Tallied, add_up
-from tests.chaos.service import Sample, longest_gap, longest_partition_gap, steps_back
-from tests.chaos.stored import Final, Stored
-from tests.chaos.verdict import difference, doubled, finals_off, late, lateness, uncounted
+from tests.chaos.judging.judge import Judge
+from tests.chaos.judging.recount import Counted, Recount, Tallied, add_up
+from tests.chaos.judging.service import Sample, longest_gap, longest_partition_gap, steps_back
+from tests.chaos.judging.stored import Final, Stored
+from tests.chaos.judging.verdict import difference, doubled, finals_off, late, lateness, uncounted
+from tests.chaos.load.packs import SPOILED, Draft, PackMaker, oversized
+from tests.chaos.processes.collection_setup import HEAD, write
 
 PARTITIONS = 4
 T0 = 1_767_225_600  # a window start of every collection, unix seconds

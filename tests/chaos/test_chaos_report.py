@@ -3,9 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
+from tests.chaos.judging.verdict import Verdict
 from tests.chaos.report import Report, table
 from tests.chaos.run import Order
-from tests.chaos.verdict import Verdict
 
 EXACT = Verdict(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 120_000, 110_000, 10_000, 3, 4.2, 9.5, 2000.0, 0.5)
 

@@ -9,12 +9,12 @@ import pytest
 from kafka import KafkaAdminClient
 
 from deploy.config.file import Configuration
-from tests.chaos.collection_setup import configure
-from tests.chaos.load import Load
-from tests.chaos.positions import committed, log_ends
+from tests.chaos.load.load import Load
+from tests.chaos.processes.collection_setup import configure
+from tests.chaos.processes.positions import committed, log_ends
+from tests.chaos.processes.workers import Worker, Workers
 from tests.chaos.run import replayed
-from tests.chaos.workers import Worker, Workers
-from tests.support.deploy.processes import wait_until
+from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.broker
 

@@ -1,1 +1,1 @@
-"""Tests that span several packages: whole processes, faults, reports from end to end."""
+"""Tests of several sub-packages together, in the folder of the highest package that they need."""

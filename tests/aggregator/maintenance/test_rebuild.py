@@ -16,14 +16,14 @@ from aggregator.maintenance.ledger_reader import ledger_rows, progress_in
 from aggregator.partition.ledger_store import LedgerStore, Outgoing
 from deploy.cluster.deployment import deployment_of
 from deploy.config.file import Configuration
-from tests.chaos import stored
-from tests.chaos.collection_setup import configure
-from tests.chaos.judge import Judge
-from tests.chaos.packs import PackMaker
-from tests.chaos.recount import Recount, add_up, recount
-from tests.chaos.verdict import difference
-from tests.chaos.workers import Workers
-from tests.support.deploy.processes import wait_until
+from tests.chaos.judging import stored
+from tests.chaos.judging.judge import Judge
+from tests.chaos.judging.recount import Recount, add_up, recount
+from tests.chaos.judging.verdict import difference
+from tests.chaos.load.packs import PackMaker
+from tests.chaos.processes.collection_setup import configure
+from tests.chaos.processes.workers import Workers
+from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.broker
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from deploy.broker.broker import Broker
-from tests.chaos.collection_setup import configure
-from tests.chaos.workers import Workers
-from tests.support.deploy.processes import wait_until
+from tests.chaos.processes.collection_setup import configure
+from tests.chaos.processes.workers import Workers
+from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 

@@ -14,7 +14,7 @@ from deploy.broker.broker import Broker
 from deploy.broker.errors import BrokerError
 from deploy.broker.locked_folder import FolderError
 from deploy.broker.ports import free_port
-from tests.support.deploy.processes import state_of, wait_until
+from tests.support.processes import state_of, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy.broker.child_processes import GUARD, last_lines, spawn, stop
-from tests.support.deploy.processes import state_of, wait_until
+from tests.support.processes import state_of, wait_until
 
 PARENT = """
 import sys, time

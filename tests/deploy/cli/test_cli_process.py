@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.deploy.collection_texts import WHOLE
-from tests.support.deploy.processes import wait_until
+from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.slow
 

@@ -25,8 +25,8 @@ from producers.concurrency.timing import ProducerTiming
 from producers.pipeline import storing_thread
 from producers.wire import buckets, decode
 from tests.support.deploy.collection_texts import HEAD, KRR_ENTRY
-from tests.support.deploy.deployments import Deployment
-from tests.support.deploy.processes import wait_until
+from tests.support.deployments import Deployment
+from tests.support.processes import wait_until
 from tests.support.producers.fake_kafka import FakeKafka
 
 CANARY_ENTRY = """\

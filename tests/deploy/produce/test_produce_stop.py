@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from producers.storage.store import Store
-from tests.support.deploy.deployments import Deployment
-from tests.support.deploy.processes import wait_until
+from tests.support.deployments import Deployment
+from tests.support.processes import wait_until
 
 PRODUCE = ("produce", "carrier", "--input", "lines.csv", "--field", "carrier", "--no-clients")
 SOON_SECONDS = 3  # a second, and the slack of a busy machine

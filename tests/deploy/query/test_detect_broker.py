@@ -18,7 +18,7 @@ from deploy.query.detect import detect
 from estimators.mechanisms.bloom_filter import bloom_rows
 from producers import wire
 from producers.randomization.randomizers import instantaneous, permanent
-from tests.support.deploy.deployments import Deployment
+from tests.support.deployments import Deployment
 
 pytestmark = pytest.mark.broker
 

@@ -1,0 +1,1 @@
+"""Workers from records to counts: exact, whatever is lost, doubled or shared."""

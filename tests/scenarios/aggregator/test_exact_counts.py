@@ -11,9 +11,9 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from aggregator.deployment import Deployment
 from aggregator.maintenance.ledger_reader import ledger_rows, progress_in
 from deploy.cluster.deployment import deployment_of
-from tests.chaos.collection_setup import configure
-from tests.chaos.workers import Workers
-from tests.support.deploy.processes import wait_until
+from tests.chaos.processes.collection_setup import configure
+from tests.chaos.processes.workers import Workers
+from tests.support.processes import wait_until
 
 
 @pytest.mark.broker

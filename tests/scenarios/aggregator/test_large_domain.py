@@ -12,14 +12,14 @@ from aggregator.topics.partition_reader import RowReader
 from deploy.cluster.topics.setup import create
 from deploy.config.file import Configuration
 from producers.transport.cluster import Cluster
-from tests.chaos import stored
-from tests.chaos.collection_setup import write
-from tests.chaos.packs import PackMaker
-from tests.chaos.recount import recount
+from tests.chaos.judging import stored
+from tests.chaos.judging.recount import recount
+from tests.chaos.judging.verdict import difference
+from tests.chaos.load.packs import PackMaker
+from tests.chaos.processes.collection_setup import write
+from tests.chaos.processes.workers import Workers
 from tests.chaos.run import replayed
-from tests.chaos.verdict import difference
-from tests.chaos.workers import Workers
-from tests.support.deploy.processes import wait_until
+from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.all]
 

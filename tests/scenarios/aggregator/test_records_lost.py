@@ -10,10 +10,10 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
 from deploy.cluster.deployment import deployment_of
 from deploy.config.file import Configuration
-from tests.chaos.collection_setup import configure
-from tests.chaos.workers import ROOT, Workers
+from tests.chaos.processes.collection_setup import configure
+from tests.chaos.processes.workers import ROOT, Workers
 from tests.scenarios.aggregator.test_exact_counts import stored_positions
-from tests.support.deploy.processes import wait_until
+from tests.support.processes import wait_until
 
 LOST = "offsets were deleted uncounted"
 

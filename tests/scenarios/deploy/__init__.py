@@ -1,0 +1,1 @@
+"""Commands as users run them, alone and with a real broker."""

@@ -8,7 +8,7 @@ from deploy.broker.broker import Broker
 from producers.errors import HopelessError
 from producers.transport.cluster import Cluster
 from producers.transport.connection import connect
-from tests.support.deploy.deployments import Deployment
+from tests.support.deployments import Deployment
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 

@@ -20,10 +20,10 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from aggregator.ledger import row_values
 from aggregator.records.estimate import encode_estimate
 from deploy.produce.input.batches import BATCH_LINES
-from tests.support.deploy.deployments import Deployment
 from tests.support.deploy.estimates import record
-from tests.support.deploy.processes import state_of, wait_until
+from tests.support.deployments import Deployment
 from tests.support.paths import REPOSITORY
+from tests.support.processes import state_of, wait_until
 
 pytestmark = pytest.mark.broker
 

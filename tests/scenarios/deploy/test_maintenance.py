@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
-from tests.support.deploy.deployments import Deployment
-from tests.support.deploy.processes import wait_until
+from tests.support.deployments import Deployment
+from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.broker
 

@@ -12,8 +12,8 @@ from kafka import KafkaConsumer, TopicPartition
 from aggregator.records.estimate import EstimateRecord, decode_estimate
 from deploy.broker.child_processes import signal_group
 from tests.support.aggregator.browser import Watched, chromium, watched
-from tests.support.deploy.deployments import Deployment
-from tests.support.deploy.processes import wait_until
+from tests.support.deployments import Deployment
+from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.broker
 

@@ -11,8 +11,8 @@ from kafka import KafkaConsumer, TopicPartition
 
 from deploy.broker.broker import Broker
 from producers.wire import decode
-from tests.support.deploy.deployments import Deployment
-from tests.support.deploy.processes import wait_until
+from tests.support.deployments import Deployment
+from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 

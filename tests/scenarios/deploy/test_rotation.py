@@ -16,7 +16,7 @@ from deploy.config.file import load
 from deploy.config.producer import producer_config
 from producers.producer import Producer
 from producers.wire import decode
-from tests.support.deploy.processes import wait_until
+from tests.support.processes import wait_until
 from tests.support.secured.broker import ADMIN, SecuredBroker
 from tests.support.secured.deployments import SecuredDeployment, by_certificate, by_password
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.deploy.deployments import Deployment
-from tests.support.deploy.processes import wait_until
+from tests.support.deployments import Deployment
+from tests.support.processes import wait_until
 from tests.support.secured.broker import SecuredBroker
 from tests.support.secured.deployments import by_certificate, by_password
 

@@ -1,0 +1,1 @@
+"""Producers from values to a broker: kills, forks, damage, and an audit of privacy."""

@@ -12,9 +12,9 @@ import pytest
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers.randomization.randomizers import instantaneous, permanent
-from tests.support.producers.audit import Bounds
-from tests.support.producers.audit_bits import bit_pair_bounds, group_bounds, loss_of_one_bit
-from tests.support.producers.audit_broken import (
+from tests.support.producers.audit.bits import bit_pair_bounds, group_bounds, loss_of_one_bit
+from tests.support.producers.audit.bounds import Bounds
+from tests.support.producers.audit.broken import (
     Changed,
     Redrawn,
     SeedsWithoutClient,
@@ -32,9 +32,17 @@ from tests.support.producers.audit_broken import (
     permanent_step_left_out,
     second_lane_repeats_the_first,
 )
-from tests.support.producers.audit_reports import report_bounds
-from tests.support.producers.audit_subjects import SECRET, bits_of, krr, majority_of_bits, two_steps
-from tests.support.producers.audits import ALL_128, AUDITS, NOISY_128, NOISY_4096, REPEATED, SETS, TWO_HOT
+from tests.support.producers.audit.reports import report_bounds
+from tests.support.producers.audit.subjects import SECRET, bits_of, krr, majority_of_bits, two_steps
+from tests.support.producers.audit.suite import (
+    ALL_128,
+    AUDITS,
+    NOISY_128,
+    NOISY_4096,
+    REPEATED,
+    SETS,
+    TWO_HOT,
+)
 from tests.support.producers.sources import RepeatableWords
 
 pytestmark = pytest.mark.slow

@@ -1,0 +1,1 @@
+"""Fakes, models and a browser for tests of ledgers, owners and the worker's page."""

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tests.support.brokers.local_image import LOCAL_IMAGE
+
 ENGINE_SECONDS = 5
-LOCAL_IMAGE = "deniable-kafka:local"  # built by deploy/broker/kafka/image.sh
 
 
 @dataclass(frozen=True)

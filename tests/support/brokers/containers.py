@@ -10,7 +10,7 @@ from testcontainers.core.container import DockerContainer
 
 from deploy.broker.ports import free_port
 from deploy.broker.process import SETTINGS, cluster_id_at
-from tests.support.brokers.choice import LOCAL_IMAGE
+from tests.support.brokers.local_image import LOCAL_IMAGE
 
 START_SECONDS = 90.0
 OWN_OF_IMAGES = ("listener", "controller", "advertised", "inter.broker", "node.id", "log.dirs")

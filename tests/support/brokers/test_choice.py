@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.brokers.choice import LOCAL_IMAGE, choose, images, started
+from tests.support.brokers.choice import choose, images, started
+from tests.support.brokers.local_image import LOCAL_IMAGE
 
 APACHE = "apache/kafka:4.3.1"
 

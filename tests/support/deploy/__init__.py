@@ -1,0 +1,1 @@
+"""Collection files, doctors, overlays, Prometheus and terminals for tests of commands and deployment."""

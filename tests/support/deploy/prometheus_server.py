@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 
 from deploy.broker.child_processes import last_lines, spawn, stop
 from deploy.broker.ports import free_port
-from tests.support.deploy.processes import wait_until
 from tests.support.needed import missing
+from tests.support.processes import wait_until
 
 START_SECONDS = 60
 ANSWER_SECONDS = 30

@@ -1,0 +1,1 @@
+"""Simulated counts and reference values for tests of estimators."""

@@ -1,0 +1,1 @@
+"""Fakes, models and collections for tests of producers; `audit` bounds epsilon from outputs."""

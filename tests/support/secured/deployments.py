@@ -9,7 +9,7 @@ from pathlib import Path
 from aggregator.topics.names import Topics
 from deploy.config.file import load
 from producers.transport.cluster import Cluster
-from tests.support.deploy.deployments import Deployment
+from tests.support.deployments import Deployment
 from tests.support.secured.broker import ADMIN, SecuredBroker
 from tests.support.secured.certificates import Issued
 

@@ -15,7 +15,7 @@ from deploy.cluster.topics import log_identity, setup
 from deploy.cluster.topics.plan import plan
 from deploy.cluster.topics.setup import TopicSetupError, create, present_log, require, require_reports
 from producers.transport.cluster import Cluster
-from tests.support.deploy.processes import wait_until
+from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.contract]
 

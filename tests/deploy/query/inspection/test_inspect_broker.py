@@ -14,9 +14,9 @@ import pytest
 from kafka import KafkaProducer
 
 from aggregator.records.estimate import encode_estimate
-from tests.support.deploy.deployments import Deployment
 from tests.support.deploy.estimates import record
-from tests.support.deploy.processes import wait_until
+from tests.support.deployments import Deployment
+from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.broker
 

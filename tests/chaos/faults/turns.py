@@ -3,9 +3,9 @@
 import signal
 import time
 
-from tests.chaos.fault_points import CHECKPOINT_POINTS, POINTS
-from tests.chaos.stage import Stage
-from tests.support.deploy.processes import wait_until
+from tests.chaos.faults.stage import Stage
+from tests.chaos.processes.fault_points import CHECKPOINT_POINTS, POINTS
+from tests.support.processes import wait_until
 
 BROKER_PAUSE_SECONDS = 20.0
 STOP_SECONDS = 30.0  # for a worker to end after SIGTERM; 10 on a machine that is not overloaded

@@ -14,9 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from aggregator.metrics import definitions as of_workers
 from producers.metrics import definitions as of_producers
 from producers.metrics.metric import Metric, declared_in
-from tests.support.deploy.deployments import Deployment
-from tests.support.deploy.processes import wait_until
+from tests.support.deployments import Deployment
 from tests.support.needed import missing
+from tests.support.processes import wait_until
 
 CLIENTS = 600
 SETTLE_SECONDS = 40

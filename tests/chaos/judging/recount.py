@@ -13,7 +13,7 @@ from kafka import KafkaConsumer, TopicPartition
 
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from tests.chaos.judge import Cell, Judge, buckets_of, by_reason
+from tests.chaos.judging.judge import Cell, Judge, buckets_of, by_reason
 
 SILENT_POLLS = 60  # of half a second, after which a log that does not reach its end is an error
 

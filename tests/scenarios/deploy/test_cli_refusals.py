@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.deploy.deployments import Deployment
+from tests.support.deployments import Deployment
 
 pytestmark = pytest.mark.broker
 

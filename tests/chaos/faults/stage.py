@@ -5,10 +5,10 @@ import signal
 import time
 from dataclasses import dataclass
 
-from tests.chaos.broker import ChaosBroker
-from tests.chaos.load import Load
-from tests.chaos.workers import Worker, Workers
-from tests.support.deploy.processes import wait_until
+from tests.chaos.load.load import Load
+from tests.chaos.processes.broker import ChaosBroker
+from tests.chaos.processes.workers import Worker, Workers
+from tests.support.processes import wait_until
 
 SESSION_SECONDS = 10.0  # after which the group takes a silent worker for dead
 MOST_PAUSE_SECONDS = 17.0  # a checkpoint that was begun before the pause is given up after 20 s

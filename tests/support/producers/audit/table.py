@@ -1,9 +1,9 @@
-"""Print the audit's results: `python -m tests.support.producers.audit_table`, half a minute."""
+"""Print the audit's results: `python -m tests.support.producers.audit.table`, half a minute."""
 
 import click
 
-from tests.support.producers.audit_bits import SAMPLES
-from tests.support.producers.audits import AUDITS, FALSE_ALARM, FEW
+from tests.support.producers.audit.bits import SAMPLES
+from tests.support.producers.audit.suite import AUDITS, FALSE_ALARM, FEW
 
 ROW = "{:<46} {:>8} {:>8} {:>6} {:>9}"
 

@@ -16,9 +16,9 @@ from deploy.broker.child_processes import Child, last_lines, signal_group, spawn
 from deploy.broker.errors import BrokerError
 from deploy.config.file import Configuration
 from estimators.collection import Collection
-from tests.chaos.positions import committed, log_ends
-from tests.support.deploy.processes import wait_until
+from tests.chaos.processes.positions import committed, log_ends
 from tests.support.paths import REPOSITORY
+from tests.support.processes import wait_until
 
 ROOT = REPOSITORY
 READY_SECONDS = 90.0
@@ -113,7 +113,7 @@ class Workers:
         name = f"worker-{len(self.all)}"
         home = self.folder / name
         home.mkdir()
-        command = [sys.executable, "-m", "tests.chaos.worker", *self.options, *options, str(home)]
+        command = [sys.executable, "-m", "tests.chaos.processes.worker", *self.options, *options, str(home)]
         command += ["aggregate", "--config", str(self.configuration.path), "--web-port", "0"]
         log = self.folder / f"{name}.log"
         log.touch()

@@ -1,6 +1,7 @@
 """A worker under test: `deniable aggregate` with fault points, and perhaps a defect or a wrong clock.
 
-python -m tests.chaos.worker [--defect NAME] [--clock SECONDS] [--late SECONDS] FOLDER aggregate [OPTION ...]
+python -m tests.chaos.processes.worker [--defect NAME] [--clock SECONDS] [--late SECONDS] FOLDER
+    aggregate [OPTION ...]
 """
 
 import argparse
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.defects import DEFECTS
+from tests.chaos.processes.defects import DEFECTS
 
 MERGED_ROWS = 4  # so that the rows of ids are merged several times within a window
 
@@ -49,7 +50,7 @@ def main() -> None:
     if given.clock:
         shift_clock(given.clock)
     from aggregator.ledger import pack_ids
-    from tests.chaos import fault_points
+    from tests.chaos.processes import fault_points
 
     pack_ids.MERGED_ROWS = MERGED_ROWS
 

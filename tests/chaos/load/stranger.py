@@ -11,7 +11,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from deploy.config.file import Configuration
-from tests.chaos.packs import PackMaker
+from tests.chaos.load.packs import PackMaker
 
 PAUSE_SECONDS = 0.3
 

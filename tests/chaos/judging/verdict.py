@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from estimators.collection import Collection
-from tests.chaos.recount import Counted, Recount, Tallied
-from tests.chaos.stored import Final, Stored
+from tests.chaos.judging.recount import Counted, Recount, Tallied
+from tests.chaos.judging.stored import Final, Stored
 
 Window = tuple[int, int]  # fingerprint, window start
 NOTHING = Counted(np.zeros(1, dtype=np.int64), 0, 0)

@@ -10,8 +10,8 @@ import pytest
 
 from deploy.aggregate.command import STOP_SECONDS, _print_failure
 from deploy.broker.broker import Broker
-from tests.support.deploy.deployments import Deployment
-from tests.support.deploy.processes import wait_until
+from tests.support.deployments import Deployment
+from tests.support.processes import wait_until
 
 SLACK_SECONDS = 15
 AT_ONCE_SECONDS = 3

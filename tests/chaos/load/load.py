@@ -11,7 +11,7 @@ from kafka import KafkaProducer
 
 from deploy.config.file import Configuration
 from estimators.collection import Collection
-from tests.chaos.packs import SPOILED, Draft, PackMaker, oversized
+from tests.chaos.load.packs import SPOILED, Draft, PackMaker, oversized
 
 TICK_SECONDS = 0.02
 RESENT_SHARE = 0.1

@@ -6,7 +6,7 @@ mixtures is at most that of the likeliest two.
 
 import numpy as np
 
-from tests.support.producers.audit import OUTPUTS, Bounds, joint_bound, single_bounds
+from tests.support.producers.audit.bounds import OUTPUTS, Bounds, joint_bound, single_bounds
 from tests.support.producers.sources import RepeatableWords
 
 BATCH = 2**13

@@ -14,7 +14,7 @@ from deploy.broker.child_processes import GUARD, Child, last_lines, spawn, stop
 from deploy.cluster.topics.setup import create
 from deploy.config.file import load
 from producers.transport.cluster import Cluster
-from tests.support.deploy.processes import wait_until
+from tests.support.processes import wait_until
 
 COLLECTIONS = """\
 revision: 1

@@ -13,8 +13,8 @@ import pytest
 from deploy.broker.child_processes import last_lines, spawn, stop
 from deploy.monitoring.dashboards.files import FOLDER
 from deploy.monitoring.dashboards.queries import EVERYTHING, queries
-from tests.support.deploy.processes import wait_until
 from tests.support.deploy.prometheus_server import Prometheus, Span, program, scraping
+from tests.support.processes import wait_until
 
 RULES = FOLDER.parent / "prometheus"
 START_SECONDS, DEMO_SECONDS = 90, 240  # 60 to 100 s in all on an idle machine

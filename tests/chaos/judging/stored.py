@@ -15,8 +15,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from aggregator.ledger import row_keys, row_values
 from aggregator.topics.names import Topics
-from tests.chaos.judge import Cell
-from tests.chaos.recount import Counted
+from tests.chaos.judging.judge import Cell
+from tests.chaos.judging.recount import Counted
 
 READ_SECONDS = 120.0
 

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tests.chaos import network, turns
-from tests.chaos.collection_setup import FLASH_GRACE_SECONDS, with_one_more, without_it
-from tests.chaos.fault_points import POINTS
-from tests.chaos.stage import MOST_PAUSE_SECONDS, Stage
-from tests.support.deploy.processes import wait_until
+from tests.chaos.faults import turns
+from tests.chaos.faults.stage import MOST_PAUSE_SECONDS, Stage
+from tests.chaos.processes import network
+from tests.chaos.processes.collection_setup import FLASH_GRACE_SECONDS, with_one_more, without_it
+from tests.chaos.processes.fault_points import POINTS
+from tests.support.processes import wait_until
 
 Act = Callable[[Stage], None]
 

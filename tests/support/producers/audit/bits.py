@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from tests.support.producers.audit import OUTPUTS, Bounds, joint_bound, single_bounds
+from tests.support.producers.audit.bounds import OUTPUTS, Bounds, joint_bound, single_bounds
 from tests.support.producers.sources import RepeatableWords
 
 TRUTH_SEED = 1001

@@ -12,10 +12,10 @@ from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from producers.randomization.permanent_responses import Memory
 from producers.randomization.randomness import Keystream
-from tests.support.producers.audit import Bounds
-from tests.support.producers.audit_bits import bit_pair_bounds, group_bounds, loss_of_one_bit
-from tests.support.producers.audit_reports import report_bounds
-from tests.support.producers.audit_subjects import (
+from tests.support.producers.audit.bits import bit_pair_bounds, group_bounds, loss_of_one_bit
+from tests.support.producers.audit.bounds import Bounds
+from tests.support.producers.audit.reports import report_bounds
+from tests.support.producers.audit.subjects import (
     SECRET,
     answers,
     bits_of,

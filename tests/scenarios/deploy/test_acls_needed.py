@@ -21,7 +21,7 @@ from deploy.cluster.permissions.roles import Permission, Role, permissions_of
 from deploy.cluster.topics.findings import settings_of
 from producers.transport.connection import connect
 from tests.support.deploy.acl_operations import started
-from tests.support.deploy.processes import wait_until
+from tests.support.processes import wait_until
 from tests.support.secured.broker import SecuredBroker
 from tests.support.secured.deployments import SecuredDeployment
 from tests.support.secured.principals import Principals
