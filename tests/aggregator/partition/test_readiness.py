@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 
 PARTITIONS = 4
 READY_SECONDS = 60
-GIVEN_UP_SECONDS = 40  # Timing.stall, plus a margin for a busy machine
+GIVEN_UP_SECONDS = 40  # PartitionTiming.stall, plus a margin for a busy machine
 
 
 @pytest.fixture(scope="module")

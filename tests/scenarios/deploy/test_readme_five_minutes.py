@@ -11,9 +11,9 @@ from uuid import uuid4
 import pytest
 
 from deploy.broker.child_processes import last_lines, spawn, stop
-from tests.support.deploy.processes import wait_until
 from tests.support.deploy.terminal import Terminal
 from tests.support.paths import REPOSITORY
+from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.broker
 
