@@ -113,21 +113,19 @@ class Producer:
         question = self._allowances[collection].collection
         moment = self._clock.unix() if at is None else at
         windows = window_starts(moment, batch.count, question.window_seconds)
-        patience = TimeBudget(self._config.block_milliseconds / 1000)
-        tickets = []
+        time_left = TimeBudget(self._config.block_milliseconds / 1000)
+        pending = []
         for part in [slice(0, batch.count)] if progress else parts(question.mechanism, batch.count):
             submission = self._randomize(collection, batch, windows, part, progress)
-            tickets.append(submission.ticket)
-            with patience:
-                is_queued = storing.put(submission, patience.left)
+            pending.append(submission.pending_receipt)
+            with time_left:
+                is_queued = storing.put(submission, time_left.left)
             if not is_queued:
-                dropped = submission.ticket.reports
-                self._totals.drop(collection, dropped)
-                submission.ticket.settle(Receipt(dropped=dropped, why_dropped="the queue is full"))
-        for ticket in tickets:
-            with patience:
-                ticket.done.wait(patience.left)
-        receipt = sum((ticket.receipt for ticket in tickets), Receipt())
+                storing.drop(submission, "the queue is full")
+        for each in pending:
+            with time_left:
+                each.done.wait(time_left.left)
+        receipt = sum((each.receipt for each in pending), Receipt())
         if receipt.pending:
             storing.check()
         return receipt
@@ -219,13 +217,13 @@ class Producer:
 
     def _flushed(self, storing: StoringThread, timeout: float, sent: str) -> list[str]:
         """Wait until all is acknowledged; return what is wrong, empty if nothing is."""
-        seal, patience, wrong = FlushRequest(), TimeBudget(timeout), []
-        with patience:
-            is_queued = storing.put(seal, patience.left)
-        is_done = is_queued and seal.done.wait(patience.left)
+        flush_request, time_left, wrong = FlushRequest(), TimeBudget(timeout), []
+        with time_left:
+            is_queued = storing.put(flush_request, time_left.left)
+        is_done = is_queued and flush_request.done.wait(time_left.left)
         if not is_done:
             wrong.append(f"not all was acknowledged within {timeout:g} s")
-        reason = seal.error if is_done else storing.trouble
+        reason = flush_request.error if is_done else storing.trouble
         if reason is not None:
             wrong.append(reason)
         counters = self._totals.counters()

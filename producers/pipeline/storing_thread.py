@@ -117,6 +117,10 @@ class StoringThread:
             self.check()
             raise
 
+    def drop(self, submission: Submission, why: str) -> None:
+        """Drop a submission that was not queued. Any thread may call it."""
+        self._transactions.drop(submission, why)
+
     def check(self) -> None:
         """Raise DeliveryError if the thread died."""
         if self._thread.death is not None:

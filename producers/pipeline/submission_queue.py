@@ -50,7 +50,7 @@ class Submission:
     cohorts : uint16 (n,).
     rows : uint8 (n, bytes of a report).
     clients : uint8 (n, CLIENT_KEY_BYTES), key of each report's client; None: each is from a different client.
-    ticket : to be settled.
+    pending_receipt : settled when the reports are stored or dropped.
     progress : path of an input and how far it was read, noted in the transaction that keeps the reports.
     """
 
@@ -59,7 +59,7 @@ class Submission:
     cohorts: NDArray[np.uint16]
     rows: NDArray[np.uint8]
     clients: NDArray[np.uint8] | None
-    ticket: PendingReceipt
+    pending_receipt: PendingReceipt
     progress: tuple[str, InputProgress] | None = None
 
     @property
@@ -70,11 +70,11 @@ class Submission:
 
     @property
     def done(self) -> Latch:
-        """Open when the ticket is settled, or never will be, since the storing thread died over it."""
-        return self.ticket.done
+        """Open once the receipt is settled, or never can be because the storing thread died."""
+        return self.pending_receipt.done
 
     def only(self, chosen: NDArray[np.bool_]) -> "Submission":
-        """The reports that are chosen, bool (n,), and the same ticket."""
+        """Return the chosen reports, bool (n,), with the same pending receipt."""
         if chosen.all():
             return self
         return replace(

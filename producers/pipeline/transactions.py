@@ -35,7 +35,7 @@ REASONS = ("over_window", "over_budget", "too_late")
 _log = logging.getLogger(__name__)
 
 
-#: What became of a submission, and its refused reports by reason.
+#: Receipt of a stored submission, and the number of its refused reports by reason.
 SubmissionOutcome = tuple[Receipt, Mapping[str, int]]
 
 
@@ -120,10 +120,10 @@ class StoreTransactions:
         self._log_trouble(str(error))
 
     def drop(self, submission: Submission, why: str) -> None:
-        """Settle a submission as dropped."""
-        dropped = submission.ticket.reports
+        """Count a submission as dropped and settle it. Any thread may call it."""
+        dropped = submission.pending_receipt.reports
         self._totals.drop(submission.collection, dropped)
-        submission.ticket.settle(Receipt(dropped=dropped, why_dropped=why))
+        submission.pending_receipt.settle(Receipt(dropped=dropped, why_dropped=why))
 
     def end(self, error: str) -> None:
         """Settle the flushes that still wait."""
@@ -182,17 +182,13 @@ class StoreTransactions:
 
     def _take_all(
         self, opened: OpenStore, submissions: Sequence[Submission], packs: list[Pack]
-    ) -> list[SubmissionOutcome]:
-        """Store each submission while there is room; packs that became full are appended to `packs`."""
-        outcomes: list[SubmissionOutcome] = []
+    ) -> list[SubmissionOutcome | None]:
+        """Store submissions while there is room (None: no room); append packs that became full to `packs`."""
+        outcomes: list[SubmissionOutcome | None] = []
         room = opened.outbox.room()
         for submission in submissions:
             room -= submission.rows.nbytes + OVERHEAD_BYTES
-            if room < 0:
-                full = Receipt(dropped=submission.ticket.reports, why_dropped="the outbox is full")
-                outcomes.append((full, {}))
-            else:
-                outcomes.append(self._take(opened, submission, packs))
+            outcomes.append(None if room < 0 else self._take(opened, submission, packs))
         return outcomes
 
     def _take(self, opened: OpenStore, given: Submission, packs: list[Pack]) -> SubmissionOutcome:
@@ -212,12 +208,18 @@ class StoreTransactions:
         return Receipt(stored=len(kept.rows), refused=refused.total()), refused
 
     def _publish_outcomes(
-        self, submissions: Sequence[Submission], outcomes: Sequence[SubmissionOutcome], packs: Sequence[Pack]
+        self,
+        submissions: Sequence[Submission],
+        outcomes: Sequence[SubmissionOutcome | None],
+        packs: Sequence[Pack],
     ) -> None:
-        for submission, (receipt, refused) in zip(submissions, outcomes, strict=True):
-            self._totals.settled(submission.collection, receipt.stored, refused)
-            self._totals.drop(submission.collection, receipt.dropped)
-            submission.ticket.settle(receipt)
+        for submission, outcome in zip(submissions, outcomes, strict=True):
+            if outcome is None:
+                self.drop(submission, "the outbox is full")
+            else:
+                receipt, refused = outcome
+                self._totals.settled(submission.collection, receipt.stored, refused)
+                submission.pending_receipt.settle(receipt)
         for pack in packs:
             self._small_packs.note(pack.reports)
 

@@ -1,4 +1,4 @@
-"""The canary's chi-square: false alarms as rare as stated, and which defects it sees how soon."""
+"""The canary's chi-square: its false-alarm rate, and how soon it detects which defects."""
 
 import numpy as np
 import pytest
@@ -25,11 +25,11 @@ THRESHOLD = alarm_threshold(SOUND.k, 60)
 
 
 def lost(bucket: int) -> np.ndarray:
-    """Relative counts where 2 % of a bucket are lost."""
+    """Relative counts if 2 % of a bucket are lost."""
     return SHARES * np.where(np.arange(SOUND.k) == bucket, 0.98, 1.0)
 
 
-#: Relative counts, sent in a window, and in how many windows 99.9 % of such defects are seen (README).
+#: Relative counts, reports per window, windows within which 99.9 % are detected (docs/canaries.md).
 DEFECTS = {
     "2 % of the commonest lost": (lost(0), 1_000_000, 1),
     "2 % of the rarest lost": (lost(3), 1_000_000, 4),
@@ -41,14 +41,14 @@ DEFECTS = {
 }
 
 
-def test_the_truth_halves_from_value_to_value() -> None:
+def test_true_shares_halve_from_value_to_value() -> None:
     assert true_frequencies(3) == pytest.approx([4 / 7, 2 / 7, 1 / 7])
     assert true_frequencies(16).sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("mechanism", [SOUND, LongitudinalKRR.from_epsilons(4, 4.0, 2.0)])
 def test_statistic_is_0_at_expected_counts_and_close_to_pearsons(mechanism: KRR | LongitudinalKRR) -> None:
-    """By the channel's matrix, which the statistic is not made from."""
+    """Computed with the channel's matrix, which the statistic does not use."""
     reports = 10**9
     expected = reports * mechanism.channel @ true_frequencies(4)
     assert reports * report_shares(mechanism) == pytest.approx(expected)
@@ -61,7 +61,7 @@ def test_statistic_is_0_at_expected_counts_and_close_to_pearsons(mechanism: KRR 
     assert np.isfinite(chi_square(counts, mechanism))
 
 
-def test_least_reports_gives_each_bucket_enough() -> None:
+def test_least_reports_fill_every_bucket() -> None:
     reports = least_reports(SOUND)
     assert (reports - 1) * SHARES.min() < LEAST_EXPECTED <= reports * SHARES.min()
 
@@ -69,16 +69,16 @@ def test_least_reports_gives_each_bucket_enough() -> None:
 @pytest.mark.parametrize("window_seconds", [2, 60, 86_400])
 @pytest.mark.parametrize("epsilon", [0.5, 3.0, 8.0])
 def test_false_alarm_rate_is_as_stated(epsilon: float, window_seconds: int) -> None:
-    """Exactly: all counts of the fewest reports that a canary of three values takes, by their chances.
+    """Exact: the probabilities of all counts at the smallest number of reports for three values.
 
-    The quadratic form, Pearson's, has up to 3 times as many, and fails this.
+    Pearson's quadratic form has up to 3 times as many false alarms and fails this test.
     """
     mechanism, threshold = KRR.from_epsilon(3, epsilon), alarm_threshold(3, window_seconds)
     shares, reports = report_shares(mechanism), least_reports(mechanism)
     first, second = np.indices((reports + 1, reports + 1)).reshape(2, -1)
     counts = np.stack([first, second, reports - first - second], axis=1)[first + second <= reports]
     chances = np.exp(gammaln(reports + 1) - gammaln(counts + 1).sum(axis=1) + counts @ np.log(shares))
-    ratio = np.maximum(counts, 1) / (reports * shares)  # a count of 0 adds 0, whatever the ratio
+    ratio = np.maximum(counts, 1) / (reports * shares)  # a count of 0 contributes 0
     statistics = 2 * (counts * np.log(ratio)).sum(axis=1)
     for place in range(0, len(counts), len(counts) // 50):
         assert chi_square(counts[place], mechanism) == pytest.approx(statistics[place], abs=1e-6)
@@ -87,7 +87,7 @@ def test_false_alarm_rate_is_as_stated(epsilon: float, window_seconds: int) -> N
 
 
 def exceedances(windows: int, *, drawn: bool) -> int:
-    """Windows of the real channel beyond the 5 % quantile; values drawn, or always as expected."""
+    """Number of windows beyond the 5 % quantile; true values are drawn, or always as expected."""
     rng, reports, seen = generator(5), 10_000, 0
     truth = true_frequencies(SOUND.k)
     for _ in range(windows):
@@ -97,7 +97,7 @@ def exceedances(windows: int, *, drawn: bool) -> int:
 
 
 def test_sampling_of_values_is_part_of_the_noise() -> None:
-    """Rate 0.05; the interval fails by chance once in 10^6 times, and values that are not drawn fail it."""
+    """The rate is 0.05; the interval fails by chance once in 10^6, and always if values are not drawn."""
     low, high = binom.interval(1 - 1e-6, 3000, 0.05)
     assert low <= exceedances(3000, drawn=True) <= high
     assert exceedances(3000, drawn=False) < low
@@ -105,7 +105,7 @@ def test_sampling_of_values_is_part_of_the_noise() -> None:
 
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_detection_rate_of_defects_is_as_stated(defect: str) -> None:
-    """The chance to miss them is that of the non-central chi-square; one drawn run agrees."""
+    """The probability of a miss follows the non-central chi-square; one simulated run agrees."""
     relative, sent, windows = DEFECTS[defect]
     reports, shares = round(sent * relative.sum()), relative / relative.sum()
     distance = reports * ((shares - SHARES) ** 2 / SHARES).sum()

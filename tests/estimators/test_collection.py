@@ -1,4 +1,4 @@
-"""A collection's fingerprint names what a report means: all of it, and nothing else."""
+"""A collection's fingerprint covers all that determines the meaning of a report, and nothing else."""
 
 import math
 import re
@@ -24,7 +24,7 @@ MEALS = Collection("meals", HotRappor(9, 2, 1 << 29, 3 << 29, 5 << 29), memoize=
 
 
 def test_golden_fingerprints():
-    """Pinned: a change of either would reject the reports of every producer in the field."""
+    """Pinned: a changed fingerprint would reject the reports of every deployed producer."""
     assert f"{CARRIER.fingerprint:016x}" == "0a1246dfa43c0386"
     assert f"{DESTINATION.fingerprint:016x}" == "0529dab085d5e8c0"
     assert f"{HOME.fingerprint:016x}" == "0698a9d5b41e9b63"
@@ -102,7 +102,7 @@ def test_labels_name_the_estimated_entries():
 
 
 @pytest.mark.parametrize("other", [False, True])
-def test_entries_are_as_many_as_labels(other):
+def test_each_entry_has_a_label(other):
     of_integers = replace(CARRIER, values=(), other=other)
     for one in (CARRIER, DESTINATION, HOME, CABIN, replace(MEALS, other=other), of_integers):
         assert one.entries == len(one.labels())

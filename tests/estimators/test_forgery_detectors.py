@@ -1,7 +1,7 @@
-"""Detectors: honest reports alarm no more often than is stated, whatever the true values; forged ones do.
+"""Detectors: honest reports raise alarms at most at the stated rate; forged ones raise alarms.
 
-A rate is measured over SEEN runs that are the same each time. Where it is exact the measured one may be above
-by 5 standard deviations; where it is that of a likelihood ratio, by those and a fifth.
+Rates are measured over SEEN seeded runs. A measured rate may exceed an exact one by 5 standard deviations,
+and that of a likelihood ratio by a fifth more.
 """
 
 import numpy as np
@@ -43,14 +43,14 @@ def popcounts(rng, ones, reports, mechanism):
 @pytest.mark.parametrize("reports", [1, 200])
 @pytest.mark.parametrize(("mechanism", "ones"), [(BLOOM, 1), (BLOOM, 2), (HOT, 0), (HOT, 3)])
 def test_honest_popcounts_rarely_alarm(mechanism, ones, reports):
-    """At the least and the most true ones, which are the worst cases."""
+    """With the fewest and the most true ones, which are the worst cases."""
     rng = np.random.default_rng(1)
     runs = SEEN if reports == 1 else SEEN // 4
     check_rate([popcount_p_value(popcounts(rng, ones, reports, mechanism), mechanism) for _ in range(runs)])
 
 
-def test_the_tail_of_popcounts_is_exact():
-    """Of one report: 4 times the smaller of its own tails, at most true ones above, least below."""
+def test_tail_of_popcounts_is_exact():
+    """For one report: 4 times the smaller tail; most true ones for the upper, fewest for the lower."""
     chances = [BLOOM.q_star] * 2 + [BLOOM.p_star] * 126
     for ones in (70, 75, 128):
         expected = 4 * poisson_binom(chances).sf(ones - 1)
@@ -63,7 +63,7 @@ def test_the_tail_of_popcounts_is_exact():
 
 
 def test_forged_popcounts_alarm():
-    """One report of Bloom bits alone, and a pack with 2 ones too many in each report; not one with none."""
+    """One report of bare Bloom bits, and a pack with 2 extra ones in each report, but none with 0 extra."""
     rng = np.random.default_rng(2)
     honest = popcounts(rng, 2, 1000, BLOOM)
     assert popcount_p_value(honest, BLOOM) > 0.01
@@ -77,7 +77,7 @@ def test_pack_without_reports_is_rejected():
         popcount_p_value(np.empty(0, np.int64), BLOOM)
 
 
-def test_uneven_cohorts_alarm_and_honest_ones_rarely_do():
+def test_uneven_cohorts_alarm_and_honest_ones_rarely():
     rng = np.random.default_rng(3)
     sizes = rng.multinomial(8 * LEAST_EXPECTED, np.full(8, 1 / 8), SEEN)
     check_rate([cohort_p_value(each) for each in sizes], factor=1.2)
@@ -87,7 +87,7 @@ def test_uneven_cohorts_alarm_and_honest_ones_rarely_do():
 
 
 def test_possible_counts_rarely_alarm():
-    """The worst cases: a value that nobody holds, and one that all hold."""
+    """The worst cases: a value of no client, and a value of all clients."""
     rng = np.random.default_rng(4)
     counts = np.stack([rng.binomial(500, CHANNEL.q, SEEN), rng.binomial(500, CHANNEL.p, SEEN)])
     for each in counts:
@@ -95,7 +95,7 @@ def test_possible_counts_rarely_alarm():
 
 
 def test_impossible_counts_alarm():
-    """No report of a value that nobody holds; more of one than all could make."""
+    """No report of a value that no client has; more reports of a value than all clients could send."""
     p_values = impossible_p_values(np.array([0, 19, 140, 200]), np.array(500), CHANNEL.p, CHANNEL.q)
     assert p_values[0] < 1e-6
     assert p_values[1] > 0.5
@@ -107,14 +107,14 @@ SHARES = CHANNEL.q + CHANNEL.contrast * np.array([0.5, 0.3, 0.2] + [0.0] * 17)
 
 
 def test_windows_of_the_same_distribution_rarely_alarm():
-    """Of unequal sizes, with some buckets too small to be judged by themselves."""
+    """Windows of unequal sizes, with some buckets too small to be tested separately."""
     rng = np.random.default_rng(5)
     before, after = rng.multinomial(1000, SHARES, SEEN), rng.multinomial(2600, SHARES, SEEN)
     assert (before.mean(axis=0) < LEAST_EXPECTED).any()
     check_rate([change_p_value(*each) for each in zip(before, after, strict=True)], factor=1.2)
 
 
-def test_a_change_of_distribution_alarms():
+def test_changed_distribution_alarms():
     rng = np.random.default_rng(6)
     before, after = rng.multinomial(100_000, SHARES, 2)
     assert change_p_value(before, after) > 1e-4
@@ -131,7 +131,7 @@ def test_bits_of_the_same_distribution_rarely_alarm():
     check_rate([32 * change_p_values(a, sizes, b, sizes).min() for a, b in runs], factor=1.2)
 
 
-def test_a_change_of_bits_alarms_by_bit():
+def test_changed_bits_alarm_by_bit():
     rng = np.random.default_rng(8)
     sizes = np.array([12_500, 12_500])
     before, after = rng.binomial(12_500, 0.4, (2, 2, 64))

@@ -1,4 +1,4 @@
-"""Plans agree with the formulas, and with what the estimators then report."""
+"""Plans agree with the formulas and with the errors that estimators report."""
 
 import math
 
@@ -25,7 +25,7 @@ from tests.support.estimators.simulation import generator, rappor_counts, zipf_c
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_errors_of_rare_values_match_published_ones(epsilon):
-    """(K - 2 + e^eps) / (e^eps - 1)² for k-RR and 4 e^eps / (e^eps - 1)² for one-hot, over N."""
+    """(K - 2 + e^eps) / (e^eps - 1)² for k-RR and 4 e^eps / (e^eps - 1)² for one-hot, divided by N."""
     power = math.exp(epsilon)
     krr = expected_std_error(KRR.from_epsilon(50, epsilon), 1000) ** 2
     one_hot = expected_std_error(best_one_hot(50, epsilon), 1000) ** 2
@@ -47,7 +47,7 @@ def test_3_e_epsilon_plus_2_holds_for_optimized_unary_encoding_only(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
-def test_the_limit_is_where_the_errors_cross(epsilon):
+def test_limit_is_where_the_errors_cross(epsilon):
     limit = krr_limit(best_one_hot(2, epsilon), epsilon)
     one_hot = expected_std_error(best_one_hot(2, epsilon), 1)
     assert expected_std_error(KRR.from_epsilon(math.floor(limit), epsilon), 1) < one_hot
@@ -74,7 +74,7 @@ def test_krr_errors_match_those_of_the_estimator(mechanism):
     ],
 )
 def test_bloom_errors_match_those_of_the_decoder(mechanism, candidates):
-    """Mean error of candidates nobody holds, beside 105 or 15 others of Zipf 1: within 12 %."""
+    """Mean error of candidates without clients beside 105 or 15 others with Zipf 1: within 12 %."""
     words = [f"word-{i}" for i in range(candidates)]
     held = zipf_counts(105 if candidates > 105 else 15, 336_776)
     counts, sizes = rappor_counts(generator(1), held, words[: len(held)], mechanism)
@@ -83,7 +83,7 @@ def test_bloom_errors_match_those_of_the_decoder(mechanism, candidates):
 
 
 def test_bloom_error_allows_for_an_even_background():
-    """8 bits, 1 hash, 64 cohorts, all other strings even: exact to 2 %; 6 % off without the background."""
+    """8 bits, 1 hash, 64 cohorts, uniform other strings: within 2 %; off by 6 % without the background."""
     mechanism = Rappor.from_probabilities(8, 1, 64, 0.25, 0.35, 0.65)
     share = mechanism.p_star + (mechanism.q_star - mechanism.p_star) / 8
     counts, sizes = np.full((64, 8), round(share * 100_000)), np.full(64, 100_000)
@@ -91,13 +91,13 @@ def test_bloom_error_allows_for_an_even_background():
     assert expected_std_error(mechanism, 6_400_000) == pytest.approx(reported, rel=0.02)
 
 
-def test_least_epsilon_is_realised_within_a_percent():
+def test_smallest_epsilon_is_reached_within_a_percent():
     for mechanism in (best_one_hot(4096, LEAST_EPSILON), best_bloom(LEAST_EPSILON)):
         assert 0.98e-6 < mechanism.epsilon <= 1e-6
 
 
 def test_smallest_detectable_frequency_is_detected_with_probability_0_9():
-    """Normal estimates, 20,000 draws of each: 90 % found and 5 % / 50 in error, within 5 sigma."""
+    """20,000 normal draws each: 90 % are detected, and 5 % / 50 falsely, within 5 sigma."""
     mechanism, rng = KRR.from_epsilon(50, 2.0), generator(2)
     smallest = smallest_detectable(mechanism, 30_000, 50)
     rare = expected_std_error(mechanism, 30_000)

@@ -1,4 +1,4 @@
-"""Windows add up; where clients return, independent errors are too small and shared ones safe."""
+"""Windows add up; if clients return, independent errors are too small and shared errors safe."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def randomize(rng, truth, mechanism: KRR):
 
 
 def krr_windows(rng, truth, mechanism, returning):
-    """Counts (windows, k), each window of all clients; they keep one permanent response, or make new ones."""
+    """Counts (windows, k), each window with all clients, who keep one permanent response or draw new ones."""
     permanent = randomize(rng, truth, mechanism.permanent)
     rows = []
     for _ in range(WINDOWS):
@@ -59,7 +59,7 @@ def bit_windows(rng, bits, mechanism, returning):
 
 
 def spread_over_errors(roll_ups, estimates):
-    """Standard deviation seen over the mean error stated, as (independent, shared), averaged over values."""
+    """Observed standard deviation over mean stated error, (independent, shared), averaged over values."""
     spread = np.std(estimates, axis=0)
     stated = [
         np.mean([getattr(result, kind).std_error for result in roll_ups], axis=0)
@@ -70,7 +70,7 @@ def spread_over_errors(roll_ups, estimates):
 
 @pytest.mark.parametrize("returning", [True, False], ids=["returning", "new-each-time"])
 def test_krr_errors_with_returning_clients(returning):
-    """120 rounds of 400 clients in 20 windows. The mean of 8 values' ratios has sigma 0.03: within 0.15."""
+    """120 rounds of 400 clients in 20 windows. The mean ratio of 8 values has sigma 0.03: within 0.15."""
     mechanism = LongitudinalKRR.from_epsilons(8, 2.0, 1.5)
     rng, truth = generator(1), np.repeat(np.arange(8), zipf_counts(8, 400))
     roll_ups, estimates = [], []
@@ -89,7 +89,7 @@ def test_krr_errors_with_returning_clients(returning):
 
 @pytest.mark.parametrize("returning", [True, False], ids=["returning", "new-each-time"])
 def test_hot_errors_with_returning_clients(returning):
-    """As above, clients in two of 8 buckets."""
+    """120 rounds of 400 clients, each in two of 8 buckets."""
     mechanism = HotRappor.from_probabilities(8, 2, 0.5, 0.3, 0.7)
     rng = generator(2)
     bits = np.zeros((400, 8), bool)
@@ -114,9 +114,9 @@ def test_hot_errors_with_returning_clients(returning):
 def test_bloom_errors_with_returning_clients():
     """60 rounds of 10 words, 800 clients in 20 windows who keep bits and cohort: 600 intervals.
 
-    Shared errors expect the noise there is: residuals agree with it (chi-square ratio 1), and intervals cover
-    91 % and more, 95 % less 4.5 sigma. Independent errors alone, without the inflation by the residuals that
-    nothing else explains, would cover fewer than 80 %.
+    Shared errors match the actual noise: the chi-square ratio of residuals is 1, and intervals cover at least
+    91 % (95 % less 4.5 sigma). Independent errors would cover fewer than 80 % if they were not inflated by
+    the unexplained residuals.
     """
     mechanism = Rappor.from_probabilities(32, 2, 2, 0.5, 0.2, 0.8)
     rng, words = generator(3), [f"word-{i}" for i in range(10)]
@@ -142,7 +142,7 @@ def test_bloom_errors_with_returning_clients():
 
 
 def test_shared_errors_are_at_least_the_independent_ones():
-    """Two candidates of 20 strings: what the others add to the residuals widens `independent` alone."""
+    """Two candidates of 20 strings: residuals of the other strings widen `independent` only."""
     mechanism = Rappor.from_probabilities(128, 2, 4, 0.25, 0.35, 0.65)
     words = [f"word-{i}" for i in range(20)]
     held = np.stack(

@@ -76,19 +76,19 @@ class Deployment:
             finally:
                 process.kill()
 
-    def said(self, log: str) -> str:
+    def output(self, log: str) -> str:
         """Return the output of a background command so far."""
         return last_lines(self.folder / log, count=1000)
 
     def address(self, log: str) -> str:
         """Where a worker's page is, once it says so."""
-        assert wait_until(lambda: "page: " in self.said(log), 120), self.said(log)
-        return next(line[6:] for line in self.said(log).splitlines() if line.startswith("page: "))
+        assert wait_until(lambda: "page: " in self.output(log), 120), self.output(log)
+        return next(line[6:] for line in self.output(log).splitlines() if line.startswith("page: "))
 
     def wait_until_ready(self, log: str) -> None:
         """Until a worker has partitions, and their ledgers are open."""
         address = f"{self.address(log)}readyz"
-        assert wait_until(lambda: _answers(address), 120), self.said(log)
+        assert wait_until(lambda: _answers(address), 120), self.output(log)
 
 
 def _answers(address: str) -> bool:

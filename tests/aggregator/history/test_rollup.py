@@ -85,7 +85,7 @@ TWICE = LongitudinalKRR.from_epsilons(3000, 6.0, 5.0)
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "is_told"),
+    ("mechanism", "is_reported"),
     [
         (KRR.from_epsilon(3000, 5.0), True),
         (TWICE, False),
@@ -95,7 +95,7 @@ TWICE = LongitudinalKRR.from_epsilons(3000, 6.0, 5.0)
     ids=["k-rr", "longitudinal", "one-hot", "k-hot"],
 )
 def test_other_is_estimated_unless_permanent_noise_selected_values(
-    mechanism: Mechanism, is_told: bool
+    mechanism: Mechanism, is_reported: bool
 ) -> None:
     collection = Collection("wide", mechanism, memoize=not isinstance(mechanism, KRR))
     counts = np.random.default_rng(1).integers(900, 1100, (1, mechanism.width))
@@ -109,7 +109,7 @@ def test_other_is_estimated_unless_permanent_noise_selected_values(
     assert cut.independent is not None
     assert cut.shared is not None
     assert cut.independent.omitted == cut.shared.omitted == 1000
-    assert (cut.independent.other is not None, cut.shared.other is not None) == (True, is_told)
+    assert (cut.independent.other is not None, cut.shared.other is not None) == (True, is_reported)
     whole = record_of(collection, coverage, joined, result, whole=True)
     for kind, few in ((whole.independent, cut.independent), (whole.shared, cut.shared)):
         assert kind is not None

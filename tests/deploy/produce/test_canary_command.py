@@ -128,8 +128,8 @@ def test_a_sound_deployment_is_below_the_threshold(broker: str, topic_prefix: st
         page = deployment.address("worker.log")
         with deployment.running("canary.log", "canary", "canary", "--reports", str(REPORTS)):
             assert wait_until(lambda: "deniable_canary_chi_square" in gauges(page), SETTLE_SECONDS), (
-                deployment.said("worker.log")
+                deployment.output("worker.log")
             )
         shown = gauges(page)
     assert 0 < shown["deniable_canary_chi_square"] < shown["deniable_canary_threshold"]
-    assert re.search(r"\d+ reports sent in \d+ packs", deployment.said("canary.log"))
+    assert re.search(r"\d+ reports sent in \d+ packs", deployment.output("canary.log"))

@@ -31,15 +31,16 @@ def test_second_interrupt_ends_at_once_and_loses_nothing(tmp_path: Path) -> None
         deployment = Deployment(tmp_path, f"127.0.0.1:{taken.getsockname()[1]}", "")
         (tmp_path / "lines.csv").write_text("carrier\n" + "AA\n" * 5)
         with deployment.running("run.log", *PRODUCE, "--follow") as run:
-            assert wait_until(lambda: lines_kept(tmp_path) == 6, STARTING_SECONDS), deployment.said("run.log")
+            is_kept = wait_until(lambda: lines_kept(tmp_path) == 6, STARTING_SECONDS)
+            assert is_kept, deployment.output("run.log")
             run.send_signal(signal.SIGINT)
             assert wait_until(
-                lambda: "waiting up to 10 s for Kafka" in deployment.said("run.log"), SOON_SECONDS
+                lambda: "waiting up to 10 s for Kafka" in deployment.output("run.log"), SOON_SECONDS
             )
             assert run.poll() is None
             run.send_signal(signal.SIGINT)
             assert run.wait(SOON_SECONDS) == 130
-        assert "Traceback" not in deployment.said("run.log")
+        assert "Traceback" not in deployment.output("run.log")
         with closing(Store(tmp_path / ".deniable")) as store:
             assert store.rows("SELECT lines FROM inputs") == [(6,)]
             assert store.rows("SELECT packs FROM lanes") == [(1,)]

@@ -111,7 +111,7 @@ class Producing:
         packs = {pack.pack_id: pack for pack in (decode(sent["value"]) for sent in self.kafka.sent)}
         return sum(pack.reports for pack in packs.values())
 
-    def said(self) -> list[str]:
+    def output(self) -> list[str]:
         """Lines on stderr since the last call; stdout must be empty."""
         output = self.capsys.readouterr()
         assert output.out == ""
@@ -128,7 +128,7 @@ def test_a_run_that_ended_is_forgotten(producing: Producing) -> None:
     for total in (100, 200):
         producing.run()
         assert producing.reports() == total
-        (line,) = producing.said()
+        (line,) = producing.output()
         assert SENT.fullmatch(line)
         assert summed(line) == (100, "")
 
@@ -139,20 +139,20 @@ def test_refusals_are_counted_by_reason(producing: Producing) -> None:
     allowance = Allowance(CARRIER, None, reports_per_window=2)
     producing.run(allowance)
     assert producing.reports() == 6
-    assert producing.said()[0].startswith("line 2 skipped: ")
+    assert producing.output()[0].startswith("line 2 skipped: ")
     producing.run(allowance)
     assert producing.reports() == 6
-    (_, line) = producing.said()
+    (_, line) = producing.output()
     assert summed(line) == (0, "; 1 line skipped; 9 reports refused, over their client's limit for a window")
     producing.run(Allowance(CARRIER, Budget(0.5, 1e-9, 2**31), reports_per_window=9))
-    assert producing.said()[-1].endswith("; 9 reports refused, over the budget of their client")
+    assert producing.output()[-1].endswith("; 9 reports refused, over the budget of their client")
 
 
 def test_lost_broker_leaves_what_is_taken_to_the_next_run(producing: Producing) -> None:
     producing.kafka.acknowledges = False
     with pytest.raises(DeliveryError, match=r"^not all was acknowledged within 0\.3 s; "):
         producing.run()
-    (line,) = producing.said()
+    (line,) = producing.output()
     assert re.fullmatch(
         r"0 reports sent in 0 packs \(0 reports/s\); \d+ packs? kept for the next deniable produce with this "
         "folder",
@@ -160,7 +160,7 @@ def test_lost_broker_leaves_what_is_taken_to_the_next_run(producing: Producing) 
     )
     producing.kafka.acknowledges = True
     producing.run()
-    resumed, line = producing.said()
+    resumed, line = producing.output()
     assert resumed == "resuming at line 102"
     assert summed(line) == (100, "; 100 of those kept by earlier runs")
     assert producing.reports() == 100
@@ -178,10 +178,10 @@ def test_an_interrupted_run_is_resumed(producing: Producing, monkeypatch: pytest
     monkeypatch.setattr(produce.ProduceView, "update", interrupt)
     with pytest.raises(KeyboardInterrupt):
         producing.run()
-    (line,) = producing.said()
+    (line,) = producing.output()
     assert summed(line) == (40, "")
     producing.run()
-    assert producing.said()[0] == "resuming at line 42"
+    assert producing.output()[0] == "resuming at line 42"
     assert producing.reports() == 100
 
 
@@ -197,20 +197,20 @@ def test_strict_run_stops_and_is_resumed_at_the_bad_line(producing: Producing) -
             "the lines before it were processed"
         )
         assert producing.reports() == 100
-    assert producing.said()[-1] == "resuming at line 102"
+    assert producing.output()[-1] == "resuming at line 102"
     with producing.path.open("r+b") as stream:
         stream.write(bad.replace(b'"B6"x', b'"B6" '))
     producing.run()
     assert producing.reports() == 101
     skipped = "line 102 skipped: it is not CSV: ',' expected after '\"'"
-    assert producing.said()[:2] == ["resuming at line 102", skipped]
+    assert producing.output()[:2] == ["resuming at line 102", skipped]
 
 
 def test_input_without_a_line_of_use_is_refused(producing: Producing) -> None:
     producing.path.write_text(f"who,value\n{CANARY}\n")
     with pytest.raises(FeedError, match=r"^no line of the input can be used; is 'value' the right field\?$"):
         producing.run()
-    assert len(producing.said()) == 2
+    assert len(producing.output()) == 2
 
 
 def test_lines_wait_for_room_in_the_outbox(producing: Producing, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +218,7 @@ def test_lines_wait_for_room_in_the_outbox(producing: Producing, monkeypatch: py
     producing.path.write_text("who,value\n" + "".join(f"{i},AA\n" for i in range(40_000)))
     producing.run(Allowance(WIDE, None), batch_lines=500, outbox_bytes=1_000_000)
     assert producing.reports() == 40_000
-    assert len(producing.said()) == 1
+    assert len(producing.output()) == 1
 
 
 def test_lines_that_find_no_room_are_reported_and_resumed(producing: Producing) -> None:
@@ -229,9 +229,9 @@ def test_lines_that_find_no_room_are_reported_and_resumed(producing: Producing) 
     ):
         producing.run(Allowance(WIDE, None), batch_lines=500, outbox_bytes=1_000_000)
     producing.kafka.acknowledges = True
-    producing.said()
+    producing.output()
     producing.run(Allowance(WIDE, None), batch_lines=500, outbox_bytes=1_000_000)
-    assert producing.said()[0].startswith("resuming at line ")
+    assert producing.output()[0].startswith("resuming at line ")
     assert producing.reports() == 5_000
 
 
@@ -273,11 +273,11 @@ def test_run_with_a_damaged_pack_has_not_ended(producing: Producing, damaged: in
     producing.kafka.acknowledges = True
     producing.kafka.sent.clear()
     sound = 250 - decode(record).reports
-    producing.said()
+    producing.output()
     for sent in (sound, 0):
         with pytest.raises(DeliveryError, match=rf"^pack {number} in .*: a record of the store is damaged: "):
             producing.run(pack_reports=100)
-        resumed, *_, line = producing.said()  # and that it waits, on a slow machine
+        resumed, *_, line = producing.output()  # and that it waits, on a slow machine
         assert resumed == "resuming at line 252"
         assert summed(line)[0] == sent
         assert line.endswith(
@@ -288,7 +288,7 @@ def test_run_with_a_damaged_pack_has_not_ended(producing: Producing, damaged: in
         store.rows("UPDATE records SET record = ? WHERE number = ?", record, number)
     producing.run(pack_reports=100)
     assert producing.reports() == 250
-    assert producing.said()[0] == "resuming at line 252"
+    assert producing.output()[0] == "resuming at line 252"
     producing.run(pack_reports=100)
     assert producing.reports() == 500
 
@@ -300,7 +300,7 @@ def test_unknown_values_are_logged_only_on_request(producing: Producing) -> None
         producing.path.write_text("value,who\n" + "".join(f"{v},{i}\n" for i, v in enumerate(values.split())))
         with capture_logs() as logs:
             producing.run()
-        said.append([re.sub(r"\(\d+ reports/s\)", "", line) for line in producing.said()] + logs)
+        said.append([re.sub(r"\(\d+ reports/s\)", "", line) for line in producing.output()] + logs)
     assert said[0] == said[1]
     with capture_logs() as logs:
         producing.run(logs_unknown=True)

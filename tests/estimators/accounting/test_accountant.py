@@ -1,4 +1,4 @@
-"""What reports cost and how many a budget allows: one is the inverse of the other."""
+"""The cost of reports, and its inverse: how many reports a budget allows."""
 
 import math
 import re
@@ -80,7 +80,7 @@ def test_memoized_reports_cost_at_most_their_permanent_response(mechanism: Mecha
 
 
 def test_many_bits_per_value_limit_the_reports() -> None:
-    """A report of 256 hot bits is 256 outputs to compose: 100,000 of them took minutes."""
+    """A report of 256 hot bits counts as 256 outputs; composing 100,000 reports used to take minutes."""
     many = HotRappor.from_probabilities(512, 256, f=0.01, p=0.499, q=0.5)
     assert most_reports(TWO_HOT, memoized=False) == LARGEST_REPORTS
     assert most_reports(many, memoized=False) == most_reports(many, memoized=True) == 3906
@@ -90,13 +90,13 @@ def test_many_bits_per_value_limit_the_reports() -> None:
 
 
 def test_only_bounds_within_the_budget_are_unbounded() -> None:
-    """Of a million values, rdp of the permanent response stays below the budget, and its largest loss not."""
+    """With a million values, only the RDP bound of the permanent response is within the budget."""
     mechanism = LongitudinalKRR.from_epsilons(1_000_000, 1.0, 1e-6)
     found = allowed_reports(mechanism, 0.9, 1e-6, memoized=True)
     assert found == {"basic": 33, "zcdp": LARGEST_MEMOIZED, "rdp": None, "exact": None}
 
 
-def test_a_memoized_krr_report_is_one_report() -> None:
+def test_memoized_krr_report_counts_once() -> None:
     assert costs(KRR_16, 1000, 1e-6, memoized=True) == costs(KRR_16, 1, 1e-6) | {"zcdp": 1.0}
     assert epsilon_inf(KRR_16, memoized=True) == KRR_16.epsilon
     assert epsilon_inf(KRR_16, memoized=False) == math.inf

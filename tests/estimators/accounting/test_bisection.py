@@ -1,4 +1,4 @@
-"""The search finds what counting up finds, and asks for few figures."""
+"""The search finds the same number as a linear scan, with few evaluations."""
 
 import math
 
@@ -11,7 +11,7 @@ from estimators.accounting.bisection import largest_within, last_before
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=200), st.floats(0, 10), st.data())
 def test_search_matches_a_linear_scan(rises, budget, data):
-    """Any figure that never falls, jumps and plateaus included."""
+    """For any non-decreasing function, including ones with jumps and plateaus."""
     figures = [0.0, *sorted(rises)]
     fitting = [number for number, figure in enumerate(figures) if figure <= budget]
     first = data.draw(st.sampled_from(fitting))
@@ -24,7 +24,7 @@ def test_search_matches_a_linear_scan(rises, budget, data):
 @pytest.mark.parametrize("power", [0.4, 1.0, 2.0])
 @pytest.mark.parametrize("answer", [0, 1, 17, 3000, 99_999, 100_000])
 def test_smooth_figure_is_evaluated_rarely(power, answer):
-    """Growth by half takes 27 steps to 100,000, and the rest at most 12; none beyond 1.5 times the answer."""
+    """Growing by half reaches 100,000 in 27 steps; at most 12 follow, none above 1.5 times the answer."""
     asked = []
 
     def figure(number: int) -> float:

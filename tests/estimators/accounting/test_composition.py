@@ -1,4 +1,4 @@
-"""Exact composition: the vectors, exact fractions, another accountant, and the order of all bounds."""
+"""Exact composition agrees with golden vectors, exact fractions and dp-accounting; bounds are ordered."""
 
 import math
 from collections import Counter
@@ -108,7 +108,7 @@ def test_dp_accounting_agrees_within_its_discretization(loss: PrivacyLoss, delta
     exact = epsilon_at(loss, delta)
     above = theirs(loss, delta, pessimistic=True, interval=interval)
     assert exact * (1 - 1e-9) <= above <= exact + interval * loss.copies
-    # It cuts off a mass of 1e-15, which it adds to delta.
+    # dp-accounting truncates a mass of 1e-15 and adds it to delta.
     below = theirs(loss, delta, pessimistic=False, interval=interval)
     assert below <= epsilon_at(loss, delta - 2e-15) * (1 + 1e-9)
 
@@ -117,7 +117,7 @@ def test_ten_thousand_reports_compose_fast_and_accurately() -> None:
     loss = krr_loss(KRR.from_epsilon(16, 0.1)).times(10_000)
     epsilon = epsilon_at(loss, 1e-6)
     mean, variance = loss.copies * loss.mass @ loss.losses, loss.copies * loss.mass @ loss.losses**2
-    # The loss is nearly normal, of variance twice the mean: delta = P(Z > a) - e^epsilon P(Z > a + sd).
+    # The loss is nearly normal, its variance twice its mean: delta = P(Z > a) - e^epsilon P(Z > a + sd).
     deviation = math.sqrt(variance)
     a = (epsilon - mean) / deviation
     normal = (

@@ -1,4 +1,4 @@
-"""No stated figure is below the truth, not by its last digit: exact laws in fractions, 60 digits."""
+"""No stated figure is below the truth, even in its last digit: exact distributions, 60 digits."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ def _sixty_digits() -> Iterator[None]:
 
 
 def channel(mechanism: KRR) -> Matrix:
-    """P(report w | truth v) in row v: other values by the words that multiply-shift gives each."""
+    """P(report w | truth v) in row v; other values get the words that multiply-shift maps to them."""
     k, truth = mechanism.k, Fraction(mechanism.threshold, WORDS)
     ends = [-(-number * WORDS // (k - 1)) for number in range(k)]
     lies = [(1 - truth) * Fraction(end - start, WORDS) for start, end in pairwise(ends)]
@@ -41,7 +41,7 @@ def channel(mechanism: KRR) -> Matrix:
 
 
 def decimals(first: list[Fraction], second: list[Fraction]) -> Law:
-    """P of every output under one true value and under the other; outputs that are alike are one."""
+    """P of every output under each of two true values; equally likely outputs are merged."""
     times = sorted(Counter(zip(first, second, strict=True)).items())
     return tuple(
         (n * Decimal(p.numerator) / p.denominator, n * Decimal(q.numerator) / q.denominator)
@@ -50,7 +50,7 @@ def decimals(first: list[Fraction], second: list[Fraction]) -> Law:
 
 
 def laws_of_sequences(rows: list[list[Fraction]]) -> list[Law]:
-    """Every two true values, each by the probabilities of all sequences."""
+    """Every pair of true values, each as the probabilities of all sequences."""
     return list({decimals(first, second) for first, second in permutations(rows, 2)})
 
 
@@ -71,7 +71,7 @@ def shared_krr_laws(mechanism: LongitudinalKRR, reports: int) -> list[Law]:
 
 
 def bit_laws(mechanism: HotRappor, reports: int) -> list[Law]:
-    """Counts of ones in the differing bits: half of them true under P, the other half under Q."""
+    """Counts of ones in the differing bits: half are true under P, the other half under Q."""
     flip, p, q = (
         Fraction(threshold, 1 << 32)
         for threshold in (mechanism.flip_threshold, mechanism.p_threshold, mechanism.q_threshold)
@@ -136,9 +136,9 @@ def largest_divergence(laws: list[Law], order: float) -> Decimal:
 def test_no_figure_is_below_the_exact_distribution(
     laws_of: Callable[..., list[Law]], mechanism: Mechanism, reports: int, memoized: bool
 ) -> None:
-    """Basic, delta at every other bound, the RDP curve, and rho; basic and RDP close above, too.
+    """Check the basic bound, delta at every other bound, the RDP curve and rho.
 
-    Lies of unequal chance may cost 1e-17.
+    Basic and RDP must also be close. Lies with unequal probabilities may cost 1e-17.
     """
     laws, loss = laws_of(mechanism, reports), loss_of_reports(mechanism, reports, memoized)
     truth, basic = largest_loss(laws), Decimal(loss.largest)
@@ -156,7 +156,7 @@ def test_no_figure_is_below_the_exact_distribution(
 @pytest.mark.parametrize("reports", [31, 1000, 10_000])
 @pytest.mark.parametrize(("f", "p", "q"), [(0.25, 0.35, 0.65), (0.5, 0.499, 0.5), (0.01, 0.4999, 0.5001)])
 def test_largest_loss_of_many_bits_is_an_upper_bound(reports: int, f: float, p: float, q: float) -> None:
-    """All ones in the bits that are true under P, none in the others."""
+    """The worst report has ones in all bits that are true under P, and in no others."""
     mechanism = hot(2, f, p, q)
     flip, low, high = (
         Decimal(threshold) / (1 << 32)
@@ -177,7 +177,7 @@ def test_largest_loss_of_many_bits_is_an_upper_bound(reports: int, f: float, p: 
 def test_largest_loss_of_many_values_is_an_upper_bound(
     reports: int, k: int, permanent: float, instantaneous: float
 ) -> None:
-    """All reports show the same value, lies taken as equal: those that are not may cost k 2^-64 a step."""
+    """All reports show the same value. Lies count as equally likely; the error is at most k 2^-64 a step."""
     mechanism = longitudinal(k, permanent, instantaneous)
     unequal = Decimal("2.02") * (reports + 1) * k / WORDS
     (p1, q1), (p2, q2) = (

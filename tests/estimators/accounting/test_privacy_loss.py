@@ -1,4 +1,4 @@
-"""The loss of one report is that of the outputs, enumerated; integer thresholds included."""
+"""The loss of one report matches an enumeration of its outputs, including integer thresholds."""
 
 from fractions import Fraction
 from itertools import product
@@ -17,7 +17,7 @@ Row = list[Fraction]
 
 
 def lies(mechanism: KRR, truth: int) -> Row:
-    """P(report w | truth), counting the words that multiply-shift sends to each lie."""
+    """P(report w | truth), counting the words that multiply-shift maps to each lie."""
     others = mechanism.k - 1
     starts = [-(-number * WORDS // others) for number in range(others + 1)]
     chance = 1 - Fraction(mechanism.threshold, WORDS)
@@ -106,7 +106,7 @@ def test_fewer_differing_bits_lose_less() -> None:
         assert all(other <= worst for other in fewer)
 
 
-def test_swapping_the_values_changes_nothing() -> None:
+def test_loss_is_symmetric_in_the_values() -> None:
     mechanism = HotRappor.from_probabilities(8, 1, f=0.3, p=0.2, q=0.7)
     for loss in (krr_loss(KRR.from_epsilon(5, 1.0)), bits_loss(mechanism)):
         under_q = loss.mass * np.exp(-loss.losses)

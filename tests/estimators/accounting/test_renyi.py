@@ -1,4 +1,4 @@
-"""RDP, zCDP and their conversions: the vectors, and a supremum that cannot be missed."""
+"""RDP, zCDP and their conversions match golden vectors; the search for a supremum finds it."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ from estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, re
 from estimators.mechanisms.krr import KRR
 from tests.support.estimators.accounting_vectors import VECTORS, ideal_bits, ideal_krr, loss_of
 
-#: Rows whose rho is D_alpha / alpha a little off alpha = 1, where the supremum lies: below it by up to 4e-6.
+#: Rows whose rho was computed slightly off alpha = 1, where the supremum is: too low by up to 4e-6.
 BELOW_THE_SUPREMUM = [
     {"mechanism": "krr", "k": 5, "epsilon": 3},
     {"mechanism": "rappor_bloom", "hashes": 2, "p_star": 0.3, "q_star": 0.65},
@@ -34,7 +34,7 @@ def test_rho_matches_the_vectors() -> None:
         assert zcdp_rho(loss_of(row)) == pytest.approx(row["rho"], rel=1e-9), row
 
 
-def test_two_vectors_fall_short_of_the_limit_that_is_their_supremum() -> None:
+def test_two_vectors_are_slightly_below_their_supremum() -> None:
     for row in VECTORS["zcdp"]:
         if not exact_to_1e9(row):
             loss = loss_of(row)
@@ -64,7 +64,7 @@ def test_order_below_one_is_rejected(order: float) -> None:
 
 
 def mixture(*parts: tuple[float, PrivacyLoss]) -> PrivacyLoss:
-    """What leaves is one of several outputs, and which one is seen."""
+    """A mixture: one of several outputs is sent, and the observer sees which."""
     steps = [(weight, loss, round(loss.step * 100)) for weight, loss in parts]
     half = max(step for *_, step in steps)
     mass = np.zeros(2 * half + 1)
@@ -91,7 +91,7 @@ def test_no_order_exceeds_rho_and_one_reaches_it(loss: PrivacyLoss) -> None:
     assert best <= zcdp_rho(loss) <= best * (1 + 1e-4)
 
 
-def test_mixture_has_two_maxima_and_the_higher_counts() -> None:
+def test_higher_of_two_maxima_is_found() -> None:
     loss = mixture((0.99, ideal_krr(2, 1.0)), (0.01, ideal_krr(2, 4.0)))
     values = np.array([renyi_divergence(loss, 1 + t) / (1 + t) for t in np.geomspace(1e-3, 100, 500)])
     rising = np.diff(values) > 0
@@ -102,7 +102,7 @@ def test_mixture_has_two_maxima_and_the_higher_counts() -> None:
     assert values.max() > 1.2 * values[0]
 
 
-def test_copies_add() -> None:
+def test_divergences_of_copies_add() -> None:
     loss = ideal_bits(0.3, 0.65, 2)
     assert zcdp_rho(loss.times(7)) == pytest.approx(7 * zcdp_rho(loss), rel=1e-14)
     assert renyi_divergence(loss.times(7), 3.5) == pytest.approx(7 * renyi_divergence(loss, 3.5), rel=1e-14)
@@ -123,6 +123,6 @@ def test_conversion_finds_the_best_order_of_a_fine_grid(reports: int, delta: flo
     assert epsilon_from_renyi(loss, delta) <= grid * (1 + 1e-14)
 
 
-def test_realised_thresholds_change_rho_by_no_more_than_they_round() -> None:
+def test_rounded_thresholds_change_rho_within_rounding() -> None:
     realised = zcdp_rho(krr_loss(KRR.from_epsilon(1000, 1.0)))
     assert realised == pytest.approx(zcdp_rho(ideal_krr(1000, 1.0)), rel=1e-11)

@@ -1,4 +1,4 @@
-"""Reports that share one permanent response: their joint law, enumerated, and what it is bounded by."""
+"""Reports that share one permanent response: bounds against their enumerated joint distribution."""
 
 import math
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def law_of_sequences(mechanism: LongitudinalKRR, reports: int) -> tuple[FloatArr
 
 
 def law_of_bits(mechanism: HotRappor, reports: int) -> tuple[FloatArray, FloatArray]:
-    """P of every sequence of reports of the differing bits, ones in the first half, or in the second."""
+    """P of every sequence of reports of the differing bits, ones in the first half or in the second."""
     flip, p, q = mechanism.f / 2, mechanism.p, mechanism.q
     shown = np.array(list(product((0, 1), repeat=reports)))
     zero, one = (np.where(shown, rate, 1 - rate).prod(axis=1) for rate in (p, q))
@@ -81,7 +81,7 @@ def test_bits_loss_matches_enumeration_of_sequences(
 
 
 def check_law(loss: PrivacyLoss, law: tuple[FloatArray, FloatArray]) -> None:
-    """Never below the law, and above it by less than the lattice allows."""
+    """Never below the exact value, and above it by less than the lattice spacing explains."""
     largest = largest_loss(law)
     assert loss.largest == pytest.approx(largest, rel=1e-12)
     for epsilon in np.linspace(0, 0.99, 5) * largest:
@@ -92,7 +92,7 @@ def check_law(loss: PrivacyLoss, law: tuple[FloatArray, FloatArray]) -> None:
         assert renyi_divergence(loss, order) == pytest.approx(exact, rel=1e-6)
 
 
-def test_independence_undercounts_as_published() -> None:
+def test_assuming_independence_undercounts_as_published() -> None:
     mechanism = longitudinal(6, 1.0, 0.3)
     assert epsilon_at(shared_krr_loss(mechanism, 8), 1e-6) == pytest.approx(0.573013, abs=1e-6)
     assert epsilon_at(longitudinal_loss(mechanism).times(8), 1e-6) == pytest.approx(0.470826, abs=1e-6)
@@ -116,7 +116,7 @@ SHARED = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("shared", "epsilon_inf"), SHARED)
-def test_more_reports_cost_more_up_to_the_permanent_response(shared: Shared, epsilon_inf: float) -> None:
+def test_cost_grows_up_to_the_permanent_response(shared: Shared, epsilon_inf: float) -> None:
     numbers = [1, 2, 5, 10, 30, 31, 100, 1000, 10_000]
     found = [epsilon_at(shared(reports), 1e-6) for reports in numbers]
     assert found == sorted(found)
@@ -148,7 +148,7 @@ def test_two_extremes_bound_the_enumeration_closely(
         assert truth * (1 - 1e-9) <= epsilon_at(bound, delta) <= truth * 1.03
 
 
-def test_one_report_is_one_fresh_report() -> None:
+def test_one_report_costs_as_much_as_a_fresh_one() -> None:
     mechanism = longitudinal(20, 2.0, 1.0)
     for shared, fresh in (
         (shared_krr_loss(mechanism, 1), longitudinal_loss(mechanism)),

@@ -1,4 +1,4 @@
-"""Rates of true bits: the paper's formula, exact laws, errors that are those seen."""
+"""Rates of true bits follow the paper's formula; stated errors match simulated ones."""
 
 import numpy as np
 import pytest
@@ -33,10 +33,10 @@ def test_expected_counts_yield_the_true_bits_of_every_cohort():
 
 @pytest.mark.parametrize("hot", [1, 3])
 def test_errors_match_simulation_and_intervals_cover(hot):
-    """400 rounds of 20 buckets: 8,000 intervals, of which 95 +- 1.3 points must cover (false alarm 6e-7).
+    """400 rounds of 20 buckets: of 8,000 intervals, 95 +- 1.3 % must cover (false alarm 6e-7).
 
-    The spread of the errors is within 4.2 % of what is stated, at the same rate. Defect caught with 99.9 %:
-    errors off by 10 %.
+    The spread of the errors is within 4.2 % of the stated error, at the same false-alarm rate. Defect caught
+    with 99.9 %: errors off by 10 %.
     """
     rng = generator(hot)
     mechanism = HotRappor(20, hot, *choose_thresholds(hot, 4.0, 2.0))

@@ -1,4 +1,4 @@
-"""Decoding finds the candidates, with errors that hold, and leaves decoys out."""
+"""Decoding finds real candidates with correct errors, and rarely finds decoys significant."""
 
 import itertools
 import math
@@ -26,7 +26,7 @@ WORDS = ["apple", "banana", "carrot", "date"]
 
 
 def expected_counts(truth, words, mechanism, sizes):
-    """Bit counts without noise, rounded, when each cohort holds the truth's shares."""
+    """Expected bit counts, rounded, if every cohort has the true shares."""
     shares = (bloom_design(words, mechanism) @ truth).reshape(mechanism.cohorts, mechanism.bits)
     rates = mechanism.p_star + (mechanism.q_star - mechanism.p_star) * shares
     return np.rint(rates * sizes[:, None]).astype(np.int64)
@@ -45,7 +45,7 @@ def test_expected_counts_yield_the_truth(background):
 
 @pytest.mark.parametrize("seed", [0, 65, 76, 115])
 def test_rounding_keeps_frequencies_within_0_and_1(seed):
-    """All clients hold one value and lie seldom: the maximum is at the end of the range."""
+    """All clients hold one value and rarely lie, so the maximum is at the boundary."""
     mechanism = Rappor.from_probabilities(32, 2, 4, 0.0, 0.05, 0.95)
     truth = np.array([1000, 0, 0, 0])
     result = decode(*rappor_counts(generator(seed), truth, WORDS, mechanism), WORDS, mechanism)
@@ -54,7 +54,7 @@ def test_rounding_keeps_frequencies_within_0_and_1(seed):
 
 
 def test_other_absorbs_unknown_strings():
-    """Unknown strings that set every bit alike: their share comes out, and candidates stay as they are."""
+    """Unknown strings that set all bits equally often appear in `other` and change no candidate."""
     truth, sizes = np.array([0.4, 0.2, 0.1, 0.0]), np.full(4, 10**12)
     counts = expected_counts(truth, WORDS, SMALL, sizes)
     even = 0.3 * SMALL.hashes / SMALL.bits * (SMALL.q_star - SMALL.p_star)
@@ -70,12 +70,12 @@ def test_other_absorbs_unknown_strings():
     ids=["all-known", "many-unknown", "one-unknown"],
 )
 def test_intervals_cover_and_decoys_are_rarely_significant(unknown, strings, most_covered, most_false):
-    """12 rounds of 105 real candidates and 200 decoys, new words each.
+    """12 rounds of 105 real candidates and 200 decoys, with new words in each round.
 
-    Coverage of the 1,260 real ones must lie within 5 sigma, false alarm below 1e-6, of the 95.5 % (97.8 % for
-    one unknown string) of longer runs. False discoveries: at most 5 % and 4 sigma of 330, 240, 70.
+    Coverage of the 1,260 real ones must be within 5 sigma (false alarm below 1e-6) of the 95.5 % measured in
+    longer runs (97.8 % for one unknown string). False discoveries: at most 5 % plus 4 sigma of 330, 240, 70.
     Defects caught with 99.9 %: errors a quarter too small (coverage 86 %); no correction for the number of
-    candidates (over 80 false); one unknown string: errors that overlook the candidate's own bits (30 false).
+    candidates (over 80 false); for one unknown string, errors that ignore the candidate's bits (30 false).
     """
     rng = generator(round(10 * unknown))
     held = np.append(
@@ -101,7 +101,7 @@ def test_intervals_cover_and_decoys_are_rarely_significant(unknown, strings, mos
 
 
 def test_errors_match_the_sandwich_formula():
-    """Counts as expected, so no inflation; J entry by entry as in DESIGN section 7, cohorts uneven."""
+    """Expected counts, so errors are not inflated; J is computed entry by entry, with uneven cohorts."""
     rng = generator(8)
     design = (rng.random((3, 10, 4)) < 0.3).astype(float)
     sizes, theta = np.array([900, 2000, 100]), np.array([0.6, 0.2, 0.15, 0.0])
@@ -129,10 +129,10 @@ def test_errors_match_the_sandwich_formula():
 
 
 def test_errors_match_simulation_with_random_cohorts():
-    """One word holds 90 %: cohorts differ in their share of it, but all cohorts together hold just that.
+    """One word has 90 %. Its share varies between cohorts, but is exact over all of them.
 
-    600 rounds: the spread of the estimates within 15 % of the stated error, 5 sigma, false alarm 6e-7.
-    Defect caught with 99.9 %: cohorts taken as independent, wrong by more than 25 %.
+    600 rounds: the spread of the estimates is within 15 % of the stated error (5 sigma, false alarm 6e-7).
+    Defect caught with 99.9 %: treating cohorts as independent, which is off by more than 25 %.
     """
     mechanism = Rappor.from_probabilities(64, 2, 4, 0.0, 0.02, 0.98)
     rng, truth = generator(5), np.array([2700, 150, 150])
@@ -157,7 +157,7 @@ def test_cohort_without_reports_is_ignored():
 
 
 def test_candidates_with_equal_bits_have_infinite_errors():
-    """In 16 bits and one cohort: their intervals are [0, 1], the others' are not."""
+    """With 16 bits and one cohort. Their intervals are [0, 1]; those of other candidates are not."""
     mechanism = Rappor.from_probabilities(16, 1, 1, 0.25, 0.35, 0.65)
     words = [f"word-{i}" for i in range(8)]
     columns = bloom_design(words, mechanism).toarray().argmax(axis=0)
@@ -205,8 +205,8 @@ print(min(timeit.repeat(job, timer=time.process_time, number=1, repeat=10)))
 """
 
 
-def test_300_candidates_and_8_cohorts_take_no_seconds():
-    """CPU time of the fastest of ten on one thread; 0.02 s on a quiet machine."""
+def test_300_candidates_and_8_cohorts_are_decoded_fast():
+    """CPU time of the fastest of ten runs on one thread; 0.02 s on an idle machine."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     ended = subprocess.run(
         [sys.executable, "-c", SMALL_JOB], env=environment, capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""Buckets of one-hot and k-hot reports: the likelihood's maximum, and errors that hold."""
+"""Decoding of one-hot and k-hot reports: maximum likelihood with correct errors."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ THREE_HOT = HotRappor.from_probabilities(20, 3, 0.25, 0.35, 0.65)
 
 
 def counts_of(rng, in_bucket, reports, mechanism):
-    """Ones per bit when in_bucket[v] of the clients are in bucket v, the last bits in none."""
+    """Expected ones per bit if in_bucket[v] clients are in bucket v; nobody sets the last bits."""
     held = np.zeros(mechanism.bits, np.int64)
     held[: len(in_bucket)] = in_bucket
     ones = rng.binomial(held, mechanism.q_star) + rng.binomial(reports - held, mechanism.p_star)
@@ -26,7 +26,7 @@ def counts_of(rng, in_bucket, reports, mechanism):
 @pytest.mark.parametrize("mechanism", [ONE_HOT, THREE_HOT], ids=["one-hot", "three-hot"])
 @pytest.mark.parametrize("seed", range(4))
 def test_maximum_matches_a_general_solver(mechanism, seed):
-    """Against SLSQP, on shares that sum to more than the mass allows."""
+    """Compared with SLSQP, on counts whose shares would sum to more than allowed."""
     share = 0.35 + 0.3 * generator(seed).random(20)
     contrast = mechanism.q_star - mechanism.p_star
 
@@ -60,10 +60,10 @@ def test_all_zeros_and_all_ones_stay_feasible(share):
 
 @pytest.mark.parametrize(("mechanism", "most"), [(ONE_HOT, 1), (THREE_HOT, 3)], ids=["one-hot", "three-hot"])
 def test_errors_and_coverage_are_as_stated(mechanism, most):
-    """300 rounds of 20 buckets: 6,000 intervals cover 93.6 to 96.4 %, 5 sigma, false alarm 6e-7.
+    """300 rounds of 20 buckets: 93.6 to 96.4 % of 6,000 intervals cover (5 sigma, false alarm 6e-7).
 
-    The spread of estimates within 21 % of the stated error, 5 sigma. Defects caught with 99.9 %: an error a
-    third too small, the variance of p* taken for that of q* in a mechanism that is not symmetric.
+    The spread of estimates is within 21 % of the stated error (5 sigma). Defects caught with 99.9 %: errors a
+    third too small; the variance of p* used instead of that of q* in an asymmetric mechanism.
     """
     skewed = HotRappor.from_probabilities(20, most, 0.1, 0.05, 0.5)
     rng, reports = generator(2), 20_000

@@ -1,4 +1,4 @@
-"""The first guess is near the least squares of each cohort, and within the set that `maximize` starts in."""
+"""The initial guess is near the least squares of each cohort, and a feasible start for `maximize`."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_exact_shares_yield_the_truth():
 
 
 def test_guess_averages_non_negative_least_squares_of_cohorts():
-    """30 steps end within 0.005 of an exact solver's average, weighed by the cohorts' sizes, one 0."""
+    """After 30 steps it is within 0.005 of an exact solver's size-weighted average; one cohort is empty."""
     ones, sizes = rappor_counts(generator(1), zipf_counts(40, 200_000), WORDS, MECHANISM)
     ones[3], sizes[3] = 0, 0
     design, shares = bloom_design(WORDS, MECHANISM), observed_shares(ones, sizes)

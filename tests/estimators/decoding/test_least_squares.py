@@ -1,4 +1,4 @@
-"""Least squares tells what the rows tell, and says of the rest that it cannot be known."""
+"""Least squares solves what the rows determine, and marks columns they cannot separate."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_ratio_is_1_without_degrees_of_freedom():
     assert solve(csc_array(np.eye(3)), rows_of(np.ones(3))).chi_square_ratio == 1
 
 
-def test_moderation_weighs_own_rows_against_16():
+def test_moderation_weights_own_rows_against_16():
     factors = moderate(np.array([0.5, 2.0, 5.0]), np.array([16, 16, 48]), 1.5)
     np.testing.assert_allclose(factors, [1.5, 1.75, (1.5 + 3 * 5.0) / 4])
     assert moderate(np.array([0.5]), np.array([16]), 0.8)[0] == 1

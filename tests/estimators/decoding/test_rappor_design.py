@@ -1,4 +1,4 @@
-"""The sparse design is what the hash says, and is made once for the same inputs."""
+"""The sparse design matches the hash, and is built once for equal inputs."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def mechanism_of(bits, hashes, cohorts=3):
 
 @pytest.mark.parametrize(("bits", "hashes"), [(8, 16), (128, 2), (256, 3), (264, 8), (4096, 4)])
 def test_columns_set_the_hashed_positions(bits, hashes):
-    """8 bits and 16 hashes collide for certain; above 256 bits a position takes two bytes of the digest."""
+    """8 bits with 16 hashes always collide; above 256 bits a position uses two bytes of the digest."""
     mechanism = mechanism_of(bits, hashes)
     expected = np.zeros((3 * bits, len(WORDS)))
     for column, word in enumerate(WORDS):

@@ -1,4 +1,4 @@
-"""The maximum of the independent-bit likelihood is found, and its distance certified."""
+"""The independent-bit likelihood is maximized, with a certified gap."""
 
 import json
 
@@ -71,7 +71,7 @@ def test_derivatives_match_finite_differences():
 )
 @pytest.mark.parametrize("counts", ["from clients", "random", "all or nothing"])
 def test_maximum_is_reached_from_any_counts(bits, hashes, cohorts, f, p, q, words, counts):
-    """Also where no theta explains the counts, the certificate is tight and theta is in the set."""
+    """Even if no theta explains the counts, the certificate is tight and theta is feasible."""
     rng, mechanism = generator(2), Rappor.from_probabilities(bits, hashes, cohorts, f, p, q)
     names = [f"word-{i}" for i in range(words)]
     ones, sizes = rappor_counts(rng, zipf_counts(words, 100_000), names, mechanism)
@@ -88,7 +88,7 @@ def test_maximum_is_reached_from_any_counts(bits, hashes, cohorts, f, p, q, word
 
 @pytest.mark.parametrize("seed", [0, 44])
 def test_last_steps_gain_less_than_rounding(seed):
-    """Counts at which a line search that trusts the last digit of the value stops at a gap above 1e-9."""
+    """For these counts, a line search that trusts the last digit stops at a gap above 1e-9."""
     mechanism = Rappor.from_probabilities(128, 2, 8, 0.0, 0.01, 0.99)
     sizes = generator(5).multinomial(336_776, np.full(8, 1 / 8))
     rng = generator(seed)

@@ -1,4 +1,4 @@
-"""Candidates that stand out are chosen, those that do not are left to be estimated beside them."""
+"""Screening chooses candidates that stand out; the others are estimated one by one."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ def test_most_columns_is_half_the_rows_and_at_most_1000(rows, columns):
 
 
 def test_frequent_candidates_are_found_among_thousands():
-    """20 words at 5 % each are 27 standard errors; of 5,000 others half a one passes in a round."""
+    """20 words with 5 % each are at 27 standard errors; of 5,000 others, 0.5 pass per round on average."""
     words = [f"word-{i}" for i in range(5_020)]
     held = np.zeros(5_020, np.int64)
     held[:20] = REPORTS // 20
@@ -39,7 +39,7 @@ def test_frequent_candidates_are_found_among_thousands():
 
 
 def test_at_most_most_columns_are_chosen(monkeypatch):
-    """Of 20 words from 2.5 to 7.5 % ten, the five most frequent among them, when there are ten places."""
+    """With ten places, ten of 20 words with 2.5 to 7.5 % are chosen, including the five most frequent."""
     monkeypatch.setattr("estimators.decoding.screening.MOST_COLUMNS", 10)
     words = [f"word-{i}" for i in range(1_000)]
     counts = BitCounts(
@@ -51,7 +51,7 @@ def test_at_most_most_columns_are_chosen(monkeypatch):
 
 
 def test_candidates_sharing_bits_with_a_frequent_string_stay_out():
-    """80 % in one word lift every candidate that shares a bit with it, until it is chosen."""
+    """A word with 80 % raises every candidate that shares a bit with it, until it is chosen."""
     words = [f"word-{i}" for i in range(5_000)]
     held = np.full(200, 1_000)
     held[0] = 800_000
@@ -62,7 +62,7 @@ def test_candidates_sharing_bits_with_a_frequent_string_stay_out():
 
 
 def test_pure_noise_chooses_almost_no_candidates():
-    """Every bit as if no client held any string: of 2,000 candidates more than 6 pass once in 10^6."""
+    """Bits as if no client held any string: more than 6 of 2,000 candidates pass once in 10^6 runs."""
     sizes = np.full(8, 20_000)
     ones = generator(3).binomial(20_000, DEMO.p_star, (8, 128))
     words = [f"word-{i}" for i in range(2_000)]
@@ -89,8 +89,8 @@ def test_extra_column_is_estimated_as_in_the_full_model():
 def test_intervals_cover_among_5000_candidates(unknown, most_false):
     """12 rounds of 105 real candidates (Zipf 1) and 4,895 decoys; unknown mass over 200 strings (Zipf 1).
 
-    Coverage of the 1,260 real ones must lie within 5 sigma, false alarm below 1e-6, of the 95.7 and 96.9 % of
-    60 rounds. False discoveries: at most 5 % of 370 and 220, and 4.5 sigma. Defects caught with 99.9 %: a
+    Coverage of the 1,260 real ones must be within 5 sigma (false alarm below 1e-6) of the 95.7 and 96.9 % of
+    60 rounds. False discoveries: at most 5 % of 370 and 220, plus 4.5 sigma. Defects caught with 99.9 %: a
     threshold that 50 decoys pass (30 % false where mass is unknown); no correction for the number of
     candidates (over 1,000 false).
     """
@@ -114,8 +114,8 @@ def test_intervals_cover_among_5000_candidates(unknown, most_false):
     assert false <= most_false
 
 
-def test_candidates_that_set_the_same_bits_are_known_together_only():
-    """One cohort and one hash of 64 bits: of 300 candidates each has a twin, or is told by its bit alone."""
+def test_candidates_with_equal_bits_are_not_separated():
+    """With one cohort and one hash of 64 bits, each of 300 candidates shares its bit or has it alone."""
     mechanism = Rappor.from_probabilities(64, 1, 1, 0.25, 0.35, 0.65)
     words = [f"word-{i}" for i in range(300)]
     design = bloom_design(words, mechanism)
@@ -158,8 +158,11 @@ print(*np.flatnonzero(result.significant))
 
 
 @pytest.mark.all
-def test_100_000_candidates_64_cohorts_and_a_million_reports_take_at_most_60_s_and_2_gib():
-    """Zipf 1 over 1,000 of them: the ten most frequent, from 1.3 % on, are 8 standard errors and found."""
+def test_100_000_candidates_take_at_most_60_s_and_2_gib():
+    """A million reports in 64 cohorts, Zipf 1 over 1,000 candidates. The ten most frequent are found.
+
+    They have at least 1.3 %, which is 8 standard errors.
+    """
     ended = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=True)
     measured, found = ended.stdout.splitlines()
     seconds, kibibytes = (float(figure) for figure in measured.split())

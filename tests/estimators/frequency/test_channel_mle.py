@@ -1,4 +1,4 @@
-"""The maximum of the likelihood for any channel: published, certified, and faster than plain EM."""
+"""Maximum likelihood for any channel: published values, a certified gap, faster than plain EM."""
 
 import json
 import time
@@ -19,7 +19,7 @@ CASES = json.loads((VECTORS / "channel_mle.json").read_text())["cases"]
 
 
 def gap_of(theta, counts, channel):
-    """Bound on what any distribution gains over theta, nats per report."""
+    """Upper bound on the gain of any distribution over theta, nats per report."""
     return np.log((counts / counts.sum() / (channel @ theta)) @ channel).max()
 
 
@@ -54,7 +54,7 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("seed", range(12))
 def test_gap_is_closed_for_channels_of_any_shape_and_any_counts(shape, seed):
-    """More reports than values or fewer, counts that the channel explains or not."""
+    """With more or fewer reports than values, and counts that the channel explains or not."""
     rng = generator(seed)
     channel = SHAPES[shape](rng, rng.integers(2, 40, 2))
     channel /= channel.sum(axis=0)
@@ -68,7 +68,7 @@ def test_gap_is_closed_for_channels_of_any_shape_and_any_counts(shape, seed):
 
 @given(st.integers(0, 1000))
 def test_gap_bounds_what_any_other_distribution_gains(seed):
-    """A point away from the maximum, found by a few steps of EM, is certified honestly too."""
+    """The certificate also holds away from the maximum, after a few steps of EM."""
     rng = generator(seed)
     channel = rng.dirichlet(np.ones(5), 4).T
     counts = rng.integers(0, 100, 5) + 1
@@ -79,9 +79,9 @@ def test_gap_bounds_what_any_other_distribution_gains(seed):
 
 
 def test_faster_than_plain_em():
-    """40 values at epsilon 1: EM's 10,000 steps take some 60 times as long and do not close the gap.
+    """40 values at epsilon 1: 10,000 steps of EM take about 60 times as long and leave a gap.
 
-    So few values that BLAS stays in one thread: with two, a busy second core stalls it.
+    With so few values BLAS uses one thread; with two, a busy second core would stall it.
     """
     mechanism = KRR.from_epsilon(40, 1.0)
     counts = krr_counts(generator(1), zipf_counts(40, 100_000, 1.3), mechanism)
@@ -98,7 +98,7 @@ def test_faster_than_plain_em():
     assert newton_seconds < em_seconds / 10
 
 
-def test_all_reports_alike():
+def test_equal_reports():
     found = channel_mle(np.array([0, 9, 0]), np.array(CASES[0]["channel"]))
     np.testing.assert_allclose(found.frequency, [0, 1, 0], atol=1e-12)
 

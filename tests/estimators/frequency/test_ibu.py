@@ -1,4 +1,4 @@
-"""The iterative update: one step by hand, likelihood never falling, any channel, when it stops."""
+"""Iterative Bayesian update: one step by hand, likelihood, any channel, stopping rule."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""k-RR estimators: published numbers, exact laws, and intervals that cover."""
+"""k-RR estimators: published numbers, exact inversion, coverage of intervals."""
 
 import json
 import math
@@ -64,7 +64,7 @@ def test_expected_counts_yield_the_truth(estimator):
 
 @given(st.lists(st.integers(0, 1000), min_size=2, max_size=8).filter(any), st.floats(0.1, 8))
 def test_mle_satisfies_the_conditions_of_the_maximum(counts, epsilon):
-    """On the simplex, and no entry's derivative exceeds that of the positive ones."""
+    """It is on the simplex, and no entry's derivative exceeds that of the positive ones."""
     counts = np.array(counts)
     mechanism = KRR.from_epsilon(len(counts), epsilon)
     theta = mle(counts, mechanism)
@@ -87,7 +87,7 @@ def test_every_constrained_estimate_is_a_distribution(counts, epsilon):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"k{len(case['counts'])}-eps{case['epsilon']:.2f}")
 def test_ibu_converges_to_the_mle(case):
-    """The likelihood of 60,000 steps comes within 1e-8 per report, and never above."""
+    """After 60,000 steps its likelihood is within 1e-8 per report of the maximum, and never above."""
     counts = np.array(case["counts"])
     mechanism = KRR.from_epsilon(len(counts), case["epsilon"])
     update = ibu(counts, mechanism, iterations=60_000, tolerance=0)
@@ -132,7 +132,7 @@ def test_ibu_reports_residual_and_iterations():
 
 
 def test_longitudinal_krr_is_estimated_as_one_channel():
-    """The truth comes back from the expected counts of permanent and instantaneous step together."""
+    """Expected counts of the permanent and instantaneous steps together yield the truth."""
     mechanism = LongitudinalKRR.from_epsilons(4, 3.0, 1.0)
     truth = np.array([0.5, 0.3, 0.2, 0.0])
     counts = np.rint(1e15 * (mechanism.channel @ truth)).astype(np.int64)
@@ -141,7 +141,7 @@ def test_longitudinal_krr_is_estimated_as_one_channel():
 
 
 def test_counts_of_true_values_are_frequency_times_reports():
-    """The survey of 1,000 booleans, 364 of them reported true, with truth .75: .228, so 228 true ones."""
+    """A survey of 1,000 booleans with p = 0.75 has 364 reports of true: the true share is 0.228."""
     mechanism = KRR.from_probability(2, 0.75)
     result = estimate(np.array([636, 364]), mechanism, "inv")
     assert result.frequency[1] == pytest.approx(0.228, abs=1e-12)
@@ -156,7 +156,7 @@ def test_mle_permutes_with_its_values(order):
 
 
 @pytest.mark.parametrize("estimator", ["mle", "inv-n", "inv-p", "ibu"])
-def test_all_reports_in_one_value(estimator):
+def test_all_reports_of_one_value(estimator):
     result = estimate(np.array([0, 0, 7, 0]), HALF, estimator)
     np.testing.assert_allclose(result.frequency, [0, 0, 1, 0], atol=1e-11)
     assert np.isfinite(result.std_error).all()
@@ -177,9 +177,9 @@ def test_interval_ends_solve_the_score_equation(count, epsilon, k):
 
 
 def test_intervals_cover_and_errors_match_simulation():
-    """200 rounds of 40 values: 8,000 intervals. Rounds are independent, values in one nearly so.
+    """200 rounds of 40 values: 8,000 intervals. Rounds are independent, values within a round nearly so.
 
-    Coverage must lie in 95 +- 1.3 points, the spread of the errors within 4.2 %: 5 sigma, false alarm 6e-7.
+    Coverage must be 95 +- 1.3 %, the spread of the errors within 4.2 % (5 sigma, false alarm 6e-7).
     Defect caught with 99.9 %: errors off by 10 % (coverage 92.2 % or 96.9 %).
     """
     rng, mechanism = generator(2), KRR.from_epsilon(40, 2.0)
@@ -207,9 +207,9 @@ def test_mle_intervals_contain_the_estimate_and_cover():
 
 
 def test_absent_values_are_rarely_significant():
-    """Only value 0 is held: a false discovery in at most 5 % of 500 rounds, 51 with false alarm 1e-6.
+    """Only value 0 occurs: a false discovery in at most 5 % of 500 rounds (limit 51, false alarm 1e-6).
 
-    Defect caught: no correction for the number of values, which errs in every round.
+    Defect caught: no correction for the number of values, which fails in every round.
     """
     rng, mechanism = generator(4), KRR.from_epsilon(200, 3.0)
     truth = np.zeros(200, np.int64)
@@ -220,7 +220,7 @@ def test_absent_values_are_rarely_significant():
 
 
 def test_mle_of_many_values_is_as_fast_as_sorting_them():
-    """K = 1,400,000 as in the poster: at most 4 times the CPU time of argsort, best of 3 each."""
+    """K = 1,400,000: at most 4 times the CPU time of argsort, best of 3 runs each."""
     mechanism = KRR.from_epsilon(1_400_000, 8.0)
     truth = zipf_counts(mechanism.k, 1_000_000, 1.3) / 1_000_000
     counts = generator(5).multinomial(1_000_000, mechanism.q + mechanism.contrast * truth)

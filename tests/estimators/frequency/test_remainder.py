@@ -1,4 +1,4 @@
-"""What a list of the largest estimates leaves out: exact for a fixed set, honest for one that was chosen."""
+"""The sum of values left out of a list: exact for a fixed list, corrected for a selected one."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ HOT = HotRappor.from_probabilities(6, 2, 0.25, 0.35, 0.65)
 @pytest.mark.parametrize("mechanism", [KRR.from_epsilon(6, 1.0), TWICE], ids=lambda each: each.name)
 @pytest.mark.parametrize("shown", [[0], [0, 1], [0, 1, 2, 3, 4], []])
 def test_expected_krr_counts_yield_the_rest(mechanism: KRR, shown: list[int]) -> None:
-    """Of 10^12 reports the values lie so far apart that noise has chosen none of them."""
+    """With 10^12 reports, noise does not influence which values are selected."""
     counts = np.rint(mechanism.channel @ HELD).astype(np.int64)
     frequency, error = rest_of_symmetric(counts, 6, np.array(shown, np.intp), mechanism)
     truth = np.delete(HELD, shown).sum() / HELD.sum()
@@ -30,7 +30,7 @@ def test_expected_krr_counts_yield_the_rest(mechanism: KRR, shown: list[int]) ->
 
 
 def fixed_error(mechanism: KRR, shown: list[int]) -> float:
-    """Of each true value its reports fall in or out of the rest by one probability: binomials."""
+    """Reports of each true value fall into the rest with one probability, so counts are binomial."""
     inside = np.delete(mechanism.channel, shown, axis=0).sum(axis=0)
     variance = HELD @ (inside * (1 - inside)).clip(0)
     return float(np.sqrt(variance) / HELD.sum() / mechanism.contrast)
@@ -38,7 +38,7 @@ def fixed_error(mechanism: KRR, shown: list[int]) -> float:
 
 def test_bucket_other_is_always_part_of_the_rest() -> None:
     mechanism = KRR.from_epsilon(6, 1.0)
-    counts = np.rint(mechanism.channel @ HELD[::-1]).astype(np.int64)  # the last one holds the most
+    counts = np.rint(mechanism.channel @ HELD[::-1]).astype(np.int64)  # the last one has the most
     frequency, _ = rest_of_symmetric(counts, 5, np.array([4]), mechanism)
     assert frequency == pytest.approx(0.7, abs=1e-9)
 
@@ -54,14 +54,14 @@ def test_expected_bits_yield_the_rest() -> None:
 
 
 RUNS = 150
-# An interval of 95 % misses in 5 %; allowed are 9 %: in a sum of 150 that is exceeded with 1e-6.
+# A 95 % interval misses in 5 % of runs. 9 % are allowed: 150 runs exceed that with probability 1e-6.
 MOST_MISSES = 33
 
 Simulated = Callable[[np.random.Generator], tuple[float, float, float]]  # truth, frequency, error
 
 
 def krr_reports(rng: np.random.Generator, truth: np.ndarray, mechanism: KRR) -> np.ndarray:
-    """The truth with probability p - q, else any value alike: p and q, without a matrix."""
+    """Report the truth with probability p - q, else a uniform value: p and q without a matrix."""
     kept = rng.binomial(truth, mechanism.p - mechanism.q)
     return kept + rng.multinomial(int((truth - kept).sum()), np.full(mechanism.k, 1 / mechanism.k))
 
@@ -74,7 +74,7 @@ def krr_run(rng: np.random.Generator) -> tuple[float, float, float]:
 
 
 def crowded_krr_run(rng: np.random.Generator) -> tuple[float, float, float]:
-    """All values alike, and large counts: who is shown is noise alone."""
+    """All values are equally frequent and counts large, so noise alone selects the shown values."""
     mechanism, truth = KRR.from_epsilon(2000, 1.0), np.full(2000, 10_000)
     counts = krr_reports(rng, truth, mechanism)
     shown = np.argsort(-counts, kind="stable")[:600]
@@ -95,19 +95,19 @@ CASES: list[Simulated] = [krr_run, crowded_krr_run, hot_run]
 def misses(simulated: Simulated) -> int:
     rng = generator(8)
     runs = np.array([simulated(rng) for _ in range(RUNS)])
-    # A frequency clipped at 0 or 1 is no nearer to what is missed.
+    # A frequency clipped at 0 or 1 does not estimate the rest better.
     return int((np.abs(runs[:, 1] - runs[:, 0]) > QUANTILE_975 * runs[:, 2]).sum())
 
 
 @pytest.mark.parametrize("simulated", CASES, ids=lambda each: each.__name__)
 def test_intervals_cover_the_rest_of_a_selected_list(simulated: Simulated) -> None:
-    """False alarm 1e-6 for each case if a run misses with 9 % at most; the seed is fixed besides."""
+    """False alarm 1e-6 for each case if a run misses with at most 9 %; the seed is fixed."""
     assert misses(simulated) <= MOST_MISSES
 
 
 @pytest.mark.parametrize("simulated", CASES, ids=lambda each: each.__name__)
 def test_uncorrected_intervals_do_not_cover(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise has chosen who is shown: without the correction hardly any interval holds the truth."""
+    """Noise selected the shown values: without the correction, hardly any interval covers the truth."""
     monkeypatch.setattr(remainder, "_lifted", lambda *_: (0.0, 0.0))
     assert misses(simulated) > MOST_MISSES
 
@@ -121,7 +121,7 @@ def candidates(std_error: float = 0.01, **diagnostics: float) -> Estimate:
 
 
 def test_candidates_left_out_are_added_to_the_background() -> None:
-    """The error is a bound, the sum of all; what was screened away is in the background already."""
+    """The stated error is a bound, the sum of all errors; the background includes screened-out candidates."""
     shown = np.array([0])
     assert rest_of_candidates(candidates(), shown) == pytest.approx((0.45, 0.04 + 0.02 + 0.03 + 0.01))
     assert rest_of_candidates(candidates(np.inf), shown)[1] == np.inf

@@ -1,4 +1,4 @@
-"""Tests of frequency > 0 are valid, and the choice among them is Benjamini and Hochberg's."""
+"""Tests of frequency > 0 are valid, and Benjamini and Hochberg's rule selects among them."""
 
 import math
 from fractions import Fraction
@@ -13,7 +13,7 @@ from estimators.frequency.significance import benjamini_hochberg, binomial_tail,
 
 
 def exact_tail(count: int, trials: int, probability: Fraction) -> Fraction:
-    """P(X >= count) of a binomial X."""
+    """P(X >= count) for binomial X."""
     terms = (
         math.comb(trials, i) * probability**i * (1 - probability) ** (trials - i)
         for i in range(count, trials + 1)
@@ -22,7 +22,7 @@ def exact_tail(count: int, trials: int, probability: Fraction) -> Fraction:
 
 
 def test_normal_tail_keeps_its_digits_far_out():
-    """Tables of the normal distribution; Q(10) and Q(30) to 12 digits."""
+    """Published values of the normal distribution; Q(10) and Q(30) to 12 digits."""
     z = np.array([-1.0, 0.0, 1.6448536269514722, 1.959963984540054, 10.0, 30.0])
     expected = [0.8413447460685429, 0.5, 0.05, 0.025, 7.619853024160525e-24, 4.906713927148187e-198]
     np.testing.assert_allclose(normal_tail(z), expected, rtol=1e-12)
@@ -39,13 +39,13 @@ def test_binomial_tail_is_a_close_upper_bound(trials, percent, data):
 
 
 def test_binomial_tail_of_rare_counts_is_close_to_poisson():
-    """Expected .5 of a million: seven or more have 1.0e-6 by Poisson, and 2e-20 by the normal tail."""
+    """With 0.5 expected of a million, seven or more have 1.0e-6 by Poisson, but 2e-20 by the normal tail."""
     (tail,) = binomial_tail(np.array([7]), 1_000_000, 5e-7)
     assert 1.0e-6 < tail < 1.42e-5
 
 
 def test_example_of_benjamini_and_hochberg():
-    """Their section 3.2: fifteen p-values, the four smallest are rejected at 5 %."""
+    """Section 3.2 of the paper: of fifteen p-values, the four smallest are rejected at 5 %."""
     p_values = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459]
     p_values += [0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0]
     shuffled = np.array(p_values)[::-1]
@@ -70,7 +70,7 @@ def test_shown_interval_is_clipped_and_contains_the_estimate():
 
 @pytest.mark.parametrize("rate", [0.05, 0.2])
 def test_false_discoveries_stay_at_the_rate(rate):
-    """All nulls uniform: some discovery in a share `rate` of 2,000 rounds, within 5 sigma (false alarm 6e-7).
+    """Uniform p-values: a share `rate` of 2,000 rounds has a discovery, within 5 sigma (false alarm 6e-7).
 
     Defect caught: a rate twice as high, 10 sigma away.
     """

@@ -1,4 +1,4 @@
-"""Problems on the simplex are solved: their optimality conditions hold."""
+"""Solutions on the simplex satisfy the optimality conditions."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.support.estimators.simulation import generator
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=12))
 def test_projection_is_the_nearest_distribution(values):
-    """It is nearest iff what was taken away leans towards no vertex more than towards it."""
+    """It is nearest iff no vertex is further in the direction of the removed part."""
     point = np.array(values)
     nearest = project_to_simplex(point)
     assert nearest.min() >= 0
@@ -22,7 +22,7 @@ def test_projection_is_the_nearest_distribution(values):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_quadratic_is_at_its_minimum(seed):
-    """It is the minimum iff no vertex lies downhill of it. The last entry has no curvature at all."""
+    """It is the minimum iff the objective decreases towards no vertex. The last entry has no curvature."""
     rng = generator(seed)
     size = int(rng.integers(2, 60))
     rows = rng.random((size + 5, size)) * (rng.random((size + 5, size)) < 0.3)

@@ -1,4 +1,4 @@
-"""Bloom bits are those of google/rappor's clients."""
+"""Bloom bits equal those of google/rappor's clients."""
 
 from hashlib import md5
 
@@ -12,7 +12,7 @@ from estimators.mechanisms.rappor import Rappor
 
 SMALL = Rappor.from_probabilities(16, 2, 4, 0.5, 0.5, 0.75)
 WIDE = Rappor.from_probabilities(512, 8, 4, 0.5, 0.5, 0.75)
-MANY_COHORTS = Rappor.from_probabilities(16, 2, 200, 0.5, 0.5, 0.75)  # more than a table would pay for
+MANY_COHORTS = Rappor.from_probabilities(16, 2, 200, 0.5, 0.5, 0.75)  # too many for a lookup table
 
 
 @pytest.mark.parametrize(

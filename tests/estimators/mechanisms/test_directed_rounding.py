@@ -1,4 +1,4 @@
-"""Exponentials and logarithms lie on the safe side of the truth, and close to it."""
+"""Exponentials and logarithms are rounded to the safe side, and close to the exact value."""
 
 import math
 from decimal import Decimal, localcontext

@@ -1,4 +1,4 @@
-"""The thresholds of k-RR keep the declared epsilon exactly."""
+"""The thresholds of k-RR never exceed the declared epsilon."""
 
 import math
 from decimal import Decimal, localcontext
@@ -15,7 +15,7 @@ WORDS = 1 << 64
 
 
 def words_of(number: int, k: int) -> int:
-    """How many 64-bit words multiply-shift maps to this number of k - 1: those in [start, next start)."""
+    """Number of 64-bit words that multiply-shift maps to this one of k - 1: those in [start, next start)."""
     return -(-(number + 1) * WORDS // (k - 1)) + (number * -WORDS // (k - 1))
 
 
@@ -54,7 +54,7 @@ def test_every_other_value_gets_the_rarest_share_or_one_word_more(k):
 
 @given(st.integers(2, 1 << 31), st.data())
 def test_truth_is_likelier_than_any_other_value(k, data):
-    """So p / smallest q is the worst ratio: nothing exceeds p, nothing lies below the smallest q."""
+    """So p / smallest q is the worst ratio: no probability exceeds p or is below the smallest q."""
     mechanism = KRR.from_epsilon(k, 1e-6)
     number = data.draw(st.integers(0, k - 2))
     lie = (1 - Fraction(mechanism.threshold, WORDS)) * Fraction(words_of(number, k), WORDS)
@@ -84,7 +84,7 @@ def test_p_is_rounded_down_by_less_than_a_word(k, p):
 
 @pytest.mark.parametrize("p", [-0.5, 0.0, 0.25, 1.0, math.nan])
 def test_p_out_of_range_is_rejected(p):
-    """At p = 1/4, which is q, reports of four values say nothing."""
+    """At p = 1/4 = q, reports of four values carry no information."""
     with pytest.raises(ValueError, match=rf"^p must be in \(1/4, 1\), got {p}$"):
         KRR.from_probability(4, p)
 

@@ -22,7 +22,7 @@ def within(ratio: Fraction, epsilon: float) -> bool:
 
 
 def exact_channel(mechanism: KRR) -> list[list[Fraction]]:
-    """P(report y | truth x) as [x][y], with the words that multiply-shift really gives each other value."""
+    """P(report y | truth x) as [x][y], with the words that multiply-shift maps to each other value."""
     k, truth = mechanism.k, Fraction(mechanism.threshold, WORDS)
     starts = [-(-number * WORDS // (k - 1)) for number in range(k)]
     lies = [(1 - truth) * Fraction(starts[i + 1] - starts[i], WORDS) for i in range(k - 1)]
@@ -52,7 +52,7 @@ def test_both_epsilons_are_reached_and_not_exceeded(k, epsilon_inf, part):
 
 @given(st.integers(2, 1 << 31), st.floats(0.01, 16), st.floats(0.01, 0.99))
 def test_epsilon_one_is_bracketed_for_any_k(k, epsilon_inf, part):
-    """From below: the least likely truth over the likeliest lie, shares of words taken the other way."""
+    """Lower bracket: the least likely truth over the likeliest lie, with word shares rounded inwards."""
     epsilon_one = part * epsilon_inf
     mechanism = LongitudinalKRR.from_epsilons(k, epsilon_inf, epsilon_one)
     truth, again = (Fraction(m.threshold, WORDS) for m in (mechanism.permanent, mechanism.instantaneous))
@@ -87,7 +87,7 @@ def test_epsilon_one_is_at_most_epsilon_inf():
 
 
 def test_epsilon_one_between_realised_and_declared_epsilon_inf_is_kept():
-    """There is no truth in 2^64 words that makes the second step more truthful than the target asks."""
+    """No threshold in 2^64 words makes the second step more truthful than the target requires."""
     between = math.nextafter(1.0, 0)
     assert KRR.from_epsilon(1 << 31, 1.0).epsilon < between
     mechanism = LongitudinalKRR.from_epsilons(1 << 31, 1.0, between)

@@ -1,4 +1,4 @@
-"""A channel given as a matrix: whole words, exact epsilon, refusals."""
+"""A channel given as a matrix: integer words, exact epsilon, rejected input."""
 
 import math
 from decimal import Decimal, localcontext
@@ -85,6 +85,6 @@ def test_non_stochastic_matrix_is_rejected(matrix, message):
         ),
     ],
 )
-def test_words_that_are_no_channel_are_rejected(words, message):
+def test_words_of_no_valid_channel_are_rejected(words, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         GivenChannel(words)

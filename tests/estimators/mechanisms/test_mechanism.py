@@ -1,4 +1,4 @@
-"""A mechanism at another epsilon keeps all else, costs no more than asked, and has no larger error."""
+"""A mechanism rebuilt at another epsilon keeps its other parameters and costs at most that epsilon."""
 
 import math
 
@@ -32,7 +32,7 @@ MECHANISMS: list[Mechanism] = [
 @settings(max_examples=20)
 @given(st.floats(0, 1))
 def test_at_epsilon_reaches_epsilon_and_keeps_other_parameters(mechanism: Mechanism, place: float) -> None:
-    """Never more than asked, and hardly less; what all reports of a value cost does not rise."""
+    """Never above the requested epsilon and close to it; the cost of all reports of a value does not rise."""
     least, most = epsilon_range(mechanism)
     asked = min(most, max(least, math.exp(math.log(least) + place * math.log(most / least))))
     made = at_epsilon(mechanism, asked)
@@ -43,7 +43,7 @@ def test_at_epsilon_reaches_epsilon_and_keeps_other_parameters(mechanism: Mechan
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-def test_a_larger_epsilon_has_a_smaller_error(mechanism: Mechanism) -> None:
+def test_larger_epsilon_has_a_smaller_error(mechanism: Mechanism) -> None:
     least, most = epsilon_range(mechanism)
     steps = [least * (most / least) ** (step / 10) for step in range(11)]
     errors = [expected_std_error(at_epsilon(mechanism, min(step, most)), 1000) for step in steps]

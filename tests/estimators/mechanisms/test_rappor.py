@@ -1,4 +1,4 @@
-"""The thresholds of RAPPOR keep both epsilons exactly."""
+"""The thresholds of RAPPOR never exceed either epsilon."""
 
 import json
 import math

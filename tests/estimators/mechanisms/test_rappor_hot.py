@@ -1,4 +1,4 @@
-"""One-hot and k-hot RAPPOR: exact epsilons, thresholds on the private side, refusals."""
+"""One-hot and k-hot RAPPOR: exact epsilons, thresholds on the private side, rejected input."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ THRESHOLDS = (1 << 29, 3 << 29, 5 << 29)  # f = 1/4, p = 3/8, q = 5/8
 
 @pytest.mark.parametrize("vector", EXPECTED)
 def test_published_figures(vector):
-    """Hashes and hot bits cost alike: two values differ in at most so many bits each way."""
+    """Hashes and hot bits cost the same: two values differ in at most that many bits each way."""
     mechanism = HotRappor.from_probabilities(64, vector["hashes"], vector["f"], vector["p"], vector["q"])
     assert mechanism.p_star == pytest.approx(vector["p_star"], rel=1e-9)
     assert mechanism.q_star == pytest.approx(vector["q_star"], rel=1e-9)

@@ -1,4 +1,4 @@
-"""f, p and q from two epsilons: both kept, both reached where that can be, and no better choice exists."""
+"""f, p and q from two epsilons: neither is exceeded, both are reached if possible, error is minimal."""
 
 import math
 
@@ -22,7 +22,7 @@ def test_both_epsilons_are_kept_and_as_close_as_32_bits_allow(hashes, epsilon_in
     mechanism = Rappor(128, hashes, 8, *choose_thresholds(hashes, epsilon_inf, epsilon_one))
     assert mechanism.epsilon_inf <= epsilon_inf
     assert mechanism.epsilon_one <= epsilon_one
-    if epsilon_inf / hashes <= 20:  # f is not the least that there is
+    if epsilon_inf / hashes <= 20:  # f is not the smallest possible
         assert mechanism.epsilon_inf >= epsilon_inf * (1 - 1e-4)
         assert mechanism.epsilon_one >= epsilon_one * (1 - 1e-3)
 
@@ -32,7 +32,7 @@ def test_both_epsilons_are_kept_and_as_close_as_32_bits_allow(hashes, epsilon_in
     [(2, 10.39088168983715, 1.0), (3, 6.7297986830701884e-06, 6.705324997826774e-06)],
 )
 def test_float_rounding_never_exceeds_an_epsilon(hashes, epsilon_inf, epsilon_one):
-    """Where floats alone put f one unit too low, and p."""
+    """Cases where float arithmetic alone makes f or p one unit too low."""
     mechanism = Rappor(128, hashes, 8, *choose_thresholds(hashes, epsilon_inf, epsilon_one))
     assert mechanism.epsilon_inf <= epsilon_inf
     assert mechanism.epsilon_one <= epsilon_one
@@ -42,7 +42,7 @@ def test_float_rounding_never_exceeds_an_epsilon(hashes, epsilon_inf, epsilon_on
 @pytest.mark.parametrize("epsilon_inf", [0.5, 2.0, 6.0])
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 1.0])
 def test_no_other_feasible_choice_has_less_variance(ones, epsilon_inf, part):
-    """All f, p and q on a grid; its best comes within a quarter, so that the search is seen to be one."""
+    """All f, p and q on a grid. Its best is within a quarter, so the grid is fine enough to be a test."""
     epsilon_one = part * epsilon_inf
     mechanism = HotRappor(8, ones, *choose_thresholds(ones, epsilon_inf, epsilon_one))
     least_flip = 1 / (1 + math.exp(epsilon_inf / (2 * ones)))
@@ -92,7 +92,7 @@ def test_epsilons_out_of_range_are_rejected(arguments, message):
 
 
 @pytest.mark.parametrize(("ones", "epsilon_inf"), [(1, 1e-6), (16, 16e-6), (1, 64.0), (3, 1.0)])
-def test_least_epsilon_one_can_be_realised(ones, epsilon_inf):
+def test_smallest_epsilon_one_can_be_reached(ones, epsilon_inf):
     mechanism = HotRappor(64, ones, *choose_thresholds(ones, epsilon_inf, 1e-6 * ones))
     assert mechanism.epsilon_one <= 1e-6 * ones
     assert mechanism.epsilon_inf <= epsilon_inf

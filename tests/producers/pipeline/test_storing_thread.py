@@ -75,7 +75,7 @@ def test_queued_reports_are_stored_at_the_end(thread):
         pass
     pause.over.open()
     closing.join(10)
-    assert [each.ticket.receipt for each in (first, last)] == [Receipt(stored=1)] * 2
+    assert [each.pending_receipt.receipt for each in (first, last)] == [Receipt(stored=1)] * 2
 
 
 def test_while_paused_no_file_of_the_store_is_open(thread):
@@ -85,11 +85,11 @@ def test_while_paused_no_file_of_the_store_is_open(thread):
     assert pause.reached.wait(120)
     submission = one()
     thread.put(submission, 0)
-    assert not submission.ticket.done.wait(0.2)
+    assert not submission.pending_receipt.done.wait(0.2)
     assert not {name for name in open_files() if name.startswith("producer.sqlite")}
     pause.over.open()
-    assert submission.ticket.done.wait(120)
-    assert submission.ticket.receipt == Receipt(stored=1)
+    assert submission.pending_receipt.done.wait(120)
+    assert submission.pending_receipt.receipt == Receipt(stored=1)
 
 
 def test_computing_a_limit_closes_store_and_allows_forks(thread, monkeypatch):
@@ -114,10 +114,10 @@ def test_computing_a_limit_closes_store_and_allows_forks(thread, monkeypatch):
     pause = thread.pause()
     assert pause.reached.is_open
     found.open()
-    assert not submission.ticket.done.wait(0.2)
+    assert not submission.pending_receipt.done.wait(0.2)
     pause.over.open()
-    assert submission.ticket.done.wait(120)
-    assert submission.ticket.receipt == Receipt(stored=1)
+    assert submission.pending_receipt.done.wait(120)
+    assert submission.pending_receipt.receipt == Receipt(stored=1)
     assert "producer.sqlite" in before - files
 
 
@@ -141,8 +141,8 @@ def test_queued_reports_are_dropped_when_the_storing_thread_dies(thread, monkeyp
     for item in (first, queued, flush):
         assert item.done.wait(120)
     death = "the storing thread died of KeyError; its traceback is on stderr"
-    assert first.ticket.receipt == Receipt(pending=1)
-    assert queued.ticket.receipt == Receipt(dropped=1)
-    assert queued.ticket.receipt.why_dropped == death
+    assert first.pending_receipt.receipt == Receipt(pending=1)
+    assert queued.pending_receipt.receipt == Receipt(dropped=1)
+    assert queued.pending_receipt.receipt.why_dropped == death
     assert flush.error == death
     assert thread._transactions._totals.dropped() == 1

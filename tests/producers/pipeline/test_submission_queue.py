@@ -26,72 +26,72 @@ def submission(size):
 
 
 def test_items_come_in_their_order():
-    intake = SubmissionQueue()
+    queue = SubmissionQueue()
     items = [submission(1), FlushRequest(), submission(2)]
-    assert all(intake.put(item, 0) for item in items)
-    assert intake.take(0) == items
-    assert intake.take(0) == []
+    assert all(queue.put(item, 0) for item in items)
+    assert queue.take(0) == items
+    assert queue.take(0) == []
 
 
 def test_the_queue_is_bounded_in_bytes():
-    intake = SubmissionQueue()
-    assert intake.put(submission(QUEUE_BYTES - 5), 0)
-    assert intake.put(submission(5), 0)
+    queue = SubmissionQueue()
+    assert queue.put(submission(QUEUE_BYTES - 5), 0)
+    assert queue.put(submission(5), 0)
     started = time.monotonic()
-    assert not intake.put(submission(1), 0.05)
+    assert not queue.put(submission(1), 0.05)
     assert 0.05 <= time.monotonic() - started < 5
-    intake.take(0)
-    assert intake.put(submission(QUEUE_BYTES + 1), 0)  # an empty queue accepts an item of any size
+    queue.take(0)
+    assert queue.put(submission(QUEUE_BYTES + 1), 0)  # an empty queue accepts an item of any size
 
 
 def test_freed_room_releases_waiting_callers():
-    intake = SubmissionQueue()
-    intake.put(submission(QUEUE_BYTES), 0)
-    timer = threading.Timer(0.02, intake.take, (0,))
+    queue = SubmissionQueue()
+    queue.put(submission(QUEUE_BYTES), 0)
+    timer = threading.Timer(0.02, queue.take, (0,))
     timer.start()
-    assert intake.put(submission(1), 10)
+    assert queue.put(submission(1), 10)
     timer.join()
 
 
 def test_taking_waits_for_an_item_or_to_be_woken():
-    intake = SubmissionQueue()
-    for act in (lambda: intake.put(FlushRequest(), 0), intake.wake):
+    queue = SubmissionQueue()
+    for act in (lambda: queue.put(FlushRequest(), 0), queue.wake):
         timer = threading.Timer(0.02, act)
         started = time.monotonic()
         timer.start()
-        intake.take(10)
+        queue.take(10)
         assert time.monotonic() - started < 5
         timer.join()
-    assert intake.take(0.01) == []
+    assert queue.take(0.01) == []
 
 
 def test_closed_queue_still_returns_its_items():
-    intake = SubmissionQueue()
-    intake.put(submission(QUEUE_BYTES), 0)
-    threading.Timer(0.02, intake.close).start()
+    queue = SubmissionQueue()
+    queue.put(submission(QUEUE_BYTES), 0)
+    threading.Timer(0.02, queue.close).start()
     with pytest.raises(ClosedError, match=r"^the producer is closed$"):
-        intake.put(submission(1), 10)
-    assert len(intake.take(0)) == 1
+        queue.put(submission(1), 10)
+    assert len(queue.take(0)) == 1
 
 
 def test_submission_after_the_end_is_refused(monkeypatch):
     """Also between the check for closing and the last `take`, whose items are accepted."""
-    intake = SubmissionQueue()
-    intake.put(submission(1), 0)
-    assert len(intake.end()) == 1
+    queue = SubmissionQueue()
+    queue.put(submission(1), 0)
+    assert len(queue.end()) == 1
     with pytest.raises(ClosedError):
-        intake.put(submission(1), 0)
-    intake = SubmissionQueue()
-    monkeypatch.setattr(intake._wake_up, "notify", intake.end)
-    assert intake.put(submission(1), 0)
-    intake = SubmissionQueue()
-    intake._is_over = True
+        queue.put(submission(1), 0)
+    queue = SubmissionQueue()
+    monkeypatch.setattr(queue._wake_up, "notify", queue.end)
+    assert queue.put(submission(1), 0)
+    queue = SubmissionQueue()
+    queue._is_over = True
     with pytest.raises(ClosedError):
-        intake.put(submission(1), 0)
-    assert intake.take(0) == []
+        queue.put(submission(1), 0)
+    assert queue.take(0) == []
 
 
-def test_selected_reports_share_their_ticket():
+def test_selected_reports_share_their_pending_receipt():
     numbers = np.arange(3)
     given = Submission(
         "latency",
@@ -105,13 +105,13 @@ def test_selected_reports_share_their_ticket():
     some = given.only(np.array([True, False, True]))
     assert (some.windows.tolist(), some.cohorts.tolist(), some.rows.tolist()) == ([0, 2], [0, 2], [[0], [2]])
     assert some.clients is None
-    assert some.done is given.ticket.done
+    assert some.done is given.pending_receipt.done
 
 
-def test_a_ticket_is_pending_until_it_is_settled():
-    ticket = PendingReceipt(5)
-    assert ticket.receipt == Receipt(pending=5)
-    assert not ticket.done.is_open
-    ticket.settle(Receipt(stored=4, refused=1))
-    assert ticket.receipt == Receipt(stored=4, refused=1)
-    assert ticket.done.is_open
+def test_receipt_is_pending_until_settled():
+    pending = PendingReceipt(5)
+    assert pending.receipt == Receipt(pending=5)
+    assert not pending.done.is_open
+    pending.settle(Receipt(stored=4, refused=1))
+    assert pending.receipt == Receipt(stored=4, refused=1)
+    assert pending.done.is_open

@@ -150,7 +150,7 @@ def steps(pipeline, values, destinations, meals, clients):
                 Submission(name, windows, cohorts, rows, keys.of(batch.clients), PendingReceipt(5))
             )
         pipeline.transactions.run(submissions, [], ticking=step % 3 == 2)
-        receipts += [submission.ticket.receipt for submission in submissions]
+        receipts += [submission.pending_receipt.receipt for submission in submissions]
         pipeline.clock.advance(1.0)
     registry = CollectorRegistry()
     registry.register(ProducerMetrics(by_name, pipeline.totals.counters))
@@ -197,13 +197,13 @@ def test_nothing_leaves_before_it_is_stored_and_charged(make, monkeypatch):
     lost = reports([4, 5, 6, 7, 8], ["a", "b", "c", "d", "e"])
     flush = FlushRequest()
     pipeline.transactions.run([lost], [flush], ticking=True)
-    assert lost.ticket.receipt == Receipt(dropped=5)
+    assert lost.pending_receipt.receipt == Receipt(dropped=5)
     assert flush.error == "the disk is full"
     assert pipeline.delivery.packs == []
     monkeypatch.setattr(Outbox, "put", put)
     again = reports([4, 5, 6, 7, 8], ["a", "b", "c", "d", "ann"])
     pipeline.transactions.run([again], [], ticking=False)
-    assert again.ticket.receipt == Receipt(stored=4, refused=1)
+    assert again.pending_receipt.receipt == Receipt(stored=4, refused=1)
     assert sent(pipeline.delivery) == [[1, 2, 3, 4, 5, 6, 7]]
     assert pipeline.totals.counters().dropped == {"latency": 5}
 
@@ -263,8 +263,8 @@ def test_store_of_another_secret_accepts_nothing(make, tmp_path, caplog):
     second.handle._secret = Secret(b"x" * 32)
     lost, flush = reports([2, 3]), FlushRequest()
     second.transactions.run([lost], [flush], ticking=False)
-    assert lost.ticket.receipt == Receipt(dropped=2)
-    assert lost.ticket.receipt.why_dropped == flush.error
+    assert lost.pending_receipt.receipt == Receipt(dropped=2)
+    assert lost.pending_receipt.receipt.why_dropped == flush.error
     assert flush.error.startswith(f"{tmp_path} was used with another secret: restore that one; ")
     assert len(re.findall("submitted reports are dropped: .* was used with another secret", caplog.text)) == 1
 
@@ -281,7 +281,7 @@ def test_locked_store_changes_nothing(make, tmp_path):
         pipeline.transactions.run([], [], ticking=False)
     other.close()
     pipeline.transactions.run([given], [flush], ticking=True)
-    assert given.ticket.receipt == Receipt(stored=7)
+    assert given.pending_receipt.receipt == Receipt(stored=7)
     assert sent(pipeline.delivery) == [list(range(7))]
 
 
@@ -300,7 +300,7 @@ def test_store_locked_at_commit_changes_nothing(make, monkeypatch):
     assert (given.done.is_open, flush.done.is_open, pipeline.delivery.packs) == (False, False, [])
     monkeypatch.setattr(Outbox, "depth", depth)
     pipeline.transactions.run([given], [flush], ticking=True)
-    assert given.ticket.receipt == Receipt(stored=7)
+    assert given.pending_receipt.receipt == Receipt(stored=7)
     assert sent(pipeline.delivery) == [list(range(7))]
 
 
@@ -317,7 +317,7 @@ def test_unknown_limit_changes_nothing(make, tmp_path):
     with closing(Store(tmp_path, busy_seconds=0)) as other, other.transaction():
         unknown.value.find()
     pipeline.transactions.run([given], [flush], ticking=True)
-    assert given.ticket.receipt == Receipt(stored=2)
+    assert given.pending_receipt.receipt == Receipt(stored=2)
     assert sent(pipeline.delivery) == [[1], [1, 2]]
 
 

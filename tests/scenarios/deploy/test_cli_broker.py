@@ -79,7 +79,7 @@ def test_second_create_changes_nothing(deployment: Deployment) -> None:
 @pytest.mark.contract
 def test_worker_prints_its_address_and_becomes_ready(deployment: Deployment) -> None:
     page = deployment.address("worker.log")
-    assert f"metrics: {page}metrics" in deployment.said("worker.log")
+    assert f"metrics: {page}metrics" in deployment.output("worker.log")
 
     def ready() -> bool:
         connection = HTTPConnection(page.split("/")[2], timeout=60)
@@ -88,7 +88,7 @@ def test_worker_prints_its_address_and_becomes_ready(deployment: Deployment) -> 
             answer = connection.getresponse()
             return (answer.status, json.load(answer)) == (200, {"ready": True, "reasons": []})
 
-    assert wait_until(ready, SETTLE_SECONDS), deployment.said("worker.log")
+    assert wait_until(ready, SETTLE_SECONDS), deployment.output("worker.log")
 
 
 @pytest.mark.contract

@@ -29,8 +29,8 @@ def test_a_worker_without_a_broker_ends_in_time(topic_prefix: str, tmp_path: Pat
             deployment.running("urgent.log", "aggregate", "--web-port", "0") as urgent,
         ):
             for log in ("patient.log", "urgent.log"):
-                assert wait_until(lambda log=log: "ledger open" in deployment.said(log), 120), (
-                    deployment.said(log)
+                assert wait_until(lambda log=log: "ledger open" in deployment.output(log), 120), (
+                    deployment.output(log)
                 )
             broker.kill()
             began = time.monotonic()
@@ -43,7 +43,7 @@ def test_a_worker_without_a_broker_ends_in_time(topic_prefix: str, tmp_path: Pat
             assert patient.wait(STOP_SECONDS + SLACK_SECONDS) in (0, 1)
             assert time.monotonic() - began < STOP_SECONDS + SLACK_SECONDS
         for log in ("patient.log", "urgent.log"):
-            assert "Traceback" not in deployment.said(log)
+            assert "Traceback" not in deployment.output(log)
 
 
 @pytest.mark.parametrize(("failure", "reported"), [(asyncio.CancelledError(), ""), (OSError("disk"), "disk")])

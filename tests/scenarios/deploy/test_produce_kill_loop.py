@@ -76,14 +76,14 @@ def test_no_line_is_lost_or_sent_twice_by_kills(broker: str, topic_prefix: str, 
             log = f"round-{number}.log"
             with deployment.running(log, *PRODUCE, "--follow", "--metrics-port", "0") as run:
                 if number % 4:  # otherwise it is killed at startup
-                    assert wait_until(lambda log=log: "metrics: " in deployment.said(log), 120), (
-                        deployment.said(log)
+                    assert wait_until(lambda log=log: "metrics: " in deployment.output(log), 120), (
+                        deployment.output(log)
                     )
                 file.write(piece)
                 file.flush()
                 time.sleep(moments.uniform(0, 3))
                 run.send_signal(signal.SIGKILL)
-            resumed |= {line for line in deployment.said(log).splitlines() if "resuming" in line}
+            resumed |= {line for line in deployment.output(log).splitlines() if "resuming" in line}
     last = deployment.run(*PRODUCE)
     assert last.returncode == 0, last.stderr
     reports, repeated = reports_of(deployment)
@@ -103,21 +103,21 @@ def test_broker_kill_loses_no_line(topic_prefix: str, tmp_path: Path) -> None:
         port = int(first.bootstrap_servers.rpartition(":")[2])
         (tmp_path / "lines.csv").write_text("who,carrier\n" + "a,AA\n" * 5_000)
         with deployment.running("lost.log", *PRODUCE, "--follow") as run:
-            assert wait_until(lambda: reports_of(deployment)[0] == 5_000, 120), deployment.said("lost.log")
+            assert wait_until(lambda: reports_of(deployment)[0] == 5_000, 120), deployment.output("lost.log")
             first.kill()
             with (tmp_path / "lines.csv").open("a") as file:
                 file.write("a,AA\n" * 5_000)
             time.sleep(2.5)
             run.send_signal(signal.SIGINT)
             assert run.wait(120) == 130
-        assert "packs kept for the next deniable produce with this folder" in deployment.said("lost.log")
+        assert "packs kept for the next deniable produce with this folder" in deployment.output("lost.log")
         with (tmp_path / "lines.csv").open("a") as file:
             file.write("a,AA\n" * 5)
         with deployment.running("absent.log", *PRODUCE) as run:
-            assert wait_until(lambda: "waiting up to 60 s" in deployment.said("absent.log"), 120)
+            assert wait_until(lambda: "waiting up to 60 s" in deployment.output("absent.log"), 120)
             run.send_signal(signal.SIGINT)
             assert run.wait(120) == 130
-        output = deployment.said("absent.log")
+        output = deployment.output("absent.log")
         assert "no Kafka broker answers" in output
         assert "reports are kept in .deniable and sent once it answers" in output
         assert "packs kept for the next deniable produce with this folder" in output

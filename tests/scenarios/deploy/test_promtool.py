@@ -77,8 +77,9 @@ def endpoints(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         )
         assert sent.returncode == 0, sent.stderr
         worker = made.address("worker.log")
-        assert wait_until(lambda: "metrics: " in made.said("producer.log"), 120), made.said("producer.log")
-        producer = re.findall(r"^metrics: (\S+)$", made.said("producer.log"), re.MULTILINE)[0]
+        has_metrics = wait_until(lambda: "metrics: " in made.output("producer.log"), 120)
+        assert has_metrics, made.output("producer.log")
+        producer = re.findall(r"^metrics: (\S+)$", made.output("producer.log"), re.MULTILINE)[0]
         shown = [
             r'estimate_reports\{collection="carrier"\}',
             r'estimate_reports\{collection="place"\}',

@@ -88,7 +88,7 @@ class Traffic:
         counters = self._producer.counters()
         assert counters.acknowledged == counters.stored == {"carrier": self._handed_over}
         assert (counters.dropped, counters.expired, counters.unsendable) == ({}, {}, 0)
-        assert self._worker.poll() is None, self.deployment.said("worker.log")
+        assert self._worker.poll() is None, self.deployment.output("worker.log")
         assert sum(self._reports_by_pack().values()) == self._handed_over
         replayed = self.deployment.run("replay")
         assert (replayed.returncode, replayed.stdout) == (0, "difference: 0\n"), replayed.stderr
@@ -144,7 +144,7 @@ def test_password_is_replaced(own_broker: SecuredBroker, tmp_path: Path, topic_p
         deployment.write("password", f"{second}\n".encode())
         traffic.wait_for_acknowledgements()
         traffic.assert_nothing_is_lost()
-    output = deployment.said("worker.log")
+    output = deployment.output("worker.log")
     assert first not in output
     assert second not in output
 

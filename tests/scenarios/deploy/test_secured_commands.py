@@ -71,7 +71,7 @@ def test_every_command_works(secured_broker: SecuredBroker, tmp_path: Path, topi
     head, _, _ = file.read_text().replace("revision: 1", "revision: 2").partition("  - {name: place")
     file.write_text(head)
     run(password, "retire", "place")
-    logs = [password.said("worker.log"), certificate.said("worker.log")]
+    logs = [password.output("worker.log"), certificate.output("worker.log")]
     secret = str(secured_broker.admin_settings()["sasl_plain_password"])
     assert all(secret not in each for each in (*outputs, *logs, arguments.decode()))
     assert all("Traceback" not in each for each in (*outputs, *logs))

@@ -72,7 +72,7 @@ def working(principals: Principals) -> Iterator[Principals]:
             assert watching.stdout is not None
             deadline, seen = time.monotonic() + SETTLE_SECONDS, 0
             while seen < REPORTS:
-                assert time.monotonic() < deadline, aggregator.said("worker.log")
+                assert time.monotonic() < deadline, aggregator.output("worker.log")
                 estimate = json.loads(watching.stdout.readline())
                 seen += estimate["reports"] if estimate["final"] else 0
         yield principals
@@ -175,7 +175,7 @@ def test_everybody_can_do_their_work(working: Principals, monkeypatch: pytest.Mo
     with KafkaAdminClient(**aggregator.cluster.client_settings()) as admin:
         for _ in range(100):  # while the worker's transactions go on, which asking does not disturb
             assert missing(admin, working.topics, permissions_of(Role.AGGREGATOR, working.topics)) == []
-    assert "ledger lost" not in aggregator.said("worker.log")
+    assert "ledger lost" not in aggregator.output("worker.log")
     nothing = (0, "nothing is lost: every ledger's position is within the log\n")
     assert invoke(aggregator, monkeypatch, "replay", "--accept-loss") == nothing
 
