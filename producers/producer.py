@@ -30,7 +30,7 @@ class Producer:
     """Randomizes values, stores the reports, sends them in packs. A context manager, which closes it.
 
     Can be used from several threads and from signal handlers. Stored reports survive a crash: the next
-    producer with the same folder sends them, under the same pack ids. Kafka may be away; reports without room
+    producer with the same folder sends them, under the same pack ids. Kafka may be down; reports without room
     in the outbox are dropped and counted. In a forked child the first call starts afresh, with a separate
     lane of the outbox; the parent keeps its own.
 
@@ -55,7 +55,7 @@ class Producer:
             name: responder_of(allowance.collection, self._secret, self._words)
             for name, allowance in self._allowances.items()
         }
-        self._closing = threading.Lock()  # nobody waits for it: the first `close` takes it forever
+        self._closing = threading.Lock()  # never waited for: the first `close` keeps it
         self.begin_anew()
         self._storing.open()
         try:
@@ -90,11 +90,11 @@ class Producer:
         clients : text, the client of each value, whose limits apply. None means that every value is from a
             different client: then only the cost of one report is limited. A client keeps one cohort and, if
             the collection memoizes, one permanent response to each value.
-        at : unix seconds of the events, one number or one for each; None means now. Only the window leaves. A
-            report counts if the log appends it at most grace_seconds after the end of its window, and at most
-            300 s before its start. Reports that miss that by more than 300 s by this machine's clock are
-            refused here as too late or too early; if clients are given, all late ones. Others are sent; those
-            that the log appends too late are acknowledged and expired.
+        at : unix seconds of the events, one number or one for each; None means now. Only the window is sent.
+            A report counts if the log appends it at most grace_seconds after the end of its window, and at
+            most 300 s before its start. Reports that miss that by more than 300 s by this machine's clock
+            are refused here as too late or too early; if clients are given, all late ones. Others are sent;
+            those that the log appends too late are acknowledged and expired.
         progress : path of an input and how far it was read: stored if and only if these reports are not
             dropped. They are then stored or dropped together.
 

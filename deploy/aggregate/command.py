@@ -88,7 +88,7 @@ def _print_failure(failure: threading.ExceptHookArgs) -> None:
 def _end_in_time(deadline: threading.Timer) -> None:
     """End the process even if stopping hangs, as Faust does without a broker; ledgers survive kill -9.
 
-    asyncio would log as errors what the clients leave unfinished.
+    asyncio would log unfinished tasks of the clients as errors.
     """
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     deadline.start()

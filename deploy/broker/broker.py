@@ -33,7 +33,7 @@ class Broker:
         self._port = port
         self._folder: HeldFolder | None = None
         self._child: Child | None = None
-        # A subclass with other settings sets here how to format its folder and how to connect.
+        # A subclass with other settings overrides how to format its folder and how to connect.
         self._format_arguments: list[str] = []
         self._client_settings: dict[str, object] = {}
 
@@ -125,7 +125,7 @@ class Broker:
 
     def _come_up(self, folder: Path, java: str, libs: Path) -> None:
         """Start on free ports; try others if another process takes one first."""
-        said, log_file = "", folder / LOG_NAME
+        log_end, log_file = "", folder / LOG_NAME
         log_file.touch()
         for _attempt in range(PORT_ATTEMPTS):
             port = self._port or free_port()
@@ -137,7 +137,7 @@ class Broker:
             if wait_until_it_answers(self._child, folder, port, START_SECONDS, self._client_settings):
                 self._port = port
                 return
-            said = last_lines(log_file, log_start)
-            if "Address already in use" not in said:
+            log_end = last_lines(log_file, log_start)
+            if "Address already in use" not in log_end:
                 break
-        raise BrokerError(f"the broker did not start, its log ends:\n{said}")
+        raise BrokerError(f"the broker did not start, its log ends:\n{log_end}")

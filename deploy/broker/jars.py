@@ -32,8 +32,8 @@ def find_java() -> str:
     advice = "install openjdk-17-jre-headless or newer, or set JAVA_HOME"
     if java is None:
         raise ToolMissingError(f"Kafka needs Java {LEAST_JAVA} or newer, found none: {advice}")
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
-    match = re.search(r'version "(?:1\.)?(\d+)', said)
+    ended = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+    match = re.search(r'version "(?:1\.)?(\d+)', ended.stderr)
     if match is None or int(match[1]) < LEAST_JAVA:
         found = f"version {match[1]}" if match else "an unknown version"
         raise ToolMissingError(f"Kafka needs Java {LEAST_JAVA} or newer, found {found} at {java}: {advice}")
@@ -74,13 +74,13 @@ def _fetch(libs: Path, seconds: float) -> None:
 def _run_maven(maven: str, partial: Path, seconds: float) -> None:
     target = f"-DoutputDirectory={partial / 'libs'}"
     goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", target]
-    said = partial / "maven.log"
-    child = spawn([maven, "-B", "-C", "-ntp", "-f", POM, *goal], said)
+    log_file = partial / "maven.log"
+    child = spawn([maven, "-B", "-C", "-ntp", "-f", POM, *goal], log_file)
     try:
         status = child.wait(seconds)
     except subprocess.TimeoutExpired as error:
-        raise BrokerError(f"Maven did not end within {seconds:g} s:\n{last_lines(said)}") from error
+        raise BrokerError(f"Maven did not end within {seconds:g} s:\n{last_lines(log_file)}") from error
     finally:
         stop([child])
     if status != 0:
-        raise BrokerError(f"Maven could not fetch Kafka's jars:\n{last_lines(said)}")
+        raise BrokerError(f"Maven could not fetch Kafka's jars:\n{last_lines(log_file)}")

@@ -7,7 +7,7 @@ import time
 import structlog
 from structlog.typing import Processor
 
-QUIET_SECONDS = 30.0  # a library's message is not repeated for so long, whatever its arguments
+QUIET_SECONDS = 30.0  # a library's message is not repeated within this time, whatever its arguments
 
 #: Messages that healthy deployments log, too: prefix of the logger's name, level, part of the message.
 ROUTINE = (

@@ -18,14 +18,14 @@ KAFKA_ERRORS = (("aiokafka.errors", "KafkaError"), ("kafka.errors", "KafkaError"
 
 
 def main() -> None:
-    """Run the command; print errors that a user can mend in one line."""
+    """Run the command; print errors that a user can fix, in one line each."""
     standard_streams.open_closed()
     handle(signal.SIGINT, leave_at_once)  # until the command is imported
     for number in (signal.SIGTERM, signal.SIGHUP):
         handle(number, end_in_good_order)
     try:
         status = _run()
-    except OSError as error:  # the system refused something: a disk is full, a stream is closed
+    except OSError as error:  # for example a full disk or a closed stream
         status = _refuse(standard_streams.flush() or _words(error))
     handle(signal.SIGINT, leave_at_once)
     lost = standard_streams.flush()

@@ -1,4 +1,4 @@
-"""What each field of the collection file may hold, in words for messages."""
+"""The values that each field of the collection file allows, in words for messages."""
 
 from collections.abc import Mapping
 from typing import get_args
@@ -54,7 +54,7 @@ _BUDGET_FIELDS: Mapping[str, str] = {
 
 
 def allowed(field: str | int, in_budget: bool) -> str | None:
-    """Return what a field may hold; None if its type says it all.
+    """Return the allowed values of a field in words; None if its type says it all.
 
     Parameters
     ----------

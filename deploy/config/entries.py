@@ -119,7 +119,7 @@ class KRREntry(_Buckets, frozen=True, forbid_unknown_fields=True, tag="k-rr", kw
     epsilon: float
 
     def collection(self, _: Path) -> Collection:
-        """What the entry stands for; ValueError when its fields do not go together."""
+        """Return the collection that the entry defines; ValueError if its fields contradict each other."""
         return self._bucket_collection(KRR.from_epsilon(self._k(), self.epsilon), memoize=False)
 
 
@@ -132,7 +132,7 @@ class LongitudinalEntry(
     epsilon_one: float
 
     def collection(self, _: Path) -> Collection:
-        """What the entry stands for; ValueError when its fields do not go together."""
+        """Return the collection that the entry defines; ValueError if its fields contradict each other."""
         mechanism = LongitudinalKRR.from_epsilons(self._k(), self.epsilon_inf, self.epsilon_one)
         return self._bucket_collection(mechanism, memoize=True)
 
@@ -172,7 +172,7 @@ class RapporEntry(_Bits, frozen=True, forbid_unknown_fields=True, tag="rappor", 
     candidates_file: str | None = None
 
     def collection(self, folder: Path) -> Collection:
-        """What the entry stands for; ValueError when its fields do not go together.
+        """Return the collection that the entry defines; ValueError if its fields contradict each other.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class OneHotEntry(_Bits, frozen=True, forbid_unknown_fields=True, tag="rappor-on
     values: list[str]
 
     def collection(self, _: Path) -> Collection:
-        """What the entry stands for; ValueError when its fields do not go together."""
+        """Return the collection that the entry defines; ValueError if its fields contradict each other."""
         return self._hot_collection(self.values, 1)
 
 
@@ -211,7 +211,7 @@ class KHotEntry(_Bits, frozen=True, forbid_unknown_fields=True, tag="rappor-k-ho
     hot: int
 
     def collection(self, _: Path) -> Collection:
-        """What the entry stands for; ValueError when its fields do not go together."""
+        """Return the collection that the entry defines; ValueError if its fields contradict each other."""
         return self._hot_collection(self.values, self.hot)
 
 

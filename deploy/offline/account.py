@@ -127,11 +127,11 @@ def _table(found: dict[str, Any], reports: int | None, budget: float | None, del
         ("rho", rounded_up(found["rho"]), "one report, zCDP"),
     ]
     if reports is not None:
-        said = f"epsilon of {reports} reports at delta {delta:g}"
-        lines += [(name, rounded_up(found[name]), said) for name in BOUNDS]
+        subject = f"epsilon of {reports} reports at delta {delta:g}"
+        lines += [(name, rounded_up(found[name]), subject) for name in BOUNDS]
     else:
-        said = f"reports within epsilon {budget:g} at delta {delta:g}"
-        lines += [(name, _allowed(found["reports"][name], most), said) for name in BOUNDS]
+        subject = f"reports within epsilon {budget:g} at delta {delta:g}"
+        lines += [(name, _allowed(found["reports"][name], most), subject) for name in BOUNDS]
     return "\n".join(f"{name:<12} {figure:<14} {meaning}" for name, figure, meaning in lines)
 
 

@@ -75,7 +75,7 @@ def plan_command(
     """
     try:
         mechanisms = _mechanisms(values, epsilon)
-        rows = [_row(name, made, values, reports, std_error) for name, made in mechanisms.items()]
+        rows = [_row(name, mechanism, values, reports, std_error) for name, mechanism in mechanisms.items()]
         limit = krr_limit(best_one_hot(2, epsilon), epsilon)
     except ValueError as error:
         raise click.ClickException(str(error)) from error
@@ -92,11 +92,11 @@ def plan_command(
 
 def _mechanisms(values: int, epsilon: float) -> dict[str, Mechanism]:
     """Return mechanisms by name, each with the least error at this epsilon; one-hot only if values fit."""
-    made: dict[str, Mechanism] = {"k-rr": KRR.from_epsilon(values, epsilon)}
+    mechanisms: dict[str, Mechanism] = {"k-rr": KRR.from_epsilon(values, epsilon)}
     if values <= LARGEST_BUCKETS:
-        made["rappor-one-hot"] = best_one_hot(values, epsilon)
-    made["rappor"] = best_bloom(epsilon)
-    return made
+        mechanisms["rappor-one-hot"] = best_one_hot(values, epsilon)
+    mechanisms["rappor"] = best_bloom(epsilon)
+    return mechanisms
 
 
 def _row(name: str, mechanism: Mechanism, values: int, reports: int, std_error: float) -> PlanRow:

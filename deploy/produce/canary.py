@@ -27,7 +27,7 @@ def run_canary(
     metrics_listen: tuple[str, int] | None = None,
     timing: RunTiming = DEFAULT,
 ) -> None:
-    """Send until a signal ends it, then print on stderr what became of the reports.
+    """Send until a signal ends it, then print the outcomes of the reports on stderr.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def draw(words: NDArray[np.uint64], k: int) -> NDArray[np.intp]:
 class Canary:
     """Reports independent draws at a steady rate, from construction on.
 
-    Reports dropped because the outbox is full were chosen by their time alone, so the others still are
-    independent draws. No draw is repeated, so nothing needs to be kept between runs.
+    Which reports a full outbox drops depends only on their time, so the others are still independent
+    draws. No draw is repeated, so nothing needs to be kept between runs.
 
     Parameters
     ----------

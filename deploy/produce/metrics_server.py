@@ -46,7 +46,7 @@ class MetricsSource(Protocol):
 
     @property
     def registry(self) -> CollectorRegistry:
-        """What `/metrics` tells."""
+        """The metrics that `/metrics` serves."""
 
     def reasons_not_ready(self) -> list[str]:
         """Return why `/readyz` answers 503; empty if it answers 200."""
@@ -127,9 +127,9 @@ def _application(source: MetricsSource) -> Callable[[dict[str, Any], Any], Itera
         path = environment["PATH_INFO"]
         if path == "/metrics":
             return metrics(environment, start)
-        status, said = _health(path, source)
+        status, body = _health(path, source)
         start(status, [("Content-Type", "application/json")])
-        return [json.dumps(said).encode()]
+        return [json.dumps(body).encode()]
 
     return answer
 

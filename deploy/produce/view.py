@@ -31,7 +31,7 @@ class ProduceView:
         self._bar = Progress(
             SpinnerColumn(),
             BarColumn(),
-            TextColumn("{task.fields[said]}"),
+            TextColumn("{task.fields[text]}"),
             console=Console(stderr=True),
             redirect_stdout=False,
             transient=True,
@@ -54,10 +54,10 @@ class ProduceView:
 
     def update(self, reports: int, seconds: float, bytes_done: int | None, total_bytes: int | None) -> None:
         """Update the line; None for unknown figures."""
-        said = f"{reports:,} reports, {reports / max(seconds, 1e-9):,.0f} a second"
+        text = f"{reports:,} reports, {reports / max(seconds, 1e-9):,.0f} a second"
         if self._task is None:
-            self._task = self._bar.add_task("", total=None, said=said)
-        self._bar.update(self._task, completed=bytes_done, total=total_bytes, said=said)
+            self._task = self._bar.add_task("", total=None, text=text)
+        self._bar.update(self._task, completed=bytes_done, total=total_bytes, text=text)
 
 
 class WaitView:
@@ -68,9 +68,9 @@ class WaitView:
         self._printed: set[str] = set()
 
     @contextmanager
-    def shown(self, said: str) -> Iterator[None]:
+    def shown(self, notice: str) -> Iterator[None]:
         """Print a message if the block takes long."""
-        timer = threading.Timer(self._timing.notice, self._print, (said,))
+        timer = threading.Timer(self._timing.notice, self._print, (notice,))
         timer.daemon = True
         timer.start()
         try:
@@ -78,36 +78,36 @@ class WaitView:
         finally:
             timer.cancel()
 
-    def _print(self, said: str) -> None:
-        if said not in self._printed:
-            self._printed.add(said)
-            click.echo(said, err=True)
+    def _print(self, notice: str) -> None:
+        if notice not in self._printed:
+            self._printed.add(notice)
+            click.echo(notice, err=True)
 
 
 def summary(counters: Counters, skipped: int, seconds: float) -> str:
     """Summarize a run in one line."""
     sent = sum(counters.acknowledged.values())
     rate = f"{sent / max(seconds, 1e-9):.0f} reports/s"
-    said = [f"{number_of(sent, 'report')} sent in {number_of(counters.packs, 'pack')} ({rate})"]
+    parts = [f"{number_of(sent, 'report')} sent in {number_of(counters.packs, 'pack')} ({rate})"]
     # A lower bound while some of this run's reports still wait.
     if (earlier := sent - sum(counters.stored.values())) > 0:
-        said.append(f"{earlier} of those kept by earlier runs")
+        parts.append(f"{earlier} of those kept by earlier runs")
     if skipped:
-        said.append(f"{number_of(skipped, 'line')} skipped")
+        parts.append(f"{number_of(skipped, 'line')} skipped")
     for (_, reason), count in counters.refused.items():
-        said.append(f"{number_of(count, 'report')} refused, {WHY_REFUSED[reason]}")
+        parts.append(f"{number_of(count, 'report')} refused, {WHY_REFUSED[reason]}")
     if expired := sum(counters.expired.values()):
-        said.append(f"{expired} of those sent reached Kafka after the grace of their window: not counted")
+        parts.append(f"{expired} of those sent reached Kafka after the grace of their window: not counted")
     if unsendable := counters.unsendable:
         packs_are = number_of(unsendable, "pack")
-        said.append(
+        parts.append(
             f"{packs_are} kept but cannot be sent: damaged, too large for the broker, or of a later version"
         )
     if (packs := counters.backlog.packs - unsendable) > 0:
-        said.append(f"{number_of(packs, 'pack')} kept for the next deniable produce with this folder")
-    return "; ".join(said)
+        parts.append(f"{number_of(packs, 'pack')} kept for the next deniable produce with this folder")
+    return "; ".join(parts)
 
 
 def number_of(count: int, thing: str) -> str:
-    """So many things."""
+    """Return a count with its noun, singular or plural."""
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

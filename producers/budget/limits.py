@@ -114,5 +114,5 @@ class UnknownLimitError(DeniableError, RuntimeError):
         self._level = level
 
     def find(self) -> None:
-        """Find it."""
+        """Compute it."""
         self._limits.find_limit(self._level)

@@ -7,7 +7,7 @@ from typing import Protocol
 from weakref import WeakSet
 
 # numpy imports this on the first call of `unique`: a fork at that moment would leave the child an import lock
-# that nobody ever releases.
+# that nobody releases.
 import numpy.ma  # noqa: F401
 
 from producers.concurrency.synchronization import Latch

@@ -12,7 +12,7 @@ class ProducerTiming:
     busy : for another process's transaction when the store is opened or closed.
     end : for the storing thread to end on `close`.
     retry : before connecting again, after the first failure, the second, and so on; the last one repeats.
-    stall : without an acknowledgement, with packs in flight or waiting: reconnect, and be unready.
+    stall : without an acknowledgement while packs are in flight or wait: then reconnect and report unready.
     disconnect : for an attempt to connect, on `close`.
     """
 

@@ -18,8 +18,8 @@ class Receipt:
     Parameters
     ----------
     stored : durable; they will reach the broker whatever is killed.
-    refused : over a limit of their clients, or in windows that are over or far in the future; never sent.
-    dropped : without room in the queue or the outbox, or because the store failed; never sent.
+    refused : over a limit of their clients, or in windows that are over or far ahead; never sent.
+    dropped : because the queue or the outbox was full, or because the store failed; never sent.
     pending : undecided when the caller's time ran out; counted as one of the above later. If the storing
         thread dies while it handles them, it is unknown whether they are stored.
     why_dropped : a reason, if any were dropped; else empty.
@@ -69,7 +69,7 @@ class Counters:
     acknowledged : reports that the broker has appended.
     expired : those of them appended after the end and grace of their window, so never counted.
     packs, bytes : acknowledged.
-    backlog : what is left.
+    backlog : of the outbox.
     unsendable : packs in the outbox that are damaged, of a later version, or larger than the broker takes.
     """
 
@@ -144,7 +144,7 @@ class ReportTotals:
         return time.monotonic() - self._moved_at if self.sendable() else 0.0
 
     def dropped(self) -> int:
-        """Reports dropped so far."""
+        """Return the number of dropped reports."""
         return sum(total.value for total in self._dropped.values())
 
     def counters(self) -> Counters:

@@ -34,7 +34,7 @@ class Dispatch:
     delivery : Delivery.
     partitions : of the topic.
     collections : by fingerprint, those counted by name; the outbox may have packs of others.
-    totals : counts what is acknowledged, and what cannot be sent.
+    totals : counts acknowledged and unsendable packs.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class Dispatch:
 
     @property
     def arrived(self) -> frozenset[int]:
-        """Packs that the broker has, to be deleted from the outbox and then passed to `forget`."""
+        """Acknowledged packs, to be deleted from the outbox and then passed to `forget`."""
         return frozenset(self._arrived)
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """These are deleted."""
+        """Forget packs that were deleted from the outbox."""
         self._arrived.difference_update(numbers)
 
     def rewind(self) -> None:

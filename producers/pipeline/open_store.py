@@ -44,7 +44,7 @@ class StoreHandle:
         self._spending: Spending | None = None
 
     def opened(self) -> OpenStore:
-        """The open store; opened first if need be.
+        """Return the open store; open it if it is closed.
 
         Raises
         ------
@@ -53,7 +53,7 @@ class StoreHandle:
         """
         if self._open is None:
             for allowance in self._config.allowances:
-                allowance.limits(_UNSPENT)  # Seconds, for some mechanisms: not while the store is open.
+                allowance.limits(_UNSPENT)  # Takes seconds for some mechanisms.
             store = Store(self._config.data_dir, busy_seconds=BUSY_SECONDS)
             try:
                 check_identity(store, self._secret)
@@ -67,7 +67,7 @@ class StoreHandle:
         return self._open
 
     def _spent_in(self, store: Store) -> Spending:
-        """Spending in a store that was opened just now; what was scanned of it before is kept."""
+        """Return the spending of a newly opened store, with the limits known from before."""
         now = self._clock.unix()
         if self._spending is None:
             self._spending = Spending(store, self._config.allowances, now)
@@ -76,13 +76,13 @@ class StoreHandle:
         return self._spending
 
     def suspend(self) -> None:
-        """Close the store until it is asked for: an open one must not be there when the process forks."""
+        """Close the store until it is needed again: it must not be open when the process forks."""
         if self._open is not None:
             self._open.store.close()
             self._open = None
 
     def close(self) -> None:
-        """Close the store, and leave what is in it to the next producer."""
+        """Close the store and free its lane for the next producer."""
         self.suspend()
         if self._lane is not None:
             self._lane.release()

@@ -31,7 +31,7 @@ class StoringThread:
     secret : with which the store was created.
     words : source of pack ids, shuffling and ticks.
     clock : unix and steady seconds.
-    totals : counts what becomes of reports.
+    totals : counts the outcomes of reports.
     """
 
     def __init__(
@@ -105,11 +105,11 @@ class StoringThread:
         return self._thread.death or (str(self._delivery.trouble) if self._delivery.trouble else None)
 
     def put(self, item: Submission | FlushRequest, seconds: float) -> bool:
-        """As SubmissionQueue.put.
+        """Queue an item; False if there is no room within `seconds`.
 
         Raises
         ------
-        DeliveryError as `check`.
+        DeliveryError if the thread died; ClosedError after `close`.
         """
         try:
             return self._queue.put(item, seconds)

@@ -18,12 +18,12 @@ QUEUE_BYTES = 16 * 2**20
 
 @dataclass
 class PendingReceipt:
-    """What a caller waits for while its reports are in the queue.
+    """The future receipt of queued reports, for which their caller waits.
 
     Parameters
     ----------
-    reports : how many.
-    receipt : what became of them; until `done` is open they are pending.
+    reports : their number.
+    receipt : their outcome; until `done` is open they are pending.
     """
 
     reports: int
@@ -41,7 +41,7 @@ class PendingReceipt:
 
 @dataclass(frozen=True, eq=False)
 class Submission:
-    """Randomized reports of one collection that are stored or dropped together, but for refused ones.
+    """Randomized reports of one collection that are stored or dropped together, except refused ones.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Submission:
     rows : uint8 (n, bytes of a report).
     clients : uint8 (n, CLIENT_KEY_BYTES), key of each report's client; None: each is from a different client.
     pending_receipt : settled when the reports are stored or dropped.
-    progress : path of an input and how far it was read, noted in the transaction that keeps the reports.
+    progress : path of an input and how far it was read, stored in the same transaction.
     """
 
     collection: str
@@ -64,7 +64,7 @@ class Submission:
 
     @property
     def size(self) -> int:
-        """Bytes it holds, about."""
+        """Its approximate size in bytes."""
         clients = 0 if self.clients is None else self.clients.nbytes
         return self.windows.nbytes + self.cohorts.nbytes + self.rows.nbytes + clients
 
@@ -93,7 +93,7 @@ class FlushRequest:
     Parameters
     ----------
     until : number of the last pack to be acknowledged; 0 as long as it is not known.
-    error : why it cannot be had, once `done` is open; None when all is acknowledged.
+    error : why not all can be acknowledged, once `done` is open; None if all is.
     """
 
     until: int = field(default=0, init=False)
@@ -103,7 +103,7 @@ class FlushRequest:
     size = 0
 
     def settle(self, error: str | None = None) -> None:
-        """Settle: everything is acknowledged, or why not."""
+        """Settle: everything is acknowledged, or `error` says why not."""
         self.error = error
         self.done.open()
 
@@ -111,7 +111,7 @@ class FlushRequest:
 class SubmissionQueue:
     """Submissions and flush requests in order, for one consuming thread. Lock-free.
 
-    Holds QUEUE_BYTES, and what several threads put at the same moment when each found room.
+    Holds at most QUEUE_BYTES, or more if several threads found room at the same moment.
     """
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class SubmissionQueue:
         self._is_over = False
 
     def put(self, item: Submission | FlushRequest, seconds: float) -> bool:
-        """Queue an item; False if there is no room within `seconds`. An empty queue has room for any.
+        """Queue an item; False if there is no room within `seconds`. An empty queue has room for any item.
 
         Raises
         ------
@@ -133,7 +133,7 @@ class SubmissionQueue:
         while not (self._is_closed or self._has_room(item)):
             freed = Latch()
             self._waiting.append(freed)
-            # Asked again, since it may have become free before `freed` was seen.
+            # Ask again: room may have become free before `freed` was in the list.
             if not self._has_room(item) and not freed.wait(deadline - time.monotonic()):
                 return False
         if self._is_closed:
@@ -146,7 +146,7 @@ class SubmissionQueue:
         return True
 
     def take(self, seconds: float) -> list[Submission | FlushRequest]:
-        """Everything queued; waits for an item, for `wake`, or `seconds`."""
+        """Return everything queued; wait for an item, for `wake`, or `seconds`."""
         self._wake_up.wait(seconds)
         return self._taken()
 
@@ -167,7 +167,7 @@ class SubmissionQueue:
 
     def _taken(self) -> list[Submission | FlushRequest]:
         items: list[Submission | FlushRequest] = []
-        with suppress(IndexError):  # one was taken back
+        with suppress(IndexError):  # one was taken back meanwhile
             for _ in range(len(self._items)):
                 items.append(self._items.popleft())
         self._bytes.add(-sum(item.size for item in items))
@@ -176,7 +176,7 @@ class SubmissionQueue:
 
     def _take_back(self, item: Submission | FlushRequest) -> None:
         """Refuse an item that came too late for `end`, unless `end` returned it."""
-        with suppress(ValueError):  # it has
+        with suppress(ValueError):  # `end` returned it
             self._items.remove(item)
             raise ClosedError
 

@@ -5,7 +5,7 @@ Rules:
 2. Only what a committed transaction stored is sent, so a crash can only make spending exceed what was sent.
 3. A failure undoes the whole transaction, in the store and in memory.
 
-No thread and no waiting here.
+This module starts no thread and does not wait.
 """
 
 import logging
@@ -48,7 +48,7 @@ class StoreTransactions:
     handle : opens the store.
     words : source of pack ids and of shuffling.
     clock : unix and steady seconds.
-    totals : counts what becomes of reports.
+    totals : counts the outcomes of reports.
     dispatch : sends stored packs.
     """
 
@@ -166,19 +166,19 @@ class StoreTransactions:
             self._record_backlog(opened, depth, flushes)
 
     def _adopt(self, outbox: Outbox) -> list[Pack]:
-        """Take over what other producers left; their buffers become packs."""
+        """Take over packs and buffers of ended producers; buffers become packs."""
         packs = outbox.depth(self._clock.unix()).packs
         buffers = outbox.adopt(own=self._adopted_at == -math.inf)
         if outbox.depth(self._clock.unix()).packs > packs:
             self._dispatch.rewind()
-        packs_made = []
+        adopted = []
         for each in buffers:
             try:
-                packs_made.append(seal(unpacked(each.reports), self._words))
-            except StoreError as error:  # stored as it is, a pack that cannot be sent: the dispatcher logs it
+                adopted.append(seal(unpacked(each.reports), self._words))
+            except StoreError as error:  # store it as an unsendable pack, which the dispatcher logs
                 _log.error("a damaged buffer of a former producer is kept as a pack: %s", error)
                 outbox.put([each.reports], self._clock.unix())
-        return packs_made
+        return adopted
 
     def _take_all(
         self, opened: OpenStore, submissions: Sequence[Submission], packs: list[Pack]
@@ -244,7 +244,7 @@ class StoreTransactions:
         """Settle flushes whose packs are acknowledged and deleted, or can never be sent."""
         through, refused, refusal = [], [], self._dispatch.refusal
         for each in self._flushes:
-            # Nothing was packed since the start: the outbox holds packs of former producers only.
+            # Nothing was packed since the start: the outbox has only packs of former producers.
             if each.until == 0 and is_fed:
                 each.until = self._dispatch.cursor
             if each.until and self._dispatch.is_through(each.until):

@@ -42,9 +42,7 @@ class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no typ
         except BaseException as error:
             for client in clients:  # else its sockets stay open until they are collected
                 client.close()
-            if refusals and isinstance(
-                error, KafkaTimeoutError
-            ):  # it retried until then, and does not say why
+            if refusals and isinstance(error, KafkaTimeoutError):  # it retried until then and gives no reason
                 raise refusals[0] from None
             raise
         for client in clients:  # otherwise each later request would add to the list

@@ -1,4 +1,4 @@
-"""Every module by dotted name, and what it imports: read from the files, without importing them."""
+"""Find every module and its imports by parsing the files, without importing them."""
 
 import ast
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ PACKAGES = ("estimators", "producers", "aggregator", "deploy", "bench")
 
 
 def imported(source: str) -> set[str]:
-    """Dotted names that a file imports, at its top or within functions; `from a import b` is a.b.
+    """Return the dotted names that a file imports, at its top or in functions; `from a import b` is a.b.
 
-    Relative imports cannot leave their room, so they are left out.
+    Relative imports cannot leave their folder, so they are left out.
     """
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
@@ -28,14 +28,14 @@ def is_in(name: str, package: str) -> bool:
 
 
 def modules(*folders: str) -> dict[str, Path]:
-    """Every module below these folders by dotted name."""
+    """Return every module below these folders, by dotted name."""
     files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     named = {path.relative_to(ROOT).with_suffix(""): path for path in files}
     return {".".join(name.parts).removesuffix(".__init__"): path for name, path in named.items()}
 
 
 def arrows(modules: Mapping[str, Path]) -> list[tuple[str, str]]:
-    """Module and another of these modules that it imports."""
+    """Return pairs of a module and another of these modules that it imports."""
     pairs = [
         (module, _module_of(name, modules))
         for module, path in modules.items()
@@ -45,12 +45,12 @@ def arrows(modules: Mapping[str, Path]) -> list[tuple[str, str]]:
 
 
 def _module_of(name: str, modules: Mapping[str, Path]) -> str | None:
-    """The module that a name of `imported` is, or is defined in."""
+    """Return the module that an imported name is, or is defined in."""
     return next((each for each in (name, name.rpartition(".")[0]) if each in modules), None)
 
 
 def rooms_of(folder: str) -> set[str]:
-    """Names of files and folders with Python files in this folder."""
+    """Return the names of modules and packages in this folder."""
     inside = [path.relative_to(ROOT / folder) for path in (ROOT / folder).rglob("*.py")]
     return {path.parts[0].removesuffix(".py") for path in inside} - {"__init__"}
 

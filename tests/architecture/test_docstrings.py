@@ -1,4 +1,4 @@
-"""The docstring of a package says what its modules may import, exactly, and where to begin to read."""
+"""A package's docstring lists exactly the siblings that its modules import, and where to begin reading."""
 
 import ast
 import re
@@ -18,15 +18,15 @@ DOCSTRINGS = {
 
 
 def allowed(docstring: str) -> set[str]:
-    """Siblings named by the one sentence "May import `a`, `b` and `c`" or "May import no sibling"."""
+    """Return the siblings named in the sentence "May import `a`, `b` and `c`" or "May import no sibling"."""
     (sentence,) = MAY_IMPORT.findall(docstring)
     return set(re.findall(r"`([\w.]+)`", sentence))
 
 
 def siblings_imported(package: str, arrows: list[tuple[str, str]]) -> set[str]:
-    """Files and sub-packages beside this one that its modules import.
+    """Return the modules and packages beside this one that its modules import.
 
-    What lies further up is imported by the parent too, whose docstring speaks of it.
+    Imports from further up are also imports of the parent, whose docstring lists them.
     """
     parent, dot, room = package.rpartition(".")
     targets = {target for module, target in arrows if is_in(module, package)}
@@ -35,12 +35,12 @@ def siblings_imported(package: str, arrows: list[tuple[str, str]]) -> set[str]:
 
 
 @pytest.mark.parametrize("package", DOCSTRINGS)
-def test_a_package_imports_exactly_the_siblings_that_its_docstring_allows(package: str) -> None:
+def test_package_imports_exactly_the_siblings_in_its_docstring(package: str) -> None:
     assert siblings_imported(package, ARROWS) == allowed(DOCSTRINGS[package])
 
 
 @pytest.mark.parametrize("package", DOCSTRINGS)
-def test_a_package_says_where_to_begin(package: str) -> None:
+def test_package_names_where_to_begin(package: str) -> None:
     (place,) = BEGIN.findall(DOCSTRINGS[package])
     assert f"{package}.{place.replace('/', '.')}" in MODULES
 
@@ -58,7 +58,7 @@ def test_every_package_is_examined() -> None:
         ("May import `a`, `b` and `c`, as may `d`.", {"a", "b", "c"}),
     ],
 )
-def test_the_sentence_is_understood(docstring: str, siblings: set[str]) -> None:
+def test_sentence_is_parsed(docstring: str, siblings: set[str]) -> None:
     assert allowed(docstring) == siblings
 
 
@@ -72,7 +72,7 @@ def test_the_sentence_is_understood(docstring: str, siblings: set[str]) -> None:
         ("estimators.arrays", "aggregator.worker", "estimators", "aggregator"),
     ],
 )
-def test_an_import_that_no_docstring_allows_is_seen(
+def test_import_missing_from_docstring_is_detected(
     module: str, target: str, package: str, sibling: str
 ) -> None:
     assert siblings_imported(package, [(module, target)]) == {sibling}

@@ -1,4 +1,4 @@
-"""Every error of the project is one that a command prints in a line, or never leaves the inside."""
+"""Every error of the project is printed by commands in one line, or caught internally."""
 
 from importlib import import_module
 
@@ -7,7 +7,7 @@ import pytest
 from estimators.errors import DeniableError
 from tests.architecture.imports import MODULES
 
-#: Errors that are caught inside, and by whom.
+#: Errors that are caught internally, and where.
 CAUGHT_INSIDE = {
     "aggregator.ledger.acceptance.Rejection": "the ledger, which counts it by reason",
     "aggregator.partition.failures.RecordNotCountedError": "the owner, which opens the ledger again",
@@ -23,7 +23,7 @@ STATUSES = {1, 3}
 
 
 def errors() -> dict[str, type[BaseException]]:
-    """Public exceptions by dotted name, of all modules that a command can load."""
+    """Return public exceptions by dotted name, of all modules that a command can load."""
     found: dict[str, type[BaseException]] = {}
     for name in MODULES:
         if not name.startswith(("bench", "deploy.monitoring.dashboards")) and not name.endswith("__main__"):
@@ -36,7 +36,7 @@ def errors() -> dict[str, type[BaseException]]:
 ERRORS = errors()
 
 
-def test_every_error_is_a_deniable_error_or_is_caught_inside() -> None:
+def test_every_error_is_a_deniable_error_or_caught() -> None:
     others = {name for name, kind in ERRORS.items() if not issubclass(kind, DeniableError)}
     assert others == CAUGHT_INSIDE.keys()
 

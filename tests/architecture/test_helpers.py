@@ -1,4 +1,4 @@
-"""Helpers of tests are kept like code: folders of at most twelve files, each described, and no circles."""
+"""Test helpers follow the rules of code: folders of at most twelve entries, docstrings, no import cycles."""
 
 import ast
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ SCENARIOS = sorted(
 
 
 def sort(pairs: Iterable[tuple[str, str]]) -> None:
-    """Raise CycleError, which names the circle, if there is one."""
+    """Raise CycleError, which names the cycle, if there is one."""
     graph: dict[str, set[str]] = {}
     for module, target in pairs:
         graph.setdefault(module, set()).add(target)
@@ -28,7 +28,7 @@ def sort(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def between_rooms(folder: str, pairs: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The arrows from one file or folder of this folder to another."""
+    """Return the imports from one entry of this folder to another."""
     package = folder.replace("/", ".")
     inside = [pair for pair in pairs if all(is_in(name, package) and name != package for name in pair)]
     rooms = {tuple(name.removeprefix(f"{package}.").split(".")[0] for name in pair) for pair in inside}
@@ -36,27 +36,27 @@ def between_rooms(folder: str, pairs: Iterable[tuple[str, str]]) -> set[tuple[st
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_folder_of_helpers_has_at_most_twelve_rooms(folder: str) -> None:
+def test_helper_folder_has_at_most_twelve_entries(folder: str) -> None:
     assert len(rooms_of(folder)) <= MOST_ROOMS
 
 
 @pytest.mark.parametrize("folder", FOLDERS + SCENARIOS)
-def test_a_folder_of_helpers_says_what_it_holds(folder: str) -> None:
-    """`tests/support` may say more; nothing else is in the file."""
+def test_helper_folder_has_a_docstring(folder: str) -> None:
+    """The `__init__.py` contains nothing else."""
     body = ast.parse((ROOT / folder / "__init__.py").read_text()).body
     assert [type(each) for each in body] == [ast.Expr]
 
 
-def test_no_helpers_import_each_other_in_a_circle() -> None:
+def test_helper_modules_have_no_import_cycle() -> None:
     sort(ARROWS)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_no_rooms_of_helpers_import_each_other_in_a_circle(folder: str) -> None:
+def test_helper_folders_have_no_import_cycle(folder: str) -> None:
     sort(between_rooms(folder, ARROWS))
 
 
-def test_a_circle_of_rooms_is_seen() -> None:
+def test_cycle_of_folders_is_detected() -> None:
     back = ("tests.support.brokers.choice", "tests.support.secured.broker")
     there = ("tests.support.secured.closing", "tests.support.brokers.containers")
     sort([back, there])

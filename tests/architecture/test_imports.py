@@ -1,4 +1,4 @@
-"""Imports run one way: between packages, between the rooms of a folder, and never in a circle."""
+"""Imports run one way between packages and between the entries of a folder, without cycles."""
 
 import ast
 import sys
@@ -20,7 +20,7 @@ OF_PRODUCERS = (
 MOST_FILES_WITH_FAUST = 2
 MOST_ROOMS = 12
 
-#: The rooms of a folder, files and folders, from the ground up: each may import only those before it.
+#: The entries of a folder, modules and packages, from the bottom up: each may import only earlier ones.
 ORDER = {
     "estimators": (
         "errors", "arrays", "mechanisms", "collection", "frequency", "decoding", "accounting", "canary",
@@ -45,7 +45,7 @@ ORDER = {
 
 
 def forbidden(room: str, name: str) -> bool:
-    """True when a file of this room may not import this name."""
+    """Return True if a file of this package may not import this name."""
     top = name.split(".")[0]
     if top in ROOMS and ROOMS.index(top) > ROOMS.index(room):
         return True
@@ -65,7 +65,7 @@ def test_imports_point_left(path: Path) -> None:
 
 
 def uphill(folder: str, order: tuple[str, ...], module: str, target: str) -> bool:
-    """True when both are in this folder, in two rooms, and the imported one does not come first."""
+    """Return True if both are in this folder, in different entries, and the imported entry is not earlier."""
     prefix = folder.replace("/", ".") + "."
     if not (module.startswith(prefix) and target.startswith(prefix)):
         return False
@@ -74,7 +74,7 @@ def uphill(folder: str, order: tuple[str, ...], module: str, target: str) -> boo
 
 
 @pytest.mark.parametrize(("folder", "order"), ORDER.items())
-def test_rooms_import_only_those_before_them(folder: str, order: tuple[str, ...]) -> None:
+def test_entries_import_only_earlier_ones(folder: str, order: tuple[str, ...]) -> None:
     assert rooms_of(folder) == set(order)
     assert [arrow for arrow in ARROWS if uphill(folder, order, *arrow)] == []
 
@@ -86,16 +86,16 @@ def test_rooms_import_only_those_before_them(folder: str, order: tuple[str, ...]
         ("producers.wire", "producers.pipeline.transactions"),
     ],
 )
-def test_an_import_of_a_later_room_is_seen(module: str, target: str) -> None:
+def test_import_of_a_later_entry_is_detected(module: str, target: str) -> None:
     assert uphill("producers", ORDER["producers"], module, target)
     assert not uphill("producers", ORDER["producers"], target, module)
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def test_modules_have_no_import_cycle() -> None:
     graph: dict[str, set[str]] = {}
     for module, target in ARROWS:
         graph.setdefault(module, set()).add(target)
-    TopologicalSorter(graph).prepare()  # CycleError names the circle
+    TopologicalSorter(graph).prepare()  # CycleError names the cycle
     graph["producers.wire"] = {"producers.producer"}
     with pytest.raises(CycleError):
         TopologicalSorter(graph).prepare()
@@ -105,13 +105,13 @@ FOLDERS = sorted({path.parent.relative_to(ROOT).as_posix() for path in MODULES.v
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_folder_has_at_most_twelve_rooms(folder: str) -> None:
+def test_folder_has_at_most_twelve_entries(folder: str) -> None:
     assert len(rooms_of(folder)) <= MOST_ROOMS
 
 
 @pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder != "deploy"])
-def test_an_init_file_is_one_docstring(folder: str) -> None:
-    """`deploy/__init__.py` also sets a variable that must be there before numpy is imported."""
+def test_init_file_is_one_docstring(folder: str) -> None:
+    """`deploy/__init__.py` also sets a variable that must be set before numpy is imported."""
     body = ast.parse((ROOT / folder / "__init__.py").read_text()).body
     assert [type(each) for each in body] == [ast.Expr]
 
@@ -140,7 +140,7 @@ def test_faust_is_imported_in_two_files_at_most() -> None:
         ("aggregator", "from producers.metrics.metrics import Metric"),
     ],
 )
-def test_a_violation_is_seen(room: str, source: str) -> None:
+def test_violation_is_detected(room: str, source: str) -> None:
     assert any(forbidden(room, name) for name in imported(source))
 
 

@@ -1,4 +1,4 @@
-"""A class or a type alias has a name of its own, so that a name means one thing in all of the project."""
+"""Each class and type alias has a unique name, so a name means one thing in the whole project."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")  # constants are i
 
 
 def types_of(source: str) -> Iterator[str]:
-    """Classes and aliases at the top of a file, constants too. A TypeVar means nothing beyond its file."""
+    """Return a file's top-level classes and aliases, without constants and TypeVars."""
     for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef):
             yield node.name
@@ -25,7 +25,7 @@ def _is_type_variable(value: ast.expr) -> bool:
 
 
 def ambiguous(sources: Mapping[str, str]) -> dict[str, list[str]]:
-    """Names of types that several modules define, with these modules."""
+    """Return names of types that several modules define, with these modules."""
     defined: dict[str, list[str]] = {}
     for module, source in sources.items():
         for name in types_of(source):
@@ -34,13 +34,13 @@ def ambiguous(sources: Mapping[str, str]) -> dict[str, list[str]]:
     return {name: modules for name, modules in defined.items() if len(modules) > 1}
 
 
-def test_no_two_types_have_one_name() -> None:
-    """Benchmarks are left out: their classes are used in the file that defines them, or beside it."""
+def test_type_names_are_unique() -> None:
+    """Except benchmarks, whose classes are used only in their file or beside it."""
     sources = {name: path.read_text() for name, path in MODULES.items() if not is_in(name, "bench")}
     assert ambiguous(sources) == {}
 
 
-def test_a_second_type_of_a_name_is_seen() -> None:
+def test_duplicate_type_name_is_detected() -> None:
     sources = {
         "a": "class Place: ...\nT = TypeVar('T')\nLIMIT = 3",
         "b": "Place = tuple[int, int]\nT = TypeVar('T')\nLIMIT = 4",

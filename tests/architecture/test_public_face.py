@@ -1,4 +1,4 @@
-"""What applications import, and what hides it."""
+"""The package `deniable` that applications import, and packages that would hide it."""
 
 import re
 import subprocess
@@ -12,11 +12,11 @@ from tests.architecture.imports import MODULES, imported, is_in
 from tests.support.paths import REPOSITORY
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     assert {name for name in vars(deniable) if not name.startswith("_")} >= set(deniable.__all__)
 
 
-def test_nothing_inside_imports_the_public_face() -> None:
+def test_project_does_not_import_the_public_face() -> None:
     names = {name: imported(path.read_text()) for name, path in MODULES.items()}
     assert [name for name, imports in names.items() if any(is_in(each, "deniable") for each in imports)] == []
 
@@ -24,8 +24,8 @@ def test_nothing_inside_imports_the_public_face() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["producers", "estimators", "aggregator", "deploy"])
 @pytest.mark.parametrize("file", ["__init__.py", "module.py"])
-def test_another_package_of_the_same_name_is_refused(tmp_path: Path, name: str, file: str) -> None:
-    """`module.py` alone makes a namespace package, which hides nothing while ours is a regular one."""
+def test_other_package_of_the_same_name_is_refused(tmp_path: Path, name: str, file: str) -> None:
+    """A folder with only `module.py` is a namespace package, which does not hide our regular one."""
     folder = tmp_path / name
     folder.mkdir()
     (folder / file).write_text("raise SystemExit('the wrong package was run')")
@@ -41,7 +41,7 @@ def test_another_package_of_the_same_name_is_refused(tmp_path: Path, name: str, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["producers", "estimators", "aggregator"])
-def test_the_command_refuses_it_in_one_line(tmp_path: Path, name: str) -> None:
+def test_command_refuses_it_in_one_line(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     hiding = tmp_path / name / "__init__.py"
     hiding.touch()

@@ -1,1 +1,1 @@
-"""Workers under every fault on a real broker, judged by an independent recount. Begin with `run`."""
+"""Fault injection: workers on a real broker, checked by an independent recount. Begin with `run`."""

@@ -1,6 +1,6 @@
 """`make chaos`: every fault in several seeded runs; resumes where the last call ended.
 
-make chaos ARGS="--fault zombie --seed 3"     one run once more, when it is not in the results yet
+make chaos ARGS="--fault zombie --seed 3"     one run, unless it is in the results
 make chaos ARGS="--rate 800 --seeds 1"        on a busy machine
 """
 
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def _run(order: Order, report: Report, number: str) -> bool:
-    """Run one order on a separate broker; return whether it was exact."""
+    """Run one order on a separate broker; return whether counts were exact."""
     try:
         with (
             network.own() if FAULTS[order.fault].own_network else nullcontext(),

@@ -1,4 +1,4 @@
-"""The table of faults, runs, differences and longest gaps, as text and as JSON that the next call resumes."""
+"""The results by fault: runs, differences and longest gaps, as a table and as JSON to resume from."""
 
 import json
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class Report:
 
     Parameters
     ----------
-    file : JSON; beside it, the same name with `.md` holds the table.
+    file : JSON; the table is in the file of the same name with `.md`.
     """
 
     def __init__(self, file: Path) -> None:
@@ -39,12 +39,12 @@ class Report:
         self.rows: list[Row] = json.loads(file.read_text()) if file.exists() else []
 
     def has(self, order: Order) -> bool:
-        """Whether a run as long and as fast as this one is in it, and was exact."""
+        """Return whether a run with the same parameters is in it and was exact."""
         wanted = {**_name(order), "exact": True}
         return any(wanted.items() <= row.items() for row in self.rows)
 
     def add(self, order: Order, verdict: Verdict | None, error: str = "") -> None:
-        """Put a run in the place of an earlier one of the same fault and seed."""
+        """Add a run; it replaces an earlier one of the same fault and seed."""
         figures = asdict(verdict) if verdict else {"error": error}
         row = {**_name(order), "exact": bool(verdict and verdict.exact), **figures}
         same = {"fault": order.fault, "seed": order.seed}
@@ -56,7 +56,7 @@ class Report:
 
 
 def table(rows: Iterable[Row]) -> str:
-    """Markdown: a line for each fault, its runs added up, its gaps the longest."""
+    """Return a Markdown table: a row per fault with sums over its runs and its longest gaps."""
     by_fault: dict[str, list[Row]] = {}
     for row in rows:
         by_fault.setdefault(row["fault"], []).append(row)
@@ -85,7 +85,7 @@ def _cells(fault: str, runs: list[Row]) -> list[str]:
 
 
 def _latest(judged: list[Row]) -> str:
-    """Runs of before it was looked at do not tell."""
+    """Return the latest final estimate; earlier versions of the suite did not record it."""
     shown = [row["latest_final"] for row in judged if "latest_final" in row]
     return f"{max(shown):.1f} s" if shown else ""
 

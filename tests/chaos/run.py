@@ -1,4 +1,4 @@
-"""One run: topics, workers and load, a fault, then the verdict."""
+"""One run: set up topics, workers and load, inject a fault, judge the result."""
 
 import random
 import subprocess
@@ -34,21 +34,21 @@ REPLAY_SECONDS = 180.0
 
 
 class RunError(RuntimeError):
-    """A run that could not be judged, or that failed; the message has the workers' last lines."""
+    """A run failed or could not be judged; the message has the workers' last lines."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """Which run: fault and seed say all but the speed of the machine.
+    """The parameters of a run; fault and seed determine everything except the machine's speed.
 
     Parameters
     ----------
     fault : a name of FAULTS.
-    seed : decides order, moments and victims, and what the load sends.
-    seconds : for which the load sends.
+    seed : of order, times, victims and the load.
+    seconds : duration of the load.
     packs_per_second : of the load.
-    options : of every worker's runner, such as a defect.
-    replay : whether `deniable replay` is asked for a second opinion.
+    options : for every worker's runner, such as a defect.
+    replay : whether `deniable replay` is run, too.
     """
 
     fault: str
@@ -60,31 +60,31 @@ class Order:
 
     @property
     def again(self) -> str:
-        """How to run it once more."""
+        """Return the command that repeats it."""
         arguments = f"--fault {self.fault} --seed {self.seed} --seconds {self.seconds:g}"
         return f'make chaos ARGS="{arguments} --rate {self.packs_per_second} --again"'
 
 
 class Outcome(NamedTuple):
-    """A verdict and, unless it is exact, the workers' last lines and how to run it once more."""
+    """A verdict and, unless it is exact, the workers' last lines and the command that repeats the run."""
 
     verdict: Verdict
     story: str
 
 
 def run(order: Order, broker: ChaosBroker, folder: Path, act: Fault | None = None) -> Outcome:
-    """Do it and judge it.
+    """Run an order and judge the result.
 
     Parameters
     ----------
-    order : which run.
-    broker : left running, whatever happens.
-    folder : an empty one, for the collection file and the workers.
-    act : in place of the fault that `order` names.
+    order : parameters of the run.
+    broker : stays running in any case.
+    folder : empty, for the collection file and the workers.
+    act : replaces the fault that `order` names.
 
     Raises
     ------
-    RunError when something else than the counts went wrong; with the workers' last lines.
+    RunError, with the workers' last lines, if anything but the counts is wrong.
     """
     fault = act or FAULTS[order.fault]
     prefix = f"chaos-{uuid.uuid4().hex[:10]}-"
@@ -138,7 +138,7 @@ def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Ser
 
     Returns
     -------
-    How many workers had ended by themselves.
+    The number of workers that ended unexpectedly.
     """
     for sender in (load, stranger):
         if sender is not None:
@@ -172,7 +172,7 @@ def _verdict(
         published=verdicts.difference(literal.kept, stores.counts(servers, topics)),
         refusals_off=verdicts.refusals_off(literal.rejected, stores.refusals(servers, topics)),
         finals_off=verdicts.finals_off(literal, finals),
-        # Where nothing counts, replay refuses to call that a success.
+        # If nothing counts, replay does not call that a success.
         replayed=replayed(configuration) if order.replay and literal.ids else 0,
         missing=len(load.acknowledged - literal.ids),
         doubled=verdicts.doubled(literal, ledgers),
@@ -193,10 +193,10 @@ def _verdict(
 
 
 def replayed(configuration: Configuration) -> int:
-    """The difference that `deniable replay` finds; -1 when it finds none to tell."""
+    """Return the difference that `deniable replay` prints; -1 if it prints none."""
     command = [sys.executable, "-m", "deploy", "replay", "--config", str(configuration.path)]
-    said = subprocess.run(
+    ended = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=REPLAY_SECONDS, check=False
     )
-    label, _, number = said.stdout.strip().partition(": ")
+    label, _, number = ended.stdout.strip().partition(": ")
     return int(number) if label == "difference" else -1

@@ -1,6 +1,6 @@
-"""The short cut of `make chaos`: one run with the most telling faults, and the tester's own test.
+"""A short version of `make chaos`: one run with the most informative faults, and tests of the suite itself.
 
-Three workers' defects that are known to lose or double reports: each must be found, or the suite is blind.
+Three defects that lose or double reports are injected into workers; the suite must find each.
 """
 
 import signal
@@ -33,23 +33,23 @@ RETIRE_SECONDS = 20.0
 
 @pytest.fixture(scope="module")
 def chaos_broker(kafka_jars: None) -> Iterator[ChaosBroker]:
-    """A broker that is killed now and then."""
+    """A broker that tests kill."""
     with ChaosBroker() as broker:
         yield broker
 
 
-def test_counts_are_exact_whatever_happens(tmp_path: Path) -> None:
-    """Kill -9, a zombie, SIGTERM, a broker killed, a fault inside a checkpoint, a checkpoint refused.
+def test_counts_are_exact_under_mixed_faults(tmp_path: Path) -> None:
+    """Faults: kill -9, a zombie, SIGTERM, a killed broker, faults in a checkpoint, a refused checkpoint.
 
-    Meanwhile packs come twice, malformed, and in a stranger's transactions. In a process of its own, as `make
-    chaos` is: kafka-python forgets sockets while a broker is away.
+    The load has duplicates, malformed packs and foreign transactions. Runs in a separate process, like `make
+    chaos`, because kafka-python leaks sockets while a broker is away.
     """
     results = tmp_path / "results.json"
     command = [sys.executable, "-m", "tests.chaos", "--fault", "mixed", "--seed", "1"]
-    said = subprocess.run(
+    ended = subprocess.run(
         [*command, "--results", str(results)], cwd=ROOT, capture_output=True, text=True, timeout=CUT_SECONDS
     )
-    assert said.returncode == 0, said.stdout
+    assert ended.returncode == 0, ended.stdout
     (row,) = Report(results).rows
     assert row["packs"] > 20_000
     assert row["rejected"] > 1000
@@ -57,7 +57,7 @@ def test_counts_are_exact_whatever_happens(tmp_path: Path) -> None:
 
 
 def zombie(stage: Stage) -> None:
-    """A worker paused during a checkpoint: others take over, then it wakes up and stores its counts."""
+    """Pause a worker during a checkpoint: others take over, then it wakes up and stores its counts."""
     stage.rest(4, 6)
     worker = stage.strike("before-sends", "pause")
     assert worker is not None
@@ -65,12 +65,12 @@ def zombie(stage: Stage) -> None:
     opened = successor.says("ledger open")
     partitions = stage.workers.configuration.kafka.partitions
     assert wait_until(lambda: successor.says("ledger open") >= opened + partitions, 120)
-    time.sleep(4)  # in which it stores some checkpoints of its own
+    time.sleep(4)  # in which it stores some checkpoints
     worker.signal(signal.SIGCONT)
 
 
 failures = repeated(turns.fail_checkpoint, 0.3, 1.0, enough=2.0)
-#: Half a second of records is on its way whenever a ledger is opened: without a gate, they count there.
+#: Records of half a second are underway whenever a ledger is opened: without a gate, they count there.
 BEHIND = ("--late", "0.5")
 
 
@@ -82,22 +82,20 @@ BEHIND = ("--late", "0.5")
         ("no-rewind", failures, ()),
     ],
 )
-def test_worker_without_one_of_the_three_is_found(
+def test_worker_without_one_foundation_is_detected(
     chaos_broker: ChaosBroker,
     tmp_path: Path,
     defect: str,
     act: Callable[[Stage], None],
     options: Sequence[str],
 ) -> None:
-    """Fencing, the gate and the rewind switched off, one at a time, under the fault that needs it."""
+    """Fencing, the gate or the rewind is switched off, under the fault that needs it."""
     order = Order("mixed", 1, DEFECT_SECONDS, options=("--defect", defect, *options), replay=False)
     verdict, _ = run(order, chaos_broker, tmp_path, Fault(act))
     assert verdict.difference > 0, verdict.describe()
 
 
-def test_worker_that_is_behind_counts_exactly_with_the_gate(
-    chaos_broker: ChaosBroker, tmp_path: Path
-) -> None:
+def test_late_worker_counts_exactly_with_the_gate(chaos_broker: ChaosBroker, tmp_path: Path) -> None:
     """The run without a gate fails because of the gate, not because of the delay."""
     order = Order("mixed", 1, BEHIND_SECONDS, options=BEHIND, replay=False)
     verdict, story = run(order, chaos_broker, tmp_path, Fault(failures))
@@ -107,7 +105,7 @@ def test_worker_that_is_behind_counts_exactly_with_the_gate(
 def test_rolling_restart_is_exact_and_estimates_come_in_time(
     chaos_broker: ChaosBroker, tmp_path: Path
 ) -> None:
-    """Three workers, each in turn ended and replaced, the next one when the new one says that it is ready."""
+    """Three workers are replaced one by one, each once the previous replacement is ready."""
     order = Order("rolling-restart", 1, ROLL_SECONDS, 1000, replay=False)
     act = Fault(ROLLS, workers=3, grace_seconds=ROLL_GRACE_SECONDS, overdue_seconds=ROLL_GRACE_SECONDS)
     verdict, story = run(order, chaos_broker, tmp_path, act)
@@ -119,7 +117,7 @@ def test_rolling_restart_is_exact_and_estimates_come_in_time(
 def test_other_collections_continue_when_one_is_added_and_retired(
     chaos_broker: ChaosBroker, tmp_path: Path
 ) -> None:
-    """Two workers, replaced one by one for the new file, and again for the one without it."""
+    """Two workers are replaced one by one for the new file, and again for the file without the collection."""
     order = Order("collection-retired", 1, RETIRE_SECONDS, 1000)
     verdict, story = run(order, chaos_broker, tmp_path)
     assert verdict.exact, f"{verdict.describe()}\n{story}"

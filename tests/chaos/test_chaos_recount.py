@@ -1,4 +1,4 @@
-"""The recount of the fault suite against packs counted by hand, and the figures of a verdict."""
+"""The fault suite's recount against packs counted by hand, and the figures of a verdict."""
 
 import math
 import random
@@ -33,7 +33,7 @@ def named(configuration: Configuration, name: str) -> Collection:
 
 
 def draft_of(collection: Collection, number: int = 0, window_start: int = T0) -> Draft:
-    """Return a pack for partition 0, identified by its number."""
+    """Return a pack for partition 0 with an id from this number."""
     draft = PackMaker(collection, random.Random(number)).draft()
     pack_id = (PARTITIONS * number).to_bytes(8, "little") + bytes(8)
     return replace(draft, pack_id=pack_id, window_start=window_start, cohort=0)
@@ -43,7 +43,7 @@ def judge_of(configuration: Configuration) -> Judge:
     return Judge(configuration.by_fingerprint(), 0, PARTITIONS)
 
 
-def test_buckets_are_counted_as_the_payload_lists_them(configuration: Configuration) -> None:
+def test_buckets_are_counted_in_payload_order(configuration: Configuration) -> None:
     flash, judge = named(configuration, "flash"), judge_of(configuration)
     first, second = (
         replace(draft_of(flash, n), payload=bytes(p), reports=3)
@@ -70,8 +70,8 @@ def test_bits_are_counted_lowest_first(configuration: Configuration) -> None:
     assert {i: c for i, c in enumerate(counted.counts.tolist()) if c} == {0: 1, 9: 2, 63: 1}
 
 
-def test_window_accepts_limited_packs_of_a_partition(configuration: Configuration) -> None:
-    """A full window still distinguishes a duplicate from a pack without room."""
+def test_window_accepts_a_limited_number_of_packs(configuration: Configuration) -> None:
+    """A full window still distinguishes duplicates from excess packs."""
     flash, judge = named(configuration, "flash"), judge_of(configuration)
     for number in (*range(flash.window_packs + 2), 0):
         judge.take(T0 * 1000, draft_of(flash, number).encode())
@@ -80,8 +80,8 @@ def test_window_accepts_limited_packs_of_a_partition(configuration: Configuratio
     assert len(judge.ids) == flash.window_packs
 
 
-def test_window_is_kept_until_the_log_is_beyond_its_retention(configuration: Configuration) -> None:
-    """Windows expire in partitions whose clock is far enough; only rejections by window expire with them."""
+def test_window_is_kept_until_its_retention_ends(configuration: Configuration) -> None:
+    """Windows expire by the clock of their partition; only rejections by window expire with them."""
     flash, place = named(configuration, "flash"), named(configuration, "place")
     early, late = judge_of(configuration), judge_of(configuration)
     dies_ms = (T0 + 5 + 4 + 60) * 1000
@@ -100,8 +100,8 @@ def test_window_is_kept_until_the_log_is_beyond_its_retention(configuration: Con
     )
 
 
-def test_lateness_is_that_of_the_highest_append_time(configuration: Configuration) -> None:
-    """A window of 5 s with 4 s of grace: at 9 s it is still open, a millisecond later it is not."""
+def test_lateness_depends_on_the_highest_append_time(configuration: Configuration) -> None:
+    """A window of 5 s with 4 s of grace is open at 9 s, but not a millisecond later."""
     flash, judge = named(configuration, "flash"), judge_of(configuration)
     for number, milliseconds in enumerate((9000, 9001, 8000)):
         judge.take(T0 * 1000 + milliseconds, draft_of(flash, number).encode())
@@ -111,8 +111,8 @@ def test_lateness_is_that_of_the_highest_append_time(configuration: Configuratio
     assert judge.rejected == {"too_late": 2, "too_early": 1}
 
 
-def test_every_spoiled_pack_has_its_reason(configuration: Configuration) -> None:
-    """Each kind is turned away, and together they meet all reasons but two that need a history."""
+def test_every_malformed_pack_has_its_reason(configuration: Configuration) -> None:
+    """Each kind is rejected; together they cover all reasons except two that need earlier packs."""
     judge = judge_of(configuration)
     for number, spoil in enumerate(SPOILED):
         judge.take(T0 * 1000, spoil(draft_of(named(configuration, "flash"), number)))
@@ -131,7 +131,7 @@ def test_every_spoiled_pack_has_its_reason(configuration: Configuration) -> None
     assert not judge.ids
 
 
-def test_a_difference_is_the_sum_over_all_counters() -> None:
+def test_difference_is_the_sum_over_all_counters() -> None:
     def cell(*counts: int) -> Counted:
         return Counted(np.array(counts), sum(counts), 1)
 
@@ -155,13 +155,13 @@ def test_verdict_has_other_figures() -> None:
     assert uncounted({0: 5, 1: 7}, Stored(positions={0: 5, 1: 4})) == 3
 
 
-def test_final_estimates_that_are_overdue_or_missing_are_late(configuration: Configuration) -> None:
+def test_overdue_or_missing_final_estimates_are_late(configuration: Configuration) -> None:
     asked = {1: replace(named(configuration, "flash"), minimum_reports=2)}
     cells = {(1, T0 + n, 0): Counted(np.array([3]), reports, 1) for n, reports in ((0, 3), (5, 3), (10, 1))}
     cells[1, T0 + 20, 0] = Counted(np.array([3]), 3, 1)
     seconds = lateness([Final(1, T0 + n, 3, 1, (T0 + n + 9) * 1000 + 2500) for n in (0, 15)], asked)
     assert seconds == {(1, T0): 2.5, (1, T0 + 15): 2.5}
-    # The second one: of the others without an estimate one is small, one still open.
+    # Only the second is late: of the others without an estimate, one is small and one still open.
     assert late(Recount(cells), seconds, asked, math.inf) == 1
     assert late(Recount(cells), seconds, asked, 2.0) == 2
 
@@ -174,7 +174,7 @@ def test_retired_collection_stops_counting_at_its_offset(configuration: Configur
     assert (judge.ids, judge.rejected) == ({draft_of(fruit, 6).pack_id}, {"unknown_collection": 1})
 
 
-def test_gap_is_counted_only_while_there_is_something_to_count() -> None:
+def test_gap_counts_only_while_records_wait() -> None:
     samples = [
         Sample(0.0, (0, 0), (9, 9)),  # workers start
         Sample(5.0, (1, 0), (9, 9)),
@@ -189,12 +189,12 @@ def test_gap_is_counted_only_while_there_is_something_to_count() -> None:
     assert longest_gap([]) == 0
 
 
-def test_a_partition_may_stand_still_while_others_move() -> None:
+def test_gap_of_one_partition_while_others_move() -> None:
     samples = [Sample(float(t), (t, min(t, 1) if t < 7 else t), (99, 99)) for t in range(9)]
     assert longest_gap(samples) == 1.0
     assert longest_partition_gap(samples, 2) == 6.0
 
 
-def test_a_step_back_is_seen() -> None:
+def test_step_back_is_detected() -> None:
     samples = [Sample(0.0, (1, 5), (9, 9)), Sample(1.0, (2, 4), (9, 9)), Sample(2.0, (2, 6), (9, 9))]
     assert steps_back(samples) == 1

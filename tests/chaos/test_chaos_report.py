@@ -1,4 +1,4 @@
-"""The results of `make chaos`: stored run by run, so that a call resumes where the last one ended."""
+"""The results of `make chaos` are stored after each run, so a call resumes where the last one ended."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_table_adds_up_the_runs_of_a_fault(tmp_path: Path) -> None:
     assert lines[3] == "| kill-9 | 1 | 0 | 0, 1 not judged | 0 | 0 | 0 | 0 | 0.0 s | 0.0 s |  |"
 
 
-def test_each_figure_that_must_be_nought_makes_a_run_inexact() -> None:
+def test_each_nonzero_defect_makes_a_run_inexact() -> None:
     names = ("difference", "published", "finals_off", "replayed", "missing", "doubled", "steps_back")
     assert EXACT.exact
     for name in (*names, "uncounted", "died", "late"):

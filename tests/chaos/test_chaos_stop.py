@@ -1,4 +1,4 @@
-"""SIGTERM under load: the worker drains, leaves the group and ends, and another one takes over at once."""
+"""SIGTERM under load: the worker drains, leaves the group and ends; another takes over at once."""
 
 import re
 import signal
@@ -19,25 +19,23 @@ from tests.support.processes import wait_until
 pytestmark = pytest.mark.broker
 
 STOP_SECONDS = 30.0  # 10 on a machine that is not overloaded
-AT_ONCE_SECONDS = 9.0  # before the session ends, after which the group replaces a silent worker
-BEHIND_SECONDS = 0.3  # of counting, on a busy machine; without a last checkpoint 0.5 s more
+AT_ONCE_SECONDS = 9.0  # less than the session timeout, after which the group replaces a silent worker
+BEHIND_SECONDS = 0.3  # of counting, on a busy machine; 0.5 s more without a last checkpoint
 
 
 def members(configuration: Configuration) -> int:
-    """Workers that the group knows."""
+    """Return the number of the group's members."""
     with KafkaAdminClient(bootstrap_servers=configuration.kafka.bootstrap_servers) as admin:
         return len(admin.describe_groups([configuration.topics.group])[configuration.topics.group]["members"])
 
 
 def owned(worker: Worker) -> set[int]:
-    """Partitions whose ledgers it opened since the last rebalance, of which it has as many as any other."""
+    """Return the two partitions whose ledgers it opened since the last rebalance."""
     opened = re.findall(r"ledger open .*partition=.*?(\d)", worker.log.read_text())
     return {int(partition) for partition in opened[-2:]}
 
 
-def test_stopped_worker_has_stored_all_and_left_the_group(
-    broker: str, topic_prefix: str, tmp_path: Path
-) -> None:
+def test_stopped_worker_has_stored_all_and_left(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     configuration = configure(tmp_path, broker, topic_prefix)
     workers, load = Workers(configuration, tmp_path), Load(configuration, 1000, 0.0, 1)
     try:

@@ -1,4 +1,4 @@
-"""The tables of docs/parameters.md are what mechanisms, accountant and planner say.
+"""The tables of docs/parameters.md match mechanisms, accountant and planner.
 
 A table is found by the line above it, `<!-- table: NAME -->`.
 """
@@ -40,7 +40,7 @@ Rows = list[list[str]]
 
 
 def odds() -> Rows:
-    """Largest odds factor; what 1 % and 50 % of suspicion become at most; share of right guesses of two."""
+    """Largest odds factor; the most that suspicions of 1 % and 50 % can become."""
     rows = []
     for epsilon in (0.1, 0.5, 1, 2, 4, 8):
         factor = math.exp(epsilon)
@@ -51,7 +51,7 @@ def odds() -> Rows:
 
 
 def repeated() -> Rows:
-    """Exact cost of so many reports about one value."""
+    """Exact cost of several reports about one value."""
     fresh, kept = Rappor.from_probabilities(**BASE), LongitudinalKRR.from_epsilons(4, 4.0, 1.0)
     subjects = (
         ("k-RR of 4, epsilon 0.1", KRR.from_epsilon(4, 0.1), False),
@@ -73,7 +73,7 @@ def repeated() -> Rows:
 
 
 def changes() -> Rows:
-    """What each parameter of RAPPOR does, all others as in BASE."""
+    """Effect of each parameter of RAPPOR, with all others as in BASE."""
     asked: list[dict[str, float]] = [{}]
     asked += [{"f": 0.5}, {"f": 0.75}, {"p": 0.25, "q": 0.75}, {"p": 0.45, "q": 0.55}]
     asked += [{"hashes": 1}, {"hashes": 4}, {"cohorts": 2}, {"cohorts": 64}, {"bits": 32}, {"bits": 256}]
@@ -86,7 +86,7 @@ def changes() -> Rows:
 
 
 def chosen() -> Rows:
-    """F, p and q of least error that keep two epsilons."""
+    """Probabilities f, p and q with the smallest error within two epsilons."""
     rows = []
     for permanent, one, hashes in ASKED:
         mechanism = Rappor(128, hashes, 8, *choose_thresholds(hashes, permanent, one))
@@ -118,7 +118,7 @@ def test_every_table_is_tested() -> None:
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_table_is_what_the_code_says(name: str) -> None:
+def test_table_matches_the_code(name: str) -> None:
     _, _, *lines = TABLES[name].splitlines()
     assert lines == [f"| {' | '.join(row)} |" for row in MADE[name]()]
 

@@ -1,4 +1,4 @@
-"""What README and docs show of commands that connect to nothing is what they print; links lead somewhere."""
+"""Samples of offline commands in README and docs match their output; links have targets."""
 
 import re
 import shlex
@@ -23,7 +23,7 @@ COMMANDS = {"estimate": estimate, "account": account, "plan": plan_command, "che
 
 
 def samples(text: str) -> dict[str, str]:
-    """Command line and what follows it, up to the first line that is not indented."""
+    """Yield each command line and the indented lines after it."""
     return dict(re.findall(r"^    \$ deniable (.*)\n((?:    .*\n)*)", text, re.MULTILINE))
 
 
@@ -61,19 +61,19 @@ def test_every_command_of_the_guide_to_parameters_has_a_sample() -> None:
 
 
 @pytest.mark.parametrize("line", WITHOUT_FILES)
-def test_a_sample_is_what_its_command_prints(line: str) -> None:
+def test_sample_matches_the_output_of_its_command(line: str) -> None:
     assert printed(line) == WITHOUT_FILES[line]
 
 
-def test_check_says_this_of_the_file_that_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_prints_this_for_the_shown_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (file,) = re.findall("```yaml\n(.*?)```", PARAMETERS, re.DOTALL)
     (tmp_path / "deniable.yaml").write_text(file, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert printed("check") == samples(PARAMETERS)["check"]
 
 
-def test_sample_with_files_ends_in_the_words_of_its_command() -> None:
-    """It is of 100,000 candidates, that are screened; their number and the figures depend on the files."""
+def test_sample_with_files_has_the_last_words_of_its_command() -> None:
+    """It screens 100,000 candidates; the figures depend on files that are not in the repository."""
     (sample,) = (shown for line, shown in SAMPLES.items() if line.startswith("estimate rappor"))
     assert re.search(
         r"^    other strings, and \d+ candidates not chosen: 0\.\d{6}, standard error 0\.\d{6}\n\Z",
@@ -83,7 +83,7 @@ def test_sample_with_files_ends_in_the_words_of_its_command() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
+def test_links_have_existing_targets(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", text)
     for file, heading in links:
@@ -101,7 +101,7 @@ def test_cited_evidence_exists(page: Path) -> None:
 
 
 def headings(page: Path) -> set[str]:
-    """Anchors, as pages of repositories make them."""
+    """Return the anchors of a page's headings, as GitHub names them."""
     lines = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in lines}
 
@@ -111,12 +111,12 @@ def test_readme_is_read_in_ten_minutes() -> None:
     assert len(README.split()) <= 2200
 
 
-def test_the_index_lists_every_page() -> None:
+def test_index_lists_every_page() -> None:
     listed = set(re.findall(r"\]\(([^)#]+\.md)\)", (DOCS / "README.md").read_text(encoding="utf-8")))
     assert listed == {page.name for page in DOCS.glob("*.md")} - {"README.md"}
 
 
-def test_the_first_file_of_readme_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_file_of_readme_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (file,) = re.findall("```yaml\n(.*?)```", README, re.DOTALL)
     (tmp_path / "deniable.yaml").write_text(file, encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The wheel and the sdist: what they hold, and that the wheel works where the checkout is not."""
+"""Contents of the wheel and the sdist; the wheel works without the checkout."""
 
 import os
 import re
@@ -21,12 +21,12 @@ NOT_PACKAGED = re.compile(r"Dockerfile|\.(sh|lock|service|yaml|yml|conf)$|grafan
 BUILD = [sys.executable, "-m", "hatchling", "build", "-d"]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 NOWHERE = 'kafka: {bootstrap_servers: "127.0.0.1:9"}\n'
-CHECKOUT = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}  # what could lead back to it
+CHECKOUT = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}  # variables that could lead back to the checkout
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with wheel and sdist."""
+    """Build wheel and sdist; return their folder."""
     folder = tmp_path_factory.mktemp("dist")
     subprocess.run([*BUILD, str(folder)], cwd=REPOSITORY, check=True, capture_output=True)
     return folder
@@ -37,7 +37,7 @@ def files_of(wheel: Path) -> Mapping[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_wheel_holds_what_runs_and_nothing_else(built: Path) -> None:
+def test_wheel_contains_only_what_runs(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     files = files_of(wheel)
     tops = {name.split("/")[0] for name in files}
@@ -65,7 +65,7 @@ def test_sdist_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def fresh(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The commands of an environment with the wheel and what it declares, in the locked versions."""
+    """Install the wheel and its dependencies, in locked versions; return the folder of commands."""
     home = tmp_path_factory.mktemp("fresh")
     subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
     locked = re.findall(r"^[\w.-]+==[^\\\n]+", (REPOSITORY / "requirements.lock").read_text(), re.MULTILINE)
@@ -80,7 +80,7 @@ def fresh(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run it in a folder from which the checkout cannot be seen."""
+    """Run a command in a folder outside the checkout."""
     environment = {name: value for name, value in os.environ.items() if name not in CHECKOUT}
     return subprocess.run(
         [str(part) for part in command],
@@ -95,7 +95,7 @@ def run(*command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A folder with the collection file of README, and no Kafka."""
+    """A folder with README's collection file; Kafka is not running."""
     (file,) = re.findall("```yaml\n(.*?)```", README, re.DOTALL)
     (tmp_path / "deniable.yaml").write_text(NOWHERE + file, encoding="utf-8")
     return tmp_path
@@ -104,7 +104,7 @@ def home(tmp_path: Path) -> Path:
 @pytest.mark.all
 @pytest.mark.timeout(600)
 def test_readme_snippet_runs_from_the_wheel(fresh: Path, home: Path) -> None:
-    """Without Kafka the report is stored in the folder, and closing says that it was not delivered."""
+    """Without Kafka the report is stored in the folder, and closing reports that it was not delivered."""
     (snippet,) = re.findall(r"```python\n(import deniable\n.*?)```", README, re.DOTALL)
     (home / "app.py").write_text(snippet, encoding="utf-8")
     done = run(fresh / "python", "app.py", folder=home)

@@ -1,4 +1,4 @@
-"""A deployment for a test: a collection file, and the command run as users run it."""
+"""A deployment for a test: a collection file, and commands run as users run them."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ class Deployment:
         (self.folder / "deniable.yaml").write_text(text, encoding="utf-8")
 
     def create_topics(self) -> None:
-        """As `topics create` does, in this process."""
+        """Create the topics like `topics create`, in this process."""
         loaded = load(self.folder / "deniable.yaml", environment={})
         create(Cluster(self.servers), loaded.topics, 1)
 
@@ -67,7 +67,7 @@ class Deployment:
 
     @contextmanager
     def piped(self, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
-        """A command whose stdin and stdout are ours; it ends with us, whatever way we end."""
+        """Run a command with pipes for stdin, stdout and stderr; it ends with this process."""
         guarded = [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), *_command(arguments)]
         pipe = subprocess.PIPE
         with subprocess.Popen(guarded, stdin=pipe, stdout=pipe, stderr=pipe, cwd=self.folder) as process:
@@ -81,12 +81,12 @@ class Deployment:
         return last_lines(self.folder / log, count=1000)
 
     def address(self, log: str) -> str:
-        """Where a worker's page is, once it says so."""
+        """Wait for a worker to print the address of its page; return it."""
         assert wait_until(lambda: "page: " in self.output(log), 120), self.output(log)
         return next(line[6:] for line in self.output(log).splitlines() if line.startswith("page: "))
 
     def wait_until_ready(self, log: str) -> None:
-        """Until a worker has partitions, and their ledgers are open."""
+        """Wait until a worker has partitions and their ledgers are open."""
         address = f"{self.address(log)}readyz"
         assert wait_until(lambda: _answers(address), 120), self.output(log)
 

@@ -15,12 +15,12 @@ def missing(reason: str) -> NoReturn:
 
 
 def tool(name: str, where: str, excused_by: str) -> str:
-    """Path of a program; without it the test skips, in CI only for the reason that a variable gives.
+    """Return the path of a program, else skip the test; in CI skip only if a variable gives a reason.
 
     Parameters
     ----------
     name : of the program.
-    where : it comes from.
+    where : to get it.
     excused_by : the variable, such as NO_KUSTOMIZE.
     """
     found = shutil.which(name)

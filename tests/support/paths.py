@@ -1,4 +1,4 @@
-"""Where the repository and the vectors are."""
+"""Paths of the repository and the test vectors."""
 
 from pathlib import Path
 

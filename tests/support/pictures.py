@@ -1,6 +1,6 @@
-"""README's pictures: from `build/pictures`, cropped, with few colours.
+"""Create README's pictures from `build/pictures`, cropped and with few colours.
 
-`make pictures` runs those tests first; each makes its picture or fails there.
+`make pictures` first runs the tests that save them there.
 """
 
 from PIL import Image
@@ -18,7 +18,7 @@ PICTURES: dict[str, tuple[str, int | None, int]] = {
 
 
 def main() -> None:
-    """Make all of them anew."""
+    """Create all pictures."""
     for name, (source, height, width) in PICTURES.items():
         with Image.open(ROOT / "build" / "pictures" / f"{source}.png") as picture:
             cut = picture.convert("RGB").crop((0, 0, picture.width, height or picture.height))

@@ -1,4 +1,4 @@
-"""Looking at processes from outside, as an operator would."""
+"""Observe processes from outside, as an operator would."""
 
 import time
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def state_of(pid: int) -> str:
-    """The state letter of a process; `Z` too for one that is gone. Source: proc_pid_stat(5)."""
+    """Return the state letter of a process; `Z` also for one that has ended. Source: proc_pid_stat(5)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -14,7 +14,7 @@ def state_of(pid: int) -> str:
 
 
 def wait_until(happens: Callable[[], bool], seconds: float = 120.0) -> bool:
-    """Return True as soon as it happens, False if it does not within `seconds`."""
+    """Return True as soon as a condition holds, False if it does not within `seconds`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if happens():

@@ -24,8 +24,8 @@ def clock_skew(case: Case, _seconds: float) -> StepAnswer:
     if behind is None:
         raise NotUsedError("unknown: there is no record yet")
     if behind < -LIMIT_SECONDS:
-        said = f"the newest record is {-behind:.0f} s old"
-        return StepAnswer([], f"not behind Kafka's; unknown whether ahead: {said}")
+        newest = f"the newest record is {-behind:.0f} s old"
+        return StepAnswer([], f"not behind Kafka's; unknown whether ahead: {newest}")
     return _judge(behind, "or more")
 
 
@@ -34,9 +34,9 @@ def _judge(behind_seconds: float, more: str) -> StepAnswer:
     if abs(behind_seconds) <= LIMIT_SECONDS:
         return StepAnswer([], f"within {max(abs(behind_seconds), 0.1):.1f} s of Kafka's")
     which = "behind" if behind_seconds > 0 else "ahead of"
-    said = " ".join(part for part in (f"{abs(behind_seconds):.0f} s", more) if part)
+    skew = " ".join(part for part in (f"{abs(behind_seconds):.0f} s", more) if part)
     remedy = "set both by NTP: reports that seem late, or more than 300 s early, are not counted"
-    return StepAnswer([Finding(f"this clock is {said} {which} Kafka's", remedy)])
+    return StepAnswer([Finding(f"this clock is {skew} {which} Kafka's", remedy)])
 
 
 def _newest_append(case: Case) -> float | None:

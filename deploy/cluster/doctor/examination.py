@@ -95,8 +95,8 @@ def _within(step: Step, case: Case, seconds: float) -> tuple[StepAnswer, str]:
     def run() -> None:
         try:
             came.append((step.examine(case, seconds), "ok"))
-        except NotUsedError as said:
-            came.append((StepAnswer([], str(said)), "skipped"))
+        except NotUsedError as reason:
+            came.append((StepAnswer([], str(reason)), "skipped"))
         except Exception as error:  # noqa: BLE001 - clients raise anything; each becomes a cause
             cause = cause_of(error, seconds, case.configuration.cluster.security)
             came.append((StepAnswer([Finding(cause.what, cause.remedy)]), "ok"))

@@ -13,7 +13,7 @@ from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.roles import Role
 
-TRANSACTION_MILLISECONDS = 10_000  # if we are killed, readers of that partition wait for so long
+TRANSACTION_MILLISECONDS = 10_000  # if we are killed, readers of that partition wait this long
 KEY = b"doctor"
 
 
@@ -26,8 +26,8 @@ def transactions(case: Case, seconds: float) -> StepAnswer:
     except ProducerFenced:
         return StepAnswer([Finding("another doctor ran at the same time", "run it again")])
     except KafkaError as error:
-        said = f"no transaction on {case.configuration.topics.state}: {error!r}"
-        return StepAnswer([Finding(said, "look at the broker's log")])
+        problem = f"no transaction on {case.configuration.topics.state}: {error!r}"
+        return StepAnswer([Finding(problem, "look at the broker's log")])
     return StepAnswer([], "one was begun, written to and aborted")
 
 

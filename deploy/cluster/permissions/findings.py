@@ -90,7 +90,7 @@ def group_operations(admin: KafkaAdminClient, group: str) -> set[str]:
 
     async def ask() -> set[str]:
         node = await admin._find_coordinator_id(group)
-        # Later versions say nothing about a group that does not exist.
+        # Later versions return no operations for a group that does not exist.
         request = DescribeGroupsRequest(groups=[group], include_authorized_operations=True, max_version=5)
         (answer,) = (await admin._manager.send(request, node_id=node)).groups
         if answer.error_code:
@@ -135,7 +135,7 @@ def lack(
     role : that needs them; None if no role does.
     other : a role that the principal has, if `--as` can choose it.
     """
-    what = f"{who(cluster)} may not {', '.join(map(str, missing))}"
+    what = f"{principal_text(cluster)} may not {', '.join(map(str, missing))}"
     if role is None:
         return Finding(f"{what}, which no role needs", f"allow it with {_acls_lines(cluster, missing)}")
     hint = f"did you mean --as {other}?" if other else f"run it as the principal of {_a(role)}."
@@ -149,7 +149,7 @@ def lack(
 def unreadable(cluster: Cluster, asked: Permission, role: Role) -> Finding:
     """Like `lack`, for a command that needs only this permission: no whole role is granted for it."""
     return Finding(
-        f"{who(cluster)} may not {asked}, which {_a(role)} may",
+        f"{principal_text(cluster)} may not {asked}, which {_a(role)} may",
         f"run it as the principal of {_a(role)}, or allow this alone: {_acls_lines(cluster, [asked])}",
     )
 
@@ -177,8 +177,8 @@ def principal_name(cluster: Cluster) -> str | None:
     return cluster.security.username
 
 
-def who(cluster: Cluster) -> str:
-    """Name our principal, for messages."""
+def principal_text(cluster: Cluster) -> str:
+    """Return our principal as messages show it."""
     name = principal_name(cluster)
     if name is None and cluster.security is not None and cluster.security.certificate_file is not None:
         return f"the principal of certificate_file {cluster.security.certificate_file}"

@@ -68,9 +68,9 @@ def _set(admin: KafkaAdminClient, name: str, bytes_per_second: float | None) -> 
         _raise(each.error_code, each.error_message)
 
 
-def _raise(code: int, said: str | None) -> None:
+def _raise(code: int, message: str | None) -> None:
     if code:
-        error: KafkaError = for_code(code)(said)
+        error: KafkaError = for_code(code)(message)
         raise refusal(error)
 
 

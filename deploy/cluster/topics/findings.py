@@ -46,7 +46,7 @@ def visible_findings(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
 def limits_exceeded(
     admin: KafkaAdminClient, topics: Topics, collections: Sequence[Collection]
 ) -> list[Finding]:
-    """Find settings that change no count now, but will end counting some day."""
+    """Find settings that change no count now, but will stop counting later."""
     planned = _visible(admin, topics)
     described = admin.describe_topics([topic.name for topic in planned]) if planned else []
     replicas = {

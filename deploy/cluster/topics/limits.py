@@ -100,8 +100,10 @@ def _of_topic(topic: TopicPlan, settings: Settings, replicas: int) -> Iterator[t
             yield limit.key, *wrong
     key, in_sync = "min.insync.replicas", int(settings["min.insync.replicas"])
     if in_sync > replicas:
-        said = f"must be at most {replicas}, got {in_sync} (more than there are replicas: nothing is written)"
-        yield key, said, max(1, replicas - 1)
+        problem = (
+            f"must be at most {replicas}, got {in_sync} (more than there are replicas: nothing is written)"
+        )
+        yield key, problem, max(1, replicas - 1)
     elif replicas >= SAFE_REPLICAS and in_sync < 2:
         yield key, "must be at least 2, got 1 (a failing broker may lose acknowledged records)", 2
 

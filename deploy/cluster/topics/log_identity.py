@@ -38,7 +38,7 @@ def log_of(admin: KafkaAdminClient, topics: Topics) -> Genesis:
     return Genesis(UUID(described["topic_id"]).bytes, len(described["partitions"]))
 
 
-def begin(admin: KafkaAdminClient, cluster: Cluster, topics: Topics, *, reports_made: bool) -> None:
+def begin(admin: KafkaAdminClient, cluster: Cluster, topics: Topics, *, is_new_log: bool) -> None:
     """Note the log in every partition of `state` that has no such note.
 
     Does nothing if workers have counted it, or if another partition notes another log: `findings` reports
@@ -49,14 +49,14 @@ def begin(admin: KafkaAdminClient, cluster: Cluster, topics: Topics, *, reports_
     admin : connected.
     cluster : to write to.
     topics : all exist.
-    reports_made : whether `reports` was just created, so nobody can have counted it.
+    is_new_log : whether `reports` was just created, so nobody can have counted it.
     """
     log = log_of(admin, topics)
     noted = notes(cluster, topics, topics.partitions, log)
     if log_findings(topics, log, noted):
         return
     missing = [partition for partition in range(topics.partitions) if partition not in noted]
-    if not missing or (not reports_made and _committed(admin, topics)):
+    if not missing or (not is_new_log and _committed(admin, topics)):
         return
     value = row_values.encode_genesis(log)
     producer = KafkaProducer(**cluster.client_settings(), acks="all")

@@ -17,7 +17,7 @@ from aggregator.ledger.row_values import Genesis
 from aggregator.topics.names import Topics
 from deploy.cluster.connection.probe import probe
 from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.findings import lack, missing, permission_findings, unreadable, who
+from deploy.cluster.permissions.findings import lack, missing, permission_findings, principal_text, unreadable
 from deploy.cluster.permissions.roles import Role, permissions_of, topic_permission
 from deploy.cluster.topics import findings as topic_findings
 from deploy.cluster.topics import log_identity
@@ -62,7 +62,7 @@ def create(cluster: Cluster, topics: Topics, replication_factor: int) -> list[st
         if absent:
             _create(admin, cluster, topics, {name: wanted[name] for name in absent})
         refuse(topic_findings.topic_findings(admin, cluster, topics))
-        log_identity.begin(admin, cluster, topics, reports_made=topics.reports in absent)
+        log_identity.begin(admin, cluster, topics, is_new_log=topics.reports in absent)
     return absent
 
 
@@ -71,14 +71,16 @@ def _create(
 ) -> None:
     """Create topics and wait until all are visible; one created by somebody else meanwhile is no error."""
     for topic in admin.create_topics(wanted, raise_errors=False)["topics"]:
-        name, error, said = topic["name"], topic["error_code"], topic["error_message"]
+        name, error, message = topic["name"], topic["error_code"], topic["error_message"]
         if error == InvalidReplicationFactorError.errno:
             factor = wanted[name]["replication_factor"]
-            said = f"kafka.replication_factor must be at most the number of brokers, got {factor} ({said})"
+            message = (
+                f"kafka.replication_factor must be at most the number of brokers, got {factor} ({message})"
+            )
         if error == TopicAuthorizationFailedError.errno:
-            said = f"{who(cluster)} may not; run it as an administrator of the cluster"
+            message = f"{principal_text(cluster)} may not; run it as an administrator of the cluster"
         if error not in (0, TopicAlreadyExistsError.errno):
-            raise TopicSetupError(f"topic {name} cannot be created: {said}")
+            raise TopicSetupError(f"topic {name} cannot be created: {message}")
     deadline = time.monotonic() + METADATA_SECONDS
     while not wanted.keys() <= numbers_of(admin, topics).keys() and time.monotonic() < deadline:
         time.sleep(0.1)

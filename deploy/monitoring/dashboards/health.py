@@ -22,7 +22,7 @@ from deploy.monitoring.dashboards.panels import (
 )
 from deploy.monitoring.dashboards.producing import producing
 
-STILL_WINDOWS, STILL_SECONDS = 3, 600  # the alert DeniableCanaryStill waits so long without a canary
+STILL_WINDOWS, STILL_SECONDS = 3, 600  # the alert DeniableCanaryStill waits this long without a canary
 
 
 def health() -> Dashboard:

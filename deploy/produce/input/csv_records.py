@@ -78,11 +78,11 @@ class _Row:
 
 
 class _NotYetError(Exception):
-    """The end of the record has not arrived yet."""
+    """Raised when the end of the record has not arrived yet."""
 
 
 class _TooLongError(Exception):
-    """The record exceeds the longest line."""
+    """Raised when the record exceeds the longest line."""
 
 
 def _rows(lines: Lines) -> Iterator[_Row | InputRecord | None]:

@@ -56,7 +56,7 @@ def fields_of(topic: str, inspection: Inspection, partition: int, record: KafkaR
 
 def _pack(inspection: Inspection, record: KafkaRecord) -> Fields:
     pack = wire.decode(record.value)
-    said: Fields = {
+    shown: Fields = {
         "kind": "pack",
         **inspection.named(pack.fingerprint),
         "window_start": pack.window_start,
@@ -67,37 +67,37 @@ def _pack(inspection: Inspection, record: KafkaRecord) -> Fields:
         "pack_id": pack.pack_id.hex(),
     }
     if not inspection.payload:
-        return said
+        return shown
     if pack.mechanism == wire.RAPPOR_NUMBER:
-        return said | {"payload": [row.tobytes().hex() for row in wire.bit_rows(pack)]}
-    return said | {"payload": wire.buckets(pack).tolist()}
+        return shown | {"payload": [row.tobytes().hex() for row in wire.bit_rows(pack)]}
+    return shown | {"payload": wire.buckets(pack).tolist()}
 
 
 def _rejected(_: Inspection, record: KafkaRecord) -> Fields:
-    said = msgspec.json.decode(record.value or b"", type=_Rejected)
-    if said.reason not in REASONS:
+    rejected = msgspec.json.decode(record.value or b"", type=_Rejected)
+    if rejected.reason not in REASONS:
         raise RowError("its reason is unknown")
     return {
         "kind": "rejected",
-        "report_partition": said.partition,
-        "report_offset": said.offset,
-        "reason": said.reason,
+        "report_partition": rejected.partition,
+        "report_offset": rejected.offset,
+        "reason": rejected.reason,
     }
 
 
 def _estimate(inspection: Inspection, record: KafkaRecord) -> Fields:
     estimate = decode_estimate(record.value or b"")
-    said: Fields = {"kind": "estimate", **msgspec.to_builtins(estimate)}
+    shown: Fields = {"kind": "estimate", **msgspec.to_builtins(estimate)}
     if not inspection.payload:
         for column in COLUMNS:
-            del said[column]
-        said |= {"values": len(estimate.values), "significant": sum(estimate.significant)}
-    return said
+            del shown[column]
+        shown |= {"values": len(estimate.values), "significant": sum(estimate.significant)}
+    return shown
 
 
 def _window(inspection: Inspection, record: KafkaRecord) -> Fields:
     page = decode_page(record.key or b"", record.value or b"")
-    said: Fields = {
+    shown: Fields = {
         "kind": "window",
         "collection": page.name,
         "fingerprint": f"{page.fingerprint:016x}",
@@ -111,8 +111,8 @@ def _window(inspection: Inspection, record: KafkaRecord) -> Fields:
         "counters": page.counters.size,
     }
     if not inspection.payload:
-        return said
-    return said | {"cohort_sizes": page.cohort_sizes.tolist(), "counts": page.counters.tolist()}
+        return shown
+    return shown | {"cohort_sizes": page.cohort_sizes.tolist(), "counts": page.counters.tolist()}
 
 
 READERS: dict[str, Callable[[Inspection, KafkaRecord], Fields]] = {
@@ -127,9 +127,9 @@ READERS: dict[str, Callable[[Inspection, KafkaRecord], Fields]] = {
 
 def line_of(fields: Fields) -> str:
     """Return a line for people: time, partition:offset, kind, and the other fields."""
-    said = dict(fields)
-    head = f"{said.pop('time')} {said.pop('partition')}:{said.pop('offset')} {said.pop('kind')}"
-    return " ".join([head, *(f"{name}={_shown(value)}" for name, value in said.items())])
+    rest = dict(fields)
+    head = f"{rest.pop('time')} {rest.pop('partition')}:{rest.pop('offset')} {rest.pop('kind')}"
+    return " ".join([head, *(f"{name}={_shown(value)}" for name, value in rest.items())])
 
 
 def _shown(value: object) -> str:

@@ -52,24 +52,24 @@ def counts_row(inspection: Inspection, record: KafkaRecord) -> Fields:
 
 
 def _row(inspection: Inspection, key: row_keys.Key, value: bytes | None) -> Fields:
-    said = _key(inspection, key)
-    return said | ({"deleted": True} if value is None else _value(inspection, key, value))
+    shown = _key(inspection, key)
+    return shown | ({"deleted": True} if value is None else _value(inspection, key, value))
 
 
 def _key(inspection: Inspection, key: row_keys.Key) -> Fields:
     """Return a row's kind and the fields of its key."""
     if isinstance(key, row_keys.SingleKey):
         return {"kind": key.name.lower()}
-    said: Fields = {"kind": KINDS[type(key)], **inspection.named(key.fingerprint)}
+    shown: Fields = {"kind": KINDS[type(key)], **inspection.named(key.fingerprint)}
     if not isinstance(key, row_keys.TermsKey):
-        said["window_start"] = key.window_start
+        shown["window_start"] = key.window_start
     if isinstance(key, row_keys.CountKey):
-        said |= {"cohort": key.cohort, "page": key.page}
+        shown |= {"cohort": key.cohort, "page": key.page}
     if isinstance(key, row_keys.RejectedKey):
         if key.reason not in REASONS:
             raise row_values.RowError("its reason is unknown")
-        said["reason"] = key.reason
-    return said
+        shown["reason"] = key.reason
+    return shown
 
 
 KINDS: dict[type, str] = {
@@ -106,8 +106,8 @@ def _value(inspection: Inspection, key: row_keys.Key, value: bytes) -> Fields:
 
 
 def _counters(counters: row_values.CounterPage, *, payload: bool) -> Fields:
-    said: Fields = {"reports": counters.reports, "packs": counters.packs, "counters": len(counters.counts)}
-    return said | ({"counts": counters.counts.tolist()} if payload else {})
+    shown: Fields = {"reports": counters.reports, "packs": counters.packs, "counters": len(counters.counts)}
+    return shown | ({"counts": counters.counts.tolist()} if payload else {})
 
 
 def _progress(progress: row_values.LedgerProgress) -> Fields:

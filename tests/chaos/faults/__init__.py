@@ -1,1 +1,1 @@
-"""The faults by name, and what each of them does during a run."""
+"""The faults by name, and what each does during a run."""

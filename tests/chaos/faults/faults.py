@@ -25,16 +25,17 @@ class Fault:
 
     Parameters
     ----------
-    act : what happens.
-    workers : how many it begins with.
-    malformed, stranger : what the load adds to it.
-    seconds : for which the load sends.
+    act : injects the fault until the load ends.
+    workers : their number at the start.
+    malformed : share of malformed packs in the load.
+    stranger : whether a foreign producer writes transactions, too.
+    seconds : duration of the load.
     packs_per_second : of the load.
-    seeds : how many seeds it has.
-    own_network : whether it needs a network that nobody else uses.
-    grace_seconds : of `flash`, the collection whose windows are over before the run is.
-    overdue_seconds : within which after the end of its grace each window's final estimate must come; inf: at
-        all; None: not judged.
+    seeds : number of runs.
+    own_network : whether it needs a separate network.
+    grace_seconds : of `flash`, the collection whose windows end before the run does.
+    overdue_seconds : limit for each window's final estimate, after the end of its grace; inf for no limit;
+        None if not checked.
     """
 
     act: Act
@@ -50,7 +51,7 @@ class Fault:
 
 
 def repeated(turn: Act, least: float, most: float, enough: float = 6.0) -> Act:
-    """Turn after turn with rests between them; none begins with less than `enough` seconds left."""
+    """Repeat a turn with rests in between; do not begin one with less than `enough` seconds left."""
 
     def act(stage: Stage) -> None:
         while stage.left > enough:
@@ -61,7 +62,7 @@ def repeated(turn: Act, least: float, most: float, enough: float = 6.0) -> Act:
 
 
 def at_points(turn: Callable[[Stage, str], None], enough: float) -> Act:
-    """Point after point; two seeds in a row pass all of them, be there time for three only."""
+    """Strike at one point after the other; two seeds cover all points even if each reaches only three."""
 
     def act(stage: Stage) -> None:
         first = 3 * stage.seed % len(POINTS)
@@ -75,14 +76,14 @@ def at_points(turn: Callable[[Stage, str], None], enough: float) -> Act:
 
 
 def roll_out(stage: Stage) -> None:
-    """All workers, one after the other, get a file with one more collection; then its packs come."""
+    """Restart workers one by one with a file with one more collection; then send its packs."""
     stage.rest(5, 10)
     take_new_file(stage, signal.SIGTERM)
     RESTARTS(stage)
 
 
 def take_new_file(stage: Stage, *how: signal.Signals) -> None:
-    """Replace each worker, ended by one of the signals, by one with one more collection, which then comes."""
+    """Replace workers, ended by these signals, by ones with another collection; then send its packs."""
     later = with_one_more(stage.workers.configuration)
     stage.workers.configuration = later
     for worker in list(stage.workers.alive):
@@ -93,9 +94,9 @@ def take_new_file(stage: Stage, *how: signal.Signals) -> None:
 
 
 def come_and_go(stage: Stage) -> None:
-    """A collection is added and retired under load, each time by workers replaced one after the other.
+    """Add and retire a collection under load, each time by replacing workers one by one.
 
-    Its packs are still sent again when it is retired already.
+    Some of its packs are resent after it was retired.
     """
     stage.workers.configuration = later = with_one_more(stage.workers.configuration)
     stage.rest(2, 4)
@@ -109,7 +110,7 @@ def come_and_go(stage: Stage) -> None:
 
 
 def all_at_once(stage: Stage) -> None:
-    """Whatever can happen, in any order, some of it twice; every turn ends with two workers or more."""
+    """All faults in random order, some twice; every turn ends with at least two workers."""
     take_new_file(stage, signal.SIGTERM, signal.SIGKILL)
     turns.shift_clock(stage)
     while stage.left > MOST_PAUSE_SECONDS:
@@ -119,7 +120,7 @@ def all_at_once(stage: Stage) -> None:
 
 
 def away(stage: Stage) -> None:
-    """A broker that is gone for long, or reachable and silent; all workers are the same afterwards."""
+    """A broker is away for long, or reachable and silent; afterwards all workers still run."""
     stage.rest(15, 20)
     if stage.seed % 2:
         stage.broker.kill()
@@ -133,14 +134,14 @@ def away(stage: Stage) -> None:
 
 
 def unreachable(stage: Stage) -> None:
-    """All packets are dropped; all workers are the same afterwards."""
+    """All packets are dropped; afterwards all workers still run."""
     stage.rest(15, 20)
     with network.dropped():
         time.sleep(AWAY_SECONDS)
 
 
 def mixed(stage: Stage) -> None:
-    """Return the most informative ones, in an order by seed, for the tests."""
+    """Run the most informative faults, in an order by seed, for the tests."""
     for turn in stage.chance.sample(TELLING, len(TELLING)):
         stage.rest(1, 3)
         turn(stage)
@@ -166,7 +167,7 @@ ALL = [
     turns.delete_data,
     turns.shift_clock,
 ]
-#: Every tenth pack comes twice in all of them, a third of those 20 s later.
+#: In all of them every tenth pack is sent twice, a third of those 20 s later.
 FAULTS: Mapping[str, Fault] = {
     "kill-9": Fault(repeated(turns.kill, 6, 14)),
     "sigterm": Fault(repeated(turns.terminate, 2, 6)),

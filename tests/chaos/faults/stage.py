@@ -10,14 +10,14 @@ from tests.chaos.processes.broker import ChaosBroker
 from tests.chaos.processes.workers import Worker, Workers
 from tests.support.processes import wait_until
 
-SESSION_SECONDS = 10.0  # after which the group takes a silent worker for dead
-MOST_PAUSE_SECONDS = 17.0  # a checkpoint that was begun before the pause is given up after 20 s
+SESSION_SECONDS = 10.0  # after which the group considers a silent worker dead
+MOST_PAUSE_SECONDS = 17.0  # a checkpoint begun before the pause is abandoned after 20 s
 PASS_SECONDS = 15.0  # in which a worker passes every fault point
 
 
 @dataclass
 class Stage:
-    """A run of workers under load; all choices come from `chance`."""
+    """A run of workers under load; `chance` makes all random choices."""
 
     chance: random.Random
     seed: int
@@ -40,13 +40,13 @@ class Stage:
         return self.chance.choice(running) if running else self.workers.start()
 
     def replace(self, worker: Worker, number: signal.Signals) -> None:
-        """End a worker; another one starts some moments later."""
+        """End a worker; start another one after a short rest."""
         self.workers.end(worker, number)
         self.rest(0, 3)
         self.workers.start()
 
     def sleep_through_session(self, worker: Worker) -> None:
-        """Wait until a stopped worker's partitions are counted elsewhere; then it wakes up as a zombie."""
+        """Wait until others count a stopped worker's partitions; then wake it up as a zombie."""
         others = [other for other in self.workers.alive if other is not worker]
         opened = {other.log: other.says("ledger open") for other in others}
         started = time.monotonic()
@@ -59,9 +59,9 @@ class Stage:
         worker.signal(signal.SIGCONT)
 
     def strike(self, point: str, action: str) -> Worker | None:
-        """Order a fault inside a checkpoint or an estimate; the worker that obeyed, None when none did.
+        """Order a fault inside a checkpoint or an estimate; return the worker that executed it, or None.
 
-        Not every worker estimates, so that order goes to all of them, for the first one that does.
+        Not every worker estimates, so that order goes to all workers, and the first to estimate executes it.
         """
         asked = list(self.workers.alive) if point == "estimate" else [self.victim()]
         text = f"fault point {point}: "

@@ -1,4 +1,4 @@
-"""One turn of each fault: something happens, and is over when the turn ends."""
+"""One turn of each fault, which is over when the function returns."""
 
 import signal
 import time
@@ -23,7 +23,7 @@ def terminate(stage: Stage) -> None:
 
 
 def roll(stage: Stage) -> None:
-    """Each worker in turn ends and another one takes its place; the next turn waits until that is ready."""
+    """Replace workers one by one; wait for each replacement to be ready before the next."""
     for worker in list(stage.workers.alive):
         stage.workers.drain(worker, STOP_SECONDS)
         successor = stage.workers.start()
@@ -32,19 +32,19 @@ def roll(stage: Stage) -> None:
 
 
 def end(stage: Stage) -> None:
-    """One way or the other."""
+    """End a worker by SIGTERM or SIGKILL, and start another."""
     stage.replace(stage.victim(), stage.chance.choice([signal.SIGTERM, signal.SIGKILL]))
 
 
 def pause(stage: Stage) -> None:
-    """A suspended machine: when it continues, others own its partitions."""
+    """Suspend a worker, like its machine; when it continues, others own its partitions."""
     worker = stage.victim()
     worker.signal(signal.SIGSTOP)
     stage.sleep_through_session(worker)
 
 
 def scale(stage: Stage) -> None:
-    """From one worker to three and back to one."""
+    """Scale from one worker to three and back to one."""
     stage.workers.start()
     stage.rest(0, 2)
     stage.workers.start()
@@ -73,7 +73,7 @@ def kill_at(stage: Stage, point: str) -> None:
 
 
 def pause_at(stage: Stage, point: str) -> None:
-    """Stopped inside a transaction, or with its records in hand, and awake when another one owns them."""
+    """Pause a worker inside a transaction or an estimate; it continues when another owns its partitions."""
     worker = stage.strike(point, "pause")
     if worker:
         stage.sleep_through_session(worker)
@@ -84,17 +84,17 @@ def strike_anywhere(stage: Stage) -> None:
 
 
 def fail_checkpoint(stage: Stage) -> None:
-    """A checkpoint is lost while its worker continues: records fetched meanwhile must be fetched again."""
+    """Fail a checkpoint while its worker continues: records fetched meanwhile must be fetched again."""
     stage.strike(stage.chance.choice(CHECKPOINT_POINTS), "fail")
 
 
 def fail_or_end(stage: Stage) -> None:
-    """Faults between a window's expiry and the deletion of its rows."""
+    """Inject a fault between a window's expiry and the deletion of its rows."""
     stage.chance.choice([fail_checkpoint, end, strike_anywhere])(stage)
 
 
 def refuse_records(stage: Stage) -> None:
-    """The broker takes no record of one of the topics for some seconds: all are too large."""
+    """Make the broker refuse all records of one topic for some seconds, as too large."""
     topic = _written(stage)
     stage.broker.limit_records(topic, 100)
     stage.rest(1, 5)
@@ -109,7 +109,7 @@ def withdraw_permission(stage: Stage) -> None:
 
 
 def _written(stage: Stage) -> str:
-    """A topic that workers write to; most often the one that holds the ledgers."""
+    """Choose a topic that workers write to; most often `state`."""
     topics = stage.workers.configuration.topics
     others = [topics.counts, topics.rejected, topics.estimates, topics.windows]
     return stage.chance.choice([topics.state, topics.state, *others])
@@ -123,7 +123,7 @@ def delete_data(stage: Stage) -> None:
 
 
 def shift_clock(stage: Stage) -> None:
-    """A worker joins that lives an hour ahead, or behind; the oldest one leaves."""
+    """Start a worker whose clock is an hour ahead or behind; end the oldest one."""
     stage.workers.start("--clock", str(stage.chance.choice([HOUR, -HOUR])))
     stage.rest(4, 8)
     if len(stage.workers.alive) > 2:

@@ -1,1 +1,1 @@
-"""The judgement of a run: an independent recount beside what the workers stored and how long they paused."""
+"""The verdict on a run: an independent recount compared with stored counts, and gaps in the service."""

@@ -1,6 +1,6 @@
-"""Which packs of a log count: the wire format and the rules as they are described, read a second time.
+"""Decide which packs of a log count: a second implementation of the documented wire format and rules.
 
-No code is shared with the ledger, its acceptance or the product's wire format.
+Shares no code with the ledger, its acceptance rules or the product's wire format.
 """
 
 import struct
@@ -20,20 +20,20 @@ MOST_BYTES = 1_000_000
 EARLY_SECONDS = 300
 LAST_SECOND = 253_402_300_799
 
-#: Reasons that are counted by window, and die with it.
+#: Reasons that are counted by window, and expire with it.
 OF_WINDOWS = {"duplicate", "window_full", "bad_value"}
 
 Cell = tuple[int, int, int]  # fingerprint, window start, cohort
 
 
 class Judge:
-    """One partition, record after record in offset order.
+    """Judges the records of one partition in offset order.
 
     Parameters
     ----------
-    collections : by fingerprint, those that are retired later included.
+    collections : by fingerprint, including those that are retired later.
     partition, partitions : of the log.
-    retired : by fingerprint, the offset from which on packs are turned away.
+    retired : by fingerprint, the offset from which packs are rejected.
     """
 
     def __init__(
@@ -48,7 +48,9 @@ class Judge:
         self.partition = partition
         self.partitions = partitions
         self.payloads: defaultdict[Cell, list[bytes]] = defaultdict(list)
-        self.refused: Counter[tuple[int, int, str]] = Counter()  # by fingerprint, window start (0: of none)
+        self.refused: Counter[tuple[int, int, str]] = (
+            Counter()
+        )  # by fingerprint and window start (0 without a window)
         self.ids: set[bytes] = set()
         self.records = 0
         self._packs: Counter[tuple[int, int]] = Counter()  # by fingerprint and window start
@@ -69,11 +71,11 @@ class Judge:
 
     @property
     def rejected(self) -> Counter[str]:
-        """Packs turned away, by reason."""
+        """Return the number of rejected packs, by reason."""
         return by_reason(self.refused)
 
     def is_dead(self, fingerprint: int, window: int) -> bool:
-        """Whether the counts of a window are to be deleted by now."""
+        """Return whether the counts of a window must be deleted by now."""
         collection = self.collections.get(fingerprint)
         if collection is None or not window:
             return False

@@ -1,6 +1,6 @@
-"""The independent recount: the whole log from offset 0, judged and counted by its description alone.
+"""The independent recount of the whole log from offset 0, by the documented rules alone.
 
-Counting waits until all payloads of a window and cohort are there, so that numpy counts them in one step.
+Payloads are counted once all of a window and cohort are read, so numpy counts them in one step.
 """
 
 from collections import Counter, defaultdict
@@ -15,7 +15,7 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from tests.chaos.judging.judge import Cell, Judge, buckets_of, by_reason
 
-SILENT_POLLS = 60  # of half a second, after which a log that does not reach its end is an error
+SILENT_POLLS = 60  # of half a second each; then a log whose end was not reached is an error
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Tallied:
     Parameters
     ----------
     cells : by fingerprint, window start and cohort.
-    rejected : packs turned away, by reason.
+    rejected : number of rejected packs, by reason.
     """
 
     cells: dict[Cell, Counted] = field(default_factory=dict)
@@ -43,13 +43,13 @@ class Tallied:
 
 @dataclass
 class Recount(Tallied):
-    """What the log holds.
+    """The content of the log.
 
     Parameters
     ----------
-    ids : of the packs that count.
-    records : in the log, control records left out.
-    kept : without the windows that are dead at the log's end, in the partitions where they are.
+    ids : of counted packs.
+    records : in the log, without control records.
+    kept : counts without windows that have expired in their partition at the log's end.
     """
 
     ids: set[bytes] = field(default_factory=set)
@@ -68,7 +68,7 @@ def recount(
 
     Raises
     ------
-    RuntimeError when the end does not come, or the log no longer begins at offset 0.
+    RuntimeError if the end is not reached, or the log no longer begins at offset 0.
     """
     ended = retired or {}
     judges = [Judge(collections, each, partitions, ended.get(each)) for each in range(partitions)]
@@ -99,7 +99,7 @@ def recount(
 
 
 def add_up(judges: Iterable[Judge], collections: Mapping[int, Collection]) -> Recount:
-    """All partitions together."""
+    """Return the sum over all partitions."""
     total = Recount()
     payloads: defaultdict[Cell, list[bytes]] = defaultdict(list)
     kept: defaultdict[Cell, list[bytes]] = defaultdict(list)

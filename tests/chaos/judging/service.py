@@ -1,7 +1,7 @@
-"""Observe the service during faults: how long it makes no progress, and whether a position goes back.
+"""Observe the service during faults: gaps without progress, and positions that go back.
 
-The positions are the group's committed offsets, which leave in the ledgers' transactions. A stored position
-that goes back is a former owner that wrote after a newer one.
+Positions are the group's committed offsets, which are part of the ledgers' transactions. If one goes back, a
+former owner wrote after its successor.
 """
 
 import threading
@@ -27,7 +27,7 @@ class Sample(NamedTuple):
 
 
 class Service(threading.Thread):
-    """Takes a sample twice a second, until `stopped`."""
+    """Samples positions twice a second, until `stopped`."""
 
     def __init__(self, servers: str, topics: Topics) -> None:
         super().__init__(daemon=True)
@@ -60,15 +60,15 @@ class Service(threading.Thread):
             self.samples.append(Sample(time.monotonic(), positions, tuple(ends[s] for s in sources)))
 
     def drained(self, since: float) -> bool:
-        """Whether everything in the log was counted and stored, by a sample taken after `since`."""
+        """Return whether a sample after `since` shows that everything in the log was counted and stored."""
         newest = self.samples[-1] if self.samples else None
         return newest is not None and newest.seconds > since and newest.positions == newest.ends
 
 
 def longest_gap(samples: Iterable[Sample]) -> float:
-    """The longest time in seconds in which no position moved while there were records to count.
+    """Return the longest time in seconds without progress while there were records to count.
 
-    Counted from the first movement on: what comes before is the start of the workers.
+    Counted from the first progress on; before that, workers start.
     """
     longest, since = 0.0, None
     before: tuple[int, ...] = ()
@@ -87,7 +87,7 @@ def longest_gap(samples: Iterable[Sample]) -> float:
 
 
 def longest_partition_gap(samples: Sequence[Sample], partitions: int) -> float:
-    """The same for the partition that stood still longest, whatever the others did."""
+    """Return the longest gap of any single partition."""
     return max(
         longest_gap(Sample(s.seconds, s.positions[p : p + 1], s.ends[p : p + 1]) for s in samples)
         for p in range(partitions)
@@ -95,7 +95,7 @@ def longest_partition_gap(samples: Sequence[Sample], partitions: int) -> float:
 
 
 def steps_back(samples: Iterable[Sample]) -> int:
-    """How often the stored position of a partition was lower than before."""
+    """Return how often the stored position of a partition went back."""
     steps = 0
     before: tuple[int, ...] = ()
     for sample in samples:

@@ -1,6 +1,6 @@
 """Read the workers' results: ledgers of `state`, merged rows of `counts`, and final estimates.
 
-Only the layout of rows is shared with the product; rows are put together here.
+Shares only the layout of rows with the product; rows are merged here.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ READ_SECONDS = 120.0
 
 @dataclass
 class Stored:
-    """Rows of one topic, newest of each key.
+    """The newest row of each key of one topic.
 
     Parameters
     ----------
-    cells, rejected : as of a Recount.
-    positions : next offset to count of each source partition, the lowest that any row tells.
-    records, offsets : records that compaction has left, and offsets that the topic once gave out.
+    cells, rejected : like those of Recount.
+    positions : next offset to count by source partition, the lowest of all rows.
+    records, offsets : records left by compaction, and offsets ever assigned.
     """
 
     cells: dict[Cell, Counted] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Stored:
 class Final:
     """A window's newest final estimate, with its numbers of reports and packs.
 
-    `appended_ms` is when the window's first one was published, unix milliseconds.
+    `appended_ms` is the append time of the window's first one, unix milliseconds.
     """
 
     fingerprint: int
@@ -54,35 +54,35 @@ class Final:
 
 
 def ledgers(servers: str, topics: Topics) -> Stored:
-    """All ledgers added up."""
+    """Read `state`: the sum of all ledgers."""
     found, stored = _newest(servers, topics.state, topics.partitions)
     return _put_together(stored, ((row_keys.decode_key(key), home, value) for (home, key), value in found))
 
 
 def counts(servers: str, topics: Topics) -> Stored:
-    """Counts as estimators read them, summed over all sources."""
+    """Read `counts` like estimators, summed over all sources."""
     found, stored = _newest(servers, topics.counts, topics.partitions)
     return _put_together(stored, ((*row_keys.split_source(key), value) for (_, key), value in found))
 
 
 def finals(servers: str, topics: Topics) -> list[Final]:
-    """Final estimates of all windows; of several the one with the highest revision."""
+    """Read the final estimate of every window; of several, the one with the highest revision."""
     newest: dict[tuple[int, int], tuple[int, bool, Final]] = {}
     first_ms: dict[tuple[int, int], int] = {}
     for record in _records(servers, topics.estimates, topics.partitions, Stored()):
-        said = json.loads(record.value)
-        window = (int(said["fingerprint"], 16), said["window_start"])
-        if said["final"]:
+        estimate = json.loads(record.value)
+        window = (int(estimate["fingerprint"], 16), estimate["window_start"])
+        if estimate["final"]:
             first_ms.setdefault(window, record.timestamp)
-        final = Final(*window, said["reports"], said["packs"], first_ms.get(window, 0))
-        rank = (said["revision"], said["final"], final)
+        final = Final(*window, estimate["reports"], estimate["packs"], first_ms.get(window, 0))
+        rank = (estimate["revision"], estimate["final"], final)
         if window not in newest or rank[:2] >= newest[window][:2]:
             newest[window] = rank
     return [final for _, is_final, final in newest.values() if is_final]
 
 
 def refusals(servers: str, topics: Topics) -> Counter[str]:
-    """Records of `rejected`, by reason."""
+    """Count the records of `rejected`, by reason."""
     records = _records(servers, topics.rejected, topics.partitions, Stored())
     return Counter(json.loads(record.value)["reason"] for record in records)
 
@@ -102,7 +102,7 @@ def _put_together(stored: Stored, found: Iterator[tuple[row_keys.Key, int, bytes
         data = np.concatenate([parts[page].counts for page in sorted(parts)])
         before = stored.cells.get(cell, Counted(np.zeros_like(data), 0, 0))
         first = parts[min(parts)]
-        size = max(len(data), len(before.counts))  # a page that is missing shows as a difference
+        size = max(len(data), len(before.counts))  # a missing page appears as a difference
         stored.cells[cell] = Counted(
             np.pad(data, (0, size - len(data))) + np.pad(before.counts, (0, size - len(before.counts))),
             before.reports + first.reports,
@@ -126,12 +126,12 @@ def _newest(
 
 
 def _records(servers: str, topic: str, partitions: int, stored: Stored) -> list[Any]:
-    """Committed records that are there now; how many, and of how many offsets, is noted."""
+    """Yield the committed records; count them and the offsets."""
     return asyncio.run(_read(servers, topic, partitions, stored))
 
 
 async def _read(servers: str, topic: str, partitions: int, stored: Stored) -> list[Any]:
-    # Not by kafka-python, which fails at the marker of a transaction that compaction has emptied.
+    # Not with kafka-python, which fails at the marker of a transaction that compaction has emptied.
     sources = [TopicPartition(topic, partition) for partition in range(partitions)]
     consumer = AIOKafkaConsumer(
         bootstrap_servers=servers,

@@ -1,4 +1,4 @@
-"""The verdict on a run: the distance of stored counts from an independent recount, and other defects."""
+"""The verdict on a run: differences of stored counts from an independent recount, and other defects."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -16,28 +16,28 @@ NOTHING = Counted(np.zeros(1, dtype=np.int64), 0, 0)
 
 @dataclass(frozen=True)
 class Verdict:
-    """One run, judged.
+    """The figures of one run.
 
     Parameters
     ----------
     difference : sum of the absolute differences of all counters of the ledgers: reports of every bucket,
         reports, packs, and rejected packs of every reason.
-    published : the same of the merged rows in `counts`.
-    refusals_off : the same of the records in `rejected`, by reason.
-    finals_off : reports and packs by which final estimates differ from the recount, summed.
-    replayed : the difference that `deniable replay` tells; -1 when it tells none.
-    missing : packs that the producer was acknowledged and that are not counted.
-    doubled : packs counted beyond the different ones in the log.
-    steps_back : how often a stored position went back.
-    died : workers that ended by themselves.
-    uncounted : records before the end of the log that no stored position has passed.
-    records, packs, rejected, finals : of the log, counted, turned away, final estimates compared.
+    published : the same for the merged rows in `counts`.
+    refusals_off : the same for the records in `rejected`, by reason.
+    finals_off : sum of differences of reports and packs between final estimates and the recount.
+    replayed : the difference that `deniable replay` prints; -1 if it prints none.
+    missing : packs acknowledged to the producer but not counted.
+    doubled : packs counted more than once.
+    steps_back : number of times a stored position went back.
+    died : workers that ended unexpectedly.
+    uncounted : records of the log beyond the stored positions.
+    records, packs, rejected, finals : in the log, counted, rejected, final estimates compared.
     longest_gap : seconds without progress while there were records to count.
-    partition_gap : the same of the partition that stood still longest.
-    packs_per_second : what the load reached.
-    compacted : share of `state` that compaction has removed, in [0, 1].
-    latest_final : seconds after the end of its grace at which the latest final estimate came.
-    late : windows whose final estimate came later after that than the fault allows, or not at all.
+    partition_gap : the longest such gap of a single partition.
+    packs_per_second : achieved by the load.
+    compacted : share of `state` that compaction removed, in [0, 1].
+    latest_final : longest time from the end of a window's grace to its final estimate, seconds.
+    late : windows whose final estimate came later than the fault allows, or not at all.
     """
 
     difference: int
@@ -63,7 +63,7 @@ class Verdict:
 
     @property
     def exact(self) -> bool:
-        """Whether everything that must be nought is nought."""
+        """Whether all figures that must be 0 are 0."""
         return not any(
             (
                 self.difference,
@@ -81,12 +81,12 @@ class Verdict:
         )
 
     def describe(self) -> str:
-        """All figures in a line."""
+        """Return all figures in one line."""
         return ", ".join(f"{name} {value:g}" for name, value in asdict(self).items())
 
 
 def difference(kept: Tallied, stored: Stored) -> int:
-    """Sum of the absolute differences of all counters."""
+    """Return the sum of absolute differences of all counters."""
     cells = kept.cells.keys() | stored.cells.keys()
     counted = sum(_apart(kept.cells.get(c, NOTHING), stored.cells.get(c, NOTHING)) for c in cells)
     return counted + refusals_off(kept.rejected, stored.rejected)
@@ -98,13 +98,13 @@ def refusals_off(expected: Counter[str], shown: Counter[str]) -> int:
 
 
 def doubled(recount: Recount, stored: Stored) -> int:
-    """Packs counted beyond the different ones in the log."""
+    """Return the number of packs counted more than once."""
     kept = sum(cell.packs for cell in recount.kept.cells.values())
     return max(0, sum(cell.packs for cell in stored.cells.values()) - kept)
 
 
 def finals_off(recount: Recount, finals: Iterable[Final]) -> int:
-    """By how many reports and packs final estimates differ from the recount of their windows."""
+    """Return by how many reports and packs final estimates differ from the recount of their windows."""
     reports, packs = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
     for cell, counted in recount.cells.items():
         reports[cell[:2]] += counted.reports
@@ -117,7 +117,7 @@ def finals_off(recount: Recount, finals: Iterable[Final]) -> int:
 
 
 def lateness(finals: Iterable[Final], collections: Mapping[int, Collection]) -> dict[Window, float]:
-    """Seconds from the end of each window's grace to its first final estimate."""
+    """Return seconds from the end of each window's grace to its first final estimate."""
     return {
         (final.fingerprint, final.window_start): final.appended_ms / 1000
         - _closes(collections[final.fingerprint], final.window_start)
@@ -131,7 +131,7 @@ def late(
     collections: Mapping[int, Collection],
     overdue_seconds: float,
 ) -> int:
-    """Windows whose final estimate was overdue by more than that, or did not come before a later one's."""
+    """Return the number of windows whose final estimate was too late, or missing after a later window's."""
     reports = Counter[Window]()
     for cell, counted in recount.cells.items():
         reports[cell[:2]] += counted.reports
@@ -149,7 +149,7 @@ def _closes(collection: Collection, window_start: int) -> int:
 
 
 def uncounted(ends: Mapping[int, int], stored: Stored) -> int:
-    """Offsets of the log beyond the stored positions."""
+    """Return the number of offsets of the log beyond the stored positions."""
     return sum(abs(end - stored.positions.get(partition, 0)) for partition, end in ends.items())
 
 

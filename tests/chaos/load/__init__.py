@@ -1,1 +1,1 @@
-"""What is sent during a run: packs valid and malformed, once or twice, and in transactions of others."""
+"""The load of a run: valid and malformed packs, sent once or twice, and foreign transactions."""

@@ -1,4 +1,4 @@
-"""The load of a run: packs at a steady rate, some of them twice, some of them malformed."""
+"""The load of a run: packs at a steady rate, some sent twice, some malformed."""
 
 import heapq
 import random
@@ -15,22 +15,22 @@ from tests.chaos.load.packs import SPOILED, Draft, PackMaker, oversized
 
 TICK_SECONDS = 0.02
 RESENT_SHARE = 0.1
-LATER_SECONDS = 20.0  # after which a third of the resent ones comes
+LATER_SECONDS = 20.0  # after which a third of the duplicates is sent
 OVERSIZED_SHARE = 0.0002
-LONG_WINDOW_SECONDS = 600  # a pack for such a window is in time whatever happens in a run
+LONG_WINDOW_SECONDS = 600  # a pack for such a window is in time for the whole run
 FLUSH_SECONDS = 120.0
 DELIVERY_MILLISECONDS = 600_000  # a broker may be away for minutes
 
 
 class Load(threading.Thread):
-    """A producer that sends until `stopped`, then resends pending packs, and waits for the answers.
+    """A producer that sends until `stopped`, then sends pending duplicates and waits for acknowledgements.
 
     Parameters
     ----------
     configuration : collections and brokers.
-    packs_per_second : resent and malformed ones not counted twice.
+    packs_per_second : without duplicates.
     malformed : share of malformed packs, in [0, 1].
-    seed : of all choices; ids of packs too.
+    seed : of all choices, including ids of packs.
     """
 
     def __init__(
@@ -43,18 +43,18 @@ class Load(threading.Thread):
         self.chance = random.Random(seed)
         self.makers = [PackMaker(collection, self.chance) for collection in configuration.collections]
         self.stopped = threading.Event()
-        self.acknowledged: set[bytes] = set()  # ids of good packs for long windows
+        self.acknowledged: set[bytes] = set()  # ids of valid packs for long windows
         self.sent = 0
         self.seconds = 0.0
         self.error: BaseException | None = None
         self._later: list[tuple[float, int, Draft]] = []
 
     def add(self, collection: Collection) -> None:
-        """Send packs of one more collection from now on."""
+        """From now on send packs of another collection, too."""
         self.makers = [*self.makers, PackMaker(collection, self.chance)]
 
     def remove(self, collection: Collection) -> None:
-        """Send no new packs of a collection; pending resends still follow."""
+        """Send no new packs of a collection; pending duplicates still follow."""
         self.makers = [maker for maker in self.makers if maker.collection is not collection]
 
     def run(self) -> None:
@@ -82,7 +82,7 @@ class Load(threading.Thread):
         while not self.stopped.wait(TICK_SECONDS):
             self.seconds = time.monotonic() - started
             due = int(self.seconds * self.packs_per_second)
-            # After a pause of this whole machine the rate is kept, not made up for.
+            # After a pause of the whole machine, do not catch up: keep the rate.
             made = max(made, due - self.packs_per_second)
             for _ in range(due - made):
                 self._send_next(kafka)
@@ -121,7 +121,7 @@ class Load(threading.Thread):
         value = self.chance.choice(SPOILED)(draft)
         if self.chance.random() < OVERSIZED_SHARE:
             value = oversized()
-        # A key, since the client refuses a record that has neither.
+        # A key, because the client refuses a record with neither key nor value.
         kafka.send(self.configuration.topics.reports, value, key=b"spoiled", partition=self._home(draft))
         self.sent += 1
 

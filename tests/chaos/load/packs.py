@@ -1,7 +1,7 @@
 """Valid packs, and packs malformed in every way that a worker distinguishes.
 
-Written from the description of the wire format, with a header and a checksum of its own, so that a mistake of
-the product's encoder would show.
+Implements the documented wire format separately, with its own header and checksum, to reveal mistakes of the
+product's encoder.
 """
 
 import random
@@ -19,12 +19,12 @@ from estimators.mechanisms.krr import KRR
 CHECKED = struct.Struct("<4sBBHQQII16s")
 CHECKSUM = struct.Struct("<I")
 REPORTS = 20
-PAYLOADS = 64  # made beforehand, so that a pack costs microseconds
+PAYLOADS = 64  # created beforehand, so a pack takes microseconds
 
 
 @dataclass(frozen=True)
 class Draft:
-    """The fields of a pack, any of which may be wrong."""
+    """The fields of a pack, which may be invalid."""
 
     cohort: int
     fingerprint: int
@@ -38,11 +38,11 @@ class Draft:
     version: int = 1
 
     def home(self, partitions: int) -> int:
-        """The partition of `reports` that its id belongs to."""
+        """The partition of `reports` that its id determines."""
         return int.from_bytes(self.pack_id[:8], "little") % partitions
 
     def encode(self) -> bytes:
-        """Bytes with the right checksum of whatever the fields hold."""
+        """Return the record, with a correct checksum even if fields are invalid."""
         head = CHECKED.pack(
             self.magic,
             self.version,
@@ -58,7 +58,7 @@ class Draft:
 
 
 class PackMaker:
-    """Drafts of one collection with random ids, cohorts and payloads."""
+    """Creates packs of one collection with random ids, cohorts and payloads."""
 
     def __init__(self, collection: Collection, chance: random.Random) -> None:
         self.collection = collection
@@ -67,7 +67,7 @@ class PackMaker:
         self._payloads = [self._payload() for _ in range(PAYLOADS)]
 
     def draft(self) -> Draft:
-        """A pack for the window that is open now."""
+        """Return a pack for the present window."""
         collection, chance = self.collection, self.chance
         return Draft(
             cohort=chance.randrange(collection.cohorts),
@@ -98,8 +98,8 @@ def _flipped(draft: Draft) -> bytes:
     return bytes(data)
 
 
-#: How to spoil a pack of k-RR with at most 256 buckets, or of RAPPOR, for which any payload of the right size
-#: is good. The record still goes to the partition of its old id.
+#: How to invalidate a pack of k-RR with at most 256 buckets, or of RAPPOR, for which any payload of the right
+#: size is valid. The record is still sent to the partition of its original id.
 SPOILED: tuple[Callable[[Draft], bytes | None], ...] = (
     lambda draft: None,
     lambda draft: b"",
@@ -127,5 +127,5 @@ SPOILED: tuple[Callable[[Draft], bytes | None], ...] = (
 
 
 def oversized() -> bytes:
-    """More than a pack may hold, and no more than the broker takes."""
+    """Return a record that is too large for a pack, but not for the broker."""
     return b"DNBL\x01" + bytes(1_000_000)

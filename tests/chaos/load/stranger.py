@@ -1,7 +1,7 @@
-"""A foreign producer that commits and aborts transactions in the reports topic.
+"""A foreign producer that commits and aborts transactions in the topic `reports`.
 
-Its control records are holes in the log. What it wrote counts whether it commits or aborts: `reports` is read
-uncommitted, so that no stranger can stall counting.
+Its control records leave gaps in the offsets. Its packs count whether it commits or aborts: `reports` is read
+uncommitted, so no foreign producer can stall counting.
 """
 
 import random
@@ -17,7 +17,7 @@ PAUSE_SECONDS = 0.3
 
 
 class Stranger(threading.Thread):
-    """One transaction after the other until `stopped`; after an error it begins anew."""
+    """Run transactions until `stopped`; after an error, reconnect."""
 
     def __init__(self, configuration: Configuration, seed: int) -> None:
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""A broker of the suite's own: its cleaner never rests, and permissions can be withdrawn."""
+"""The suite's broker: it compacts continuously, and permissions can be withdrawn."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from kafka.admin import (
 
 from deploy.broker.broker import Broker
 
-#: Whoever is named by no rule may do all; a rule on one topic takes its permission from everyone else there.
+#: Principals without a rule may do everything; a rule on a topic denies it to all others.
 SETTINGS = """
 log.cleaner.backoff.ms=500
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
@@ -26,7 +26,7 @@ ANYBODY = "User:*"
 
 
 class ChaosBroker(Broker):
-    """The embedded broker with more settings; kill, pause and resume as there."""
+    """The embedded broker with more settings; can be killed, paused and resumed."""
 
     def _configure(self, folder: Path, port: int) -> None:
         super()._configure(folder, port)
@@ -34,7 +34,7 @@ class ChaosBroker(Broker):
             settings.write(SETTINGS)
 
     def forbid_writing(self, topic: str) -> None:
-        """Withdraw the permission to write to a topic; to read it stays allowed."""
+        """Withdraw the permission to write to a topic; reading stays allowed."""
         rules = [
             _rule(topic, ACLOperation.WRITE, ACLPermissionType.DENY),
             _rule(topic, ACLOperation.ALL, ACLPermissionType.ALLOW),
@@ -45,7 +45,7 @@ class ChaosBroker(Broker):
             raise RuntimeError(f"the permission cannot be withdrawn: {failed}")
 
     def allow_writing(self, topic: str) -> None:
-        """Give it back."""
+        """Restore the permission."""
         both = ACLFilter(
             None, None, ACLOperation.ANY, ACLPermissionType.ANY, ResourcePattern(ResourceType.TOPIC, topic)
         )
@@ -53,7 +53,7 @@ class ChaosBroker(Broker):
             admin.delete_acls([both])
 
     def limit_records(self, topic: str, most_bytes: int) -> None:
-        """Refuse larger batches from now on, as a topic that somebody else has set up would."""
+        """Refuse larger batches from now on, like a topic with other settings."""
         limit = ConfigResource(
             ConfigResourceType.TOPIC, topic, configs={"max.message.bytes": str(most_bytes)}
         )

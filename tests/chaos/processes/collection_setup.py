@@ -1,8 +1,8 @@
 """The setup of a run: a file of three collections, and topics that are compacted continuously.
 
-`fruit` and `place` have windows that outlast a run. Those of `flash` open, close and get their final
-estimates while it goes on, so that what is written late meets rows that nobody will write again. And they
-are full before they close: some 800 packs come for each, at 2,000 packs a second in all.
+Windows of `fruit` and `place` outlast a run. Those of `flash` open, close and get final estimates during it,
+so late writes would change rows that are never written again. They are full before they close: about 800 packs
+are sent for each, at 2,000 packs a second in total.
 """
 
 from pathlib import Path
@@ -31,9 +31,9 @@ ONE_MORE = """\
   - {{name: extra, mechanism: k-rr, size: 70000, other: false, epsilon: 3.0, window_seconds: 3600,
      grace_seconds: 3600, budget: none}}
 """
-#: A segment is closed after two seconds and cleaned as soon as the cleaner comes round. How long it leaves
-#: tombstones and markers (delete.retention.ms, a day) stays: a reader must be faster than that, and no client
-#: of ours can read a marker that was emptied because it is its producer's last.
+#: A segment is closed after two seconds and then cleaned as soon as possible. The retention of tombstones and
+#: markers (delete.retention.ms, a day) is unchanged: readers must be faster than that, and our clients cannot
+#: read a marker that was emptied because it is its producer's last.
 COMPACTED_ALL_THE_TIME = {
     "segment.ms": "2000",
     "min.cleanable.dirty.ratio": "0.01",
@@ -44,21 +44,21 @@ COMPACTED_ALL_THE_TIME = {
 def configure(
     folder: Path, servers: str, prefix: str, grace_seconds: int = FLASH_GRACE_SECONDS
 ) -> Configuration:
-    """Write the collection file and make its topics; `grace_seconds` of `flash`."""
+    """Write the collection file and create its topics; `grace_seconds` is that of `flash`."""
     configuration = write(folder / "deniable.yaml", servers, prefix, 1, HEAD, grace_seconds)
     create(Cluster(servers), configuration.topics, 1)
     return configuration
 
 
 def with_one_more(configuration: Configuration) -> Configuration:
-    """Write the next revision of the file under another name, with one more collection of paged rows."""
+    """Write the next revision of the file under another name, with another collection with paged rows."""
     kafka = configuration.kafka
     file = configuration.path.with_name("deniable-2.yaml")
     return write(file, kafka.bootstrap_servers, kafka.topic_prefix, 2, HEAD + ONE_MORE)
 
 
 def without_it(configuration: Configuration) -> Configuration:
-    """The revision after that, without the collection."""
+    """Write the following revision, without that collection."""
     kafka = configuration.kafka
     file = configuration.path.with_name("deniable-3.yaml")
     return write(file, kafka.bootstrap_servers, kafka.topic_prefix, 3, HEAD)
@@ -72,8 +72,8 @@ def write(
     text: str,
     grace_seconds: int = FLASH_GRACE_SECONDS,
 ) -> Configuration:
-    said = text.format(servers=servers, prefix=prefix, revision=revision, grace_seconds=grace_seconds)
-    file.write_text(said, encoding="utf-8")
+    content = text.format(servers=servers, prefix=prefix, revision=revision, grace_seconds=grace_seconds)
+    file.write_text(content, encoding="utf-8")
     return load(file, environment={})
 
 
@@ -88,7 +88,7 @@ def compact_all_the_time(servers: str, topics: Topics) -> None:
 
 
 def delete_topics(servers: str, topics: Topics) -> None:
-    """Leave nothing of a run on the broker."""
+    """Delete all topics of a run."""
     names = [topics.reports, topics.state, topics.counts, topics.rejected, topics.estimates, topics.windows]
     with KafkaAdminClient(bootstrap_servers=servers) as admin:
         admin.delete_topics(names)

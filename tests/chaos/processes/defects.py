@@ -1,6 +1,6 @@
-"""Broken workers that lack one of the three foundations of exact counts, which the suite must detect.
+"""Broken workers, each without one of the three foundations of exact counts; the suite must detect them.
 
-In the worker's process; never in the product's code.
+They patch the worker's process, not the product's code.
 """
 
 import uuid
@@ -18,8 +18,8 @@ HANGING_MILLISECONDS = 10_000
 def no_fencing() -> None:
     """Every producer has a different transactional id, so a former owner can still write.
 
-    Nobody aborts what an owner left open when its partition was revoked. Kafka does in time; before that, who
-    reads committed rows waits, and the run would end without a verdict.
+    Kafka aborts a transaction left open by a former owner only after a while. Until then, readers of
+    committed rows would wait, and the run would end without a verdict.
     """
     ledger_store.TRANSACTION_MILLISECONDS = HANGING_MILLISECONDS
 
@@ -30,11 +30,11 @@ def no_fencing() -> None:
 
 
 def no_gate() -> None:
-    """Whatever is delivered while a ledger is open counts, in whatever order it comes."""
+    """Every record delivered while a ledger is open counts, in any order."""
     offer = PartitionOwner.offer
 
     class Agreeable:
-        """In place of a chain: every record is the one that follows."""
+        """Replacement for a chain: every record counts as the next one."""
 
         def __init__(self, offset: int) -> None:
             self.offset = offset
@@ -60,7 +60,7 @@ def no_gate() -> None:
 
 
 def no_rewind() -> None:
-    """The chain restarts at the position, but fetching continues where it was."""
+    """The chain restarts at the stored position, but fetching does not go back."""
 
     async def rewind(self: Consumer, partition: int, position: int) -> None:
         self._chains[partition] = OffsetChain(position)

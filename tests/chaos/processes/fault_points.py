@@ -1,7 +1,7 @@
-"""Places inside a checkpoint and an estimate where a worker can be killed, stopped or let down.
+"""Points inside a checkpoint and an estimate where a worker can be killed, paused or made to fail.
 
-In the worker's process. The driver writes an order, `point action`, into a file of the worker's folder; who
-passes that point takes the order and obeys.
+Runs in the worker's process. The driver writes an order, `point action`, into a file in the worker's folder,
+which the worker executes when it reaches the point.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ UNRECALLED_SECONDS = 4.0
 
 
 class Orders:
-    """Orders of the driver, taken where a point is passed."""
+    """Orders of the driver, executed at their point."""
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "order"
@@ -56,7 +56,7 @@ Method = Callable[..., Coroutine[Any, Any, Any]]
 
 
 def install(orders: Orders) -> None:
-    """Put the points into the store's producer and the estimator."""
+    """Patch the points into the ledger store, its producer and the estimator."""
     _wrap(LedgerStore, "commit", lambda method: _unrecalled(method, orders))
     _wrap(LedgerStore, "close", _after_unrecalled)
     _wrap(AIOKafkaProducer, "send", lambda method: _between(method, orders))
@@ -77,10 +77,10 @@ def _wrap(owner: type, name: str, wrapper: Callable[[Method], Method]) -> None:
 
 
 def _unrecalled(method: Method, orders: Orders) -> Method:
-    """A checkpoint that continues after the fault cannot be undone: its requests are in flight.
+    """Let a checkpoint continue after the fault as if its requests were in flight.
 
-    Who was paused learns of its successor at the same moment; without this, whether it still tries to write
-    would be a matter of milliseconds. Fencing, and nothing else, must stop it.
+    A paused worker learns of its successor when it wakes up. Without this patch, timing of milliseconds would
+    decide whether it still tries to write. Only fencing may stop it.
     """
 
     @wraps(method)
@@ -101,8 +101,8 @@ def _after_unrecalled(method: Method) -> Method:
         task = getattr(self, "unrecalled", None)
         if task is not None:
             await asyncio.wait([task], timeout=UNRECALLED_SECONDS)
-            said = repr(task.exception()) if task.done() else "still on its way"
-            print(f"not called back: {said}", flush=True)  # noqa: T201 - for the log
+            outcome = repr(task.exception()) if task.done() else "still on its way"
+            print(f"not called back: {outcome}", flush=True)  # noqa: T201 - for the log
         return await method(self)
 
     return wrapped
@@ -120,7 +120,7 @@ def _after_sends(method: Method, orders: Orders) -> Method:
 
 
 def _between(method: Method, orders: Orders) -> Method:
-    """After the first record of a transaction has reached the broker, before the next one leaves."""
+    """Execute orders after a transaction's first record has reached the broker, before the next is sent."""
 
     @wraps(method)
     async def wrapped(self: Any, *arguments: Any, **named: Any) -> Any:

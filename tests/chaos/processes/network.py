@@ -1,4 +1,4 @@
-"""A network of a run's own, in which packets can be dropped. Linux, as root."""
+"""A separate network for a run, in which packets can be dropped. Linux only, as root."""
 
 import ctypes
 import os
@@ -26,7 +26,7 @@ def own() -> Iterator[None]:
 
 @contextmanager
 def dropped() -> Iterator[None]:
-    """Drop all packets in the block: connections stay open, and nothing arrives."""
+    """Drop all packets within the block: connections stay open, and nothing arrives."""
     subprocess.run(["tc", "qdisc", "add", "dev", "lo", "root", "pfifo", "limit", "0"], check=True)
     try:
         yield

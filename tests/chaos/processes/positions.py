@@ -1,4 +1,4 @@
-"""Where the log ends, and how far the group has counted it."""
+"""The end of the log, and how far the group has counted it."""
 
 from kafka import KafkaConsumer, TopicPartition
 
@@ -6,14 +6,14 @@ from deploy.config.file import Configuration
 
 
 def log_ends(configuration: Configuration) -> dict[int, int]:
-    """End of each partition of the reports topic."""
+    """Return the end of each partition of `reports`."""
     sources = _sources(configuration)
     with KafkaConsumer(bootstrap_servers=configuration.kafka.bootstrap_servers) as consumer:
         return {source.partition: end for source, end in consumer.end_offsets(sources).items()}
 
 
 def committed(configuration: Configuration) -> dict[int, int]:
-    """Offset of each partition that the group has committed; 0 where it has none."""
+    """Return the group's committed offset of each partition; 0 without one."""
     servers, group = configuration.kafka.bootstrap_servers, configuration.topics.group
     with KafkaConsumer(bootstrap_servers=servers, group_id=group, enable_auto_commit=False) as consumer:
         return {source.partition: consumer.committed(source) or 0 for source in _sources(configuration)}

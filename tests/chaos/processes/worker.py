@@ -14,11 +14,11 @@ from typing import Any
 
 from tests.chaos.processes.defects import DEFECTS
 
-MERGED_ROWS = 4  # so that the rows of ids are merged several times within a window
+MERGED_ROWS = 4  # so rows of ids are merged several times within a window
 
 
 def shift_clock(seconds: float) -> None:
-    """Set this process's wall clock ahead, or back; the monotonic one stays."""
+    """Set this process's wall clock ahead or back; the monotonic clock is unchanged."""
 
     def shifted(real: Callable[[], float], by: float) -> Callable[[], float]:
         return lambda: real() + by
@@ -28,7 +28,7 @@ def shift_clock(seconds: float) -> None:
 
 
 def deliver_late(seconds: float) -> None:
-    """Let every record reach the gate so long after Faust delivered it, as in a worker that is behind."""
+    """Delay every record between Faust and the gate, as in a worker that is behind."""
     from aggregator.partition.assignment import Assignment
 
     offer = Assignment.offer

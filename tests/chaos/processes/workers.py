@@ -1,4 +1,4 @@
-"""Worker processes that are killed, paused, armed with faults of their own, and started again."""
+"""Worker processes that can be killed, paused, ordered to fail, and restarted."""
 
 import http.client
 import os
@@ -28,7 +28,7 @@ OLD_FILE = "Error: revision of the collection file must be"
 
 @dataclass
 class Worker:
-    """One worker process, its log, and the folder that it works in.
+    """One worker process, its log and its working folder.
 
     An order in the file `order` (a fault point and an action) is taken when the worker passes the point.
     """
@@ -45,7 +45,7 @@ class Worker:
         signal_group(self.child, number)
 
     def order(self, point: str, action: str) -> None:
-        """Let it do `action` when it next passes `point`; of several orders the last one holds."""
+        """Order `action` for the next time it passes `point`; replaces an earlier order."""
         written = self.folder / "order.new"
         written.write_text(f"{point} {action}")
         written.rename(self.folder / "order")
@@ -77,11 +77,11 @@ class Workers:
 
     Parameters
     ----------
-    configuration : what they work on; another file from some moment on is a rolling restart.
+    configuration : collections and brokers; replaced during a rolling restart.
     folder : for logs and working folders.
-    options : of each worker's runner, such as a defect to test the suite with.
+    options : for each worker's runner, such as a defect to test the suite.
     known : collections that any of them counted, by fingerprint.
-    retired : by partition and fingerprint, the offset from which on packs are turned away.
+    retired : by partition and fingerprint, the offset from which packs are rejected.
     """
 
     configuration: Configuration
@@ -95,7 +95,7 @@ class Workers:
 
     @property
     def died(self) -> list[Worker]:
-        """Those that ended by themselves after they had counted.
+        """Return the workers that ended unexpectedly after they had counted.
 
         One whose broker goes away before it has joined the group says so and ends; it is started again. One
         with the former file ends when it meets a ledger that was opened with the new one.
@@ -108,7 +108,7 @@ class Workers:
         return [*self.ended, *self.alive]
 
     def start(self, *options: str) -> Worker:
-        """Start one more."""
+        """Start another worker."""
         self.known |= self.configuration.by_fingerprint()
         name = f"worker-{len(self.all)}"
         home = self.folder / name
@@ -123,7 +123,7 @@ class Workers:
         return worker
 
     def end(self, worker: Worker, number: signal.Signals) -> None:
-        """Send a signal that ends it, and count it no more among those alive."""
+        """End a worker by a signal and remove it from `alive`."""
         self.alive.remove(worker)
         self.ended.append(worker)
         if worker.child.poll() not in (None, -signal.SIGKILL):
@@ -131,7 +131,7 @@ class Workers:
         worker.signal(number)
 
     def drain(self, worker: Worker, seconds: float) -> None:
-        """Ask one to end, as an orchestrator does; it has died if that takes longer, or it fails."""
+        """End a worker by SIGTERM, like an orchestrator; record a failure or an exceeded time limit."""
         self.end(worker, signal.SIGTERM)
         try:
             in_order = worker.child.wait(seconds) == 0
@@ -141,7 +141,7 @@ class Workers:
             self.missed.append(worker)
 
     def retire(self, collection: Collection, later: Configuration) -> None:
-        """End a collection by command, with a newer file, when its last packs are counted."""
+        """Retire a collection by command, with a newer file, once its last packs are counted."""
         ends = log_ends(self.configuration)
 
         def counted() -> bool:
@@ -149,41 +149,41 @@ class Workers:
             return all(stored[partition] >= end for partition, end in ends.items())
 
         if not wait_until(counted, READY_SECONDS):
-            raise BrokerError("what came before a retirement was not counted")
+            raise BrokerError("packs before a retirement were not counted")
         command = [sys.executable, "-m", "deploy", "retire", collection.name, "--config", str(later.path)]
-        said = subprocess.run(
+        ended = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=RETIRE_SECONDS, check=False
         )
         offsets = re.findall(
-            r"^partition (\d+): .* is retired from offset (\d+) on$", said.stdout, re.MULTILINE
+            r"^partition (\d+): .* is retired from offset (\d+) on$", ended.stdout, re.MULTILINE
         )
         if len(offsets) != self.configuration.kafka.partitions:
-            raise BrokerError(f"retire said: {said.stdout}{said.stderr}")
+            raise BrokerError(f"retire printed: {ended.stdout}{ended.stderr}")
         for partition, offset in offsets:
             self.retired.setdefault(int(partition), {})[collection.fingerprint] = int(offset)
         self.configuration = later
 
     def keep_running(self, least: int) -> None:
-        """Start workers until so many run."""
+        """Start workers until this many run."""
         for _ in range(least - sum(worker.running for worker in self.alive)):
             self.start()
 
     def stop(self) -> None:
-        """End all, politely."""
+        """End all workers by SIGTERM."""
         stop([worker.child for worker in self.all], 15)
 
     def wait_until_open(self) -> bool:
-        """Whether every partition's ledger was opened in time."""
+        """Return whether every partition's ledger was opened in time."""
         partitions = self.configuration.kafka.partitions
         return wait_until(
             lambda: sum(worker.says("ledger open") for worker in self.alive) >= partitions, READY_SECONDS
         )
 
     def describe(self) -> str:
-        """The last lines of every log."""
+        """Return the last lines of every log."""
         return "\n".join(f"--- {worker.log.name}\n{last_lines(worker.log)}" for worker in self.all)
 
     def delete_data(self, worker: Worker) -> None:
-        """Delete all that it may have kept on disk, as a lost volume would."""
+        """Delete everything in its folder, like a lost volume."""
         shutil.rmtree(worker.folder)
         os.makedirs(worker.folder)

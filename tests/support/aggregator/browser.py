@@ -1,4 +1,4 @@
-"""A real Chromium that is pointed at a worker's page, and notes all that a page should not do."""
+"""A real Chromium that opens a worker's page and records console errors and foreign requests."""
 
 import shutil
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ WORKER_IS_AWAY = (
 
 @contextmanager
 def chromium() -> Iterator["Browser"]:
-    """The machine's own browser; none is downloaded."""
+    """Return the installed browser; none is downloaded."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
         missing("Chromium is not installed")
@@ -58,11 +58,11 @@ class Watched:
             self.wrong.append(f"request: {url}")
 
     def status(self, text: str) -> None:
-        """Wait until the head of the page says this."""
+        """Wait until the head of the page shows this text."""
         self.page.locator("#status", has_text=text).wait_for()
 
     def rows(self, name: str = "fruit") -> dict[str, list[str]]:
-        """Cells of every row by value: remark, share, interval."""
+        """Return the cells of every row by value: remark, share, interval."""
         found = {}
         for row in self.section(name).locator(".estimate tr[data-value]").all():
             cells = [each.inner_text().replace("\n", "").strip() for each in row.locator("td").all()]
@@ -70,11 +70,11 @@ class Watched:
         return found
 
     def section(self, name: str = "fruit") -> Any:
-        """The section of one collection."""
+        """Return the section of one collection."""
         return self.page.get_by_role("region", name=name, exact=True)
 
     def keep(self, picture: str) -> None:
-        """Leave a picture of the whole page in a folder that is not committed."""
+        """Save a picture of the whole page in a folder that is not committed."""
         PICTURES.mkdir(parents=True, exist_ok=True)
         self.page.evaluate("scrollTo(0, 0)")
         self.page.screenshot(path=PICTURES / f"{picture}.png", full_page=True)
@@ -84,9 +84,9 @@ class Watched:
 def watched(
     browser: "Browser", address: str, *, worker_goes: bool = False, **context: Any
 ) -> Iterator[Watched]:
-    """A page of a worker, until it is closed; whatever is wrong with it then fails the test.
+    """Open a worker's page; on closing, fail the test if it had errors.
 
-    `worker_goes`: the worker stops meanwhile, and the browser may say that it does not answer.
+    `worker_goes`: the worker stops meanwhile, so errors about a missing answer are allowed.
     """
     with browser.new_context(locale="en-GB", timezone_id="UTC", **context) as made:
         shown = Watched(made.new_page(), address)

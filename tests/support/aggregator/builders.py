@@ -58,7 +58,7 @@ PLACE = Collection(
 COLLECTIONS = {collection.fingerprint: collection for collection in (FRUIT, PLACE)}
 TERMS = {fingerprint: terms_of(collection) for fingerprint, collection in COLLECTIONS.items()}
 LOG = row_values.Genesis(bytes(range(16)), PARTITIONS)
-#: Of tests that reach no broker: nothing listens there.
+#: For tests that reach no broker: nothing listens there.
 NOWHERE = Cluster("127.0.0.1:9")
 DEPLOYMENT = Deployment(NOWHERE, TOPICS, LOG, COLLECTIONS, 1)
 GENESIS = (row_keys.encode_key(row_keys.SingleKey.GENESIS), row_values.encode_genesis(LOG))
@@ -72,7 +72,7 @@ def pack_of(
     cohort: int = 0,
     partition: int = 0,
 ) -> wire.Pack:
-    """A pack; its id follows from `number` and belongs to `partition`. RAPPOR rows are integers."""
+    """Build a pack whose id is derived from `number` and belongs to `partition`. RAPPOR rows are integers."""
     krr = isinstance(collection.mechanism, KRR)
     dtype = wire.bucket_dtype(collection.width) if krr else np.dtype(f"<u{collection.width // 8}")
     low = number * PARTITIONS + partition
@@ -96,26 +96,26 @@ def record_of(
     cohort: int = 0,
     partition: int = 0,
 ) -> bytes:
-    """The Kafka record of `pack_of`."""
+    """Build the Kafka record of a pack of `pack_of`."""
     return wire.encode(pack_of(collection, window_start, number, reports, cohort, partition))
 
 
 def new_ledger(partition: int = 0) -> Ledger:
-    """An empty ledger that was opened with the two collections."""
+    """Open an empty ledger with the two collections."""
     ledger = Ledger(partition, PARTITIONS)
     ledger.agree(COLLECTIONS, 1)
     return ledger
 
 
 def counts_of(collection: Collection, reports: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Counts of one pack, int64 (width,)."""
+    """Return the counts of one pack, int64 (width,)."""
     counts = np.zeros(collection.width, np.int64)
     add_pack(counts, pack_of(collection, reports=reports))
     return counts
 
 
 def estimate_of(collection: Collection = FRUIT) -> EstimateRecord:
-    """A provisional estimate from 40 reports of each cohort."""
+    """Build a provisional estimate from 40 reports of each cohort."""
     counts = counts_of(collection, [0, 1, 1, 2] * 10)[None].repeat(collection.cohorts, axis=0)
     window = WindowCounts(counts, counts[:, 0] * 0 + 40, packs=1, rejected=0)
     result = window_estimate.estimate(collection, window)
@@ -123,7 +123,7 @@ def estimate_of(collection: Collection = FRUIT) -> EstimateRecord:
 
 
 def changed(record: EstimateRecord, **fields: object) -> EstimateRecord:
-    """A record with other fields."""
+    """Return a record with other fields."""
     return msgspec.structs.replace(record, **fields)
 
 
@@ -132,7 +132,7 @@ def ids_of(ledger: Ledger) -> dict[tuple[int, int], set[bytes]]:
 
 
 def tallies_of(ledger: Ledger) -> dict[tuple[int, int, int], tuple[list[int], int, int]]:
-    """Counts, reports and packs by fingerprint, window and cohort."""
+    """Return counts, reports and packs by fingerprint, window and cohort."""
     return {
         key: (tally.counts.tolist(), tally.reports, tally.packs)
         for key, tally in ledger.counts.tallies.items()
@@ -140,7 +140,7 @@ def tallies_of(ledger: Ledger) -> dict[tuple[int, int, int], tuple[list[int], in
 
 
 def new_estimator(published: Mapping[Window, row_values.Published] | None = None) -> Estimator:
-    """An estimator that knows the terms of all partitions."""
+    """Build an estimator that has the terms of all partitions."""
     metrics = WorkerMetrics(COLLECTIONS)
     made = Estimator(COLLECTIONS, PARTITIONS, published or {}, LostWindows(metrics), metrics)
     for source in range(PARTITIONS):
@@ -150,7 +150,7 @@ def new_estimator(published: Mapping[Window, row_values.Published] | None = None
 
 
 def terms_rows(source: int) -> list[tuple[bytes, bytes]]:
-    """Rows of `counts` that tell the terms of one partition."""
+    """Return the rows of `counts` with the terms of one partition."""
     return [
         (
             row_keys.with_source(row_keys.encode_key(row_keys.TermsKey(name)), source),
@@ -161,7 +161,7 @@ def terms_rows(source: int) -> list[tuple[bytes, bytes]]:
 
 
 def estimate_due(estimator: Estimator) -> None:
-    """One turn of the periodic task."""
+    """Run the periodic task once."""
     asyncio.run(estimator._estimate_due())
 
 
@@ -189,7 +189,7 @@ class MemoryLog:
     def append(
         self, topic: str, partition: int, value: bytes | None, key: bytes | None = None, append_ms: int = 0
     ) -> int:
-        """Add a record; its offset."""
+        """Add a record; return its offset."""
         records = self.partition(topic, partition)
         offset = records[-1].offset + 1 if records else 0
         records.append(MemoryRecord(offset, append_ms, key, value))
@@ -202,13 +202,13 @@ class MemoryLog:
     def reader(
         self, _: Cluster, topic: str, partition: int, *, committed: bool = True, follows: bool = False
     ) -> "MemoryReader":
-        """In place of the class RowReader."""
+        """Replacement for the class RowReader."""
         return MemoryReader(self.partition(topic, partition))
 
     async def since(
         self, _: Cluster, topic: str, partitions: int, unix_ms: int
     ) -> AsyncGenerator[tuple[int, KafkaRecord], None]:
-        """In place of `records_since`: a record of each partition in turn, as from several brokers."""
+        """Replacement for `records_since`: records of the partitions in turn, as from several brokers."""
         found = [[r for r in self.partition(topic, p) if r.timestamp >= unix_ms] for p in range(partitions)]
         for turn in zip_longest(*found):
             for partition, record in enumerate(turn):

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    """A real Chromium. Not for longer than a module: while it is there, asyncio.run refuses to run."""
+    """A real Chromium, for one module: while it runs, asyncio.run refuses to run."""
     with chromium() as launched:
         yield launched
 
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """A worker that has no estimate yet, at a moment at which the builders' are fresh."""
+    """A worker without estimates, with a clock at which the builders' estimates are fresh."""
     set_clock(monkeypatch)
     limits = {
         "fruit": ClientLimits(1, None, lambda: None),

@@ -1,4 +1,4 @@
-"""A model of a ledger: the literal rules, on dictionaries that never forget."""
+"""A model of a ledger: the rules as written, on dictionaries that never forget."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tests.support.aggregator.builders import COLLECTIONS, FRUIT, ids_of, tallie
 
 @dataclass(frozen=True)
 class Event:
-    """One record of the log; None is no pack at all."""
+    """One record of the log; None is a record that is not a pack."""
 
     append_ms: int
     pack: wire.Pack | None
@@ -22,7 +22,7 @@ class Event:
 
 
 class Model:
-    """The literal rules of DESIGN sections 4 and 5 on dictionaries that never forget."""
+    """The rules of counting, applied literally to dictionaries that never forget."""
 
     def __init__(self) -> None:
         self.watermark_ms = 0
@@ -73,7 +73,7 @@ class Model:
         return not window_start or self.watermark_ms <= (window_start + 10 + 5 + 20) * 1000
 
     def takes(self, window_start: int) -> bool:
-        """Whether a window may still take packs, so that its ids are kept."""
+        """Whether a window may still accept packs, so its ids are kept."""
         return self.watermark_ms <= (window_start + 10 + 5) * 1000
 
 

@@ -1,4 +1,4 @@
-"""A fake of an owner's Kafka, with topics in memory, and an owner that runs during a test."""
+"""A fake of a partition owner's Kafka with topics in memory, and an owner that runs during a test."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -46,11 +46,11 @@ class Broker:
         self.current: OffsetChain | None = None
         self.while_opening: Callable[[], None] = lambda: None
         self.while_asked_for_the_end: Callable[[], None] = lambda: None
-        self.answers = asyncio.Event()  # cleared: no commit comes back
+        self.answers = asyncio.Event()  # cleared: no commit returns
         self.answers.set()
 
     def store(self, *_: object) -> "Broker":
-        """In place of the class LedgerStore."""
+        """Replacement for the class LedgerStore."""
         return self
 
     async def open(self) -> dict[bytes, bytes]:
@@ -104,7 +104,7 @@ class Broker:
 
 
 def served_from_memory(monkeypatch: pytest.MonkeyPatch) -> Broker:
-    """The fake Kafka that owners use from now on."""
+    """The fake Kafka that owners use during the test."""
     made = Broker()
     monkeypatch.setattr(owner_module, "LedgerStore", made.store)
     monkeypatch.setattr(owner_module, "RowReader", made.log.reader)
@@ -112,7 +112,7 @@ def served_from_memory(monkeypatch: pytest.MonkeyPatch) -> Broker:
 
 
 class Running:
-    """An owner that serves partition 0 while a test talks to it."""
+    """Run an owner of partition 0 within the block."""
 
     def __init__(self, broker: Broker, timing: PartitionTiming = QUICK) -> None:
         self.broker = broker
@@ -131,7 +131,7 @@ class Running:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(DEADLINE_SECONDS):
-            while not condition():  # noqa: ASYNC110 (an owner tells nobody)
+            while not condition():  # noqa: ASYNC110 (an owner has no event to wait for)
                 await asyncio.sleep(0.001)
 
     def offer(self, *offsets: int) -> None:
@@ -145,7 +145,7 @@ class Running:
 
 
 def packs(broker: Broker) -> int:
-    """Packs that the stored ledger holds."""
+    """Return the number of packs in the stored ledger."""
     row = broker.stored().get(row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0))
     return row_values.decode_counters(row).packs if row else 0
 

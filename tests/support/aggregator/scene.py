@@ -1,4 +1,4 @@
-"""A scene for pictures: two collections over forty windows, with counts as producers would randomize them."""
+"""Data for pictures: two collections over forty windows, with simulated randomized counts."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A worker's web server in a separate thread, fed by hand, for tests from outside."""
+"""A worker's web server in a separate thread, with estimates set by tests."""
 
 import asyncio
 import threading
@@ -25,12 +25,12 @@ FRESH = successor_due(estimate_of(), FRUIT)
 
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, now: float = FRESH) -> None:
-    """Set the worker's clock, unix seconds, by which it judges whether figures are stale."""
+    """Set the worker's clock, unix seconds, from which it computes whether figures are stale."""
     monkeypatch.setattr(web, "time", SimpleNamespace(time=lambda: now))
 
 
 class Served:
-    """One worker's page, as a worker shows it."""
+    """The page of one worker."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Served:
         self._thread = threading.Thread(target=self._loop.run_forever)
 
     def take(self, *records: EstimateRecord) -> None:
-        """Show what the topic `estimates` holds."""
+        """Show these records of the topic `estimates`."""
 
         async def take_all() -> None:
             for record in records:
@@ -80,13 +80,13 @@ class Served:
         return self.server.streams
 
     def fall_silent(self) -> None:
-        """Tell no open page anything from now on, as a worker that hangs."""
+        """Send nothing to open pages from now on, like a worker that hangs."""
         pulse = self.server._pulse
         assert pulse is not None
         self._loop.call_soon_threadsafe(pulse.cancel)
 
     def wait_until(self, holds: Callable[[], bool]) -> None:
-        """Wait until something has become so."""
+        """Wait until a condition holds."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while not holds():
             assert time.monotonic() < deadline

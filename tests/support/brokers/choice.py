@@ -1,4 +1,4 @@
-"""Which broker the tests run on: the one that is given, else one in a container, else the embedded one."""
+"""Choose the broker of the tests: the given one, else one in a container, else the embedded one."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ class Choice:
     ----------
     kind : `given`, `docker` or `jars`.
     what : bootstrap servers, an image, or nothing.
-    why : in a few words.
+    why : the reason, in a few words.
     """
 
     kind: str
@@ -30,16 +30,16 @@ class Choice:
 
 
 def images() -> set[str] | None:
-    """Names of the images that the Docker engine has; None where no engine answers.
+    """Return the names of the Docker engine's images; None if no engine answers.
 
-    Asked of Docker's command: its library leaves a socket open where there is no engine.
+    Uses Docker's command, because its library leaves a socket open without an engine.
     """
     command = ["docker", "images", "--format", "{{.Repository}}:{{.Tag}}"]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=ENGINE_SECONDS)
+        ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=ENGINE_SECONDS)
     except (OSError, subprocess.SubprocessError):
         return None
-    return set(said.stdout.split())
+    return set(ended.stdout.split())
 
 
 def choose(
@@ -53,9 +53,9 @@ def choose(
     Parameters
     ----------
     bootstrap_servers : of `--bootstrap-servers`; wins over all.
-    asked : of `--broker`: `docker`, `jars`, or None, what is there.
-    image : of `--kafka-image`: one that the engine may pull; None: only those that it has.
-    images : asks for what the engine has; only where it matters.
+    asked : of `--broker`: `docker`, `jars`, or None for what is available.
+    image : of `--kafka-image`: one that the engine may pull; None: only images that it has.
+    images : returns the engine's images; called only if needed.
     """
     if bootstrap_servers:
         return Choice("given", bootstrap_servers, "--bootstrap-servers")
@@ -74,7 +74,7 @@ def choose(
 
 @contextmanager
 def started(choice: Choice) -> Iterator[str]:
-    """Bootstrap servers of the broker that was chosen, until the end of the run."""
+    """Start the chosen broker until the end of the run; yield its bootstrap servers."""
     if choice.kind == "given":
         yield choice.what
     elif choice.kind == "docker":

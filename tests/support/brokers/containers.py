@@ -18,11 +18,11 @@ OWN_OF_IMAGES = ("listener", "controller", "advertised", "inter.broker", "node.i
 
 @contextmanager
 def broker_in_container(image: str) -> Iterator[str]:
-    """Bootstrap servers of a broker in a separate container, removed at the end.
+    """Start a broker in a container, removed at the end; yield its bootstrap servers.
 
-    A container that ends, or that does not answer within 90 s, is an error and no reason to skip.
+    A container that ends, or does not answer within 90 s, is an error, not a reason to skip.
     """
-    # What would clean up after a killed run is an image of its own, which cannot always be pulled.
+    # Testcontainers' cleanup after a killed run needs another image, which cannot always be pulled.
     testcontainers_config.ryuk_disabled = True
     with _container(image, port := free_port()) as container:
         if isinstance(container, KafkaContainer):
@@ -32,7 +32,7 @@ def broker_in_container(image: str) -> Iterator[str]:
 
 
 def _container(image: str, port: int) -> DockerContainer:
-    if image == LOCAL_IMAGE:  # on the host's network: its engine may have no other
+    if image == LOCAL_IMAGE:  # on the host's network: the engine may have no other
         ports = {"PORT": str(port), "CONTROLLER_PORT": str(free_port(but=port))}
         return DockerContainer(image).with_kwargs(network_mode="host").with_envs(**ports)
     if image.partition(":")[0].endswith("cp-kafka"):
@@ -54,7 +54,7 @@ def _container(image: str, port: int) -> DockerContainer:
 
 
 def _variables() -> dict[str, str]:
-    """The settings of the embedded broker, but for its addresses, as images take them."""
+    """Return the settings of the embedded broker, except addresses, as environment variables of images."""
     lines = (SETTINGS / "server.properties").read_text().splitlines()
     settings = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
     return {
@@ -70,6 +70,8 @@ def _wait_until_it_answers(container: DockerContainer, port: int) -> None:
     while cluster_id_at(port) is None:
         wrapped.reload()
         if wrapped.status == "exited" or time.monotonic() > deadline:
-            said = wrapped.logs(tail=20).decode(errors="replace")
-            raise RuntimeError(f"the broker in {container.image} did not come up; its last lines:\n{said}")
+            last_log = wrapped.logs(tail=20).decode(errors="replace")
+            raise RuntimeError(
+                f"the broker in {container.image} did not come up; its last lines:\n{last_log}"
+            )
         time.sleep(0.1)

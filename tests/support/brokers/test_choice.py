@@ -61,7 +61,7 @@ def test_choice_of_broker(
 
 
 def test_no_images_without_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether Docker's command is there, or not."""
+    """With and without Docker's command."""
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     assert images() is None
     monkeypatch.setenv("PATH", "")

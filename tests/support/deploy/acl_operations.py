@@ -1,4 +1,4 @@
-"""Operations that a principal may try on a cluster, each with a real client, and who should be let do it."""
+"""Operations that a principal can try with a real client, each with the roles that may do it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -46,8 +46,8 @@ class Attempt(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Whether the broker said that it is not allowed, or hides the topic; no timeout, no other error."""
-        if isinstance(self.error, UnknownTopicOrPartitionError):  # of topics that are there
+        """Whether the broker refused it or hides the topic; a timeout or another error is no refusal."""
+        if isinstance(self.error, UnknownTopicOrPartitionError):  # of existing topics
             return True
         return (
             isinstance(self.error, PermissionError | AclError)
@@ -61,7 +61,7 @@ class Attempt(NamedTuple):
 
 @asynccontextmanager
 async def started(client: "AIOKafkaConsumer | AIOKafkaProducer[bytes, bytes]") -> AsyncIterator[None]:
-    """A client that is stopped where its start fails, too, as by its own context manager it is not."""
+    """Start a client and stop it even if its start fails, which its context manager does not do."""
     try:
         await client.start()
         yield
@@ -82,7 +82,7 @@ class Tools:
             await producer.send_and_wait(topic, b"of a test", key=b"of a test", partition=0)
 
     async def read(self, topic: str) -> None:
-        """Ask like Kafka's clients, which do not report a hidden topic but wait for its creation."""
+        """Ask for a topic directly: Kafka's clients wait for a hidden topic instead of reporting it."""
         wanted = FetchRequest.FetchTopic(
             topic=topic,
             partitions=[
@@ -97,7 +97,7 @@ class Tools:
             raise for_code(code)(topic)
 
     async def join(self, group: str) -> None:
-        """On whatever topic it may see."""
+        """Use any topic that the principal may see."""
         seen = self.admin.list_topics()
         async with started(AIOKafkaConsumer(seen[0], **self.cluster.client_settings(), group_id=group)):
             pass
@@ -111,9 +111,9 @@ class Tools:
         self.admin.list_group_offsets(group)
 
     async def commit_offsets(self, group: str) -> None:
-        """Of a topic that all but producers may read, so that only the group is in question.
+        """Commit offsets of a topic that all but producers may read, so only the group matters.
 
-        The broker is told without asking which one it is, which would be refused before.
+        The coordinator is given, since looking it up would already be refused.
         """
         offsets = {TopicPartition(self.topics.estimates, 0): OffsetAndMetadata(0, "", -1)}
         (error,) = self.admin.alter_group_offsets(group, offsets, group_coordinator_id=1).values()
@@ -193,7 +193,7 @@ NOBODY: tuple[Role, ...] = ()
 
 
 def operations(topics: Topics) -> dict[str, tuple[tuple[Role, ...], Operation]]:
-    """Operations by name: the roles that may do them, and how to try them."""
+    """Return operations by name: the roles that may do them, and how to try them."""
     producer, aggregator, reader = Role
     writers = {
         topics.reports: (producer,),
@@ -253,7 +253,7 @@ def operations(topics: Topics) -> dict[str, tuple[tuple[Role, ...], Operation]]:
 
 
 def tried(deployment: SecuredDeployment) -> dict[str, Attempt]:
-    """Try each as one principal."""
+    """Try each operation as one principal."""
     tools = Tools(deployment)
     try:
         return {name: asyncio.run(_try(tools, do)) for name, (_, do) in operations(deployment.topics).items()}
@@ -265,6 +265,6 @@ async def _try(tools: Tools, do: Operation) -> Attempt:
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
             await do(tools)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is looked at
+    except Exception as error:  # noqa: BLE001 - the caller examines it
         return Attempt(error)
     return Attempt(None)

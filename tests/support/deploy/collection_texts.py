@@ -25,9 +25,9 @@ def read(file: Path, text: str, **environment: str) -> Configuration:
 
 
 def refusal(file: Path, text: str, **environment: str) -> str:
-    """Return the refusal after the name of the file at its beginning."""
+    """Return the error message, without the file's name at its beginning."""
     with pytest.raises(CollectionFileError) as caught:
         read(file, text, **environment)
-    name, _, said = str(caught.value).partition(": ")
+    name, _, message = str(caught.value).partition(": ")
     assert re.fullmatch(rf"{re.escape(str(file))}(:[1-9]\d*)?", name)
-    return said
+    return message

@@ -1,6 +1,6 @@
-"""Schemas of our custom resources: the fields that we use, from their operators' references.
+"""Schemas of our custom resources: the fields that we use, from the operators' references.
 
-Nothing else knows these kinds here: a field that is not in the list is taken for a slip.
+No installed tool has schemas of these kinds, so an unlisted field counts as a mistake.
 """
 
 from typing import Any
@@ -10,12 +10,12 @@ COUNT = {"type": "integer", "minimum": 1}
 
 
 def exactly(**fields: Any) -> dict[str, Any]:
-    """An object of all these fields and no others."""
+    """Return the schema of an object with all these fields and no others."""
     return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
 
 
 def some_of(**fields: Any) -> dict[str, Any]:
-    """An object of any of these fields and no others."""
+    """Return the schema of an object with any of these fields and no others."""
     return exactly(**fields) | {"required": []}
 
 

@@ -17,7 +17,7 @@ from producers.transport.cluster import Cluster
 from producers.transport.security import Security
 from tests.support.secured.broker import ADMIN, SecuredBroker
 
-RUN_SECONDS = 25.0  # 10 are promised on a machine that is not overloaded; Kafka's clients alone wait for 30
+RUN_SECONDS = 25.0  # documented: 10 on a machine that is not overloaded; Kafka's clients alone would wait 30
 FILE = """\
 revision: 1
 kafka: {{topic_prefix: "{prefix}", partitions: 2}}
@@ -36,32 +36,32 @@ class Patient:
     prefix: str
 
     def configuration(self, security: Security | None, servers: str | None = None) -> Configuration:
-        """With this way to connect."""
+        """Return the deployment with other security settings."""
         path = self.folder / "deniable.yaml"
         path.write_text(FILE.format(prefix=self.prefix), encoding="utf-8")
         cluster = Cluster(servers or self.broker.sasl_servers, security, allow_plaintext=True)
         return replace(load(path, environment={}), connection=cluster)
 
     def by_password(self, user: str, password: str | None = None) -> Security:
-        """Security of a user; None: with the password that the broker has for it."""
+        """Return the security of a user; None: with the password that the broker has for it."""
         known = str(self.broker.sasl_settings(user, password)["sasl_plain_password"])
         return Security(ca_file=self.broker.authority.certificate_file, username=user, password=known)
 
     def as_admin(self) -> Configuration:
-        """Connected as the one who may do all."""
+        """The cluster, connected as a superuser."""
         return self.configuration(self.by_password(ADMIN))
 
     def admin(self) -> KafkaAdminClient:
-        """A client of the one who may do all."""
+        """An admin client of a superuser."""
         return KafkaAdminClient(**self.broker.admin_settings())
 
     def create_topics(self) -> None:
-        """As `topics create`."""
+        """Create the topics like `topics create`."""
         loaded = self.as_admin()
         topic_setup.create(loaded.cluster, loaded.topics, 1)
 
     def user(self, name: str, role: Role, *, but: str = "") -> Configuration:
-        """Create a user with all permissions of a role except those that read so."""
+        """Create a user with all permissions of a role except the named ones."""
         topics = self.as_admin().topics
         allowed = [each for each in permissions_of(role, topics) if str(each) != but]
         assert bool(but) == (len(allowed) < len(permissions_of(role, topics)))
@@ -74,7 +74,7 @@ class Patient:
 def run(
     configuration: Configuration, role: Role = Role.AGGREGATOR, clock: Callable[[], float] = time.time
 ) -> dict[str, Result]:
-    """Results by step, printed as the command does; fails when it takes longer than promised."""
+    """Run the doctor and print its results; return them by step. Fails beyond the time limit."""
     began = time.monotonic()
     results = {}
     for result in examine(Case(configuration, role, clock)):

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 class Pieces:
-    """A source that gives these pieces one after the other, and nothing at their end; None is a silence."""
+    """A source that returns these pieces in order, then the end of input; None means no data yet."""
 
     def __init__(self, pieces: Iterable[bytes | None]) -> None:
         self._pieces = iter(pieces)

@@ -39,7 +39,7 @@ class Overlay:
         self.configuration: Configuration = load(folder / "deniable.yaml", environment=self.environment())
 
     def environment(self) -> dict[str, str]:
-        """Variables of a worker."""
+        """Return the environment variables of a worker."""
         pod = self.one("Deployment", "deniable-aggregator")["spec"]["template"]["spec"]
         return {each["name"]: each["value"] for each in pod["containers"][0]["env"]}
 
@@ -51,7 +51,7 @@ class Overlay:
         return found
 
     def pods(self) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-        """Name, pod and its one container, of every workload."""
+        """Return the name, pod and only container of every workload."""
         for kind in WORKLOADS:
             for each in self.of(kind):
                 pod = each["spec"]["template"]["spec"]

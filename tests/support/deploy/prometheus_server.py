@@ -1,4 +1,4 @@
-"""A real Prometheus on loopback, asked as Grafana asks it. Source: Prometheus, HTTP API."""
+"""A real Prometheus on loopback, queried like Grafana does. Source: Prometheus, HTTP API."""
 
 import json
 import shutil
@@ -20,14 +20,14 @@ ANSWER_SECONDS = 30
 
 
 class Span(NamedTuple):
-    """A time that is asked about, in unix seconds."""
+    """A time span of a query, in unix seconds."""
 
     start: float
     end: float
 
 
 class Prometheus(NamedTuple):
-    """A server that runs."""
+    """A running server."""
 
     port: int
 
@@ -36,7 +36,7 @@ class Prometheus(NamedTuple):
 
         Raises
         ------
-        ValueError with the server's words when it refuses the question.
+        ValueError with the server's message if it refuses the query.
         """
         status, body = self._get(f"/api/v1/{path}?{urlencode(parameters)}")
         answer = json.loads(body)
@@ -45,23 +45,23 @@ class Prometheus(NamedTuple):
         return answer["data"]
 
     def numbers(self, expression: str, span: Span) -> list[float]:
-        """All that a panel over a span can draw of an expression, a second a step: NaN it cannot."""
+        """Return the figures of an expression in a span, one a second, without NaN."""
         series = self.ask("query_range", query=expression, start=span.start, end=span.end, step=1)["result"]
         found = [float(value) for each in series for _, value in each["values"]]
         return [number for number in found if not isnan(number)]
 
     def label_values(self, label: str, selector: str, span: Span) -> list[str]:
-        """Return a dashboard variable's choices: the values that a label of these series had in a period."""
+        """Return the choices of a dashboard variable: the values of a label of these series in a period."""
         asked = {"match[]": selector, "start": span.start, "end": span.end}
         found: list[str] = self.ask(f"label/{label}/values", **asked)
         return found
 
     def rules(self) -> list[dict[str, Any]]:
-        """All rules, as they came out when they were last evaluated."""
+        """Return all rules with the results of their last evaluation."""
         return [rule for group in self.ask("rules")["groups"] for rule in group["rules"]]
 
     def is_ready(self) -> bool:
-        """Whether it answers queries."""
+        """Return whether it answers queries."""
         try:
             return self._get("/-/ready")[0] == 200
         except OSError:
@@ -75,7 +75,7 @@ class Prometheus(NamedTuple):
 
 
 def program() -> str:
-    """Where the server is; the test is skipped where it is not."""
+    """Path of the server; without it the test is skipped."""
     found = shutil.which("prometheus")
     if found is None:
         missing("prometheus is missing: it is in Debian's package prometheus")
@@ -84,13 +84,13 @@ def program() -> str:
 
 @contextmanager
 def scraping(targets: Sequence[str], rules: Path, folder: Path) -> Iterator[Prometheus]:
-    """A server that scrapes each second, as one job, and ends with this.
+    """Run a server that scrapes every second, as one job, and ends with this process.
 
     Parameters
     ----------
-    targets : `host:port` each.
+    targets : `host:port` of each.
     rules : folder of the rule files that it loads.
-    folder : takes its configuration, data and log.
+    folder : for its configuration, data and log.
     """
     configuration = {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},

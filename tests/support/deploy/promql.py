@@ -1,4 +1,4 @@
-"""Labels of a PromQL expression's result, if our metrics can answer it."""
+"""Derive the labels of a PromQL expression's result from our metrics."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ VALUE = None  # a number or a text, not a vector
 
 
 def samples(metrics: Iterable[Metric]) -> dict[str, frozenset[str]]:
-    """Labels by name of the series that Prometheus stores of metrics: their own, and the deployment's."""
+    """Return the labels of every series that Prometheus stores: the metric's and the deployment's."""
     found: dict[str, frozenset[str]] = {}
     for metric in metrics:
         labels = frozenset({*metric.labels, "job"})
@@ -23,12 +23,12 @@ def samples(metrics: Iterable[Metric]) -> dict[str, frozenset[str]]:
 
 
 def labels_of(expression: ast.Expr, series: dict[str, frozenset[str]]) -> frozenset[str] | None:
-    """Return the labels of an expression's result, VALUE if it has none.
+    """Return the labels of an expression's result; VALUE for a number or text.
 
     Raises
     ------
-    ValueError on a series that does not exist, on a label that a series does not have, on two sides with
-    different labels, and on what dashboards have no use for (`on`, `or`, subqueries).
+    ValueError for a series that does not exist, a label that a series lacks, two sides with different labels,
+    and syntax that dashboards do not use (`on`, `or`, subqueries).
     """
     match expression:
         case ast.NumberLiteral() | ast.StringLiteral():

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 COLUMNS, LINES = 84, 28
 FONT = "DejaVu Sans Mono"
 SCALE = 1.5
-# What rich writes before it draws a screen anew: to the line's start, then up, erasing line by line.
+# What rich writes before it redraws a screen: carriage return, then up, erasing line by line.
 REDRAWN = re.compile(r"\r\x1b\[2K(?:\x1b\[1A\x1b\[2K)*")
 WEB_FONT = re.compile(r"@font-face \{.*?\}", re.DOTALL)
 
 
 class Terminal:
-    """A running command, and all that it wrote so far."""
+    """A running command and its output so far."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._master, slave = pty.openpty()
@@ -61,19 +61,19 @@ class Terminal:
         os.close(self._master)
 
     def read_until(self, text: str, seconds: float) -> bool:
-        """Wait for a text; False when the command ended, or the time is over, without it."""
+        """Wait for a text; False if the command ends or the time is up without it."""
         deadline = time.monotonic() + seconds
         while text not in self.written and time.monotonic() < deadline:
             if select.select([self._master], [], [], 0.2)[0]:
                 try:
                     self._written += os.read(self._master, 65_536)
-                except OSError:  # as Linux says that nobody has the other end open any more
+                except OSError:  # Linux's error when the other end is closed
                     break
         return text in self.written
 
     @property
     def written(self) -> str:
-        """All of it, with its control codes and with plain line ends."""
+        """The whole output, with control codes and plain line ends."""
         return self._written.decode(errors="replace").replace("\r\n", "\n")
 
     def screens(self) -> list[str]:
@@ -82,15 +82,15 @@ class Terminal:
 
 
 def keep_picture(browser: "Browser", screen: str, title: str, name: str, folder: Path) -> Path:
-    """Leave a picture of a screen in a folder that is not committed; nothing is fetched for it.
+    """Save a picture of a screen in a folder that is not committed, without network access.
 
     Parameters
     ----------
     browser : to draw it.
-    screen : text with codes of colour.
-    title : of the window that is drawn around it.
+    screen : text with colour codes.
+    title : of the window drawn around it.
     name : of the picture.
-    folder : for what is drawn.
+    folder : for the picture.
     """
     console = Console(record=True, width=COLUMNS, file=StringIO(), force_terminal=True)
     console.print(Text.from_ansi(screen.rstrip()))

@@ -1,4 +1,4 @@
-"""The accounting vectors, and the privacy loss that each of them is about."""
+"""The accounting vectors, and the privacy loss of each."""
 
 import json
 import math

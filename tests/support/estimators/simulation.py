@@ -22,7 +22,7 @@ def zipf_counts(size: int, total: int, exponent: float = 1.0) -> np.ndarray:
 
 
 def krr_counts(rng, truth: np.ndarray, mechanism: KRR) -> np.ndarray:
-    """Reports per value, when truth[v] clients hold v."""
+    """Simulate the reports per value if truth[v] clients hold v."""
     kept = rng.binomial(truth, mechanism.p)
     others = (1 - np.eye(mechanism.k)) / (mechanism.k - 1)
     return kept + rng.multinomial(truth - kept, others).sum(axis=0)
@@ -31,7 +31,7 @@ def krr_counts(rng, truth: np.ndarray, mechanism: KRR) -> np.ndarray:
 def rappor_counts(
     rng, truth: np.ndarray, words: Sequence[str], mechanism: Rappor
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bit counts (cohorts, bits) and cohort sizes, when truth[v] clients hold words[v] in random cohorts."""
+    """Simulate bit counts (cohorts, bits) and cohort sizes if truth[v] clients hold words[v]."""
     clients = rng.multinomial(truth, np.full(mechanism.cohorts, 1 / mechanism.cohorts))
     sizes = clients.sum(axis=0)
     design = bloom_design(words, mechanism).toarray().reshape(mechanism.cohorts, mechanism.bits, -1)

@@ -56,7 +56,7 @@ def make(kafka, tmp_path):
 
 @pytest.fixture
 def one_dies(monkeypatch):
-    """Wait for the interpreter's report of a thread's death: a test must not end before."""
+    """Wait for the interpreter's report of a thread's death, before the test may end."""
     shown = threading.Event()
     monkeypatch.setattr(sys, "unraisablehook", lambda _: shown.set())
     yield

@@ -5,7 +5,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 
 class ScriptedWords:
-    """Gives out the given draws in order; a draw of another shape is an error."""
+    """Returns the given draws in order; a draw of another shape is an error."""
 
     def __init__(self, *draws):
         self._draws = [np.array(draw, np.uint64) for draw in draws]
@@ -33,7 +33,7 @@ class RepeatableWords:
 
 
 def spelled(numbers, lowest=0):
-    """Draws that make `bernoulli` compare these numbers: their complemented binary digits.
+    """Return draws that make `bernoulli` compare these numbers: their complemented binary digits.
 
     Parameters
     ----------

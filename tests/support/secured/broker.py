@@ -1,4 +1,4 @@
-"""A broker as a careful operator would run it: TLS everywhere, and nothing allowed."""
+"""A broker as a careful operator would run it: TLS everywhere, nothing allowed by default."""
 
 import secrets
 import socket
@@ -36,8 +36,8 @@ NETWORK_THREADS = 3  # of each listener; Kafka's own default
 LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required;"
 
-#: Later lines win over those of the embedded broker. INTERNAL is the broker's own listener, so that whatever
-#: certificate the clients' listeners show, the broker reaches itself.
+#: Later lines override those of the embedded broker. INTERNAL is a listener for the broker itself, so it
+#: reaches itself whatever certificate the clients' listeners show.
 SETTINGS = """
 listeners=INTERNAL://127.0.0.1:{internal},SASL_SSL://127.0.0.1:{sasl},SSL://127.0.0.1:{tls},PLAIN://127.0.0.1:{plain},CONTROLLER://127.0.0.1:{controller}
 advertised.listeners=INTERNAL://127.0.0.1:{internal},SASL_SSL://127.0.0.1:{sasl},SSL://127.0.0.1:{tls},PLAIN://127.0.0.1:{plain},CONTROLLER://127.0.0.1:{controller}
@@ -69,14 +69,14 @@ super.users=User:broker;User:admin
 
 
 class SecuredBroker(Broker):
-    """The embedded broker without a listener in plain text; kill, start, pause and resume as there.
+    """The embedded broker without a plaintext listener; can be killed, paused and resumed.
 
     Parameters
     ----------
-    settings : more of Kafka's own, such as {"message.max.bytes": 2000}; they win.
+    settings : further settings of Kafka, such as {"message.max.bytes": 2000}; they override others.
 
-    Once started, `authority` is the one that it trusts and that signed its certificate, and its files lie in
-    `folder`, with those of `stranger`, whom it does not trust.
+    Once started, `authority` has signed its certificate and is trusted by it; `stranger` is not. The files of
+    both are in `folder`.
     """
 
     authority: Authority
@@ -92,26 +92,26 @@ class SecuredBroker(Broker):
 
     @property
     def bootstrap_servers(self) -> str:
-        """The same as `sasl_servers`."""
+        """Same as `sasl_servers`."""
         return self.sasl_servers
 
     @property
     def sasl_servers(self) -> str:
-        """Where clients connect with a name and a password, `127.0.0.1:PORT`."""
+        """Address for clients with user name and password, `127.0.0.1:PORT`."""
         return f"127.0.0.1:{self._ports['sasl']}"
 
     @property
     def ssl_servers(self) -> str:
-        """Where clients connect with a certificate, `127.0.0.1:PORT`."""
+        """Address for clients with a certificate, `127.0.0.1:PORT`."""
         return f"127.0.0.1:{self._ports['tls']}"
 
     @property
     def plain_servers(self) -> str:
-        """A listener that takes passwords, though not by SCRAM, `127.0.0.1:PORT`."""
+        """Address of a listener that takes passwords, but not by SCRAM, `127.0.0.1:PORT`."""
         return f"127.0.0.1:{self._ports['plain']}"
 
     def sasl_settings(self, user: str, password: str | None = None) -> dict[str, object]:
-        """Arguments of clients of kafka-python and aiokafka; None: the password that `add_user` gave."""
+        """Return arguments for kafka-python and aiokafka; None: the password set by `add_user`."""
         return {
             "bootstrap_servers": self.sasl_servers,
             "security_protocol": "SASL_SSL",
@@ -122,7 +122,7 @@ class SecuredBroker(Broker):
         }
 
     def ssl_settings(self, certificate: Issued | None) -> dict[str, object]:
-        """Arguments of clients of kafka-python and aiokafka that show this certificate, or none."""
+        """Return arguments for kafka-python and aiokafka clients with this certificate, or none."""
         return {
             "bootstrap_servers": self.ssl_servers,
             "security_protocol": "SSL",
@@ -130,15 +130,15 @@ class SecuredBroker(Broker):
         }
 
     def admin_settings(self) -> dict[str, object]:
-        """Arguments of clients of kafka-python and aiokafka for the user who may do all, by SCRAM."""
+        """Return arguments for kafka-python and aiokafka clients of the superuser, by SCRAM."""
         return self.sasl_settings(ADMIN)
 
     def client_certificate(self, common_name: str) -> Issued:
-        """A new certificate of a client, whom the broker calls `User:` and this name."""
+        """Issue a client certificate; the broker names its principal `User:` and this name."""
         return self.authority.issue(common_name, client=True, addresses=(), names=())
 
     def add_user(self, name: str, password: str | None = None) -> str:
-        """Make a user, or change the password; return it (None: a random one) once it is accepted."""
+        """Create a user or change its password (None: a random one); return it once it is accepted."""
         password = password or secrets.token_urlsafe(12)
         wanted = UserScramCredentialUpsertion(name, MECHANISM, password, iterations=ITERATIONS)
         with self._own_client() as admin:
@@ -150,15 +150,15 @@ class SecuredBroker(Broker):
         return password
 
     def change_password(self, name: str, password: str | None = None) -> str:
-        """As `add_user`; the former password lasts as long as the connections that it opened."""
+        """Change a password; connections opened with the former one stay open."""
         return self.add_user(name, password)
 
     def allow(self, user: str, resource: ResourcePattern, *operations: ACLOperation) -> None:
-        """Allow operations on a resource from every host; returns once the broker abides by it."""
+        """Allow operations on a resource from every host; return once the broker applies it."""
         self.allow_all(user, [(resource, each) for each in operations])
 
     def allow_all(self, user: str, allowed: Collection[tuple[ResourcePattern, ACLOperation]]) -> None:
-        """Allow each operation on its resource, as `allow` does, by one connection."""
+        """Allow each operation on its resource, over one connection."""
         rules = [_rule(user, operation, resource) for resource, operation in allowed]
         with self._own_client() as admin:
             failed = admin.create_acls(rules)["failed"]
@@ -167,19 +167,19 @@ class SecuredBroker(Broker):
             _wait(lambda: set(rules) <= set(admin.describe_acls(_of(user))[0]), f"the permissions of {user}")
 
     def disallow(self, user: str) -> None:
-        """Withdraw all that was allowed to a user; returns once the broker abides by it."""
+        """Remove all permissions of a user; return once the broker applies it."""
         with self._own_client() as admin:
             admin.delete_acls([_of(user)])
             _wait(lambda: not admin.describe_acls(_of(user))[0], f"{user} without permissions")
 
     def replace_broker_certificate(self, certificate: Issued | None = None) -> None:
-        """Show another certificate to clients that connect from now on; None: a new good one."""
+        """Present another certificate to new connections; None: a new valid one."""
         shown = certificate or self._good_certificate()
         both = ("listener.name.sasl_ssl", "listener.name.ssl")
         configs = {f"{each}.ssl.keystore.location": str(shown.chain_file) for each in both}
         wanted = ConfigResource(ConfigResourceType.BROKER, "1", configs=configs)
         with self._own_client() as admin:
-            # Its check of names does not know those of listeners.
+            # The client's check of setting names does not know names of listeners.
             answer = admin.alter_configs([wanted], raise_on_unknown=False)["broker"]["1"]
         if answer != "OK":
             raise RuntimeError(f"the broker refuses the certificate of {shown.common_name}: {answer}")
@@ -188,7 +188,7 @@ class SecuredBroker(Broker):
 
     @contextmanager
     def showing(self, certificate: Issued) -> Iterator[None]:
-        """Show a certificate to clients that connect within the block, and a good one again after it."""
+        """Present a certificate to connections within the block, then a valid one again."""
         self.replace_broker_certificate(certificate)
         try:
             yield
@@ -196,7 +196,7 @@ class SecuredBroker(Broker):
             self.replace_broker_certificate()
 
     def restart(self) -> None:
-        """End it with SIGTERM, after 20 s with SIGKILL, and start it again with the same ports and data."""
+        """Stop it with SIGTERM, after 20 s with SIGKILL, and restart it with the same ports and data."""
         if self._child is not None:
             stop([self._child], STOP_SECONDS)
         self.start()
@@ -208,7 +208,7 @@ class SecuredBroker(Broker):
         return KafkaAdminClient(bootstrap_servers=f"127.0.0.1:{self._port}", **self._client_settings)
 
     def _wait_until_accepted(self, user: str) -> None:
-        # It tries again until it is accepted, whatever certificate the broker shows.
+        # It retries until it is accepted, whatever certificate the broker presents.
         unverified = self.authority.context()
         unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
         settings = {**self.sasl_settings(user), "ssl_context": unverified}
@@ -258,7 +258,7 @@ def _of(user: str) -> ACLFilter:
 
 
 def _is_shown(port: int, certificate: Issued) -> bool:
-    """Whether all network threads show it: they take connections in turn, and a new one in their own time."""
+    """Whether all network threads present it: they accept connections in turn and switch one by one."""
     return all(_shown_at(port) == certificate.der for _ in range(2 * NETWORK_THREADS))
 
 

@@ -1,4 +1,4 @@
-"""Certificates as an operator's authority would issue them, and those that a client must refuse."""
+"""Certificates as an operator's authority would issue them, and ones that clients must refuse."""
 
 import ssl
 from collections.abc import Sequence
@@ -22,17 +22,17 @@ class Issued:
     common_name: str
     certificate_file: Path
     key_file: Path
-    chain_file: Path  # key, certificate and authority in one file, as Kafka's keystore wants them
+    chain_file: Path  # key, certificate and authority in one file, as Kafka's keystore requires
     der: bytes
 
 
 class Authority:
-    """An authority that signs for no other authority.
+    """A root certificate authority.
 
     Parameters
     ----------
     name : its common name.
-    folder : where its files and those that it issues are written; made if absent.
+    folder : for its files and those that it issues; created if absent.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -60,7 +60,7 @@ class Authority:
         client: bool = False,
         not_after: datetime | None = None,
     ) -> Issued:
-        """Sign a new key until `not_after`, with a time zone, which may be past; None: for a day."""
+        """Sign a new key, valid until `not_after` (with a time zone, may be past); None: for a day."""
         key = ec.generate_private_key(ec.SECP256R1())
         made = _named(common_name, self.name, key, not_after or datetime.now(UTC) + DAY)
         authority_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
@@ -76,7 +76,7 @@ class Authority:
         return self._store(common_name, key, made.sign(self._key, hashes.SHA256()))
 
     def context(self, client: Issued | None = None) -> ssl.SSLContext:
-        """Return settings of a client that trusts only this CA, with its own certificate if it has one."""
+        """Return settings of a client that trusts only this CA, with a certificate if given."""
         context = ssl.create_default_context(cafile=str(self.certificate_file))
         if client is not None:
             context.load_cert_chain(client.certificate_file, client.key_file)

@@ -1,4 +1,4 @@
-"""aiokafka lets go of a connection that failed before its socket is closed, which in TLS takes an answer."""
+"""Close sockets that aiokafka abandons: it drops a failed connection before its TLS socket is closed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from aiokafka.conn import AIOKafkaConnection
 
 @asynccontextmanager
 async def closing_connections() -> AsyncIterator[None]:
-    """Whatever is let go of inside is closed at the end; else its socket would outlive the event loop."""
+    """Close abandoned connections at the end of the block; their sockets would outlive the event loop."""
     closed: list[asyncio.Future[None]] = []
     close = AIOKafkaConnection.close
 

@@ -1,4 +1,4 @@
-"""A deployment on the secured broker, whose collection file says how its clients are secured."""
+"""A deployment on the secured broker; its collection file has the security of its clients."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ class SecuredDeployment(Deployment):
 
     Parameters
     ----------
-    user : whom the broker takes its clients for.
+    user : the principal of its clients.
     security : that section.
     """
 
@@ -35,7 +35,7 @@ class SecuredDeployment(Deployment):
 
     @property
     def cluster(self) -> Cluster:
-        """How its commands connect."""
+        """Return how its commands connect."""
         return load(self.folder / "deniable.yaml", environment={}).cluster
 
     @property
@@ -44,24 +44,24 @@ class SecuredDeployment(Deployment):
         return load(self.folder / "deniable.yaml", environment={}).topics
 
     def create_topics(self) -> None:
-        """As a user does."""
+        """Run a command like a user."""
         created = self.run("topics", "create")
         assert created.returncode == 0, created.stderr
 
     def write(self, name: str, content: bytes) -> None:
-        """Put a file in place of the one of this name, whole: no reader sees half of it."""
+        """Replace a file atomically: no reader sees half of it."""
         new = self.folder / f"{name}.new"
         new.write_bytes(content)
         new.replace(self.folder / name)
 
     def use_certificate(self, issued: Issued) -> None:
-        """Show this certificate from now on."""
+        """Use this certificate from now on."""
         self.write("client.key", issued.key_file.read_bytes())
         self.write("client.crt", issued.certificate_file.read_bytes())
 
 
 def by_password(broker: SecuredBroker, folder: Path, prefix: str, user: str = ADMIN) -> SecuredDeployment:
-    """A user by SCRAM, with the password that the broker has for it; the default may do all."""
+    """Return a deployment of a SCRAM user, with the password that the broker has; default: the superuser."""
     shutil.copy(broker.authority.certificate_file, folder / "ca.crt")
     (folder / "password").write_text(f"{broker.sasl_settings(user)['sasl_plain_password']}\n")
     security = {"ca_file": "ca.crt", "username": user, "password_file": "password"}
@@ -71,7 +71,7 @@ def by_password(broker: SecuredBroker, folder: Path, prefix: str, user: str = AD
 def by_certificate(
     broker: SecuredBroker, folder: Path, prefix: str, issued: Issued | None = None
 ) -> SecuredDeployment:
-    """The user whom a certificate names; None: a new one of the user who may do all."""
+    """Return a deployment of a certificate's user; None: a new certificate of the superuser."""
     shutil.copy(broker.authority.certificate_file, folder / "ca.crt")
     security = {"ca_file": "ca.crt", "certificate_file": "client.crt", "key_file": "client.key"}
     issued = issued or broker.client_certificate(ADMIN)

@@ -24,13 +24,13 @@ class Principals:
         self.nobody = self.add("nobody")
 
     def add(self, name: str) -> SecuredDeployment:
-        """A user more, called so behind the prefix."""
+        """Add a user with this name after the prefix."""
         user = f"{self.prefix}{name}"
         self.broker.add_user(user)
         return self._as(user)
 
     def by_certificate(self, role: Role) -> SecuredDeployment:
-        """A role's user once more, at the listener that knows clients by certificate."""
+        """Return a role's user at the listener that identifies clients by certificate."""
         user = self.by_role[role].user
         return by_certificate(
             self.broker, self._folder(f"{user}-certified"), self.prefix, self.broker.client_certificate(user)
@@ -47,7 +47,7 @@ class Principals:
         return {role: [each.user] for role, each in self.by_role.items()}
 
     def set_up(self) -> None:
-        """Topics and permissions, as `topics create --acls` makes them."""
+        """Create topics and permissions like `topics create --acls`."""
         create(self.admin.cluster, self.topics, 1)
         with KafkaAdminClient(**self.broker.admin_settings()) as admin:
             acl_setup.allow(admin, self.topics, self.names)

@@ -1,7 +1,7 @@
-"""Audit of RAPPOR of any width, by random rows of true bits: every bit, and bits two at a time.
+"""Audit of RAPPOR of any width, by random rows of true bits: single bits and pairs of bits.
 
-A row is a mixture over all other bits, which gives bounds as valid as those of rows that differ in the
-audited bits alone: the ratio of two mixtures is at most that of the likeliest two.
+A row is a mixture over all other bits. Its bounds are as valid as those of rows that differ only in the
+audited bits, because the ratio of two mixtures is at most the largest ratio of their components.
 """
 
 import math
@@ -37,7 +37,7 @@ def group_bounds(randomize, bits, error, outputs=OUTPUTS):
     counts = np.zeros(bits, np.int64)
     for _ in range(batches):
         first = words.words64(size * bits // 128) & FIRST
-        # 0001 to 0011, 0000 to 1100; then the same rows with each group the other way.
+        # 0001 to 0011, 0000 to 1100; then the same rows with each group inverted.
         half = first | first << 1 | (first ^ FIRST) << 2 | (first ^ FIRST) << 3
         rows = np.concatenate([half, ~half])
         reports = np.ascontiguousarray(randomize(rows.view(np.uint8).reshape(size, bits // 8)))

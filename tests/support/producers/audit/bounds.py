@@ -23,7 +23,7 @@ class Bounds:
     Parameters
     ----------
     most : of the most revealing event.
-    least : of the input that is hardest to distinguish; -inf where only `most` was computed.
+    least : of the input that is hardest to distinguish; -inf if only `most` was computed.
     events : pairs of an input and an event that were counted, each with an interval on either side.
     """
 
@@ -32,7 +32,7 @@ class Bounds:
     events: int
 
     def passes(self, epsilon, attainable=True):
-        """No event shows more than epsilon; if attainable, every input shows nearly as much."""
+        """Assert that no event shows more than epsilon; if attainable, every input shows nearly as much."""
         return self.most <= epsilon and (not attainable or self.least >= ATTAINED * epsilon)
 
 

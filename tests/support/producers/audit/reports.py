@@ -1,7 +1,7 @@
 """Audit of whole reports, singly and in pairs: k-RR, short RAPPOR, and many reports together.
 
-Every batch mixes all inputs at random. A bound from such a mixture is one on epsilon too: the ratio of two
-mixtures is at most that of the likeliest two.
+Every batch mixes all inputs at random. A bound from such a mixture also holds for epsilon, because the ratio
+of two mixtures is at most the largest ratio of their components.
 """
 
 import numpy as np

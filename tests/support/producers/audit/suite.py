@@ -34,7 +34,7 @@ from tests.support.producers.sources import RepeatableWords
 
 #: Probability that any audit fails correct randomizers; each has an equal share of it.
 FALSE_ALARM = 1e-6
-#: Outputs of each input where only pairs give bounds.
+#: Outputs of each input if only pairs give bounds.
 FEW = 200_000
 
 LONGITUDINAL = LongitudinalKRR.from_epsilons(4, 2.5, 1.5)
@@ -45,7 +45,7 @@ SETS = [0b0000_0011, 0b1100_0000, 0b0011_1100]
 BLOOM_8 = Rappor.from_probabilities(8, 2, 2, 0.25, 0.25, 0.75)
 REPEATED = Rappor.from_probabilities(8, 1, 1, 0.5, 0.125, 0.875)
 BLOOM_128 = Rappor.from_probabilities(128, 2, 1, 0.25, 0.35, 0.65)
-#: Both steps are so noisy that two bits that share the noise of either show it.
+#: Both steps are so noisy that shared noise of two bits shows in either.
 NOISY_128 = Rappor.from_probabilities(128, 2, 1, 0.5, 0.25, 0.75)
 NOISY_4096 = Rappor.from_probabilities(4096, 2, 1, 0.5, 0.25, 0.75)
 
@@ -89,7 +89,7 @@ def of_krr(k, epsilon, words, note="", values=None):
 
 
 def of_two_values(subject, mechanism, randomize):
-    """Clients that report two values: one, of two inputs and four outcomes, is inferred from the other."""
+    """Clients that report two values: one (of two inputs and four outcomes) is inferred from the other."""
     look = partial(report_bounds, randomize, 2, 4, outputs=FEW)
     return Audit(f"{subject}, two values of each client", mechanism.epsilon_one, look, attainable=False)
 
@@ -137,7 +137,7 @@ BLOOM_TEXTS = answers(Collection("c", BLOOM_8), texts_of_all_bits(BLOOM_8))
 
 AUDITS = [
     of_krr(2, 1.0, RepeatableWords(1)),
-    # The source of words that producers have; with it alone the audit differs from run to run.
+    # The word source of producers; only with it the audit differs from run to run.
     of_krr(4, 1.0, Keystream(), ", the real keystream"),
     of_krr(100, 1.0, RepeatableWords(2)),
     # Of 2 million reports 544 show a value that is true, 200 one that is not: too few for 0.9 of epsilon.
