@@ -21,13 +21,13 @@ GIVEN = {
 }
 
 
-def test_the_defaults_are_those_of_the_collection_file():
+def test_defaults_match_the_collection_file():
     config = ProducerConfig(**GIVEN)
     assert (config.pack_reports, config.pack_seconds) == (1000, 1.0)
     assert (config.outbox_bytes, config.block_milliseconds) == (268_435_456, 50.0)
 
 
-def test_reports_do_not_leave_this_machine_in_clear_unasked():
+def test_plaintext_to_other_machines_needs_permission():
     elsewhere = GIVEN | {"bootstrap_servers": "127.0.0.1:9092,kafka:9092"}
     with pytest.raises(PlaintextError, match=r"another machine \(kafka\)"):
         ProducerConfig(**elsewhere)

@@ -76,7 +76,7 @@ def test_empty_batch_sends_no_packs(make, kafka):
 
 
 def test_sent_reports_are_randomized_by_the_mechanism(make, kafka):
-    """20,000 reports of one value: the share of the truth within 5 standard deviations of p, about 6e-7."""
+    """20,000 reports of one value: the share of the truth is within 5 standard deviations of p (6e-7)."""
     target = make()
     target.report("carrier", ["B6"] * 20_000, None)
     target.report("destination", ["JFK"] * 20_000, None)
@@ -140,7 +140,7 @@ def test_next_producer_knows_spending(make):
     assert make(allowance).report("latency", 1, "ann").refused == 1
 
 
-def test_no_trace_of_client_or_value_leaves(make, kafka):
+def test_no_trace_of_client_or_value_is_sent(make, kafka):
     target = make()
     target.report("destination", [CANARY] * 100, None)
     target.report("destination", [CANARY], ["client-5519"])
@@ -153,7 +153,7 @@ def test_no_trace_of_client_or_value_leaves(make, kafka):
         assert b"5519" not in record["value"]
 
 
-def test_unknown_values_are_counted_here_only(make, caplog):
+def test_unknown_values_are_counted_only_locally(make, caplog):
     """Logs and counters do not show the number of unknown values, which is a true count."""
     make().close()  # creates the secret, and logs it
     caplog.clear()
@@ -217,7 +217,7 @@ def test_wrong_arguments_are_refused_and_not_shown(make, kafka, arguments, error
     assert sum(target.unknown().values()) == 0
 
 
-def test_nothing_is_reported_after_close(make, kafka):
+def test_report_after_close_is_refused(make, kafka):
     target = make()
     target.report("carrier", "AA", None)
     target.close()
@@ -230,20 +230,20 @@ def test_nothing_is_reported_after_close(make, kafka):
     assert target.counters().acknowledged == {"carrier": 1}
 
 
-def test_a_context_manager_flushes(make, kafka):
+def test_context_manager_flushes(make, kafka):
     with make() as target:
         target.report("carrier", "AA", None)
     assert len(kafka.sent) == 1
     assert kafka.closed == 1
 
 
-def test_partial_packs_leave_at_a_tick(make, kafka):
+def test_partial_packs_are_sent_at_a_tick(make, kafka):
     target = make(pack_seconds=0.02)
     target.report("carrier", "AA", None)
     wait_until(lambda: len(kafka.sent) == 1)
 
 
-def test_a_long_batch_is_randomized_in_parts(make, kafka):
+def test_long_batch_is_randomized_in_parts(make, kafka):
     target = make()
     target.report("latency", np.arange(150_000) % 1000, None, at=np.arange(150_000) // 75_000 * 60)
     target.flush()
@@ -251,7 +251,7 @@ def test_a_long_batch_is_randomized_in_parts(make, kafka):
     assert target.counters().acknowledged == {"latency": 150_000}
 
 
-def test_threads_lose_and_double_nothing(make, kafka):
+def test_threads_neither_lose_nor_double_reports(make, kafka):
     target = make(pack_reports=10, pack_seconds=0.01)
     receipts = []
 
@@ -319,7 +319,7 @@ def test_wrong_topic_is_reported_at_once_and_nothing_is_sent(make, kafka, monkey
     assert kafka.sent == []
 
 
-def test_a_full_outbox_drops_and_counts(make, kafka):
+def test_full_outbox_drops_and_counts_reports(make, kafka):
     kafka.acknowledges = False
     target = make(outbox_bytes=1_000_000)
     receipts = [target.report("latency", np.zeros(100_000, np.int64), None) for _ in range(10)]
@@ -374,7 +374,7 @@ def test_store_locked_by_another_process_loses_nothing(make, kafka, tmp_path):
 
 
 def test_store_locked_to_the_end_drops_and_reports(make, kafka, tmp_path, monkeypatch, caplog):
-    """Reports stored before are sent, the failed ones are not."""
+    """Reports stored before are sent; the failed ones are not."""
     target = make(block_milliseconds=100, timing=ProducerTiming(busy=0.01, retry=(0.01,)))
     assert target.report("latency", [1, 2], None).dropped == 0
     target.flush()
@@ -410,7 +410,7 @@ def test_input_progress_is_stored_with_reports(make, tmp_path, kafka):
 
 
 def test_late_pack_is_counted_as_expired(make, kafka):
-    """A window of 60 s, grace 30: 90 s after its start is in time, a millisecond more is late."""
+    """Window of 60 s, grace 30 s: 90 s after its start is in time, a millisecond more is late."""
     target = make(Allowance(LATENCY, None))
     start = LATENCY.window_start(time.time())
     for append_ms, expired in ((90_000, 0), (90_001, 3)):

@@ -65,7 +65,7 @@ def test_bad_vectors_name_their_reason(vector):
 
 
 def test_next_version_keeps_this_reader(monkeypatch):
-    """A version added as documented: its packs count beside those of older producers."""
+    """A version is added as documented: its packs count beside those of older producers."""
 
     def decode_next(record):
         header = bytearray(record[:48])
@@ -84,12 +84,12 @@ def test_next_version_keeps_this_reader(monkeypatch):
     assert [decode(record) for record in [*records, *newer]] == [*packs, *packs]
 
 
-def test_a_null_value_is_malformed():
+def test_null_value_is_malformed():
     with pytest.raises(WireError, match=r"^malformed$"):
         decode(None)
 
 
-def test_the_checksum_is_crc_32c():
+def test_checksum_is_crc_32c():
     """Not the CRC-32 of zlib: the check value of the CRC catalogue."""
     assert f"{crc32c(b'123456789'):08x}" == EXPECTED["crc32c_of_123456789"]
 
@@ -128,7 +128,7 @@ def test_decode_of_any_bytes_raises_nothing_but_wire_error(record):
 
 @given(packs(), st.data())
 def test_decode_of_mutated_records_raises_wire_error(pack, data):
-    """CRC-32C finds every change within 32 bits in a row, so no single byte can be changed unnoticed."""
+    """CRC-32C detects every change within 32 consecutive bits, so no change of a single byte is missed."""
     record = bytearray(encode(pack))
     place = data.draw(st.integers(0, len(record) - 1))
     record[place] ^= data.draw(st.integers(1, 255))
@@ -166,12 +166,12 @@ GOOD = pack_of(EXPECTED["good"][0])
         replace(GOOD, mechanism=9),
     ],
 )
-def test_encode_refuses_what_decode_would(wrong):
+def test_encode_refuses_invalid_packs(wrong):
     with pytest.raises(WireError, match=r"^malformed$"):
         encode(wrong)
 
 
-def test_the_largest_record():
+def test_largest_record():
     most = wire.MAX_RECORD_BYTES - wire.HEADER_BYTES
     record = encode(replace(GOOD, reports=most, payload=bytes(most)))
     assert len(record) == 1_000_000
@@ -180,7 +180,7 @@ def test_the_largest_record():
         encode(replace(GOOD, reports=most + 1, payload=bytes(most + 1)))
 
 
-def test_views_copy_nothing():
+def test_views_share_memory_with_the_record():
     record = bytes.fromhex(EXPECTED["good"][0]["record"])
     assert np.shares_memory(buckets(decode(record)), np.frombuffer(record, np.uint8))
 

@@ -24,8 +24,8 @@ def clock_skew(case: Case, _seconds: float) -> StepAnswer:
     if behind is None:
         raise NotUsedError("unknown: there is no record yet")
     if behind < -LIMIT_SECONDS:
-        newest = f"the newest record is {-behind:.0f} s old"
-        return StepAnswer([], f"not behind Kafka's; unknown whether ahead: {newest}")
+        age = f"the newest record is {-behind:.0f} s old"
+        return StepAnswer([], f"not behind Kafka's; unknown whether ahead: {age}")
     return _judge(behind, "or more")
 
 

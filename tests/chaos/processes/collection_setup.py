@@ -1,8 +1,8 @@
 """The setup of a run: a file of three collections, and topics that are compacted continuously.
 
 Windows of `fruit` and `place` outlast a run. Those of `flash` open, close and get final estimates during it,
-so late writes would change rows that are never written again. They are full before they close: about 800 packs
-are sent for each, at 2,000 packs a second in total.
+so late writes would change rows that are never written again. They are full before they close: about 800
+packs are sent for each, at 2,000 packs a second in total.
 """
 
 from pathlib import Path

@@ -121,7 +121,7 @@ def test_no_bound_falls_with_more_reports(mechanism: Mechanism, memoized: bool) 
 
 
 @pytest.mark.parametrize(
-    ("reports", "delta", "memoized", "said"),
+    ("reports", "delta", "memoized", "message"),
     [
         (0, 1e-6, False, "reports must be in [1, 100000], got 0"),
         (100_001, 1e-6, False, "reports must be in [1, 100000], got 100001"),
@@ -130,13 +130,15 @@ def test_no_bound_falls_with_more_reports(mechanism: Mechanism, memoized: bool) 
         (1, 1.0, False, "delta must be in (0, 1), got 1.0"),
     ],
 )
-def test_costs_of_bad_parameters_are_rejected(reports: int, delta: float, memoized: bool, said: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+def test_costs_of_bad_parameters_are_rejected(
+    reports: int, delta: float, memoized: bool, message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         costs(KRR_16, reports, delta, memoized)
 
 
 @pytest.mark.parametrize(
-    ("budget", "delta", "said"),
+    ("budget", "delta", "message"),
     [
         (0.0, 1e-6, "budget must be in (0, inf), got 0.0"),
         (math.nan, 1e-6, "budget must be in (0, inf), got nan"),
@@ -144,6 +146,6 @@ def test_costs_of_bad_parameters_are_rejected(reports: int, delta: float, memoiz
         (1.0, -1.0, "delta must be in (0, 1), got -1.0"),
     ],
 )
-def test_budget_out_of_range_is_rejected(budget: float, delta: float, said: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+def test_budget_out_of_range_is_rejected(budget: float, delta: float, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         allowed_reports(KRR_16, budget, delta)

@@ -1,4 +1,4 @@
-"""What a budget allows, and bounds of spending under earlier parameters."""
+"""Reports that a budget allows, and bounds of spending under earlier parameters."""
 
 import math
 
@@ -42,7 +42,7 @@ def limit(rule, carried=0.0):
         (1, 1e-6, 0, r"^period_seconds must be in \[1, 4294967296\), got 0$"),
     ],
 )
-def test_a_budget_out_of_range_is_refused(epsilon, delta, period_seconds, message):
+def test_budget_out_of_range_is_refused(epsilon, delta, period_seconds, message):
     with pytest.raises(ValueError, match=message):
         Budget(epsilon, delta, period_seconds)
 
@@ -63,7 +63,7 @@ def test_reports_per_window_out_of_range_are_refused(number):
         (BLOOM, False, False),
     ],
 )
-def test_the_limit_is_that_of_the_accountant(mechanism, memoize, memoized):
+def test_limit_is_that_of_the_accountant(mechanism, memoize, memoized):
     budget = Budget(4.0, 1e-6, 60)
     allowed = allowed_reports(mechanism, 4.0, 1e-6, memoized)["exact"]
     assert limit(allowance(mechanism, budget, memoize)) == allowed > 1
@@ -109,7 +109,7 @@ def test_reports_never_cost_more_than_their_bound(mechanism, memoize):
 
 
 def test_equal_longitudinal_reports_cost_more_than_their_sum():
-    """So n times the loss of one report is no bound for memoized k-RR."""
+    """So for memoized k-RR, n times the loss of one report is not a bound."""
     mechanism = LongitudinalKRR.from_epsilons(1000, 9.0, 0.05)
     assert loss_of_reports(mechanism, 25, memoized=True).largest > 25 * mechanism.epsilon_one * 1.01
 
@@ -132,7 +132,7 @@ def test_epsilon_beyond_the_accountant_is_the_bound():
     assert rule.epsilon(most + 1) == (most + 1) * mechanism.epsilon
 
 
-def test_delta_is_the_budgets_or_the_stated_one():
+def test_delta_is_that_of_the_budget_or_the_stated_one():
     assert allowance(KRR_MECHANISM, Budget(8.0, 1e-9, 60)).delta == 1e-9
     assert allowance(KRR_MECHANISM, None).delta == 1e-6
 

@@ -20,14 +20,14 @@ def ledger(tmp_path):
     ledger.store.close()
 
 
-def test_a_window_closes_with_its_grace(ledger):
+def test_window_closes_with_its_grace(ledger):
     window = window_of(NOON)
     assert ledger.charge([1], window + 90, [window]).accepted.all()
     assert ledger.charge([2], window + 91, [window]).too_late == 1
 
 
 def test_clock_set_back_reopens_no_forgotten_window(ledger):
-    """Also with another period length, which has the same windows, and after a restart."""
+    """Also with another period length, whose windows are the same, and after a restart."""
     window = window_of(NOON)
     assert ledger.charge([1], NOON, [window]).accepted.all()
     assert ledger.charge([1], NOON + 600, [window + 600]).accepted.all()
@@ -36,7 +36,7 @@ def test_clock_set_back_reopens_no_forgotten_window(ledger):
     assert ledger.charge([1], NOON, [window]).too_late == 1
 
 
-def test_clock_a_year_ahead_affects_only_clients_that_reported_then(ledger):
+def test_clock_far_ahead_affects_only_clients_that_reported(ledger):
     assert ledger.charge([1], NOON).accepted.all()
     assert ledger.charge([2], NOON + YEAR).accepted.all()
     assert ledger.charge([1, 2, 3], NOON + 60).accepted.tolist() == [True, False, True]

@@ -1,4 +1,4 @@
-"""Limits, computed one by one, and the largest share of a budget: known while the store is closed."""
+"""Limits and the largest share of a budget, which stay known while the store is closed."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_unknown_limit_is_computed_once():
     assert limits.limits(np.zeros(3)).tolist() == ALLOWANCE.limits(np.zeros(3, np.int64)).tolist()
 
 
-def test_without_a_budget_reports_are_unlimited():
+def test_reports_without_budget_are_unlimited():
     assert (
         CollectionLimits(Allowance(ALLOWANCE.collection, None)).limits(np.array([0.0, 9.0])).tolist()
         == [UNLIMITED] * 2

@@ -51,7 +51,7 @@ def window_of(now):
 
 
 class Ledger:
-    """A store with one or more collections, which tests reopen."""
+    """A store of one or more collections, which tests reopen."""
 
     def __init__(self, folder, *allowances, now=NOON):
         self.folder = folder
@@ -114,7 +114,7 @@ def limit(rule, carried):
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
 def test_charging_equals_a_model_that_counts_one_by_one(tmp_path_factory, steps):
-    """With any batches, restarts, clocks and changes of parameters; the model forgets no window."""
+    """With arbitrary batches, restarts, clocks and changes of parameters; the model forgets no window."""
     ledger = Ledger(tmp_path_factory.mktemp("ledger"), ALLOWANCES[0])
     model, now, rule = SpendingModel(limit), NOON, ALLOWANCES[0]
     model.use(rule)
@@ -171,7 +171,7 @@ def test_new_period_begins_at_its_multiple_and_lifetime_continues(ledger):
     assert spent.epsilon < 4.0 < spent.lifetime_epsilon
 
 
-def test_a_clock_that_is_set_back_refunds_nothing(ledger):
+def test_clock_set_back_refunds_nothing(ledger):
     ledger.spend(1, 40, NOON + DAY)
     windows = window_of(NOON + DAY) + 6000 + 60 * np.arange(3)
     assert ledger.charge([1] * 3, NOON, windows).over_budget == 3
@@ -179,7 +179,7 @@ def test_a_clock_that_is_set_back_refunds_nothing(ledger):
 
 
 def test_remaining_budget_is_spent_once_whatever_the_clock(ledger):
-    """Two reports tomorrow, one today, the rest tomorrow: together what one period allows."""
+    """Two reports tomorrow, one today, the rest tomorrow: in total the reports of one period."""
     allowed, tomorrow = limit(allowance(), 0.0), NOON + DAY
     assert ledger.spend(1, 2, tomorrow) == 2
     assert ledger.charge([1], NOON, [window_of(tomorrow) + 6000]).accepted.all()
@@ -188,7 +188,7 @@ def test_remaining_budget_is_spent_once_whatever_the_clock(ledger):
 
 
 @pytest.mark.parametrize("seconds", [60, DAY // 24, 30 * DAY])
-def test_another_length_of_periods_refunds_nothing(ledger, seconds):
+def test_other_period_length_refunds_nothing(ledger, seconds):
     ledger.spend(1, 40)
     ledger.open(allowance(budget=(4.0, seconds)))
     later = NOON + 7200
@@ -196,7 +196,7 @@ def test_another_length_of_periods_refunds_nothing(ledger, seconds):
 
 
 def test_longer_period_counts_the_shorter_ones_within_it(ledger):
-    """Daily reports, then periods of 30 days: what was spent on the days before counts until they end."""
+    """Daily reports, then periods of 30 days: earlier spending counts until the first of these ends."""
     start = NOON // (30 * DAY) * 30 * DAY + DAY // 2
     ledger.open(allowance(), now=start)
     daily = [ledger.spend(1, 2, start + day * DAY) for day in range(12)]
@@ -211,7 +211,7 @@ def test_longer_period_counts_the_shorter_ones_within_it(ledger):
     assert ledger.spend(1, 40, end) == limit(monthly, 0.0)
 
 
-def test_longer_period_does_not_count_what_ended_before_it(ledger):
+def test_longer_period_ignores_spending_that_ended_before_it(ledger):
     """A client without reports since the longer period began has its whole budget."""
     start = NOON // (30 * DAY) * 30 * DAY
     ledger.open(allowance(), now=start - DAY)
@@ -221,7 +221,7 @@ def test_longer_period_does_not_count_what_ended_before_it(ledger):
 
 
 def test_day_without_budget_does_not_hide_the_days_before(ledger):
-    """Daily periods, none, then periods of 30 days: the first ones count in the last."""
+    """Daily periods, no budget, then periods of 30 days: reports of the daily periods count in the last."""
     start = NOON // (30 * DAY) * 30 * DAY
     ledger.open(allowance(), now=start)
     assert ledger.spend(1, 4, start) == ledger.spend(1, 4, start + DAY) == 4
@@ -232,7 +232,7 @@ def test_day_without_budget_does_not_hide_the_days_before(ledger):
     assert spent.reports == spent.lifetime_reports == 9
 
 
-def test_a_longer_period_counts_what_was_ever_carried(ledger):
+def test_longer_period_counts_all_carried_spending(ledger):
     """Two reports, on the next day one under other parameters, then periods of 30 days: all three count."""
     start = NOON // (30 * DAY) * 30 * DAY
     halved = KRR.from_epsilon(100, 0.5)
@@ -249,7 +249,7 @@ def test_a_longer_period_counts_what_was_ever_carried(ledger):
 
 
 def test_two_lengths_of_periods_side_by_side_refund_nothing(tmp_path):
-    """Two processes during a roll-out, in turn: together what the longer period allows."""
+    """Two processes take turns during a roll-out: in total the reports of the longer period."""
     short, long = allowance(), allowance(budget=(4.0, 30 * DAY))
     start = NOON // (30 * DAY) * 30 * DAY
     first, second = Ledger(tmp_path, short, now=start), Ledger(tmp_path, long, now=start)
@@ -288,7 +288,7 @@ def test_changed_parameters_refund_nothing(ledger, other, memoize):
 
 
 def test_changed_parameters_keep_the_remaining_budget(tmp_path):
-    """Two reports of 1 carry 2 of 8: what remains allows what a budget of 6 allows."""
+    """Two reports of 1 carry 2 of 8: the rest allows as many reports as a budget of 6."""
     ledger = Ledger(tmp_path, allowance(budget=(8.0, DAY)))
     ledger.spend(1, 2)
     halved = KRR.from_epsilon(100, 0.5)
@@ -309,7 +309,7 @@ def test_carried_loss_of_memoized_reports_is_capped(tmp_path):
 
 
 def test_old_and_new_parameters_side_by_side_refund_nothing(tmp_path):
-    """Two processes during a roll-out: each carries what the other counted."""
+    """Two processes during a roll-out: each carries the other's counts."""
     old, new = allowance(), allowance(KRR.from_epsilon(100, 0.9))
     first, second = Ledger(tmp_path, old), Ledger(tmp_path, new)
     accepted = 0
@@ -320,7 +320,7 @@ def test_old_and_new_parameters_side_by_side_refund_nothing(tmp_path):
     second.store.close()
 
 
-def test_collections_are_apart(tmp_path):
+def test_collections_have_separate_budgets(tmp_path):
     ledger = Ledger(tmp_path, allowance(), allowance(BLOOM, name="others", memoize=True))
     ledger.charge([1, 2])
     ledger.charge([1], name="others")
@@ -345,7 +345,7 @@ def test_largest_ratio_survives_reopening_until_its_period_ends(ledger):
     assert ledger.spending.largest_ratio("answers", NOON) == 0.0
 
 
-def test_an_undone_transaction_charges_nothing(ledger):
+def test_undone_transaction_charges_nothing(ledger):
     class Undo(Exception):
         pass
 
@@ -373,11 +373,11 @@ def test_damaged_row_is_reported_on_read(ledger, length):
             read()
 
 
-def test_no_reports_charge_nothing(ledger):
+def test_empty_batch_charges_nothing(ledger):
     assert len(ledger.charge([]).accepted) == 0
 
 
-def test_reports_in_any_order_are_charged_in_the_order_given(ledger):
+def test_reports_are_charged_in_the_given_order(ledger):
     numbers = [3, 1, 2, 1, 3, 3, 2**62, 1]
     windows = [window_of(NOON) + 60 * offset for offset in (0, 0, 0, 1, 0, 1, 0, 1)]
     charged = ledger.charge(numbers, windows=windows)
@@ -387,7 +387,7 @@ def test_reports_in_any_order_are_charged_in_the_order_given(ledger):
 
 
 def test_disk_and_rate_for_many_clients(tmp_path):
-    """At most 100 bytes a client beside the log, and at least a tenth of the promised rate."""
+    """At most 100 bytes a client without the log, and at least a tenth of the documented rate."""
     count, batch = 100_000, 20_000
     ledger = Ledger(tmp_path / "data", allowance())
     best = 0.0

@@ -1,4 +1,4 @@
-"""Statements of spending, read beside running producers without creating or changing files."""
+"""Statements of spending, read while producers run, without creating or changing files."""
 
 from contextlib import closing
 from pathlib import Path
@@ -77,7 +77,7 @@ def shown(folder: Path, client: str, *allowances: Allowance, now: int = NOW) -> 
         return statements.of(client, now)
 
 
-def test_spending_is_readable_while_a_producer_works(used, tmp_path):
+def test_spending_is_readable_while_a_producer_runs(used, tmp_path):
     used.spend("anna", "answers", 3)
     used.spend("anna", "others", 2)
     used.spend("bob", "free", 5)
@@ -102,7 +102,7 @@ def test_period_restarts_and_lifetime_continues(used, tmp_path):
     assert tomorrow == Spent(2, ANSWERS.epsilon(2), 5, ANSWERS.epsilon(5), 1e-6)
 
 
-def test_collections_add_up_and_so_do_their_deltas(used, tmp_path):
+def test_collections_and_their_deltas_add_up(used, tmp_path):
     for name in ("answers", "others", "free"):
         used.spend("anna", name, 2)
     both = total(shown(tmp_path / "data", "anna", *ALL).values())
@@ -180,14 +180,14 @@ def test_missing_secret_is_reported_not_created(used, tmp_path):
     assert not (tmp_path / "data" / "secret").exists()
 
 
-def test_another_secret_is_refused(used, tmp_path):
+def test_other_secret_is_refused(used, tmp_path):
     other = tmp_path / "other"
     load_secret(other)
     with pytest.raises(SecretError, match=r"^.*data was used with"):
         statements_of(config(tmp_path / "data", ANSWERS, secret_file=other))
 
 
-def test_a_given_secret_is_read(tmp_path):
+def test_given_secret_is_read(tmp_path):
     given = tmp_path / "given"
     used = Used(tmp_path / "data", ANSWERS, secret_file=given)
     with closing(used.store):

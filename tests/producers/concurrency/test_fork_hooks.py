@@ -1,4 +1,4 @@
-"""After a fork both parent and child report, and nothing is sent twice."""
+"""After a fork, parent and child both report, and nothing is sent twice."""
 
 import json
 import subprocess
@@ -92,7 +92,7 @@ def test_both_sides_of_a_fork_report_and_nothing_is_sent_twice(tmp_path):
 
 
 def test_reporting_imports_nothing_late():
-    """A fork while another thread imports leaves the child an import lock that is never released."""
+    """If another thread imports during a fork, the child gets an import lock that is never released."""
     code = "import sys, producers.producer; sys.exit('numpy.ma' not in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -189,6 +189,6 @@ producer.close()
 """
 
 
-def test_a_child_that_reports_nothing_closes_at_once(tmp_path):
+def test_child_without_reports_closes_at_once(tmp_path):
     done = run(UNUSED, tmp_path)
     assert done.returncode == 0, done.stderr

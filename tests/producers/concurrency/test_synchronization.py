@@ -8,7 +8,7 @@ import pytest
 from producers.concurrency.synchronization import Latch, TimeBudget, WakeUp
 
 
-def test_rings_count_once():
+def test_several_notifications_count_once():
     wake_up = WakeUp()
     assert not wake_up.wait(0)
     wake_up.notify()

@@ -54,7 +54,7 @@ def test_every_counter_is_shown_under_its_name():
 
 
 def test_pack_is_stalled_from_when_it_began_to_wait(monkeypatch):
-    """However rarely the outbox is measured: acknowledged packs no longer wait."""
+    """Even if the outbox is rarely measured: acknowledged packs no longer wait."""
     now = [0.0]
     monkeypatch.setattr(counters.time, "monotonic", lambda: now[0])
     totals = ReportTotals(["carrier"])

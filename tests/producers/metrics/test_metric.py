@@ -12,7 +12,7 @@ GAUGE = GaugeMetric(name="lag", unit="records", meaning="Records.")
 HISTOGRAM = HistogramMetric(name="wait", unit="seconds", meaning="Waits.", buckets=(1.0, 2.0))
 
 
-def test_a_name_shows_unit_and_kind() -> None:
+def test_name_has_unit_and_kind() -> None:
     assert [metric.exposed for metric in (COUNTER, GAUGE, HISTOGRAM)] == [
         "deniable_sent_bytes_total",
         "deniable_lag_records",
@@ -21,7 +21,7 @@ def test_a_name_shows_unit_and_kind() -> None:
     assert CounterMetric(name="packs", meaning="Packs.").exposed == "deniable_packs_total"
 
 
-def test_help_shows_what_to_do() -> None:
+def test_help_has_the_remedy() -> None:
     assert (COUNTER.help, GAUGE.help) == ("Bytes. Remedy: none.", "Records.")
 
 
@@ -41,7 +41,7 @@ def test_registered_metrics_have_name_help_and_labels() -> None:
     }
 
 
-def test_a_family_is_what_is_registered() -> None:
+def test_family_matches_the_registered_metric() -> None:
     def shown(family: Family) -> tuple[str, str, list[tuple[str, dict[str, str], float]]]:
         samples = [s for s in family.samples if not s.name.endswith("_created")]
         return family.name, family.documentation, [(s.name, s.labels, s.value) for s in samples]
@@ -55,7 +55,7 @@ def test_a_family_is_what_is_registered() -> None:
     assert [shown(family) for family in registry.collect()] == [shown(counter), shown(gauge)]
 
 
-def test_a_catalogue_is_what_its_file_declares() -> None:
+def test_definitions_are_the_metrics_of_a_module() -> None:
     catalogue = ModuleType("catalogue")
     vars(catalogue).update(LIMIT=3, SECOND=GAUGE, FIRST=COUNTER)
     assert declared_in(catalogue) == (GAUGE, COUNTER)

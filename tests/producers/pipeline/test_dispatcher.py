@@ -1,4 +1,4 @@
-"""The dispatch passes packs on in order; a damaged pack is reported and delays no other."""
+"""Packs are sent in order; a damaged pack is reported and delays no other."""
 
 import logging
 
@@ -78,7 +78,7 @@ def filled(tmp_path):
     ids=["zeros", "empty", "later"],
 )
 def test_unsendable_pack_does_not_delay_others(filled, caplog, bad, written, why):
-    """At any position. It is logged once, and refused for good once all others have arrived."""
+    """At any position. It is logged once, and finally refused when all others have arrived."""
     for number in bad:
         filled.write(number, written)
     sound = [number for number in filled.numbers if number not in bad]
@@ -154,7 +154,7 @@ def test_late_acknowledgement_counts_as_expired(filled):
 
 
 @pytest.mark.parametrize("damaged", [0, 1, 2])
-def test_flush_fails_while_a_damaged_pack_is_there(make, kafka, tmp_path, damaged):
+def test_flush_fails_while_the_outbox_has_a_damaged_pack(make, kafka, tmp_path, damaged):
     kafka.acknowledges = False
     first = make(pack_reports=5)
     assert first.report("latency", [1] * 15, None).stored == 15

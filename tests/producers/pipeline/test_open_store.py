@@ -38,7 +38,7 @@ def charge(opened):
         return opened.spending.charge("answers", CLIENT, np.array([NOW // 60 * 60]), NOW)
 
 
-def test_limits_are_found_before_the_store_is_opened(handle, monkeypatch):
+def test_limits_are_computed_before_the_store_is_opened(handle, monkeypatch):
     steps, limits = [], Allowance.limits
     monkeypatch.setattr(Allowance, "limits", lambda *given: steps.append("limits") or limits(*given))
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Packs have one collection, window and cohort each, and every report once, shuffled."""
+"""Each pack has one collection, window and cohort; every report is packed once, shuffled."""
 
 from collections import Counter
 
@@ -33,7 +33,7 @@ def add(target, numbers, window=0, cohort=0, now=0.0):
     return target.add(LATENCY.fingerprint, windows, cohorts, krr_rows(numbers), now)
 
 
-def test_a_pack_leaves_when_full():
+def test_pack_is_sent_when_full():
     target = packer(LATENCY)
     assert add(target, [1, 2]) == []
     (pack,) = add(target, [3])
@@ -43,7 +43,7 @@ def test_a_pack_leaves_when_full():
     assert target.flush() == []
 
 
-def test_pack_leaves_when_its_first_report_is_old():
+def test_pack_is_sent_when_its_first_report_is_old():
     target = packer(LATENCY)
     add(target, [1], now=10.0)
     add(target, [2], now=10.9)
@@ -70,7 +70,7 @@ def test_reports_left_after_a_full_pack_are_new():
     ),
     st.integers(1, 5),
 )
-def test_every_report_leaves_once_with_its_own_window_and_cohort(batches, pack_reports):
+def test_every_report_is_packed_once_with_its_window_and_cohort(batches, pack_reports):
     target = packer(LATENCY, pack_reports=pack_reports)
     packs = []
     for batch in batches:
@@ -112,7 +112,7 @@ def test_each_change_is_returned_once_as_a_record():
     assert target.changes() == {(LATENCY.fingerprint, 60, 4): b""}
 
 
-def test_another_producer_seals_what_a_record_holds():
+def test_other_producer_packs_a_buffer_from_its_record():
     """It needs no collection: a record describes its reports completely."""
     target = packer(LATENCY, pack_reports=10)
     add(target, list(range(8)), window=60, cohort=4)
@@ -137,7 +137,7 @@ def test_restored_packer_keeps_its_reports():
     assert sorted(buckets(pack).tolist()) == [1, 2]
 
 
-def test_a_record_is_never_oversized():
+def test_record_is_never_oversized():
     target = packer(WIDE, pack_reports=1_000_000)
     rows = np.zeros((2000, 512), np.uint8)
     packs = target.add(WIDE.fingerprint, np.zeros(2000, np.int64), np.zeros(2000, np.uint16), rows, 0.0)
@@ -147,9 +147,9 @@ def test_a_record_is_never_oversized():
 
 @pytest.mark.parametrize("place", [0, 9])
 def test_reports_are_shuffled(place):
-    """Where the first and the last of ten reports land, in 4,000 packs: chi-square of 9 degrees of freedom.
+    """Positions of the first and last of ten reports in 4,000 packs: chi-square, 9 degrees of freedom.
 
-    48 is exceeded with probability 3e-7; reports that keep their places give 36,000.
+    48 is exceeded with probability 3e-7; unshuffled reports give 36,000.
     """
     target = packer(LATENCY, pack_reports=10, seed=2)
     packs = [pack for _ in range(4000) for pack in add(target, list(range(10)))]

@@ -31,7 +31,7 @@ def test_small_packs_warn_after_a_minute_then_hourly(logged):
     assert logged() == 1
 
 
-def test_packs_of_ten_are_not_small(logged):
+def test_packs_of_ten_cause_no_warning(logged):
     watch = SmallPacks(now=0.0)
     for reports in (1, 10, 10):
         watch.note(reports)
@@ -43,6 +43,6 @@ def test_packs_of_ten_are_not_small(logged):
     assert logged() == 1
 
 
-def test_no_packs_are_not_small(logged):
+def test_no_packs_cause_no_warning(logged):
     SmallPacks(now=0.0).check(60.0)
     assert logged() == 0

@@ -1,4 +1,4 @@
-"""The storing thread: its ticks, its end, and its pause for a fork."""
+"""The storing thread: ticks, end, and pause for a fork."""
 
 import threading
 import time
@@ -65,7 +65,7 @@ def test_queued_reports_are_stored_at_the_end(thread):
     pause = thread.pause()
     first, last = one(), one()
     thread.put(first, 0)
-    deadline = time.monotonic() + 1  # the thread takes it now, unless it is paused already
+    deadline = time.monotonic() + 1  # the thread takes it now, unless it is already paused
     while thread._queue._items and time.monotonic() < deadline:
         time.sleep(0.001)
     thread.put(last, 0)
@@ -78,7 +78,7 @@ def test_queued_reports_are_stored_at_the_end(thread):
     assert [each.pending_receipt.receipt for each in (first, last)] == [Receipt(stored=1)] * 2
 
 
-def test_while_paused_no_file_of_the_store_is_open(thread):
+def test_paused_thread_has_no_open_store_file(thread):
     """A forked child would hold SQLite's locks without a connection."""
     assert "producer.sqlite" in open_files()
     pause = thread.pause()
@@ -93,7 +93,7 @@ def test_while_paused_no_file_of_the_store_is_open(thread):
 
 
 def test_computing_a_limit_closes_store_and_allows_forks(thread, monkeypatch):
-    """It takes seconds; reports that arrive meanwhile are stored after it, and after the fork."""
+    """Computing takes seconds; reports that arrive meanwhile are stored after it and the fork."""
     charge, finding, found, files = Spending.charge, Latch(), Latch(), set()
 
     class Unknown(UnknownLimitError):

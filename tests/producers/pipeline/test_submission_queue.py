@@ -25,7 +25,7 @@ def submission(size):
     )
 
 
-def test_items_come_in_their_order():
+def test_items_keep_their_order():
     queue = SubmissionQueue()
     items = [submission(1), FlushRequest(), submission(2)]
     assert all(queue.put(item, 0) for item in items)
@@ -33,7 +33,7 @@ def test_items_come_in_their_order():
     assert queue.take(0) == []
 
 
-def test_the_queue_is_bounded_in_bytes():
+def test_queue_is_bounded_in_bytes():
     queue = SubmissionQueue()
     assert queue.put(submission(QUEUE_BYTES - 5), 0)
     assert queue.put(submission(5), 0)
@@ -53,7 +53,7 @@ def test_freed_room_releases_waiting_callers():
     timer.join()
 
 
-def test_taking_waits_for_an_item_or_to_be_woken():
+def test_take_waits_for_an_item_or_wake():
     queue = SubmissionQueue()
     for act in (lambda: queue.put(FlushRequest(), 0), queue.wake):
         timer = threading.Timer(0.02, act)

@@ -1,4 +1,4 @@
-"""Store transactions, one at a time: what is stored, what is sent, and that values change neither."""
+"""Single store transactions: what they store and send, and that values influence neither."""
 
 import re
 from contextlib import closing
@@ -83,7 +83,7 @@ class FakeClock(Clock):
 
 @pytest.fixture
 def make(tmp_path):
-    """Builds pipelines; closing the handle of one stands for the end of its process."""
+    """Builds pipelines; closing the handle of one simulates the end of its process."""
     handles = []
 
     def make_one(*allowances, folder=tmp_path, seed=3, answers=True, **options):
@@ -133,7 +133,7 @@ def sent(delivery):
 
 
 def steps(pipeline, values, destinations, meals, clients):
-    """Receipts and metrics of 40 steps, one a second."""
+    """Run 40 steps, one a second; return receipts and metrics."""
     secret = Secret(bytes(32))
     keys = ClientKeys(secret)
     by_name = {each.collection.name: each.collection for each in pipeline.allowances}
@@ -158,7 +158,7 @@ def steps(pipeline, values, destinations, meals, clients):
 
 
 def test_values_change_only_the_payload(make, tmp_path, caplog):
-    """Times, number, order, size, partition, id, cohort and window of packs; receipts, metrics and logs."""
+    """Values change no time, number, order, size, id or header of packs, no receipt, metric or log."""
     budget = Budget(epsilon=3.0, delta=1e-6, period_seconds=86_400)
     allowances = [Allowance(CARRIER, budget), Allowance(BLOOM, None, 2), Allowance(HOT, None)]
     clients = [f"client-{number * number % 61}" for number in range(200)]
@@ -183,8 +183,8 @@ def test_values_change_only_the_payload(make, tmp_path, caplog):
     assert sum(plain.totals.counters().refused.values()) > 100
 
 
-def test_nothing_leaves_before_it_is_stored_and_charged(make, monkeypatch):
-    """The transaction fails at its very end and leaves no charge, report or pack."""
+def test_nothing_is_sent_before_it_is_stored_and_charged(make, monkeypatch):
+    """A transaction that fails at its very end leaves no charge, report or pack."""
     pipeline = make(Allowance(LATENCY, None))
     pipeline.transactions.run([reports([1, 2, 3], ["ann", "ben", "eve"])], [], ticking=False)
     put = Outbox.put
@@ -209,7 +209,7 @@ def test_nothing_leaves_before_it_is_stored_and_charged(make, monkeypatch):
 
 
 def test_crash_loses_no_stored_reports(make):
-    """The next producer sends packs unchanged and seals buffered reports, whatever its collections."""
+    """The next producer sends packs unchanged and packs buffered reports, whatever its collections."""
     first = make(answers=False)
     first.transactions.run([reports(list(range(10)))], [], ticking=False)
     assert sent(first.delivery) == [list(range(7))]
@@ -257,7 +257,7 @@ def test_lost_packs_are_resent_unchanged(make):
     assert pipeline.totals.counters().backlog.packs == 0
 
 
-def test_store_of_another_secret_accepts_nothing(make, tmp_path, caplog):
+def test_store_of_another_secret_accepts_no_reports(make, tmp_path, caplog):
     first, second = make(), make()
     first.transactions.run([reports([1])], [], ticking=False)
     second.handle._secret = Secret(b"x" * 32)

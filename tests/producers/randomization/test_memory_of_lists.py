@@ -1,4 +1,4 @@
-"""Permanent responses under another list of values: all are redrawn, or none, whatever the value.
+"""Under another list of values, either all permanent responses are redrawn or none, whatever the value.
 
 If only values whose index changed were redrawn, an unchanged response would reveal the value. The
 instantaneous noise is removed (below 1e-8), so reports show the permanent responses, which repeat in every
@@ -59,7 +59,7 @@ def noise(mechanism, values, other):
 def are_independent(first, second, chances):
     """Pearson's test of the noise under two lists, false alarm 1e-6 in all.
 
-    It catches one client in five that keeps its noise: that adds n / 25 to a statistic or more.
+    It detects if one client in five keeps its noise, which adds at least n / 25 to a statistic.
     """
     outcomes, expected = len(chances), len(CLIENTS) * np.outer(chances, chances).ravel()
     pairs = np.moveaxis(outcomes * first.astype(np.int64) + second, 1, 2).reshape(-1, len(CLIENTS))
@@ -74,25 +74,25 @@ def are_independent(first, second, chances):
     [(("B6", "AA", *LISTED[2:]), True), (REPORTED, False)],
     ids=["two values swapped", "one more value, no other"],
 )
-def test_another_list_draws_every_permanent_response_again(mechanism, values, other):
+def test_other_list_redraws_every_permanent_response(mechanism, values, other):
     first, chances = noise(mechanism, LISTED, True)
     second, _ = noise(mechanism, values, other)
     assert are_independent(first, second, chances)
 
 
 @every_mechanism
-def test_an_equal_list_draws_the_same_permanent_responses(mechanism):
+def test_equal_list_keeps_permanent_responses(mechanism):
     assert np.array_equal(responses(mechanism), responses(mechanism, seed=2))
 
 
-def test_size_with_other_is_another_list_than_one_without():
+def test_size_with_other_is_not_the_list_without():
     """Ten buckets either way: the integers up to 9, or up to 8 and `other`."""
     first, chances = noise(LONGITUDINAL, (), False)
     second, _ = noise(LONGITUDINAL, (), True)
     assert are_independent(first, second, chances)
 
 
-def test_other_candidates_draw_the_same_permanent_responses():
+def test_other_candidates_keep_permanent_responses():
     """Bloom RAPPOR memoizes the text itself; candidates change no report."""
     bloom = Rappor.from_probabilities(64, 2, 4, 0.5, *QUIET)
     first = responses(bloom, (), False, LISTED)

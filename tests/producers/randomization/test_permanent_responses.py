@@ -29,7 +29,7 @@ def responses(memory, clients, values, rows=None, fresh=None):
 
 
 def test_response_is_the_same_in_every_batch_and_process():
-    """Pinned: another derivation would draw every client's permanent responses again."""
+    """Pinned: another derivation would redraw every client's permanent responses."""
     alone = responses(MEMORY, ["ann"], ["JFK"])
     batch = responses(MEMORY, ["bob", "ann", "ann"], ["JFK", "LGA", "JFK"])
     assert np.array_equal(batch[2], alone[0])
@@ -56,7 +56,7 @@ def test_joined_texts_stay_distinct():
 
 @pytest.mark.parametrize("words", [1, 2, 3, 64])
 def test_repeated_words_are_aes_of_seed_xor_counter(words):
-    """Drawn in two calls, which share no block."""
+    """In two calls, which share no block."""
     seeds = RepeatableWords(1).words64((3, 2))
     aes = Cipher(algorithms.AES(bytes(16)), modes.ECB())  # noqa: S305 (the definition)
     source = RepeatedWords(bytes(16), seeds)
@@ -93,21 +93,21 @@ def averaged(memory, reports):
 
 
 def test_averaging_reveals_only_the_permanent_response():
-    """10,000 reports: the average of a bit is 30 standard deviations from 0.5, so chance decides nothing."""
+    """The average of a bit in 10,000 reports is 30 standard deviations from 0.5, so chance plays no role."""
     truth, seen = averaged(MEMORY, 10_000)
     kept = responses(MEMORY, ["ann"], ["JFK"], truth[np.newaxis])
     assert np.array_equal(np.packbits(seen, bitorder="little"), kept[0])
     assert not np.array_equal(kept[0], truth)
 
 
-def test_the_averaging_attack_is_a_strong_one():
+def test_averaging_attack_is_strong():
     """If the response is redrawn for each report, the same attack finds the true bits."""
     truth, seen = averaged(FORGETFUL, 10_000)
     assert np.array_equal(np.packbits(seen, bitorder="little"), truth)
 
 
 def test_without_memory_or_client_words_are_fresh():
-    """The value is not read."""
+    """Then the value is not read."""
     fresh = RepeatableWords(1)
     assert MEMORY.words(None, list, fresh) is fresh
     assert FORGETFUL.words(FORGETFUL.digest(["ann"]), list, fresh) is fresh
@@ -127,14 +127,14 @@ def test_cohorts_of_clients_are_uniform():
     assert np.abs(z).max() < NormalDist().inv_cdf(1 - 1e-6 / 16)
 
 
-def test_a_client_has_unrelated_cohorts_in_two_collections():
+def test_client_has_unrelated_cohorts_in_two_collections():
     owners = MEMORY.digest(list(map(str, range(4000))))
     other = Memory(SECRET, "origin", PARAMETERS, memoize=True)
     same = MEMORY.cohorts(owners, 4000, 8, ScriptedWords()) == other.cohorts(owners, 4000, 8, ScriptedWords())
     assert abs(same.mean() - 1 / 8) < 5 * np.sqrt(1 / 8 * 7 / 8 / 4000)
 
 
-def test_a_cohort_outlives_a_change_of_every_parameter():
+def test_cohort_does_not_depend_on_parameters():
     owners = MEMORY.digest(list(map(str, range(100))))
     later = Memory(SECRET, "destination", ("rappor", 64), memoize=False)
     assert np.array_equal(

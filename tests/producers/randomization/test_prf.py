@@ -34,8 +34,8 @@ def test_texts_have_the_cbc_mac_of_their_message(texts):
     assert [tag.tobytes() for tag in tags] == [cbc_mac(framed(text)) for text in texts]
 
 
-def test_a_long_text_among_short_ones():
-    """With more blocks than messages one call per message, else one per block: same result."""
+def test_long_text_among_short_ones():
+    """One call per message if there are more blocks than messages, else one per block: same result."""
     texts = ["x" * 100_000, *map(str, range(9000)), "y" * 100_000, "é\0" * 40]
     tags = mac_texts(KEY, texts)
     assert [tag.tobytes() for tag in tags] == [cbc_mac(framed(text)) for text in texts]
@@ -59,7 +59,7 @@ def test_encrypt_is_aes_of_each_block_in_any_layout():
 
 @given(st.text(st.characters(), max_size=40), st.text(st.characters(), max_size=40))
 def test_messages_are_injective_and_prefix_free(left, right):
-    """What CBC-MAC needs to be a pseudo-random function."""
+    """CBC-MAC needs this to be a pseudo-random function."""
     assert framed(left).startswith(framed(right)) == (left == right)
 
 
@@ -72,7 +72,7 @@ def test_keys_depend_on_purpose_and_whole_context():
 
 
 def test_client_keys():
-    """Pinned: with other keys every client would begin with a fresh budget."""
+    """Pinned: with other keys every client would get a new budget."""
     keys = ClientKeys(SECRET).of(["ann", "bob", "ann", "\udc80", ""])
     assert (keys.shape, keys.dtype) == ((5, 16), np.uint8)
     assert keys[0].tobytes().hex() == "f0a2388b6de48150eb657b2552804a46"

@@ -48,7 +48,7 @@ def test_krr_keeps_the_truth_strictly_below_the_threshold():
 
 @pytest.mark.parametrize("truth", range(4))
 def test_krr_lies_split_the_words_evenly(truth):
-    """Three other values: exact thirds of the second word."""
+    """With three other values: exact thirds of the second word."""
     third = 2**64 // 3
     second = [0, third, third + 1, 2 * third, 2 * third + 1, 2**64 - 1]
     words = ScriptedWords([2**64 - 1] * 6, second)
@@ -142,7 +142,7 @@ def test_without_permanent_noise_the_permanent_response_is_the_truth():
 @pytest.mark.parametrize("size", [1, 2, 8, 9, 17, 512])
 @pytest.mark.parametrize("step", [permanent, instantaneous])
 def test_rows_of_any_length_are_noised_to_their_end(step, size):
-    """A bit that never is 1, or never 0, among 400 rows has probability below 1e-15 for the rarest noise."""
+    """With the rarest noise, a bit is always 0 or always 1 in 400 rows with probability below 1e-15."""
     mechanism = HotRappor.from_probabilities(8 * size, 1, 0.25, 0.35, 0.65)
     for filled, seed in ((0, 1), (255, 2)):
         rows = np.full((400, size), filled, np.uint8)
@@ -191,7 +191,7 @@ def krr_of_epsilon_1_1(values, mechanism, words):
 
 
 def krr_that_lies_with_the_truth_among_the_lies(values, mechanism, words):
-    """The classical mistake: a lie drawn from all k values."""
+    """A classical mistake: the lie is drawn from all k values."""
     keep = words.words64(len(values)) < np.uint64(mechanism.threshold)
     return np.where(keep, values, (words.words64(len(values)) % np.uint64(mechanism.k)).astype(np.int64))
 
@@ -205,7 +205,7 @@ def krr_that_forgets_the_last_value(values, mechanism, words):
     "broken",
     [krr_of_epsilon_1_1, krr_that_lies_with_the_truth_among_the_lies, krr_that_forgets_the_last_value],
 )
-def test_the_krr_check_catches(broken):
+def test_krr_check_catches(broken):
     assert not krr_is_right(broken, KRR_4, 1, seed=1)
 
 
@@ -253,7 +253,7 @@ def one_bit_of_epsilon_too_high(rows, mechanism, words):
 
 
 @pytest.mark.parametrize("broken", [never_clears, one_bit_never_randomized, one_bit_of_epsilon_too_high])
-def test_the_rappor_check_catches(broken):
+def test_rappor_check_catches(broken):
     assert not rappor_is_right(broken, BLOOM.q, BLOOM.p, seed=2)
 
 

@@ -33,7 +33,7 @@ def test_below_is_the_exact_high_word(word, bound):
 
 
 @pytest.mark.parametrize("bound", [1, 3, 99, 2**31 - 1, 2**32])
-def test_below_at_the_ends(bound):
+def test_below_at_extreme_words(bound):
     ends = np.array([0, 2**64 - 1], np.uint64)
     assert below(ends, bound).tolist() == [0, bound - 1]
 
@@ -114,7 +114,7 @@ def test_forked_child_has_another_key():
     assert len(set(fork("pass"))) == 3
 
 
-def test_a_forked_child_without_entropy_gets_no_words():
+def test_forked_child_without_entropy_gets_no_words():
     before, child, after = fork("os.urandom = lambda size: (_ for _ in ()).throw(OSError('no entropy'))")
     assert child == "refused"
     assert before != after

@@ -35,13 +35,13 @@ def test_new_secret_is_logged_once_without_its_bytes(tmp_path, caplog):
     ]
 
 
-def test_many_that_start_at_once_share_one_secret(tmp_path):
+def test_simultaneous_starts_share_one_secret(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         fingerprints = set(pool.map(lambda _: fingerprint(load_secret(tmp_path / "secret")), range(64)))
     assert len(fingerprints) == 1
 
 
-def test_losing_the_race_reads_the_winner(tmp_path, monkeypatch, caplog):
+def test_losing_the_race_reads_the_winning_secret(tmp_path, monkeypatch, caplog):
     path = tmp_path / "secret"
     link = os.link
 
@@ -69,7 +69,7 @@ def test_refuses_secret_of_wrong_size(tmp_path, size, got):
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o602])
-def test_a_secret_that_others_may_read_is_refused(tmp_path, mode):
+def test_secret_readable_by_others_is_refused(tmp_path, mode):
     path = tmp_path / "secret"
     path.write_bytes(b"s" * 32)
     path.chmod(mode)
@@ -80,14 +80,14 @@ def test_a_secret_that_others_may_read_is_refused(tmp_path, mode):
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400])
-def test_a_private_secret_is_accepted(tmp_path, mode):
+def test_private_secret_is_accepted(tmp_path, mode):
     path = tmp_path / "secret"
     path.write_bytes(b"s" * 64)
     path.chmod(mode)
     assert fingerprint(load_secret(path)) == fingerprint(Secret(b"s" * 64))
 
 
-def test_an_unreadable_secret_names_file_and_cause(tmp_path):
+def test_unreadable_secret_is_reported_with_file_and_cause(tmp_path):
     with pytest.raises(SecretError, match=rf"^secret file {tmp_path}: Is a directory$"):
         load_secret(tmp_path)
     (tmp_path / "file").touch()
@@ -95,7 +95,7 @@ def test_an_unreadable_secret_names_file_and_cause(tmp_path):
         load_secret(tmp_path / "file" / "secret")
 
 
-def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+def test_full_disk_leaves_no_file(tmp_path, monkeypatch):
     def full(descriptor):
         raise OSError(28, "No space left on device")
 
@@ -111,7 +111,7 @@ def test_read_only_secret_is_not_created(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_key_of_the_wrong_size_is_refused():
+def test_key_of_the_wrong_size_is_refused():
     with pytest.raises(SecretError, match=r"^a secret must have 32 to 4096 bytes, got 16$"):
         Secret(bytes(16))
     with pytest.raises(SecretError, match=r"^a secret must have 32 to 4096 bytes, got more$"):
@@ -141,7 +141,7 @@ def test_hash_of_long_keys_is_pinned():
     assert fingerprint(Secret(bytes(100))) == fingerprint(Secret(key))
 
 
-def test_the_key_is_not_shown():
+def test_key_is_not_shown():
     key = b"correct horse battery staple 123"
     assert repr(Secret(key)) == str(Secret(key)) == "Secret(…)"
     assert not hasattr(Secret(key), "__dict__")
@@ -156,7 +156,7 @@ def test_functions_of_different_purposes_differ():
     assert copy.copy(secret).function(b"one", 16).digest() == secret.function(b"one", 16).digest()
 
 
-def test_folder_that_was_used_does_not_get_another_secret(tmp_path):
+def test_used_folder_gets_no_other_secret(tmp_path):
     first = fingerprint(secret_of(tmp_path))
     (tmp_path / "producer.sqlite").touch()
     assert fingerprint(secret_of(tmp_path)) == first

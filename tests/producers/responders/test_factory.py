@@ -68,7 +68,7 @@ def test_reports_have_the_wire_format(collection):
 
 
 @every_kind
-def test_the_same_words_are_drawn_whatever_the_values(collection):
+def test_values_do_not_change_the_drawn_words(collection):
     """Neither the work nor later draws, such as pack ids, depend on values."""
     clients = [f"client-{number}" for number in range(30)]
     for owners in (None, clients):
@@ -83,7 +83,7 @@ def test_the_same_words_are_drawn_whatever_the_values(collection):
 
 @pytest.mark.parametrize("collection", KINDS[:-1], ids=lambda collection: collection.name)
 def test_batch_is_the_same_in_slices_and_chunks(collection, monkeypatch):
-    """Each slice takes its values and clients, whatever slices came before."""
+    """Each slice gets its values and clients, whatever slices came before."""
     texts = [VALUES[number % 9] for number in range(50)]
     clients = [f"client-{number % 7}" for number in range(50)]
     cohorts, reports, _ = respond(collection, as_values(collection, texts), clients)
@@ -137,7 +137,7 @@ def longitudinal(epsilon_inf, threshold=2**64 - 1):
     ids=["bloom", "hot", "longitudinal"],
 )
 def test_only_permanent_parameters_redraw_permanent_responses(values, mechanism, same, others):
-    """Redrawn with a new p, responses could be averaged; kept with a new f, compared."""
+    """If redrawn with a new p, responses could be averaged; if kept with a new f, compared."""
     clients = [f"client-{number}" for number in range(100)]
 
     def permanent_responses(name, mechanism):
@@ -151,7 +151,7 @@ def test_only_permanent_parameters_redraw_permanent_responses(values, mechanism,
         assert permanent_responses("c", other)[:800] != first[:800]
 
 
-def test_a_larger_hot_redraws_the_permanent_response():
+def test_larger_hot_redraws_the_permanent_response():
     """Otherwise two reports with the same flips would reveal the difference of two subsets."""
     clients = [f"client-{number}" for number in range(100)]
     two, three = (
@@ -230,7 +230,7 @@ def test_memoized_response_repeats_and_unmemoized_is_fresh():
         assert (majority != truth).sum() in noise
 
 
-def test_one_hot_sets_the_bucket_s_bit():
+def test_one_hot_sets_the_bit_of_the_bucket():
     assert shown(ONE_HOT, list(VALUES)) == [{number} for number in range(9)]
     assert shown(ONE_HOT, "HA", "ann") == [{8}]
 

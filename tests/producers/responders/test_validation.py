@@ -37,7 +37,7 @@ def test_distinct_texts_keep_their_order():
     assert number.tolist() == [0, 1, 0, 2, 1]
 
 
-def test_a_list_is_copied():
+def test_list_is_copied():
     """A batch is randomized in parts, and another thread may change the list meanwhile."""
     given = ["ann", "bob"]
     for taken in (texts("values", given), clients_of(given, 2)):
@@ -197,7 +197,7 @@ def test_non_numeric_time_is_refused(at):
 
 
 @pytest.mark.parametrize("at", [[1], [1, 2, 3], [[1, 2]]])
-def test_a_wrong_number_of_times_is_refused(at):
+def test_wrong_number_of_times_is_refused(at):
     with pytest.raises(ValueError, match=r"^at must be one number or one for each of 2 values, got shape \("):
         window_starts(at, 2, 60)
 
@@ -236,7 +236,7 @@ def test_unknown_integers_of_any_size(unknown):
     assert place(LATENCY, unknown, [0, 2**64 - 1]) == ([0, 99], 2)
 
 
-def test_the_same_words_are_drawn_whatever_the_values():
+def test_values_do_not_change_the_drawn_words():
     for values in (["AA", "B6"], ["ZZ", "ZZ"]):
         place(CARRIER, values, [1, 2])
         place(CARRIER_OTHER, values)

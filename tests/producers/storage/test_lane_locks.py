@@ -16,7 +16,7 @@ HOLDER = (
 )
 
 
-def test_the_lowest_free_lane_is_taken(tmp_path):
+def test_lowest_free_lane_is_claimed(tmp_path):
     first, second, third = (claim_lane(tmp_path) for _ in range(3))
     assert [lane.number for lane in (first, second, third)] == [0, 1, 2]
     assert try_lane(tmp_path, 1) is None
@@ -27,7 +27,7 @@ def test_the_lowest_free_lane_is_taken(tmp_path):
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
 
-def test_a_killed_process_leaves_its_lane(tmp_path):
+def test_killed_process_frees_its_lane(tmp_path):
     command = [sys.executable, "-c", HOLDER, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout.readline() == "0\n"
@@ -37,7 +37,7 @@ def test_a_killed_process_leaves_its_lane(tmp_path):
     assert claim_lane(tmp_path).number == 0
 
 
-def test_a_forked_child_does_not_hold_the_lane(tmp_path):
+def test_forked_child_does_not_hold_the_lane(tmp_path):
     lane = claim_lane(tmp_path)
     begun, ended = os.pipe(), os.pipe()
     child = os.fork()
@@ -63,7 +63,7 @@ def test_uncreatable_lock_is_reported(tmp_path):
         claim_lane(tmp_path)
 
 
-def test_a_file_system_without_locks_is_reported(tmp_path, monkeypatch):
+def test_file_system_without_locks_is_reported(tmp_path, monkeypatch):
     def refuse(descriptor, operation):
         raise OSError(95, "Operation not supported")
 

@@ -60,7 +60,7 @@ def room(tmp_path):
     room.close()
 
 
-def test_packs_wait_in_order_until_they_are_forgotten(room):
+def test_packs_wait_in_order_until_forgotten(room):
     outbox = room.open()
     numbers = outbox.put([b"one", b"two", b"three"], NOW)
     assert numbers == sorted(numbers)
@@ -88,7 +88,7 @@ def test_pack_numbers_are_never_reused(room):
     assert outbox.put([b"two"], NOW)[0] > first[0]
 
 
-def test_nothing_shows_reports(room):
+def test_representations_do_not_show_reports(room):
     assert "abcd" not in repr(FIRST)
     assert "abcd" not in repr(StoredPack(1, b"abcd"))
 
@@ -124,7 +124,7 @@ def test_room_is_shared_by_all_lanes(room):
     assert one.room() < 0
 
 
-def test_a_limit_out_of_range_is_refused(room):
+def test_limit_out_of_range_is_refused(room):
     with pytest.raises(ValueError, match=r"^outbox_bytes must be in \[1, inf\), got 0$"):
         room.open(0)
 
@@ -146,7 +146,7 @@ def test_packs_of_a_free_lane_are_taken_over(room):
     assert room.open().lane.number == two.lane.number
 
 
-def test_next_holder_of_a_lane_takes_over_what_it_left(room):
+def test_next_owner_of_a_lane_takes_over_its_content(room):
     one = room.open()
     one.put([b"one"], NOW)
     one.save([FIRST])
@@ -182,7 +182,7 @@ def test_undone_adoption_takes_nothing(room):
     assert two.adopt() == [FIRST]
 
 
-def test_pages_go_back_to_the_disk(room):
+def test_free_pages_are_returned_to_the_disk(room):
     """After an outage the file shrinks again."""
     outbox = room.open(2**28)
     numbers = outbox.put([bytes(16_000)] * 2000, NOW)

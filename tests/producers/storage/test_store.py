@@ -31,7 +31,7 @@ def set_and_fail(store):
         raise KeyError
 
 
-def test_the_file_is_private_and_durable(store):
+def test_file_is_private_and_durable(store):
     names = {path.name: path.stat().st_mode & 0o777 for path in store.path.parent.iterdir()}
     assert names == dict.fromkeys(("producer.sqlite", "producer.sqlite-wal", "producer.sqlite-shm"), 0o600)
     assert store.path.parent.stat().st_mode & 0o777 == 0o700
@@ -39,7 +39,7 @@ def test_the_file_is_private_and_durable(store):
     assert settings == [[("wal",)], [(2,)], [(2,)]]
 
 
-def test_transaction_is_kept_whole_or_not_at_all(store):
+def test_transaction_is_atomic(store):
     with store.transaction():
         set_progress(store, "input", PROGRESS)
         set_progress(store, "input", PROGRESS)
@@ -69,7 +69,7 @@ def test_closing_twice_is_harmless(store):
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o620])
-def test_a_file_that_others_may_use_is_refused(store, mode):
+def test_file_usable_by_others_is_refused(store, mode):
     store.path.chmod(mode)
     with pytest.raises(
         StoreError, match=rf"producer\.sqlite: mode must be 0600, got 0{mode:o}; run: chmod 600 .*sqlite$"
@@ -77,7 +77,7 @@ def test_a_file_that_others_may_use_is_refused(store, mode):
         Store(store.path.parent)
 
 
-def test_a_later_version_is_refused_and_left_unchanged(store):
+def test_later_version_is_refused_and_left_unchanged(store):
     store.rows("PRAGMA user_version = 3")
     with pytest.raises(
         StoreError,
@@ -97,7 +97,7 @@ def test_refuses_database_of_another_program(tmp_path):
         Store(tmp_path)
 
 
-def test_a_damaged_file_is_refused(tmp_path):
+def test_damaged_file_is_refused(tmp_path):
     path = tmp_path / "producer.sqlite"
     path.write_bytes(b"no database" * 1000)
     path.chmod(0o600)
@@ -185,7 +185,7 @@ def test_transactions_wait_for_each_other(store):
 def test_opening_a_second_store_keeps_the_locks_of_the_first(store):
     """POSIX drops all of a process's locks on a file when any descriptor of it is closed.
 
-    Without them another process believes it is the last user and deletes the log of the first.
+    Without them, another process considers itself the last user and deletes the log of the first.
     """
     Store(store.path.parent).close()
     log = store.path.with_name("producer.sqlite-wal")
@@ -205,7 +205,7 @@ def test_opening_waits_for_nobody(store):
 
 
 def test_store_open_during_a_fork_refuses_the_child(store, tmp_path):
-    """Through its copy or any path: SQLite would take the parent's locks for the child's."""
+    """Through its copy or any path: SQLite would mistake the parent's locks for the child's."""
     (tmp_path / "link").symlink_to(store.path.parent)
     reading, writing = os.pipe()
     child = os.fork()
@@ -265,7 +265,7 @@ def test_disk_errors_are_reported_with_a_remedy(store, code, message):
 
 @pytest.mark.parametrize("left", [None, b""])
 def test_lost_store_is_not_recreated_silently(tmp_path, left):
-    """Every client would get a new budget."""
+    """Otherwise every client would get a new budget."""
     Store(tmp_path).close()
     claim_lane(tmp_path).release()
     (tmp_path / STORE_NAME).unlink()

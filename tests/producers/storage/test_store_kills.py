@@ -29,7 +29,7 @@ def begin(*workers):
 
 
 def left(folder):
-    """Reports in packs, packs, and charged reports of all processes."""
+    """Return reports in packs, packs, and charged reports of all processes."""
     store = Store(folder)
     assert store.rows("PRAGMA integrity_check") == [("ok",)]
     lane = claim_lane(folder)

@@ -16,7 +16,7 @@ def test_loopback_needs_no_permission(servers: str) -> None:
 @pytest.mark.parametrize(
     "host", ["kafka", "10.0.0.1", "[2001:db8::1]", "localhost.example", "127.1", "LOCALHOST"]
 )
-def test_another_machine_needs_permission_or_tls(host: str) -> None:
+def test_other_machine_needs_permission_or_tls(host: str) -> None:
     Cluster(f"{host}:9092", allow_plaintext=True)
     Cluster(f"{host}:9092", Security())
     with pytest.raises(PlaintextError) as caught:

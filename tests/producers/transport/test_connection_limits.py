@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 
 class Silent:
-    """Accepts connections and never answers, at once or after the TLS handshake, or closes then."""
+    """Accepts connections and never answers, with or without a TLS handshake, or closes after it."""
 
     def __init__(self, listening: socket.socket, context: ssl.SSLContext | None, *, hangs_up: bool) -> None:
         self._listening, self._context, self._hangs_up = listening, context, hangs_up
@@ -69,7 +69,7 @@ def silent(request: pytest.FixtureRequest, authority: Authority) -> Iterator[Sil
     server.stop()
 
 
-def test_an_attempt_to_connect_ends(
+def test_connection_attempt_times_out(
     silent: Silent, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(security, "HANDSHAKE_SECONDS", 1.0)
@@ -81,7 +81,7 @@ def test_an_attempt_to_connect_ends(
     assert silent.taken
 
 
-def test_a_connection_that_acknowledges_nothing_is_dropped(
+def test_connection_without_acknowledgements_is_dropped(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second = FakeKafka(), FakeKafka(acknowledges=True)

@@ -128,7 +128,7 @@ def test_unusable_file_is_named(tmp_path: Path, issued: Issued) -> None:
             assert refusal(security) == f"{field} {path} {reason}"
 
 
-def test_absent_file_is_named_unless_its_name_may_be_a_secret(tmp_path: Path, issued: Issued) -> None:
+def test_absent_file_is_named_unless_it_may_be_a_secret(tmp_path: Path, issued: Issued) -> None:
     absent = tmp_path / "hunter2"
     assert refusal(Security(ca_file=absent)) == f"ca_file {absent} cannot be read: No such file or directory"
     hidden = "does not name a file (not shown: it may be the password itself)"
@@ -182,7 +182,7 @@ def test_bad_certificate_or_key_is_reported(tmp_path: Path, authority: Authority
 @pytest.mark.parametrize(
     "written", ["{}", "{}\n", "{}\r\n", "{}\nmore", "\ufeff{}\n"], ids=["bare", "LF", "CRLF", "more", "BOM"]
 )
-def test_password_is_the_present_first_line(tmp_path: Path, written: str) -> None:
+def test_password_is_the_current_first_line(tmp_path: Path, written: str) -> None:
     file = tmp_path / "password"
     security = Security(username="a", password_file=file)
     handed = CurrentPassword(security)
@@ -200,7 +200,7 @@ def test_password_is_the_present_first_line(tmp_path: Path, written: str) -> Non
         (b"s\xffcret", "must be text in UTF-8"),
     ],
 )
-def test_a_file_without_a_password_is_reported(tmp_path: Path, written: bytes, reason: str) -> None:
+def test_file_without_a_password_is_reported(tmp_path: Path, written: bytes, reason: str) -> None:
     file = tmp_path / "password"
     file.write_bytes(written)
     assert refusal(Security(username="a", password_file=file)) == f"password_file {file} {reason}"
@@ -215,7 +215,7 @@ def test_no_representation_shows_a_password() -> None:
             assert "horse" not in way(shown)
 
 
-def test_each_connection_reads_the_present_certificates(authority: Authority, tmp_path: Path) -> None:
+def test_each_connection_reads_the_current_certificates(authority: Authority, tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_bytes(authority.certificate_file.read_bytes())
     context = Security(ca_file=file).client_settings()["ssl_context"]

@@ -19,7 +19,7 @@ TIMING = ProducerTiming(retry=(0.01, 0.02))
 
 @pytest.fixture
 def deliver():
-    """Builds a delivery that uses the given connections in turn; an error stands for a failed one."""
+    """Builds a delivery that uses the given connections in turn; an error simulates a failed one."""
     deliveries = []
 
     def make(*connections):
@@ -155,7 +155,7 @@ def test_no_room_until_a_broker_answers(deliver, caplog):
     assert caplog.text.count("packs are sent again, 3 were waiting") == 1
 
 
-def test_a_wrong_topic_is_reported(deliver):
+def test_wrong_topic_is_reported(deliver):
     delivery, woken = deliver(PartitionsError("topic reports must have 4 partitions, got 3"))
     assert woken.wait(120)
     assert isinstance(delivery.trouble, PartitionsError)

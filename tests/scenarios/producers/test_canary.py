@@ -1,4 +1,4 @@
-"""Planted values and client ids appear nowhere in a producer's files, logs and output."""
+"""Planted values and client ids never appear in a producer's files, logs or output."""
 
 import base64
 import logging
@@ -40,7 +40,7 @@ def traces(found):
     return [name for name, content in found.items() if any(each in content for each in planted)]
 
 
-def test_traces_are_seen():
+def test_traces_are_detected():
     for number, spelling in enumerate(spellings(CLIENT)):
         assert traces({"place": b"before" + spelling + b"after", "other": b"nothing"}) == ["place"], number
 

@@ -18,7 +18,7 @@ CANARY = "canary-7391"
 
 @pytest.mark.usefixtures("one_dies")
 def test_death_of_the_storing_thread_is_reported_at_once(make, kafka, monkeypatch):
-    """To waiting and later callers, without the error's message."""
+    """Both waiting and later callers see it, without the error's message."""
 
     def die(*_, **__):
         raise KeyError(CANARY)
@@ -118,7 +118,7 @@ def test_thread_that_does_not_end_in_time_is_reported(make, monkeypatch):
 
 
 @pytest.mark.usefixtures("one_dies")
-def test_flush_over_which_the_storing_thread_dies_fails(make, monkeypatch):
+def test_flush_fails_if_the_storing_thread_dies(make, monkeypatch):
     def die(*_, **__):
         raise KeyError("canary")
 

@@ -1,4 +1,4 @@
-"""A store that version 0.1.0 left behind, after a kill, is read and continued."""
+"""A store left by version 0.1.0 after a kill is read and continued."""
 
 import json
 import sqlite3
@@ -42,13 +42,13 @@ def config(tmp_path: Path) -> ProducerConfig:
     return settings
 
 
-def test_spending_is_what_that_version_printed(config: ProducerConfig) -> None:
+def test_spending_matches_the_output_of_that_version(config: ProducerConfig) -> None:
     with Statements(config.data_dir, config.secret_path, config.allowances) as statements:
         for client, spent in VECTOR["spent"].items():
             assert {name: asdict(one) for name, one in statements.of(client, VECTOR["now"]).items()} == spent
 
 
-def test_its_pack_and_its_buffers_wait_to_be_sent(config: ProducerConfig) -> None:
+def test_its_pack_and_buffers_wait_to_be_sent(config: ProducerConfig) -> None:
     """One full pack of 4 reports, and buffers of 1 and 2 reports; Kafka is away, so all stay in the store."""
     producer = Producer(config)
     with pytest.raises(DeliveryError, match=r"3 packs are kept"):
@@ -60,8 +60,8 @@ def test_its_pack_and_its_buffers_wait_to_be_sent(config: ProducerConfig) -> Non
     assert {pack.fingerprint for pack in packs} == known
 
 
-def test_its_clients_go_on_from_what_they_have_spent(config: ProducerConfig) -> None:
-    """A budget counts by the client's key, so the same secret finds the same client."""
+def test_its_clients_keep_their_spending(config: ProducerConfig) -> None:
+    """Budgets count by the client's key, so the same secret finds the same client."""
     producer = Producer(config)
     receipt = producer.report("plan", ["free"], clients="one")
     assert receipt.stored == 1

@@ -78,7 +78,7 @@ def test_topic_has_exactly_the_sent_reports(broker, topic, config):
 
 @pytest.mark.broker
 def test_log_has_only_the_packs(broker, topic, config):
-    """No key, no header, no compression, no clock: the only time is the start of the window."""
+    """Records have no key, header or compression; their only time is the start of the window."""
     with Producer(config()) as producer:
         producer.report("destination", ["JFK"] * 5000, None, at=EVENT)
     records = read(broker, topic)
@@ -206,7 +206,7 @@ producer.close()
 
 
 @pytest.mark.broker
-def test_forked_child_leaves_the_connection_to_its_parent(broker, topic, tmp_path):
+def test_forked_child_leaves_the_parents_connection_open(broker, topic, tmp_path):
     """The child exits normally, which closes its copies of the parent's sockets."""
     command = [sys.executable, "-W", "ignore", "-c", FORK, broker, topic, str(tmp_path)]
     subprocess.run(command, timeout=60, check=True)
@@ -216,7 +216,7 @@ def test_forked_child_leaves_the_connection_to_its_parent(broker, topic, tmp_pat
 
 
 @pytest.mark.broker
-def test_connection_is_closed_in_its_own_process_only(broker, topic, monkeypatch):
+def test_connection_is_closed_only_in_its_process(broker, topic, monkeypatch):
     """It is closed at once, whatever is in flight."""
     kafka = connect(Cluster(broker), topic, PARTITIONS, 10.0)
     with monkeypatch.context() as elsewhere:

@@ -30,7 +30,7 @@ from tests.support.producers.topics import make_topic, read
 ROUNDS = 20
 PARTITIONS = 3
 CALLS_OF_A_CHILD = 100_000
-# Half of a call's reports are of the first clients, which soon reach their limit.
+# Half of a call's reports come from the first clients, which soon reach their limit.
 FEW, CLIENTS = 50, [f"client-{number}" for number in range(10_000)]
 REPORTS = 20
 # Twelve reports of a client.
@@ -83,7 +83,7 @@ produce({broker!r}, {topic!r}, Path({str(folder)!r}), {first}, {str(receipts)!r}
 
 
 def kill_later(children, receipts, draw):
-    """Kill each at a random moment after its first call has returned."""
+    """Kill each child at a random time after its first call has returned."""
     deadline = time.monotonic() + 30
     while not all(path.exists() and path.stat().st_size for path in receipts):
         assert time.monotonic() < deadline, "a child does not report"

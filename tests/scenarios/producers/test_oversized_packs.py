@@ -39,7 +39,7 @@ def shown(admin, topic):
 def test_too_large_pack_waits_for_a_greater_limit(secured_broker, topic_prefix, tmp_path, caplog):
     """On a broker with TLS and SCRAM, as a user who may only write to the topic.
 
-    The first two packs are one batch, since the topic has one partition.
+    The first two packs form one batch, because the topic has one partition.
     """
     broker, user = secured_broker.admin_settings(), f"{topic_prefix}producer"
     password = secured_broker.add_user(user)

@@ -84,7 +84,7 @@ def make(monkeypatch, tmp_path):
 
 
 def test_handler_reports_and_flushes_during_a_report(make):
-    """A handler that waited for the interrupted call would time out.
+    """A handler that waits for the interrupted call would time out.
 
     A call that need not wait has fewer steps, so some handlers are not called.
     """
@@ -243,10 +243,10 @@ assert steps > 50
 
 
 @pytest.mark.parametrize("what", ["counter", "chained", "blockwise"])
-def test_handler_may_interrupt_the_first_draw_of_a_process(what):
+def test_handler_may_interrupt_the_first_draw(what):
     """A library that initializes itself on first use may hold a lock meanwhile.
 
-    At every step of the first draw a child draws again, as a handler would.
+    At every step of the first draw, a child draws again, like a handler.
     """
     which = str(["counter", "chained", "blockwise"].index(what))
     run = subprocess.run([sys.executable, "-c", FIRST_DRAWS, which], timeout=60, check=False)
