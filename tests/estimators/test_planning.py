@@ -34,7 +34,7 @@ def test_errors_of_rare_values_match_published_ones(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0])
-def test_3_e_epsilon_plus_2_holds_for_optimized_unary_encoding_only(epsilon):
+def test_3_e_epsilon_plus_2_needs_optimized_unary_encoding(epsilon):
     """K < 3 e^eps + 2 with q* = 1/2, p* = 1/(e^eps + 1); symmetric bits or a permanent step raise it."""
     rule = 3 * math.exp(epsilon) + 2
     assert krr_limit(best_one_hot(2, epsilon), epsilon) == pytest.approx(rule, rel=1e-6)
@@ -126,8 +126,8 @@ def test_reports_needed_reach_the_error_and_one_less_does_not(wanted):
 
 
 def test_best_mechanisms_do_not_exceed_epsilon():
-    for made in (best_one_hot(10, 1.0), best_bloom(1.0)):
-        assert 0.999 < made.epsilon <= 1.0
+    for mechanism in (best_one_hot(10, 1.0), best_bloom(1.0)):
+        assert 0.999 < mechanism.epsilon <= 1.0
 
 
 KEPT = KRR.from_epsilon(4, 1.0)

@@ -78,15 +78,15 @@ class Load(threading.Thread):
             raise
 
     def _send_steadily(self, kafka: KafkaProducer) -> None:
-        started, made = time.monotonic(), 0
+        started, sent = time.monotonic(), 0
         while not self.stopped.wait(TICK_SECONDS):
             self.seconds = time.monotonic() - started
             due = int(self.seconds * self.packs_per_second)
             # After a pause of the whole machine, do not catch up: keep the rate.
-            made = max(made, due - self.packs_per_second)
-            for _ in range(due - made):
+            sent = max(sent, due - self.packs_per_second)
+            for _ in range(due - sent):
                 self._send_next(kafka)
-            made = due
+            sent = due
             while self._later and self._later[0][0] <= time.monotonic():
                 self._send(kafka, heapq.heappop(self._later)[2])
 

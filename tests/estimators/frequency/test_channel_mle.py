@@ -53,7 +53,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("seed", range(12))
-def test_gap_is_closed_for_channels_of_any_shape_and_any_counts(shape, seed):
+def test_gap_is_closed_for_any_channel_and_counts(shape, seed):
     """With more or fewer reports than values, and counts that the channel explains or not."""
     rng = generator(seed)
     channel = SHAPES[shape](rng, rng.integers(2, 40, 2))

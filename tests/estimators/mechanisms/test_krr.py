@@ -45,7 +45,7 @@ def test_threshold_is_the_largest_within_epsilon(k, epsilon):
 
 
 @pytest.mark.parametrize("k", [2, 3, 4, 7, 17, 1001])
-def test_every_other_value_gets_the_rarest_share_or_one_word_more(k):
+def test_other_values_get_equal_shares_within_one_word(k):
     shares = [words_of(number, k) for number in range(k - 1)]
     assert sum(shares) == WORDS
     assert min(shares) == WORDS // (k - 1)
@@ -95,7 +95,7 @@ def test_channel_has_the_truth_on_its_diagonal():
     )
 
 
-def test_contrast_is_positive_where_p_and_q_round_to_the_same_float():
+def test_contrast_is_positive_if_p_and_q_round_alike():
     mechanism = KRR(2, (1 << 63) + 1)
     assert mechanism.p == mechanism.q == 0.5
     assert mechanism.contrast == 2.0**-63

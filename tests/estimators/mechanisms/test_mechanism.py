@@ -35,11 +35,15 @@ def test_at_epsilon_reaches_epsilon_and_keeps_other_parameters(mechanism: Mechan
     """Never above the requested epsilon and close to it; the cost of all reports of a value does not rise."""
     least, most = epsilon_range(mechanism)
     asked = min(most, max(least, math.exp(math.log(least) + place * math.log(most / least))))
-    made = at_epsilon(mechanism, asked)
-    assert asked * (1 - 1e-4) <= made.epsilon <= asked
-    assert (type(made), made.width, made.cohorts) == (type(mechanism), mechanism.width, mechanism.cohorts)
-    if not isinstance(made, KRR) and not isinstance(mechanism, KRR):
-        assert made.epsilon_inf <= mechanism.epsilon_inf
+    rebuilt = at_epsilon(mechanism, asked)
+    assert asked * (1 - 1e-4) <= rebuilt.epsilon <= asked
+    assert (type(rebuilt), rebuilt.width, rebuilt.cohorts) == (
+        type(mechanism),
+        mechanism.width,
+        mechanism.cohorts,
+    )
+    if not isinstance(rebuilt, KRR) and not isinstance(mechanism, KRR):
+        assert rebuilt.epsilon_inf <= mechanism.epsilon_inf
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)

@@ -17,7 +17,7 @@ def variance(p_star, q_star):
 
 
 @given(st.integers(1, 16), st.floats(0.01, 40), st.floats(0.01, 1))
-def test_both_epsilons_are_kept_and_as_close_as_32_bits_allow(hashes, epsilon_inf, part):
+def test_both_epsilons_are_reached_within_32_bits(hashes, epsilon_inf, part):
     epsilon_one = part * epsilon_inf
     mechanism = Rappor(128, hashes, 8, *choose_thresholds(hashes, epsilon_inf, epsilon_one))
     assert mechanism.epsilon_inf <= epsilon_inf

@@ -77,7 +77,7 @@ def run(script, folder):
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_both_sides_of_a_fork_report_and_nothing_is_sent_twice(tmp_path):
+def test_parent_and_child_report_and_nothing_is_sent_twice(tmp_path):
     done = run(SCRIPT, tmp_path)
     assert done.returncode == 0, done.stderr
     parent = json.loads((tmp_path / "parent.json").read_text())

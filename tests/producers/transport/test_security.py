@@ -227,7 +227,7 @@ def test_each_connection_reads_the_current_certificates(authority: Authority, tm
 
 
 @pytest.mark.broker
-def test_no_log_at_any_level_holds_a_password_or_a_key(
+def test_logs_of_all_levels_contain_no_password_or_key(
     secured_broker: SecuredBroker, topic_prefix: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """All loggers at DEBUG, and errors: neither passwords nor SCRAM messages that help to guess them."""

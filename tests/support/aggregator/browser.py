@@ -88,8 +88,8 @@ def watched(
 
     `worker_goes`: the worker stops meanwhile, so errors about a missing answer are allowed.
     """
-    with browser.new_context(locale="en-GB", timezone_id="UTC", **context) as made:
-        shown = Watched(made.new_page(), address)
+    with browser.new_context(locale="en-GB", timezone_id="UTC", **context) as opened:
+        shown = Watched(opened.new_page(), address)
         shown.page.goto(address)
         yield shown
         shown.page.close()

@@ -142,11 +142,11 @@ def tallies_of(ledger: Ledger) -> dict[tuple[int, int, int], tuple[list[int], in
 def new_estimator(published: Mapping[Window, row_values.Published] | None = None) -> Estimator:
     """Build an estimator that has the terms of all partitions."""
     metrics = WorkerMetrics(COLLECTIONS)
-    made = Estimator(COLLECTIONS, PARTITIONS, published or {}, LostWindows(metrics), metrics)
+    estimator = Estimator(COLLECTIONS, PARTITIONS, published or {}, LostWindows(metrics), metrics)
     for source in range(PARTITIONS):
         for key, value in terms_rows(source):
-            made.take(key, value)
-    return made
+            estimator.take(key, value)
+    return estimator
 
 
 def terms_rows(source: int) -> list[tuple[bytes, bytes]]:

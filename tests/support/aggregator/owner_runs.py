@@ -105,10 +105,10 @@ class Broker:
 
 def served_from_memory(monkeypatch: pytest.MonkeyPatch) -> Broker:
     """The fake Kafka that owners use during the test."""
-    made = Broker()
-    monkeypatch.setattr(owner_module, "LedgerStore", made.store)
-    monkeypatch.setattr(owner_module, "RowReader", made.log.reader)
-    return made
+    broker = Broker()
+    monkeypatch.setattr(owner_module, "LedgerStore", broker.store)
+    monkeypatch.setattr(owner_module, "RowReader", broker.log.reader)
+    return broker
 
 
 class Running:

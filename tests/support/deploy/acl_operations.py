@@ -133,7 +133,7 @@ class Tools:
     async def read_broker_settings(self, broker: str) -> None:
         asked = ConfigResource(ConfigResourceType.BROKER, broker)
         if not self.admin.describe_configs([asked], config_filter="all").get("broker", {}).get(broker):
-            raise PermissionError("not told: Authorization")
+            raise PermissionError("not shown: Authorization")
 
     async def alter_broker_settings(self, broker: str) -> None:
         wanted = ConfigResource(ConfigResourceType.BROKER, broker, {"log.cleaner.threads": "1"})

@@ -40,10 +40,10 @@ class Authority:
         self._folder = folder
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._key = ec.generate_private_key(ec.SECP256R1())
-        made = _named(name, name, self._key, datetime.now(UTC) + 30 * DAY)
-        made = made.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        made = made.add_extension(_key_usage(signs_certificates=True), critical=True)
-        self._certificate = made.sign(self._key, hashes.SHA256())
+        builder = _named(name, name, self._key, datetime.now(UTC) + 30 * DAY)
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        builder = builder.add_extension(_key_usage(signs_certificates=True), critical=True)
+        self._certificate = builder.sign(self._key, hashes.SHA256())
         self.certificate_file = _write(folder / f"{name}-{self._certificate.serial_number:x}.crt", self._pem)
 
     @property
@@ -62,18 +62,18 @@ class Authority:
     ) -> Issued:
         """Sign a new key, valid until `not_after` (with a time zone, may be past); None: for a day."""
         key = ec.generate_private_key(ec.SECP256R1())
-        made = _named(common_name, self.name, key, not_after or datetime.now(UTC) + DAY)
+        builder = _named(common_name, self.name, key, not_after or datetime.now(UTC) + DAY)
         authority_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
-        made = made.add_extension(authority_key, critical=False)
-        made = made.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        made = made.add_extension(_key_usage(signs_certificates=False), critical=True)
+        builder = builder.add_extension(authority_key, critical=False)
+        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        builder = builder.add_extension(_key_usage(signs_certificates=False), critical=True)
         purposes = [ExtendedKeyUsageOID.SERVER_AUTH] * server + [ExtendedKeyUsageOID.CLIENT_AUTH] * client
         if purposes:
-            made = made.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
+            builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
         hosts = [x509.IPAddress(ip_address(each)) for each in addresses] + [x509.DNSName(n) for n in names]
         if hosts:
-            made = made.add_extension(x509.SubjectAlternativeName(hosts), critical=False)
-        return self._store(common_name, key, made.sign(self._key, hashes.SHA256()))
+            builder = builder.add_extension(x509.SubjectAlternativeName(hosts), critical=False)
+        return self._store(common_name, key, builder.sign(self._key, hashes.SHA256()))
 
     def context(self, client: Issued | None = None) -> ssl.SSLContext:
         """Return settings of a client that trusts only this CA, with a certificate if given."""

@@ -75,6 +75,6 @@ def by_certificate(
     shutil.copy(broker.authority.certificate_file, folder / "ca.crt")
     security = {"ca_file": "ca.crt", "certificate_file": "client.crt", "key_file": "client.key"}
     issued = issued or broker.client_certificate(ADMIN)
-    made = SecuredDeployment(folder, broker.ssl_servers, prefix, issued.common_name, security)
-    made.use_certificate(issued)
-    return made
+    deployment = SecuredDeployment(folder, broker.ssl_servers, prefix, issued.common_name, security)
+    deployment.use_certificate(issued)
+    return deployment

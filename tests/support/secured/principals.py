@@ -56,6 +56,6 @@ class Principals:
         return by_password(self.broker, self._folder(user), self.prefix, user)
 
     def _folder(self, name: str) -> Path:
-        made = self.folder / name
-        made.mkdir()
-        return made
+        folder = self.folder / name
+        folder.mkdir()
+        return folder
