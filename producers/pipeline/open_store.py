@@ -53,7 +53,8 @@ class StoreHandle:
         """
         if self._open is None:
             for allowance in self._config.allowances:
-                allowance.limits(_UNSPENT)  # Takes seconds for some mechanisms.
+                # Takes seconds for some mechanisms, so do it before the store is open.
+                allowance.limits(_UNSPENT)
             store = Store(self._config.data_dir, busy_seconds=BUSY_SECONDS)
             try:
                 check_identity(store, self._secret)

@@ -97,8 +97,8 @@ class Workers:
     def died(self) -> list[Worker]:
         """Return the workers that ended unexpectedly after they had counted.
 
-        One whose broker goes away before it has joined the group says so and ends; it is started again. One
-        with the former file ends when it meets a ledger that was opened with the new one.
+        Not those that end because the broker is lost before they join the group, or because they have the
+        former file and find a ledger that was opened with the new one.
         """
         gone = [*self.missed, *(worker for worker in self.alive if not worker.running)]
         return [worker for worker in gone if worker.says("ledger open") and not worker.says(OLD_FILE)]
