@@ -101,7 +101,7 @@ def test_topics_are_those_that_topics_create_makes(overlay: Overlay) -> None:
     }
 
 
-def test_users_are_those_of_topics_create_with_its_permissions_and_quotas(overlay: Overlay) -> None:
+def test_users_have_permissions_and_quotas_of_topics_create(overlay: Overlay) -> None:
     topics = overlay.configuration.topics
     allowed = {}
     for user in overlay.of("KafkaUser"):
@@ -123,7 +123,7 @@ def test_users_are_those_of_topics_create_with_its_permissions_and_quotas(overla
     assert set(allowed) == {"producer", "aggregator", "reader", "topics", "scaling"}
 
 
-def test_workers_scale_on_the_lag_of_their_group_up_to_the_partitions(overlay: Overlay) -> None:
+def test_workers_scale_on_lag_up_to_partitions(overlay: Overlay) -> None:
     configuration = overlay.configuration
     scaled = overlay.one("ScaledObject", "deniable-aggregator")["spec"]
     assert scaled["minReplicaCount"] <= scaled["maxReplicaCount"] == configuration.kafka.partitions

@@ -97,9 +97,9 @@ def test_systemd_waits_until_a_service_has_ended_by_itself(unit: str) -> None:
 
 def test_drop_ins_set_what_the_collection_file_knows(tmp_path: Path) -> None:
     """Each service comes as the principal of its role, with a password and a key of its own."""
-    said = "".join((UNITS / name).read_text(encoding="utf-8") for name in DROP_INS)
-    credentials = dict(re.findall(r"^LoadCredential=([a-z-]+):/etc/deniable/(.+)$", said, re.MULTILINE))
-    variables = dict(re.findall(r"^Environment=(\w+)=(.+)$", said, re.MULTILINE))
+    message = "".join((UNITS / name).read_text(encoding="utf-8") for name in DROP_INS)
+    credentials = dict(re.findall(r"^LoadCredential=([a-z-]+):/etc/deniable/(.+)$", message, re.MULTILINE))
+    variables = dict(re.findall(r"^Environment=(\w+)=(.+)$", message, re.MULTILINE))
     handed = {variable: text for variable, text in variables.items() if text.startswith("%d/")}
     assert {text.removeprefix("%d/") for text in handed.values()} == credentials.keys()
     secured = WHOLE.replace("revision: 1\n", "revision: 1\nkafka: {security: {ca_file: /ca}}\n")

@@ -14,14 +14,14 @@ from deploy.cluster.topics.setup import TopicSetupError
 
 
 @pytest.mark.parametrize(
-    ("cause", "said"),
+    ("cause", "message"),
     [
         (TopicAuthorizationFailedError("d-reports"), "User:a may not Read topic d-reports"),
         (ValueError("why"), "the engine stopped by itself"),
     ],
 )
 def test_worker_losing_read_permission_reports_it(
-    cause: Exception, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    cause: Exception, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     async def ends(*_: Any) -> None:
         raise WorkerError("the engine stopped by itself") from cause
@@ -42,4 +42,4 @@ def test_worker_losing_read_permission_reports_it(
         "window_seconds: 60, grace_seconds: 30, budget: none}\n"
     )
     ended = CliRunner().invoke(aggregate_command.aggregate, ["--config", str(file)])
-    assert str(ended.exception) == said
+    assert str(ended.exception) == message

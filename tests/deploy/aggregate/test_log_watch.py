@@ -1,4 +1,4 @@
-"""Whether another log is told from a broker that answers wrongly for a moment."""
+"""A recreated log is distinguished from a broker that answers wrongly for a moment."""
 
 from contextlib import suppress
 from typing import cast

@@ -1,4 +1,4 @@
-"""What a worker tells of privacy, and that nothing waits for it."""
+"""Privacy figures of a worker's metrics and page; computing them blocks nothing."""
 
 import json
 import shlex
@@ -35,7 +35,7 @@ FIGURES = (
 )
 
 
-class Told:
+class Recorder:
     def __init__(self, *allowances: Allowance) -> None:
         self.registry = CollectorRegistry()
         self.metrics = PrivacyMetrics(self.registry)
@@ -49,8 +49,8 @@ class Told:
         return self.registry.get_sample_value(f"deniable_{figure}", labels)
 
 
-def test_costs_and_what_a_client_may_have_spent_are_reported() -> None:
-    shown = Told()
+def test_costs_and_bound_on_spending_are_reported() -> None:
+    shown = Recorder()
     shown.watch.show_costs()
     shown.watch.show_used(NOW)
     assert CARRIER.budget is not None
@@ -60,7 +60,7 @@ def test_costs_and_what_a_client_may_have_spent_are_reported() -> None:
 
 
 def test_collection_without_budget_has_no_budget_metrics() -> None:
-    shown = Told()
+    shown = Recorder()
     shown.watch.show_costs()
     shown.watch.show_used(NOW)
     rho = zcdp_rho(loss_of_reports(PLACE.collection.mechanism, 1, memoized=False))
@@ -103,25 +103,25 @@ AS_ACCOUNT = {
 
 @pytest.mark.parametrize(("allowance", "line"), AS_ACCOUNT.values(), ids=AS_ACCOUNT)
 def test_gauges_are_what_account_says_of_so_many_reports(allowance: Allowance, line: str) -> None:
-    shown = Told(allowance)
+    shown = Recorder(allowance)
     shown.metrics.show_collection(allowance.collection)
     shown.watch.show_costs()
     shown.watch.show_used(NOW)
     rho, budget, reports, used, ratio = shown.of(allowance)
     assert reports
     assert budget
-    said = accounted(f"{line} --reports {reports:.0f}")
-    assert (rho, used) == (said["rho"], said["exact"])
-    assert ratio == said["exact"] / budget < 1
-    assert shown.figure(allowance, "epsilon_per_report_nats") == said["epsilon_one"]
-    permanent = said["epsilon_inf"] if allowance.memoized else None
+    message = accounted(f"{line} --reports {reports:.0f}")
+    assert (rho, used) == (message["rho"], message["exact"])
+    assert ratio == message["exact"] / budget < 1
+    assert shown.figure(allowance, "epsilon_per_report_nats") == message["epsilon_one"]
+    permanent = message["epsilon_inf"] if allowance.memoized else None
     assert shown.figure(allowance, "epsilon_permanent_nats") == permanent
 
 
 def test_gauge_at_an_exhausted_budget_equals_account() -> None:
     """So many that the bounds allow different numbers."""
     allowance = replace(CARRIER, budget=Budget(2.0, 1e-6, 86_400))
-    shown = Told(allowance)
+    shown = Recorder(allowance)
     shown.watch.show_used(NOW)
     line = "--mechanism k-rr --k 16 --epsilon 0.1"
     assert (
@@ -130,7 +130,7 @@ def test_gauge_at_an_exhausted_budget_equals_account() -> None:
 
 
 def test_used_budget_is_refreshed(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown, moments = Told(), iter([NOW, NOW + 3600])
+    shown, moments = Recorder(), iter([NOW, NOW + 3600])
     seen: list[float | None] = []
 
     def sleep(seconds: float) -> None:
@@ -150,4 +150,4 @@ def test_used_budget_is_refreshed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_process_ends_without_it() -> None:
-    assert Told().watch.daemon
+    assert Recorder().watch.daemon

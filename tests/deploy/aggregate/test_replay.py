@@ -8,7 +8,7 @@ from deploy.aggregate.replay import _compare
 
 
 @pytest.mark.parametrize(
-    ("whole_from", "said"),
+    ("whole_from", "message"),
     [
         (0, "each window lacks deleted records (retention_seconds), or all its packs were rejected"),
         (
@@ -18,7 +18,7 @@ from deploy.aggregate.replay import _compare
         ),
     ],
 )
-def test_why_nothing_is_compared_is_reported(whole_from: int, said: str) -> None:
+def test_why_nothing_is_compared_is_reported(whole_from: int, message: str) -> None:
     with pytest.raises(ReplayError) as caught:
         _compare(Comparison(0, 5, 0, whole_from, 0, MergedCounts(), 0))
-    assert str(caught.value) == f"nothing to compare: {said}"
+    assert str(caught.value) == f"nothing to compare: {message}"

@@ -87,14 +87,14 @@ def test_a_port_in_use_is_named(data_dir: Path) -> None:
             Broker(data_dir, port).start()
 
 
-def test_folder_that_cannot_be_formatted_is_reported_with_the_log(data_dir: Path) -> None:
+def test_unformattable_folder_is_reported_with_the_log(data_dir: Path) -> None:
     data_dir.mkdir()
     (data_dir / "kafka").write_text("not a folder")
     with pytest.raises(BrokerError, match=r"could not be formatted for Kafka:\n(.*\n)*.*kafka"):
         Broker(data_dir).start()
 
 
-def test_broker_that_does_not_come_up_is_reported_with_the_log(data_dir: Path) -> None:
+def test_broker_that_fails_to_start_is_reported_with_its_log(data_dir: Path) -> None:
     (data_dir / "kafka").mkdir(parents=True)
     (data_dir / "kafka" / "meta.properties").write_text("version=1\ncluster.id=strange\nnode.id=7\n")
     broker = Broker(data_dir)
@@ -107,8 +107,8 @@ def test_broker_that_does_not_come_up_is_reported_with_the_log(data_dir: Path) -
 def test_a_killed_parent_takes_its_broker_along() -> None:
     with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
-        said, folder = parent.stdout.readline().rstrip().split(" ", 1)
-        pid = int(said)
+        message, folder = parent.stdout.readline().rstrip().split(" ", 1)
+        pid = int(message)
         assert Path(f"/proc/{pid}/comm").read_text() == "java\n"
         parent.kill()
     assert wait_until(lambda: state_of(pid) == "Z")

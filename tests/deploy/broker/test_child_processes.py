@@ -1,4 +1,4 @@
-"""Children end with their parent, and when they are told to."""
+"""Children end with their parent, and when they are stopped."""
 
 import os
 import signal
@@ -48,18 +48,18 @@ def test_missing_command_is_named_in_the_log(tmp_path: Path) -> None:
 
 
 def test_a_thread_may_not_start_children(tmp_path: Path) -> None:
-    said: list[str] = []
+    message: list[str] = []
 
     def start() -> None:
         try:
             spawn(["true"], tmp_path / "log")
         except RuntimeError as error:
-            said.append(str(error))
+            message.append(str(error))
 
     thread = threading.Thread(target=start)
     thread.start()
     thread.join()
-    assert said == ["true must be started by the main thread: it would end with this one"]
+    assert message == ["true must be started by the main thread: it would end with this one"]
 
 
 def test_a_child_has_its_environment_and_folder(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_stop_asks_first(tmp_path: Path) -> None:
     assert [child.returncode for child in children] == [-signal.SIGTERM] * 2
 
 
-def test_stop_kills_a_child_that_does_not_listen_and_what_it_started(tmp_path: Path) -> None:
+def test_stop_kills_deaf_child_and_its_children(tmp_path: Path) -> None:
     child = spawn(["sh", "-c", STUBBORN], tmp_path / "log")
     assert wait_until(lambda: last_lines(tmp_path / "log") != "")
     stop([child], seconds=0.3)

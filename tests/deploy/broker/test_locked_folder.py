@@ -30,7 +30,7 @@ def test_unwritable_cache_is_reported(tmp_path: Path, monkeypatch: pytest.Monkey
         HeldFolder()
 
 
-def test_temporary_folders_go_with_their_holder_or_with_the_next_one(
+def test_temporary_folders_are_removed_by_holder_or_successor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

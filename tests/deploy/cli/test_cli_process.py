@@ -39,15 +39,15 @@ def run(
 
 
 @pytest.mark.parametrize(
-    ("redirection", "said"),
+    ("redirection", "message"),
     [
         (">/dev/full", f"Error: stdout cannot be written: {FULL}\n"),
         (">&-", "Error: stdout cannot be written: Bad file descriptor\n"),
     ],
 )
-def test_output_that_cannot_be_written_is_reported(folder: Path, redirection: str, said: str) -> None:
+def test_output_that_cannot_be_written_is_reported(folder: Path, redirection: str, message: str) -> None:
     ended = run(folder, redirection, "check")
-    assert (ended.returncode, ended.stderr) == (1, said)
+    assert (ended.returncode, ended.stderr) == (1, message)
 
 
 def test_unbuffered_output_that_cannot_be_written_is_reported(folder: Path) -> None:
@@ -84,9 +84,9 @@ def test_ctrl_c_is_quiet_while_a_command_is_loaded(folder: Path) -> None:
     modules = folder / "modules"
     modules.mkdir()
     (modules / "msgspec.py").write_text(SLOW_MODULE)
-    said = folder / "stderr"
+    message = folder / "stderr"
     with (
-        said.open("wb") as stderr,
+        message.open("wb") as stderr,
         subprocess.Popen(
             [*COMMAND, "check"],
             cwd=folder,
@@ -94,7 +94,7 @@ def test_ctrl_c_is_quiet_while_a_command_is_loaded(folder: Path) -> None:
             env={**os.environ, "PYTHONPATH": f"{modules}:{os.environ.get('PYTHONPATH', '')}"},
         ) as process,
     ):
-        assert wait_until(lambda: said.read_bytes() == b"loading")
+        assert wait_until(lambda: message.read_bytes() == b"loading")
         process.send_signal(signal.SIGINT)
         assert process.wait(120) == 130
-    assert said.read_bytes() == b"loading"
+    assert message.read_bytes() == b"loading"

@@ -33,7 +33,7 @@ except SystemExit as end:
     status = end.code
 if signal.getsignal(15) is not end_in_good_order:
     status = "what comes after would end without `finally`"
-gc.collect()  # asyncio then tells of a task whose error nobody has seen
+gc.collect()  # asyncio then logs tasks whose errors were never retrieved
 sys.exit(status)
 """
 
@@ -45,7 +45,7 @@ def test_it_ends_with_the_signal_and_without_a_word() -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == "begun\n"
             process.send_signal(signal.SIGTERM)
-            _, said = process.communicate(timeout=120)
+            _, message = process.communicate(timeout=120)
         finally:
             process.kill()
-    assert (process.returncode, said) == (143, "")
+    assert (process.returncode, message) == (143, "")

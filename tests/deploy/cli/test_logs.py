@@ -139,6 +139,6 @@ def test_no_traceback_shows_a_variable(capsys: pytest.CaptureFixture[str]) -> No
         fail("canary-" + str(5518))
     except OSError:
         logging.getLogger("aiokafka").exception("it failed")
-    said = capsys.readouterr().err
-    assert "disk of 11 bytes" in said
-    assert "canary-5518" not in said
+    message = capsys.readouterr().err
+    assert "disk of 11 bytes" in message
+    assert "canary-5518" not in message

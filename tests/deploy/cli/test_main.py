@@ -170,7 +170,7 @@ def test_schema_of_estimates_is_printed_and_nothing_connects(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("reports --schema", "--schema is for the topic estimates, got reports"),
         ("reports --offset 1 --tail 1", "give either --offset or --tail"),
@@ -181,10 +181,10 @@ def test_schema_of_estimates_is_printed_and_nothing_connects(run: Run) -> None:
         ("reports --tail 0", "0 is not in the range 1<=x<=1000000."),
     ],
 )
-def test_wrong_usage_of_inspect_is_reported(run: Run, line: str, said: str) -> None:
+def test_wrong_usage_of_inspect_is_reported(run: Run, line: str, message: str) -> None:
     ended = run(f"inspect {line}")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.splitlines()[-1].endswith(said)
+    assert ended.err.splitlines()[-1].endswith(message)
 
 
 def test_check_shows_programs_of_every_collection(run: Run) -> None:
@@ -198,7 +198,7 @@ def test_check_shows_programs_of_every_collection(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("", "Usage: deniable"),
         ("topics", "Usage: deniable topics"),
@@ -228,10 +228,10 @@ def test_check_shows_programs_of_every_collection(run: Run) -> None:
         ("replay --wait -1", "-1.0 is not in the range x>=0"),
     ],
 )
-def test_wrong_usage_is_status_2(line: str, said: str, run: Run) -> None:
+def test_wrong_usage_is_status_2(line: str, message: str, run: Run) -> None:
     ended = run(line)
     assert (ended.code, ended.out) == (2, "")
-    assert said in ended.err
+    assert message in ended.err
     assert "Traceback" not in ended.err
 
 
@@ -312,7 +312,7 @@ def test_an_expected_error_is_one_line(
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
         (PermissionError(errno.EACCES, "Permission denied", "x.yaml"), "x.yaml: Permission denied"),
@@ -320,13 +320,13 @@ def test_an_expected_error_is_one_line(
     ],
 )
 def test_system_errors_are_one_line(
-    error: OSError, said: str, run: Run, monkeypatch: pytest.MonkeyPatch
+    error: OSError, message: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise error
 
     monkeypatch.setattr("deploy.offline.check.load", fail)
-    assert run("check") == (1, "", f"Error: {said}\n")
+    assert run("check") == (1, "", f"Error: {message}\n")
 
 
 def test_output_that_is_lost_at_the_end_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,9 +341,7 @@ def test_output_that_is_lost_at_the_end_is_reported(run: Run, monkeypatch: pytes
         assert run("check") == (1, "", "Error: stdout cannot be written: No space left on device\n")
 
 
-def test_file_that_cannot_be_read_is_status_1_as_one_that_is_absent(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_and_absent_files_exit_with_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("check --config none.yaml") == (
         1,
         "",

@@ -1,4 +1,4 @@
-"""What the page is told of a client's limits is what producers hold it to."""
+"""The client limits that the page shows are those that producers enforce."""
 
 from deploy.cluster.deployment import limits_of
 from estimators.collection import Collection

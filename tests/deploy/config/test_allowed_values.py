@@ -46,7 +46,7 @@ def document(field: str, value: str) -> str:
         *("pack_reports", "pack_seconds", "outbox_bytes", "block_milliseconds"),
     ],
 )
-def test_a_value_beyond_the_stated_range_is_refused_and_its_end_is_not(tmp_path: Path, field: str) -> None:
+def test_stated_range_is_the_enforced_one(tmp_path: Path, field: str) -> None:
     words = allowed(field, in_budget=False) or ""
     _lowest, highest = re.search(r"[\[(]([\d.]+), ([\d.]+)\]$", words).groups()  # type: ignore[union-attr]
     file = tmp_path / "deniable.yaml"

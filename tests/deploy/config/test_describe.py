@@ -18,7 +18,7 @@ def lines_of(collection: Collection, budget: Budget | None = None, reports_per_w
     return describe(Allowance(collection, budget, reports_per_window)).splitlines()
 
 
-def test_krr_says_what_one_report_and_every_further_one_cost() -> None:
+def test_krr_states_cost_of_first_and_further_reports() -> None:
     collection = Collection("carrier", KRR.from_epsilon(4, 2.0), values=("AA", "B6", "9E"), other=True)
     assert lines_of(collection) == [
         "carrier: k-RR over 4 buckets, the last one for all other values, windows of 60 s + 30 s grace,"
@@ -29,7 +29,7 @@ def test_krr_says_what_one_report_and_every_further_one_cost() -> None:
     ]
 
 
-def test_memoized_rappor_says_what_all_reports_of_a_value_cost() -> None:
+def test_memoized_rappor_states_cost_of_all_reports() -> None:
     lines = lines_of(Collection("place", RAPPOR, candidates=("x", "y"), memoize=True))
     assert lines[0].startswith("place: RAPPOR, 128 bits, 2 hashes, 8 cohorts, 2 candidates, windows of 60 s")
     assert lines[2] == (
@@ -45,7 +45,7 @@ def test_rappor_without_memory_adds_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("collection", "budget", "reports_per_window", "said"),
+    ("collection", "budget", "reports_per_window", "message"),
     [
         (
             Collection("a", KRR.from_epsilon(4, 1.0)),
@@ -68,9 +68,9 @@ def test_rappor_without_memory_adds_up() -> None:
     ],
 )
 def test_the_limits_of_a_client_are_reported(
-    collection: Collection, budget: Budget, reports_per_window: int, said: str
+    collection: Collection, budget: Budget, reports_per_window: int, message: str
 ) -> None:
-    assert lines_of(collection, budget, reports_per_window)[3:] == [f"  a client may send {said}"]
+    assert lines_of(collection, budget, reports_per_window)[3:] == [f"  a client may send {message}"]
 
 
 def test_a_budget_below_one_report_is_warned_of() -> None:
@@ -82,7 +82,7 @@ def test_a_budget_below_one_report_is_warned_of() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "other", "said"),
+    ("mechanism", "other", "message"),
     [
         (HotRappor.from_probabilities(3, 1, 0.5, 0.25, 0.75), False, "RAPPOR over 3 buckets, 1 in an answer"),
         (
@@ -93,18 +93,18 @@ def test_a_budget_below_one_report_is_warned_of() -> None:
         (LongitudinalKRR.from_epsilons(3, 2.0, 1.0), False, "longitudinal k-RR over 3 buckets"),
     ],
 )
-def test_other_mechanisms_say_what_all_reports_of_a_value_cost(
-    mechanism: HotRappor | LongitudinalKRR, other: bool, said: str
+def test_other_mechanisms_state_cost_of_all_reports(
+    mechanism: HotRappor | LongitudinalKRR, other: bool, message: str
 ) -> None:
     collection = Collection("place", mechanism, values=("a", "b", "c"), other=other, memoize=True)
     lines = lines_of(collection)
-    assert lines[0].startswith(f"place: {said}, windows of 60 s")
+    assert lines[0].startswith(f"place: {message}, windows of 60 s")
     assert f"unchanged value: epsilon {rounded_up(collection.epsilon_inf)};" in lines[2]
 
 
 @pytest.mark.parametrize(
-    ("figure", "said"),
+    ("figure", "message"),
     [(1.83133237, "1.832"), (6.2422, "6.243"), (3.0, "3"), (1 + 1e-12, "1.001"), (float("inf"), "Infinity")],
 )
-def test_a_figure_is_never_stated_below_the_truth(figure: float, said: str) -> None:
-    assert rounded_up(figure) == said
+def test_a_figure_is_never_stated_below_the_truth(figure: float, message: str) -> None:
+    assert rounded_up(figure) == message

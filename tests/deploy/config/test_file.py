@@ -45,7 +45,7 @@ def test_other_is_one_more_bucket_and_the_default(file: Path) -> None:
     assert (sized.width, sized.takes_integers) == (1000, True)
 
 
-def test_all_values_are_published_on_request_which_changes_no_meaning(file: Path) -> None:
+def test_publish_all_keeps_the_fingerprint(file: Path) -> None:
     top, whole = (
         read(file, WHOLE),
         read(file, WHOLE.replace("epsilon: 1.0986,", "epsilon: 1.0986, publish: all,")),
@@ -79,7 +79,7 @@ def test_candidates_come_from_a_file_a_line_each(file: Path) -> None:
     assert loaded.collection("destination").candidates == ("JFK", "Los\x85 Angeles")
 
 
-def test_environment_wins_over_the_file_and_the_option_over_both(file: Path) -> None:
+def test_option_overrides_environment_overrides_file(file: Path) -> None:
     variables = {
         "DENIABLE_KAFKA__BOOTSTRAP_SERVERS": "[::1]:1",
         "DENIABLE_KAFKA__PARTITIONS": "7",
@@ -100,7 +100,7 @@ def test_environment_wins_over_the_file_and_the_option_over_both(file: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "said"),
+    ("variable", "value", "message"),
     [
         ("KAFKA__PARTITIONS", "0", "partitions must be in [1, 1000], got 0"),
         ("KAFKA__PARTITIONS", "four", "partitions: must be an integer in [1, 1000], got 'four'"),
@@ -114,11 +114,11 @@ def test_environment_wins_over_the_file_and_the_option_over_both(file: Path) -> 
         ("PRODUCER__PACK_SECONDS", "nan", "pack_seconds must be in [0.001, 3600], got nan"),
     ],
 )
-def test_a_bad_variable_is_named(file: Path, variable: str, value: str, said: str) -> None:
+def test_a_bad_variable_is_named(file: Path, variable: str, value: str, message: str) -> None:
     name = f"DENIABLE_{variable}"
     with pytest.raises(CollectionFileError) as caught:
         read(file, WHOLE, **{name: value})
-    assert str(caught.value) == f"variable {name}: {said}"
+    assert str(caught.value) == f"variable {name}: {message}"
 
 
 def test_a_variable_of_no_section_is_refused(file: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_variable_of_no_section_is_refused(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("revision: 1\nrevision: 2\n", "is not YAML: line 2, column 1: found duplicate key …"),
         ("collections: [1\n", "is not YAML: line 2, column 1: expected ',' or ']', but got '<stream end>'"),
@@ -148,8 +148,8 @@ def test_a_variable_of_no_section_is_refused(file: Path) -> None:
         ),
     ],
 )
-def test_invalid_yaml_is_refused(file: Path, text: str, said: str) -> None:
-    assert refusal(file, text).startswith(said)
+def test_invalid_yaml_is_refused(file: Path, text: str, message: str) -> None:
+    assert refusal(file, text).startswith(message)
 
 
 def test_non_text_bytes_are_refused(file: Path) -> None:
@@ -159,17 +159,17 @@ def test_non_text_bytes_are_refused(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("/nowhere/deniable.yaml", "No such file or directory"),
         ("/", "Is a directory"),
         ("/proc/self/mem", "Input/output error"),  # unreadable even for root
     ],
 )
-def test_a_file_that_cannot_be_read_is_named(path: str, said: str) -> None:
+def test_a_file_that_cannot_be_read_is_named(path: str, message: str) -> None:
     with pytest.raises(CollectionFileError) as caught:
         load(Path(path), environment={})
-    assert str(caught.value) == f"{path}: cannot be read: {said}"
+    assert str(caught.value) == f"{path}: cannot be read: {message}"
 
 
 def test_non_mapping_section_is_refused_despite_the_option(file: Path) -> None:
@@ -187,7 +187,7 @@ def test_an_address_is_checked_wherever_it_comes_from(file: Path) -> None:
         load(file, "kafka:9092", environment={})
 
 
-def test_collection_is_found_by_name_or_the_names_are_reported(file: Path) -> None:
+def test_unknown_collection_is_refused_with_known_names(file: Path) -> None:
     loaded = read(file, WHOLE)
     assert loaded.collection("destination").name == "destination"
     with pytest.raises(CollectionFileError) as caught:

@@ -31,7 +31,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (
             "epsilon: 1.0986",
@@ -194,18 +194,18 @@ def file(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_bad_field_is_named_with_its_range_and_value(file: Path, old: str, new: str, said: str) -> None:
+def test_bad_field_is_named_with_its_range_and_value(file: Path, old: str, new: str, message: str) -> None:
     assert old in WHOLE
-    assert refusal(file, WHOLE.replace(old, new, 1)) == said
+    assert refusal(file, WHOLE.replace(old, new, 1)) == message
 
 
 def test_a_number_beyond_floats_is_refused(file: Path) -> None:
-    said = refusal(file, WHOLE.replace("1.0986", "1" + "0" * 400))
-    assert said.startswith("collections[0].epsilon: must be a number in (0, 16], got 1000000")
+    message = refusal(file, WHOLE.replace("1.0986", "1" + "0" * 400))
+    assert message.startswith("collections[0].epsilon: must be a number in (0, 16], got 1000000")
 
 
 @pytest.mark.parametrize(
-    ("budget", "said"),
+    ("budget", "message"),
     [
         ("minimum_reports: 1", ": field `budget` is missing; it must be none, or a mapping"),
         ("budget: 8", ".budget: must be none, or a mapping, got 8"),
@@ -229,9 +229,9 @@ def test_a_number_beyond_floats_is_refused(file: Path) -> None:
         ),
     ],
 )
-def test_a_budget_is_asked_for_explicitly(file: Path, budget: str, said: str) -> None:
+def test_a_budget_is_asked_for_explicitly(file: Path, budget: str, message: str) -> None:
     assert refusal(file, WHOLE.replace("budget: none", budget, 1)) == (
-        f"collections[0]{said}; write budget: {{epsilon: …, delta: …, period_seconds: …}}, "
+        f"collections[0]{message}; write budget: {{epsilon: …, delta: …, period_seconds: …}}, "
         "or budget: none, which enforces nothing"
     )
 
@@ -247,19 +247,21 @@ def test_missing_candidates_are_refused(file: Path, candidates: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (None, "cannot be read: No such file or directory"),
         (b"\xff", "must be text in UTF-8, byte 0 is not"),
         (b"\n\n", "must hold at least one line, got none"),
     ],
 )
-def test_candidates_file_that_cannot_be_used_is_named(file: Path, content: bytes | None, said: str) -> None:
+def test_candidates_file_that_cannot_be_used_is_named(
+    file: Path, content: bytes | None, message: str
+) -> None:
     airports = file.parent / "airports.txt"
     if content is not None:
         airports.write_bytes(content)
     text = WHOLE.replace("candidates: [JFK, LAX]", "candidates_file: airports.txt")
-    assert refusal(file, text) == f"collections[1] (destination): candidates_file {airports} {said}"
+    assert refusal(file, text) == f"collections[1] (destination): candidates_file {airports} {message}"
 
 
 def test_a_million_candidates_are_the_most(file: Path) -> None:
@@ -351,8 +353,8 @@ def test_every_required_field_says_what_it_may_hold(file: Path) -> None:
         given = {name: texts.get(name, 1) for name in ["mechanism", *required]}
         for field in given:
             rest = {name: value for name, value in given.items() if name != field}
-            said = refusal(file, json.dumps({"collections": [rest]}))
-            assert said.startswith(f"collections[0]: field `{field}` is missing; it must be ")
+            message = refusal(file, json.dumps({"collections": [rest]}))
+            assert message.startswith(f"collections[0]: field `{field}` is missing; it must be ")
 
 
 def test_revision_is_1_unless_given(file: Path) -> None:

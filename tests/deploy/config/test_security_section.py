@@ -31,14 +31,14 @@ def secured(section: str) -> str:
 
 
 def variable_refusal(file: Path, **environment: str) -> str:
-    """What is said of a variable, which is no fault of the file."""
+    """The message about a variable, which does not blame the file."""
     with pytest.raises(CollectionFileError) as caught:
         read(file, WHOLE, **environment)
     assert str(caught.value).startswith("variable DENIABLE_")
     return str(caught.value)
 
 
-def test_paths_are_relative_to_the_file_and_nothing_is_read(file: Path) -> None:
+def test_paths_are_relative_to_the_file_and_not_opened(file: Path) -> None:
     section = "{ca_file: ca.pem, certificate_file: /etc/x.crt, key_file: sub/x.key, key_password_file: p}"
     found = read(file, secured(section)).cluster.security
     assert found is not None
@@ -62,21 +62,21 @@ def test_a_relative_file_holds_from_another_folder_too(
         assert security.current_password() == SECRET
 
 
-def test_empty_section_is_tls_with_the_authorities_of_the_system(file: Path) -> None:
+def test_empty_section_means_tls_with_system_authorities(file: Path) -> None:
     assert read(file, secured("{}")).cluster.security is not None
 
 
 def test_a_section_without_a_line_is_refused(file: Path) -> None:
     """Who comments its fields out does not mean connections in clear."""
-    said = (
+    message = (
         "kafka.security must not be empty: name its fields, or write {} for TLS with the authorities that "
         "this system trusts; leave it out for plaintext connections"
     )
     for kafka in ("{security: }", "{allow_plaintext: true, security: null}"):
         text = f"kafka: {kafka}\n{WHOLE}"
-        assert refusal(file, text) == said
-        assert refusal(file, text, **{f"{S}USERNAME": "a", f"{S}PASSWORD": SECRET}) == said
-    assert refusal(file, secured("{}"), DENIABLE_KAFKA__SECURITY="null") == said
+        assert refusal(file, text) == message
+        assert refusal(file, text, **{f"{S}USERNAME": "a", f"{S}PASSWORD": SECRET}) == message
+    assert refusal(file, secured("{}"), DENIABLE_KAFKA__SECURITY="null") == message
 
 
 def test_environment_makes_the_section_or_wins_over_it(file: Path) -> None:
@@ -94,15 +94,15 @@ def test_environment_makes_the_section_or_wins_over_it(file: Path) -> None:
 
 def test_password_in_the_file_is_refused_and_not_shown(file: Path) -> None:
     for written in (f"'{SECRET}'", "null", "5", f"[{SECRET}]"):
-        said = refusal(file, secured(f"{{username: a, password: {written}}}"), **{f"{S}PASSWORD": SECRET})
-        assert said == (
+        message = refusal(file, secured(f"{{username: a, password: {written}}}"), **{f"{S}PASSWORD": SECRET})
+        assert message == (
             "kafka.security.password must not be in the file: name a password_file, or set the variable "
             f"{S}PASSWORD"
         )
 
 
 @pytest.mark.parametrize(
-    ("section", "said"),
+    ("section", "message"),
     [
         (SECRET, FIELDS),
         (f"[{SECRET}]", FIELDS),
@@ -121,12 +121,12 @@ def test_password_in_the_file_is_refused_and_not_shown(file: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_section_is_reported_without_a_value(file: Path, section: str, said: str) -> None:
-    assert refusal(file, secured(section)) == said
+def test_a_wrong_section_is_reported_without_a_value(file: Path, section: str, message: str) -> None:
+    assert refusal(file, secured(section)) == message
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         (f"{S}PASWORD", "unknown field `pasword`"),
         ("DENIABLE_KAFKA__PASSWORD", "unknown field `password`"),
@@ -135,14 +135,14 @@ def test_a_wrong_section_is_reported_without_a_value(file: Path, section: str, s
         ("DENIABLE_KAFKA__SECURITY__TLS__PASSWORD", "must begin with one of"),
     ],
 )
-def test_wrong_variable_is_named_and_its_value_is_not(file: Path, name: str, said: str) -> None:
+def test_wrong_variable_is_named_and_its_value_is_not(file: Path, name: str, message: str) -> None:
     whole = variable_refusal(file, **{name: SECRET})
     assert whole.startswith(f"variable {name}")
-    assert said in whole
+    assert message in whole
     assert "hunter2" not in whole
 
 
-def test_password_of_the_environment_wins_over_the_file_however_it_is_given(file: Path) -> None:
+def test_password_variable_overrides_the_file(file: Path) -> None:
     text = secured("{username: a, password_file: p}")
     for name in (f"{S}PASSWORD", f"{S}PASSWORD".lower().replace("deniable", "DENIABLE")):
         found = read(file, text, **{name: SECRET}).cluster.security
@@ -273,7 +273,7 @@ def test_slip_beside_the_section_is_not_shown_either(file: Path, kafka: str) -> 
     ],
 )
 def test_broken_yaml_is_reported_without_its_text(file: Path, section: str, kind: str) -> None:
-    said = refusal(file, secured(section))
-    assert kind in said
-    assert "hunter" not in said
-    assert "…`" in kind or said.startswith("is not YAML: ")
+    message = refusal(file, secured(section))
+    assert kind in message
+    assert "hunter" not in message
+    assert "…`" in kind or message.startswith("is not YAML: ")

@@ -30,16 +30,16 @@ def test_text_with_or_without_a_byte_order_mark(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "expected"),
     [
         (b"5\n6\n77", "{} must have at most 5 bytes, got more"),
         (b"5\n\xff\xfe", "{} must be text in UTF-8, byte 2 is not"),
     ],
 )
-def test_binary_or_too_long_file_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+def test_binary_or_too_long_file_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
     with write(tmp_path, content).open("rb") as stream, pytest.raises(click.ClickException) as refused:
         read_text(stream, 5)
-    assert refused.value.message == said.format(stream.name)
+    assert refused.value.message == expected.format(stream.name)
 
 
 def test_endless_file_is_refused() -> None:

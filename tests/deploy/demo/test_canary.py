@@ -25,9 +25,9 @@ def test_sent_distribution_passes() -> None:
 def test_one_window_that_is_off_fails_and_is_named(place: int) -> None:
     windows = [HONEST] * 6
     windows[place] = SWAPPED
-    (said,) = judge_canary("canary", windows, MECHANISM).faults()
-    assert said.startswith("canary: chi-square of 6 final windows, largest ")
-    assert said.endswith(", threshold 34.4: reports do not have the distribution that was sent")
+    (message,) = judge_canary("canary", windows, MECHANISM).faults()
+    assert message.startswith("canary: chi-square of 6 final windows, largest ")
+    assert message.endswith(", threshold 34.4: reports do not have the distribution that was sent")
 
 
 def test_a_canary_that_never_flew_fails() -> None:
@@ -44,7 +44,7 @@ def test_all_windows_together_alarm_falsely_at_the_stated_rate(windows: int) -> 
 
 
 @pytest.mark.parametrize("epsilon", [1.8, 2.2])
-def test_epsilon_that_is_10_percent_off_is_seen_in_any_one_of_20_windows(epsilon: float) -> None:
+def test_epsilon_10_percent_off_is_detected_within_20_windows(epsilon: float) -> None:
     """By the statistic's limit, chi-square with that of the expected counts as its noncentrality."""
     expected = np.rint(report_shares(KRR.from_epsilon(4, epsilon)) * CANARY_REPORTS).astype(np.int64)
     verdict = judge_canary("canary", [HONEST] * 19 + [expected], MECHANISM)

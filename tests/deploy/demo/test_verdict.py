@@ -23,15 +23,17 @@ def test_decoys_are_no_part_of_the_coverage() -> None:
     assert one.misses() == []
 
 
-@pytest.mark.parametrize(("missed", "said"), [(0, []), (20, []), (21, ["21 of 121 intervals of 95 % miss"])])
-def test_intervals_fail_from_21_misses_on(missed: int, said: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("missed", "message"), [(0, []), (20, []), (21, ["21 of 121 intervals of 95 % miss"])]
+)
+def test_intervals_fail_from_21_misses_on(missed: int, message: list[str]) -> None:
     found = faults([judged(missed, 0)])
-    assert [sentence.removesuffix(" the truth") for sentence in found] == said
+    assert [sentence.removesuffix(" the truth") for sentence in found] == message
 
 
-@pytest.mark.parametrize(("false", "said"), [(18, []), (19, ["19 of 100 significant values are decoys"])])
-def test_discoveries_fail_when_too_many_are_decoys(false: int, said: list[str]) -> None:
-    assert faults([judged(0, false)]) == said
+@pytest.mark.parametrize(("false", "message"), [(18, []), (19, ["19 of 100 significant values are decoys"])])
+def test_discoveries_fail_when_too_many_are_decoys(false: int, message: list[str]) -> None:
+    assert faults([judged(0, false)]) == message
 
 
 def test_both_collections_count_together() -> None:
@@ -59,7 +61,7 @@ def test_the_rates_are_those_that_the_docstring_states() -> None:
     assert at_least(21, REAL, 0.30) > 0.998
 
 
-def test_most_that_is_allowed_is_where_the_tests_begin_to_fail() -> None:
+def test_largest_allowed_count_is_where_the_test_fails() -> None:
     assert (most(REAL, 0.05), most(100, 0.05), most(0, 0.05)) == (20, 18, 0)
 
 

@@ -1,4 +1,4 @@
-"""Grafana's dashboards: files are current, queries can be answered, panels tell what they are for."""
+"""Grafana's dashboards: files are current, queries can be answered, panels have descriptions."""
 
 import json
 import re
@@ -87,7 +87,7 @@ def test_panel_asks_a_question_and_has_a_unit(name: str, panel: dict[str, Any]) 
 
 @pytest.mark.parametrize(("name", "panel"), PANELS)
 def test_panel_of_one_metric_shows_what_the_catalogue_says(name: str, panel: dict[str, Any]) -> None:
-    """Meaning and remedy, unless the panel counts series of a metric and tells nothing of its figures."""
+    """Meaning and remedy, unless the panel only counts the series of a metric."""
     shown = " ".join(target["expr"] for target in panel["targets"])
     metrics = [metric for metric in METRICS if re.search(rf"\b{metric.exposed}(_bucket)?\b", shown)]
     if len(metrics) == 1:
@@ -127,7 +127,7 @@ def test_ends_of_an_interval_are_those_of_the_record() -> None:
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
-def test_panels_have_numbers_of_their_own_and_do_not_overlap(name: str) -> None:
+def test_panels_have_unique_ids_and_do_not_overlap(name: str) -> None:
     panels = DASHBOARDS[name]["panels"]
     assert [panel["id"] for panel in panels] == list(range(1, len(panels) + 1))
     places = [panel["gridPos"] for panel in panels]

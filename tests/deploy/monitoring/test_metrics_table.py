@@ -1,4 +1,4 @@
-"""The catalogues: names and units by rule, the table of docs, and that they are what is really told."""
+"""Metric definitions: rules for names and units, the table in docs, and what is really exported."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -86,13 +86,13 @@ def shown(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, tuple[st
     ids=["worker", "producer"],
 )
 def test_exported_metrics_equal_the_definitions(registry: CollectorRegistry, catalogue) -> None:
-    """Each way: nothing is told that is not declared, nothing is declared that is not told."""
+    """Every exported metric is defined, and every defined metric is exported."""
     found = list(shown(registry))
     assert set(found) == declared(declared_in(catalogue))
     assert len(found) == len(set(found))
 
 
-def test_table_of_readme_is_that_of_the_catalogues() -> None:
+def test_table_in_docs_matches_definitions() -> None:
     """`make metrics` writes it."""
     text = PAGE.read_text(encoding="utf-8")
     assert with_table(text) == text

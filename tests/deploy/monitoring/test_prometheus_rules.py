@@ -75,9 +75,9 @@ def labels_of(name: str) -> set[str]:
 
 
 def test_promtool_finds_nothing_wrong() -> None:
-    said = promtool("check", "rules", RULES / "recording.yml", RULES / "alerts.yml")
-    assert f"{len(RECORDED)} rules found" in said
-    assert f"{len(ALERTS)} rules found" in said
+    message = promtool("check", "rules", RULES / "recording.yml", RULES / "alerts.yml")
+    assert f"{len(RECORDED)} rules found" in message
+    assert f"{len(ALERTS)} rules found" in message
 
 
 @pytest.mark.slow
@@ -109,7 +109,7 @@ def test_alert_names_problem_and_runbook(name: str) -> None:
     assert shown["runbook"] == f"docs/runbook.md#{name.lower()}"
 
 
-def test_runbook_has_a_paragraph_for_each_alert_and_no_other() -> None:
+def test_runbook_has_one_paragraph_for_each_alert() -> None:
     sections = RUNBOOK.read_text(encoding="utf-8").split("\n## ")
     paragraphs = [section for section in sections if section.startswith("Deniable")]
     assert [paragraph.split("\n")[0] for paragraph in paragraphs] == list(ALERTS)
@@ -133,7 +133,7 @@ def test_rules_use_metrics_and_labels_that_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_recorded_series_is_named_after_the_labels_that_it_keeps(name: str) -> None:
+def test_recorded_series_is_named_after_its_labels(name: str) -> None:
     assert levels(name) == grouped_in(EXPRESSIONS[name])
 
 

@@ -84,7 +84,7 @@ def test_tables_say_the_same_in_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         (f"{K_RR} --budget 1e9", "100000 or more"),
         (
@@ -94,14 +94,15 @@ def test_tables_say_the_same_in_words() -> None:
         (f"{K_RR} --budget 0.1", "0"),
     ],
 )
-def test_largest_tried_number_is_marked(line: str, said: str) -> None:
+def test_largest_tried_number_is_marked(line: str, message: str) -> None:
     assert (
-        run(line).stdout.splitlines()[-1].partition(" reports within")[0].split(maxsplit=1)[1].strip() == said
+        run(line).stdout.splitlines()[-1].partition(" reports within")[0].split(maxsplit=1)[1].strip()
+        == message
     )
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("--mechanism k-rr --k 16 --epsilon -1 --reports 5", "epsilon must be in (0, 16], got -1.0"),
         ("--mechanism k-rr --k 1 --epsilon 1 --reports 5", "k must be in [2, 2147483648], got 1"),
@@ -118,13 +119,13 @@ def test_largest_tried_number_is_marked(line: str, said: str) -> None:
         ),
     ],
 )
-def test_a_bad_parameter_is_refused_in_one_line(line: str, said: str) -> None:
+def test_a_bad_parameter_is_refused_in_one_line(line: str, message: str) -> None:
     ended = run(line)
-    assert (ended.exit_code, ended.stdout, ended.stderr) == (1, "", f"Error: {said}\n")
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (1, "", f"Error: {message}\n")
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("--reports 5", "Missing option '--mechanism'"),
         (K_RR, "give either --reports N or --budget E"),
@@ -134,7 +135,7 @@ def test_a_bad_parameter_is_refused_in_one_line(line: str, said: str) -> None:
         (f"{K_RR} --reports many", "'many' is not a valid integer"),
     ],
 )
-def test_wrong_usage_is_status_2(line: str, said: str) -> None:
+def test_wrong_usage_is_status_2(line: str, message: str) -> None:
     ended = run(line)
     assert (ended.exit_code, ended.stdout) == (2, "")
-    assert said in ended.stderr
+    assert message in ended.stderr

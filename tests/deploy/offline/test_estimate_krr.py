@@ -61,7 +61,7 @@ def test_ibu_says_how_it_ended() -> None:
     assert "iterations: 1\n" in stopped.stdout
 
 
-def test_counts_from_a_file_or_from_stdin_are_the_same(tmp_path: Path) -> None:
+def test_file_and_stdin_give_the_same_counts(tmp_path: Path) -> None:
     (tmp_path / "counts.txt").write_text("50\n 30 \r\n15\n5\n\n")
     expected = record(*COUNTS)
     assert record("--input", str(tmp_path / "counts.txt")) == expected
@@ -100,7 +100,7 @@ def test_bad_values_are_refused_in_one_line(arguments: list[str], message: str) 
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "words"),
     [
         ("", "there must be 2 to 1400000 counts, got 0"),
         ("\n", "there must be 2 to 1400000 counts, got 0"),
@@ -110,14 +110,14 @@ def test_bad_values_are_refused_in_one_line(arguments: list[str], message: str) 
         ("\x00\n5", f"stdin, line 1: {COUNT}, got text"),
     ],
 )
-def test_bad_lines_are_refused_in_one_line(typed: str, said: str) -> None:
+def test_bad_lines_are_refused_in_one_line(typed: str, words: str) -> None:
     ended = run("--input", "-", typed=typed)
     assert (ended.exit_code, ended.stdout) == (1, "")
-    assert ended.stderr == f"Error: {said}\n"
+    assert ended.stderr == f"Error: {words}\n"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "words"),
     [
         ([], "give either --counts N,N,... or --input FILE"),
         ([*COUNTS, "--input", "-"], "give either --counts N,N,... or --input FILE"),
@@ -127,7 +127,7 @@ def test_bad_lines_are_refused_in_one_line(typed: str, said: str) -> None:
         (["--input", "nothing.txt"], "'nothing.txt': No such file or directory"),
     ],
 )
-def test_wrong_usage_is_status_2(arguments: list[str], said: str) -> None:
+def test_wrong_usage_is_status_2(arguments: list[str], words: str) -> None:
     ended = run(*arguments)
     assert (ended.exit_code, ended.stdout) == (2, "")
-    assert said in ended.stderr
+    assert words in ended.stderr

@@ -28,7 +28,7 @@ def run(folder: Path, *options: str, **changed: str | bytes) -> Result:
     return CliRunner().invoke(rappor_command, arguments)
 
 
-def test_json_holds_the_published_maximum_in_the_order_of_the_map(tmp_path: Path) -> None:
+def test_json_has_published_maximum_in_map_order(tmp_path: Path) -> None:
     """Without a background it is the case of the vectors; a candidate without bits has a null error."""
     result = run(tmp_path, "--json", "--no-background")
     assert result.exit_code == 0, result.output
@@ -82,8 +82,8 @@ def test_other_includes_unchosen_candidates(tmp_path: Path) -> None:
     crowd = "".join(f"word-{i},{i % 64 + 1}\n" for i in range(60))
     chosen = json.loads(run(tmp_path, "--json", map=crowd).stdout)["diagnostics"]["chosen"]
     assert 0 <= chosen < 60
-    said = f"other strings, and {60 - int(chosen)} candidates not chosen: "
-    assert run(tmp_path, map=crowd).stdout.splitlines()[-1].startswith(said)
+    expected = f"other strings, and {60 - int(chosen)} candidates not chosen: "
+    assert run(tmp_path, map=crowd).stdout.splitlines()[-1].startswith(expected)
     assert "chosen" not in run(tmp_path).stdout
 
 

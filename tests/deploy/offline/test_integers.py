@@ -1,4 +1,4 @@
-"""Whole numbers are digits; what else stands there is told only where it is a number."""
+"""Whole numbers are digits; other text is repeated in messages only if it is a number."""
 
 import re
 

@@ -83,17 +83,17 @@ def test_plot_at_the_ends_of_what_can_be_planned(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (f"--reports {10**19}", f"{10**19} is not in the range 1<=x<={10**18}"),
         ("--reports 5 --std-error 1e-160", "1e-160 is not in the range 1e-09<=x<=1"),
         ("--reports 0", f"0 is not in the range 1<=x<={10**18}"),
     ],
 )
-def test_numbers_beyond_planning_are_wrong_usage(arguments: str, said: str) -> None:
+def test_numbers_beyond_planning_are_wrong_usage(arguments: str, message: str) -> None:
     result = run(f"--values 105 --epsilon 1 {arguments}")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 def test_an_epsilon_too_small_for_rappor_is_refused() -> None:

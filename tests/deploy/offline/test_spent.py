@@ -96,16 +96,16 @@ def test_empty_line_is_the_client_of_that_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         (b"secret-\xff-id", "line 2 of stdin: not UTF-8"),
         (b"x" * (MAX_LINE_BYTES + 1), f"line 2 of stdin: longer than {MAX_LINE_BYTES} bytes"),
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_invalid_client_id_ends_the_command(line: bytes, said: str) -> None:
+def test_invalid_client_id_ends_the_command(line: bytes, message: str) -> None:
     ended = spent(b"anna\n" + line + b"\nanna\n")
-    assert (ended.exit_code, ended.stderr) == (1, f"Error: {said}\n")
+    assert (ended.exit_code, ended.stderr) == (1, f"Error: {message}\n")
     assert ended.stdout.count("client of line ") == 1
 
 

@@ -88,16 +88,16 @@ def test_canary_sends_the_known_distribution_at_the_given_rate(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["carrier"], "carrier is not a canary; its entry must say canary: true"),
         (["canary", "--reports", "999"], "--reports must be at least minimum_reports, 1000, got 999"),
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_impossible_canary_runs_are_wrong_usage(arguments: list[str], said: str) -> None:
+def test_impossible_canary_runs_are_wrong_usage(arguments: list[str], message: str) -> None:
     ended = CliRunner().invoke(canary, arguments)
-    assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (2, f"Error: {said}")
+    assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (2, f"Error: {message}")
 
 
 @pytest.mark.usefixtures("folder")

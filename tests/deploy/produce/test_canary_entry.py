@@ -1,4 +1,4 @@
-"""Canaries in the collection file: which are taken, and what is said of others."""
+"""Canaries in the collection file: accepted ones, and messages about others."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def test_a_longitudinal_one_is_taken_too(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "message"),
     [
         ("other: false", "other: true", "a canary sends listed values alone; write other: false"),
         ("size: 4", "size: 17", "number of values of a canary must be in [2, 16], got 17"),
@@ -49,9 +49,9 @@ def test_a_longitudinal_one_is_taken_too(file: Path) -> None:
         ),
     ],
 )
-def test_impossible_canaries_are_refused(file: Path, before: str, after: str, said: str) -> None:
+def test_impossible_canaries_are_refused(file: Path, before: str, after: str, message: str) -> None:
     entry = CANARY_ENTRY.replace(before, after)
-    assert refusal(file, HEAD + entry) == f"collections[0] (canary): {said}"
+    assert refusal(file, HEAD + entry) == f"collections[0] (canary): {message}"
 
 
 def test_other_mechanisms_are_refused_in_words(file: Path) -> None:

@@ -102,7 +102,7 @@ def test_pipe_is_read_until_its_writers_close_it(nowhere: str) -> None:
         assert pipe.read() == b""
 
 
-def test_pipe_that_takes_the_place_of_a_followed_file_is_refused(nowhere: str) -> None:
+def test_pipe_in_place_of_followed_file_is_refused(nowhere: str) -> None:
     os.mkfifo("pipe")
     with (
         pytest.raises(FeedError, match=r"^the input cannot be read: Illegal seek$"),

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 
 @dataclass
-class Told:
+class FakeProducer:
     """Stands in for a producer."""
 
     reasons: list[str]
@@ -35,8 +35,8 @@ class Told:
         return self.reasons
 
 
-def source(*reasons: str) -> Told:
-    made = Told(list(reasons), CollectorRegistry())
+def source(*reasons: str) -> FakeProducer:
+    made = FakeProducer(list(reasons), CollectorRegistry())
     Counter("packs", "Packs.", registry=made.registry).inc(3)
     return made
 
@@ -89,9 +89,9 @@ def test_a_port_can_be_had_again_at_once() -> None:
 
 def test_metrics_address_goes_to_stderr_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     with served(0, source(), err=True):
-        said = capsys.readouterr()
-    assert said.out == ""
-    assert re.fullmatch(r"metrics: http://127\.0\.0\.1:\d+/metrics\n", said.err)
+        expected = capsys.readouterr()
+    assert expected.out == ""
+    assert re.fullmatch(r"metrics: http://127\.0\.0\.1:\d+/metrics\n", expected.err)
 
 
 def test_nothing_is_served_unless_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,25 +144,25 @@ def answering(status: int, body: bytes) -> Iterator[int]:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "expected"),
     [
         (b'{"ready": false, "reasons": ["a", "b"]}', "is not ready: a; b"),
         (b"nonsense", "is not ready: it answered with status 503 and no reasons: it is not deniable"),
         (b"[]", "is not ready: it answered with status 503 and no reasons: it is not deniable"),
     ],
 )
-def test_ready_says_why_not(body: bytes, said: str) -> None:
+def test_ready_says_why_not(body: bytes, expected: str) -> None:
     with answering(503, body) as port:
         ended = CliRunner().invoke(ready, ["--address", f"127.0.0.1:{port}"])
-    assert (ended.exit_code, ended.output) == (1, f"Error: 127.0.0.1:{port} {said}\n")
+    assert (ended.exit_code, ended.output) == (1, f"Error: 127.0.0.1:{port} {expected}\n")
 
 
 @pytest.mark.parametrize("body", [b"# HELP packs Packs.", b"[]", b'{"ready": "yes"}', b"\xff"])
 def test_ready_accepts_only_a_true_answer(body: bytes) -> None:
     with answering(200, body) as port:
         ended = CliRunner().invoke(ready, ["--address", f"127.0.0.1:{port}"])
-    said = f"Error: the server at 127.0.0.1:{port} is not deniable, or serves no /readyz\n"
-    assert (ended.exit_code, ended.output) == (1, said)
+    expected = f"Error: the server at 127.0.0.1:{port} is not deniable, or serves no /readyz\n"
+    assert (ended.exit_code, ended.output) == (1, expected)
 
 
 def test_ready_says_when_nothing_answers() -> None:
@@ -175,5 +175,5 @@ def test_ready_says_when_nothing_answers() -> None:
 def test_ready_loads_little() -> None:
     """A health check runs it every ten seconds: without numpy, scipy and clients of Kafka."""
     code = "import sys, deploy.aggregate.ready; print(*sys.modules)"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert not {"numpy", "scipy", "kafka", "faust", "aiohttp"} & set(said.split())
+    expected = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {"numpy", "scipy", "kafka", "faust", "aiohttp"} & set(expected.split())

@@ -18,7 +18,7 @@ from producers.storage.input_progress import InputProgress
 
 
 @pytest.mark.parametrize(
-    ("receipts", "progress", "said"),
+    ("receipts", "progress", "message"),
     [
         (
             [Receipt(dropped=2), Receipt(dropped=2, why_dropped="the disk is full")],
@@ -36,7 +36,7 @@ from producers.storage.input_progress import InputProgress
     ],
 )
 def test_outcome_of_a_batch_is_certain(
-    receipts: list[Receipt], progress: InputProgress | None, said: str
+    receipts: list[Receipt], progress: InputProgress | None, message: str
 ) -> None:
     """Lines are lost only where they cannot be read again."""
 
@@ -51,7 +51,7 @@ def test_outcome_of_a_batch_is_certain(
 
     stub: Any = Stub()
     run = ProduceRun(stub, "carrier", stub, stub, WaitView(), RunTiming(wait=0.3))
-    with pytest.raises(DeliveryError, match=said):
+    with pytest.raises(DeliveryError, match=message):
         run._send(InputBatch(["AA", "B6"], None, progress))
     assert receipts == []
 

@@ -1,4 +1,4 @@
-"""Ctrl-C while Kafka is away: what is waited for is said, and a second one ends at once with all kept."""
+"""Ctrl-C while Kafka is away: the wait is announced, and a second one ends at once and keeps all."""
 
 import signal
 import socket

@@ -1,4 +1,4 @@
-"""A run of `produce` with a stand-in for Kafka: what is sent, said, kept and resumed."""
+"""A run of `produce` with a fake of Kafka: what is sent, printed, kept and resumed."""
 
 import re
 import resource
@@ -148,7 +148,7 @@ def test_refusals_are_counted_by_reason(producing: Producing) -> None:
     assert producing.output()[-1].endswith("; 9 reports refused, over the budget of their client")
 
 
-def test_lost_broker_leaves_what_is_taken_to_the_next_run(producing: Producing) -> None:
+def test_lost_broker_leaves_stored_reports_to_the_next_run(producing: Producing) -> None:
     producing.kafka.acknowledges = False
     with pytest.raises(DeliveryError, match=r"^not all was acknowledged within 0\.3 s; "):
         producing.run()
@@ -185,7 +185,7 @@ def test_an_interrupted_run_is_resumed(producing: Producing, monkeypatch: pytest
     assert producing.reports() == 100
 
 
-def test_strict_run_stops_and_is_resumed_at_the_bad_line(producing: Producing) -> None:
+def test_strict_run_stops_and_resumes_at_bad_line(producing: Producing) -> None:
     good = producing.path.read_bytes()
     bad = good + b'b,"B6"x\nc,9E\n'
     producing.path.write_bytes(bad)
@@ -246,7 +246,7 @@ def largest_file(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_full_disk_is_reported_in_a_line_and_nothing_is_half_sent(producing: Producing) -> None:
+def test_full_disk_is_one_line_and_sends_nothing_partially(producing: Producing) -> None:
     producing.path.write_text("who,value\n" + "".join(f"{i},AA\n" for i in range(5_000)))
     producing.run(Allowance(WIDE, None, reports_per_window=9), batch_lines=1000)
     sent = producing.reports()
@@ -295,13 +295,13 @@ def test_run_with_a_damaged_pack_has_not_ended(producing: Producing, damaged: in
 
 def test_unknown_values_are_logged_only_on_request(producing: Producing) -> None:
     """How many there are is a true count: two runs that differ in values only say the same."""
-    said = []
+    message = []
     for values in ("AA\n" * 5, f"{CANARY}\n" * 5):
         producing.path.write_text("value,who\n" + "".join(f"{v},{i}\n" for i, v in enumerate(values.split())))
         with capture_logs() as logs:
             producing.run()
-        said.append([re.sub(r"\(\d+ reports/s\)", "", line) for line in producing.output()] + logs)
-    assert said[0] == said[1]
+        message.append([re.sub(r"\(\d+ reports/s\)", "", line) for line in producing.output()] + logs)
+    assert message[0] == message[1]
     with capture_logs() as logs:
         producing.run(logs_unknown=True)
     assert logs == [{"event": "values that the collection does not know", "count": 5, "log_level": "info"}]

@@ -26,7 +26,7 @@ def test_a_summary_leaves_out_what_did_not_happen() -> None:
 
 def test_a_summary_shows_all_that_happened() -> None:
     refused = {("a", "over_budget"): 1, ("a", "over_window"): 2, ("a", "too_late"): 3}
-    said = counters(
+    message = counters(
         stored={"a": 300},
         acknowledged={"a": 500},
         packs=2,
@@ -34,7 +34,7 @@ def test_a_summary_shows_all_that_happened() -> None:
         expired={"a": 4},
         backlog=Backlog(packs=5),
     )
-    assert summary(said, 6, 1.0).split("; ") == [
+    assert summary(message, 6, 1.0).split("; ") == [
         "500 reports sent in 2 packs (500 reports/s)",
         "200 of those kept by earlier runs",
         "6 lines skipped",
@@ -47,8 +47,8 @@ def test_a_summary_shows_all_that_happened() -> None:
 
 
 def test_packs_that_cannot_be_sent_are_reported_apart() -> None:
-    said = counters(backlog=Backlog(packs=3), unsendable=1)
-    assert summary(said, 0, 1.0).split("; ")[1:] == [
+    message = counters(backlog=Backlog(packs=3), unsendable=1)
+    assert summary(message, 0, 1.0).split("; ")[1:] == [
         "1 pack kept but cannot be sent: damaged, too large for the broker, or of a later version",
         "2 packs kept for the next deniable produce with this folder",
     ]
@@ -81,15 +81,15 @@ def test_terminal_shows_count_and_rate_and_logs_above_them(monkeypatch: pytest.M
             assert handler.stream is stderr
         finally:
             logging.getLogger().removeHandler(handler)
-        said = os.read(controller, 65_536).decode()
+        message = os.read(controller, 65_536).decode()
     os.close(controller)
-    assert "10,000 reports, 5,000 a second" in said
-    assert "the broker is away" in said
+    assert "10,000 reports, 5,000 a second" in message
+    assert "the broker is away" in message
 
 
 def test_one_report_is_singular() -> None:
-    said = counters(stored={"a": 1}, acknowledged={"a": 1}, packs=1, backlog=Backlog(packs=1))
-    assert summary(said, 1, 1.0).split("; ") == [
+    message = counters(stored={"a": 1}, acknowledged={"a": 1}, packs=1, backlog=Backlog(packs=1))
+    assert summary(message, 1, 1.0).split("; ") == [
         "1 report sent in 1 pack (1 reports/s)",
         "1 line skipped",
         "1 pack kept for the next deniable produce with this folder",

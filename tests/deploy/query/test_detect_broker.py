@@ -109,7 +109,7 @@ def test_people_get_sentences(deployment: Deployment) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ("carrier", *PERIOD, "--reports", "5"),
@@ -123,8 +123,8 @@ def test_people_get_sentences(deployment: Deployment) -> None:
         (("carrier", *PERIOD, "--rate", "0"), "Invalid value for '--rate'"),
     ],
 )
-def test_wrong_use_is_reported(deployment: Deployment, arguments: tuple[str, ...], said: str) -> None:
+def test_wrong_use_is_reported(deployment: Deployment, arguments: tuple[str, ...], message: str) -> None:
     """Before anything connects."""
     ended = CliRunner().invoke(detect, [*arguments, "--config", str(deployment.folder / "deniable.yaml")])
     assert (ended.exit_code, ended.stdout) == (2, "")
-    assert said in ended.stderr.splitlines()[-1]
+    assert message in ended.stderr.splitlines()[-1]

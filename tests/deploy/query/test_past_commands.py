@@ -76,7 +76,7 @@ def run_decode(*options: str, file: str = "words.txt", collection: str = "destin
     return CliRunner().invoke(decode, [collection, "--candidates", file, *options])
 
 
-TOLD = [
+MESSAGES = [
     "{}: 7 of 10 windows of 60 s joined, 2026-01-31T00:00:00Z to 2026-01-31T00:10:00Z",
     "missing (no reports, not final yet, lost, or older than the topic's retention): 2026-01-31T00:03:00Z to "
     "2026-01-31T00:05:00Z",
@@ -87,7 +87,7 @@ TOLD = [
 def test_rollup_prints_a_table_and_says_what_was_joined(past: Past) -> None:
     ended = run_rollup("carrier", *PERIOD)
     assert ended.exit_code == 0, ended.output
-    assert ended.stderr.splitlines() == [TOLD[0].format("carrier"), *TOLD[1:]]
+    assert ended.stderr.splitlines() == [MESSAGES[0].format("carrier"), *MESSAGES[1:]]
     lines = ended.stdout.splitlines()
     assert lines[0] == "63000 reports, 3 values, 95 % intervals, * significant"
     assert [line.split()[0] for line in lines[1:]] == ["value", "AA", "B6", "9E"]
@@ -157,13 +157,13 @@ def test_many_gaps_are_summed_up(past: Past) -> None:
 
 def test_too_few_reports_are_reported_in_both_forms(past: Past) -> None:
     past.reports = 3
-    said = (
+    message = (
         "Error: 7 windows of carrier were joined, with 21 reports, fewer than minimum_reports "
         "= 100; give a longer period\n"
     )
     table, record = run_rollup("carrier", *PERIOD), run_rollup("carrier", *PERIOD, "--json")
-    assert (table.exit_code, table.stdout, record.exit_code, record.stderr) == (1, "", 1, said)
-    assert table.stderr.endswith(said)
+    assert (table.exit_code, table.stdout, record.exit_code, record.stderr) == (1, "", 1, message)
+    assert table.stderr.endswith(message)
     assert json.loads(record.stdout)["independent"] is None
     past.reports = 1
     few = run_decode(*PERIOD)
@@ -174,7 +174,7 @@ def test_too_few_reports_are_reported_in_both_forms(past: Past) -> None:
 def test_decode_finds_new_candidates_in_the_past(past: Past) -> None:
     ended = run_decode(*PERIOD)
     assert ended.exit_code == 0, ended.output
-    assert ended.stderr.splitlines()[0] == TOLD[0].format("destination")
+    assert ended.stderr.splitlines()[0] == MESSAGES[0].format("destination")
     lines = ended.stdout.splitlines()
     assert lines[0] == "504000 reports, 22 candidates, 95 % intervals, * significant"
     assert [line.split()[0] for line in lines[4:6]] == ["JFK", "LHR"]

@@ -62,7 +62,7 @@ def test_old_figures_say_since_when() -> None:
     assert (fresh[1], fresh[2:]) == (old[1], old[3:])
 
 
-def test_programs_get_the_final_estimate_of_an_older_window_too() -> None:
+def test_json_lines_include_final_estimates_of_older_windows() -> None:
     every = EveryEstimate()
     newer, older = record(["AA"], [1.0], window_start=120), record(["AA"], [1.0], final=True)
     assert every.take(encode_estimate(newer)) == newer

@@ -19,7 +19,7 @@ def deployment(broker: str, topic_prefix: str, tmp_path: Path) -> Deployment:
 
 
 def test_unsendable_packs_are_reported_after_sent_ones(deployment: Deployment) -> None:
-    """The new secret is told once, and the error comes last."""
+    """The new secret is announced once, and the error comes last."""
     deployment.create_topics()
     nothing = deployment.run(*PRODUCE, given=b'carrier\n"AA\n')
     lines = nothing.stderr.splitlines()

@@ -59,6 +59,6 @@ def test_only_a_cancelled_thread_ends_without_a_word(
     thread = threading.Thread(target=fail)
     thread.start()
     thread.join()
-    said = capfd.readouterr().err
-    assert reported in said
-    assert bool(said) == bool(reported)
+    message = capfd.readouterr().err
+    assert reported in message
+    assert bool(message) == bool(reported)

@@ -31,9 +31,9 @@ class Watched(NamedTuple):
 
 
 def addresses(log: Path) -> list[str]:
-    """Where workers and producer serve their metrics, `host:port` each, as the demo has said so far."""
-    said = log.read_text(encoding="utf-8")
-    return re.findall(r"^metrics: http://([\d.:]+)/metrics$", said, re.MULTILINE)
+    """Addresses at which workers and producer serve metrics, `host:port`, as the demo has printed so far."""
+    message = log.read_text(encoding="utf-8")
+    return re.findall(r"^metrics: http://([\d.:]+)/metrics$", message, re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_every_process_is_scraped(watched: Watched) -> None:
 
 
 def test_every_query_returns_data(watched: Watched) -> None:
-    """No panel of a healthy deployment stays empty: what has not happened yet is told as 0."""
+    """No panel of a healthy deployment is empty: events that have not happened are exported as 0."""
     asked = list(queries(FOLDER))
     empty = [query for query in asked if not watched.prometheus.numbers(query.expression, watched.span)]
     count = f"{len(asked) - len(empty)} of {len(asked)} queries returned data"
@@ -79,7 +79,7 @@ def test_every_choice_has_values(watched: Watched) -> None:
                 assert watched.prometheus.label_values(asked[2], asked[1], watched.span), (path.name, query)
 
 
-def test_every_rule_is_evaluated_and_what_is_recorded_has_data(watched: Watched) -> None:
+def test_every_rule_is_evaluated_and_recorded_series_have_data(watched: Watched) -> None:
     rules = watched.prometheus.rules()
     assert {rule["name"]: rule.get("lastError") for rule in rules if rule["health"] != "ok"} == {}
     recorded = {rule["name"]: rule["query"] for rule in rules if rule["type"] == "recording"}

@@ -57,7 +57,7 @@ def reported(metrics: str, sample: str) -> bool:
 
 @pytest.fixture(scope="module")
 def endpoints(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """What a worker and a producer tell, once estimates of two collections are shown."""
+    """Metrics of a worker and a producer after estimates of two collections."""
     made = Deployment(tmp_path_factory.mktemp("metrics"), broker, f"test-{uuid4().hex[:12]}-")
     file = made.folder / "deniable.yaml"
     collections = file.read_text(encoding="utf-8").replace("budget: none", f"budget: {BUDGET}", 1)

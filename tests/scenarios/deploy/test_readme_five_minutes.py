@@ -88,11 +88,11 @@ def test_values_of_a_file_become_a_final_estimate(
 
 def test_python_example_prints_what_it_says(folder: tuple[Path, Mapping[str, str]]) -> None:
     (code,) = re.findall("```python\n(.*?)```", SECTION, re.DOTALL)
-    (said,) = re.findall(r"# (Receipt\(.*\))", code)
+    (message,) = re.findall(r"# (Receipt\(.*\))", code)
     home, _environment = folder
     (home / "example.py").write_text(code)
     ended = run("python example.py", folder)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"{said}\n", "")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"{message}\n", "")
 
 
 def test_check_and_replay_answer_as_readme_says(folder: tuple[Path, Mapping[str, str]]) -> None:

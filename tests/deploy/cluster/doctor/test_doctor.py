@@ -153,7 +153,7 @@ def test_problems_of_the_brokers_certificate_are_explained(
 
 
 @pytest.mark.parametrize(
-    ("left", "said"),
+    ("left", "message"),
     [
         (timedelta(days=14), None),
         (timedelta(days=1, hours=5), "in 1 day"),
@@ -161,10 +161,10 @@ def test_problems_of_the_brokers_certificate_are_explained(
         (timedelta(minutes=59), "in less than an hour"),
     ],
 )
-def test_when_a_certificate_expires(left: timedelta, said: str | None) -> None:
+def test_when_a_certificate_expires(left: timedelta, message: str | None) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     found = [each.what.rpartition(", ")[2] for each in expiry("it", now + left, now)]
-    assert found == ([] if said is None else [said])
+    assert found == ([] if message is None else [message])
 
 
 def test_a_certificate_that_expires_soon_is_a_warning(patient: Patient) -> None:

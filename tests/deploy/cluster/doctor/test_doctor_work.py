@@ -87,13 +87,13 @@ def test_missing_permissions_are_found(set_up: Patient, role: Role, lacking: str
     assert {results[each].status for each in ("topics", "transactions", "clock skew")} == {"skipped"}
 
 
-def test_each_role_that_may_do_all_it_needs_is_well(set_up: Patient) -> None:
+def test_role_with_all_its_permissions_passes(set_up: Patient) -> None:
     for role in Role:
         results = run(set_up.user(str(role), role), role)
         assert shown(results) == ""
         unused = {"state", "transactions"} if role is not Role.AGGREGATOR else set()
         skipped = {name for name, result in results.items() if result.status == "skipped"}
-        assert skipped - {"clock skew"} == unused  # which records tell to who writes none
+        assert skipped - {"clock skew"} == unused  # clock skew is measured by writing records
 
 
 def test_topics_that_are_not_there(patient: Patient) -> None:

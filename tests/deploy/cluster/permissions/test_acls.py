@@ -81,7 +81,7 @@ def working(principals: Principals) -> Iterator[Principals]:
 def invoke(
     deployment: SecuredDeployment, monkeypatch: pytest.MonkeyPatch, *arguments: str
 ) -> tuple[int, str]:
-    """Status and what is said, as the command would; anything unexpected is raised."""
+    """Exit status and output, as of the command; unexpected errors are raised."""
     monkeypatch.chdir(deployment.folder)
     ended = CliRunner().invoke(deniable, arguments, input="carrier\nAA\n")
     if ended.exception is not None and not isinstance(ended.exception, SystemExit):
@@ -129,9 +129,9 @@ def test_forbidden_command_is_one_sentence(
         if command in MAY[name]:
             continue
         began = time.monotonic()
-        status, said = invoke(deployment, monkeypatch, *arguments)
+        status, message = invoke(deployment, monkeypatch, *arguments)
         assert status == 1, command
-        (line,) = said.splitlines()
+        (line,) = message.splitlines()
         assert line.startswith(f"Error: User:{deployment.user} may not "), command
         assert "deniable topics create --acls --" in line or "kafka-acls.sh --bootstrap-server " in line
         assert time.monotonic() - began < 60, command
@@ -149,7 +149,8 @@ def test_doctor_names_missing_permissions_and_skips_dependent_steps(principals: 
         lacks = ", ".join(
             str(each)
             for each in permissions_of(Role.AGGREGATOR, topics)
-            if each.operation is not ACLOperation.DESCRIBE_CONFIGS or each.name in visible  # else not told
+            if each.operation is not ACLOperation.DESCRIBE_CONFIGS
+            or each.name in visible  # otherwise the broker hides them
         )
         (failed,) = re.findall("failed: (.+)", ended.stdout)
         assert failed == f"User:{deployment.user} may not {lacks}, which an aggregator needs"
@@ -159,15 +160,15 @@ def test_doctor_names_missing_permissions_and_skips_dependent_steps(principals: 
 def test_everybody_can_do_their_work(working: Principals, monkeypatch: pytest.MonkeyPatch) -> None:
     """What each command says is looked at elsewhere; here it is let do it."""
     aggregator, reader = working.by_role[Role.AGGREGATOR], working.by_role[Role.READER]
-    status, said = invoke(aggregator, monkeypatch, "replay")
-    assert (status, said.splitlines()[-1]) == (0, "difference: 0")
+    status, message = invoke(aggregator, monkeypatch, "replay")
+    assert (status, message.splitlines()[-1]) == (0, "difference: 0")
     for deployment in (aggregator, reader):
-        status, said = invoke(deployment, monkeypatch, "rollup", *PAST)
-        assert (status, f"{REPORTS} reports, 3 values" in said) == (0, True), said
-        status, said = invoke(deployment, monkeypatch, *COMMANDS["detect"])
-        assert re.search("impossible: [01] of [1-9]", said), said
-    status, said = invoke(reader, monkeypatch, "inspect", "estimates")
-    assert (status, "carrier" in said) == (0, True), said
+        status, message = invoke(deployment, monkeypatch, "rollup", *PAST)
+        assert (status, f"{REPORTS} reports, 3 values" in message) == (0, True), message
+        status, message = invoke(deployment, monkeypatch, *COMMANDS["detect"])
+        assert re.search("impossible: [01] of [1-9]", message), message
+    status, message = invoke(reader, monkeypatch, "inspect", "estimates")
+    assert (status, "carrier" in message) == (0, True), message
     for command in sorted(MAY[Role.AGGREGATOR]):
         if command.startswith("inspect"):
             assert invoke(aggregator, monkeypatch, *COMMANDS[command])[0] == 0, command
@@ -186,18 +187,18 @@ def test_check_accepts_each_principal_only_in_its_role(
 ) -> None:
     deployment = principals.by_role[role]
     for asked in Role:
-        status, said = invoke(deployment, monkeypatch, "topics", "check", "--as", str(asked))
+        status, message = invoke(deployment, monkeypatch, "topics", "check", "--as", str(asked))
         has = permissions_of(role, principals.topics)
-        seen = {each.name for each in has}  # of others settings are not told of
+        seen = {each.name for each in has}  # the broker hides the settings of others
         lacks = [
             str(each)
             for each in permissions_of(asked, principals.topics)
             if each not in has
             if each.operation is not ACLOperation.DESCRIBE_CONFIGS or each.name in seen
         ]
-        assert status == (1 if lacks else 0), said
+        assert status == (1 if lacks else 0), message
         if lacks:
-            (line,) = said.splitlines()
+            (line,) = message.splitlines()
             assert line.startswith(f"Error: User:{deployment.user} may not {', '.join(lacks)}, which a")
             assert f"did you mean --as {role}? " in line
             assert line.endswith(f"--acls --{asked} {deployment.user}")
@@ -229,10 +230,13 @@ def test_missing_rights_to_create_are_reported(
     principals: Principals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for deployment in (principals.nobody, *principals.by_role.values()):
-        status, said = invoke(deployment, monkeypatch, "topics", "create", "--acls")
-        assert (status, len(said.splitlines())) == (1, 1), said
-        assert f"User:{deployment.user} may not" in said or "this principal may not see or alter ACLs" in said
-        assert "administrator of the cluster" in said
+        status, message = invoke(deployment, monkeypatch, "topics", "create", "--acls")
+        assert (status, len(message.splitlines())) == (1, 1), message
+        assert (
+            f"User:{deployment.user} may not" in message
+            or "this principal may not see or alter ACLs" in message
+        )
+        assert "administrator of the cluster" in message
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ def user(secured_broker: SecuredBroker, topic_prefix: str) -> str:
 
 
 def throttled_seconds(broker: SecuredBroker, user: str, caplog: pytest.LogCaptureFixture) -> float:
-    """How long the broker told a producer to wait, who has sent more than a burst; all of it arrives."""
+    """Throttle time of a producer that sends more than a burst; all its records arrive."""
     with closing(KafkaProducer(**broker.sasl_settings(user), batch_size=200_000)) as kafka:
         sent = [kafka.send(user, bytes(100_000)) for _ in range(BYTES_PER_SECOND * BURST_SECONDS // 70_000)]
         for each in sent:
@@ -48,7 +48,7 @@ def test_who_sends_more_is_slowed_down_and_loses_nothing(
     assert throttled_seconds(secured_broker, user, caplog) > 0.5
 
 
-def test_quota_that_is_there_stays_until_another_is_asked_for(
+def test_existing_quota_stays_until_another_is_requested(
     secured_broker: SecuredBroker, topic_prefix: str
 ) -> None:
     name = f"{topic_prefix}quota"
@@ -63,7 +63,7 @@ def test_quota_that_is_there_stays_until_another_is_asked_for(
             (0, [], None),
         ):
             assert limit(admin, [name], asked) == shown
-            deadline = time.monotonic() + 10  # a broker takes a change in just after it has said yes
+            deadline = time.monotonic() + 10  # a broker takes a change in just after it has message yes
             while quota_of(admin, name) != found and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert quota_of(admin, name) == found

@@ -22,7 +22,7 @@ def shown(role: Role) -> list[str]:
     return [str(each) for each in permissions_of(role, TOPICS)]
 
 
-def test_producer_writes_reports_and_a_reader_reads_what_is_published() -> None:
+def test_producer_writes_reports_and_reader_reads_published_topics() -> None:
     assert shown(Role.PRODUCER) == ["Write topic d-reports"]
     assert shown(Role.READER) == [
         "Read topic d-estimates",

@@ -1,4 +1,4 @@
-"""Settings that no count depends on today: the first value beyond a limit is told, the last within is not."""
+"""Limits of topic settings: the first value beyond a limit is reported, the last within it is not."""
 
 from types import SimpleNamespace
 from typing import cast
@@ -68,12 +68,12 @@ def test_replicas_that_bear_a_failure_are_not_reported(replicas: int, in_sync: i
 
 
 @pytest.mark.parametrize(
-    ("replicas", "in_sync", "said", "remedy"),
+    ("replicas", "in_sync", "expected", "remedy"),
     [(1, 2, "must be at most 1, got 2", 1), (3, 1, "must be at least 2, got 1", 2)],
 )
 def test_replicas_that_stop_writes_or_lose_records_are_reported(
-    replicas: int, in_sync: int, said: str, remedy: int
+    replicas: int, in_sync: int, expected: str, remedy: int
 ) -> None:
     (finding,) = shown("counts", replicas, min_insync_replicas=in_sync)
-    assert f"min.insync.replicas {said} (" in finding
+    assert f"min.insync.replicas {expected} (" in finding
     assert finding.endswith(f" min.insync.replicas={remedy}")

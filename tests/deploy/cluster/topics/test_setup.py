@@ -63,7 +63,7 @@ def test_topics_are_created_once_with_their_settings(
     assert {topic.settings["message.timestamp.type"] for topic in plan(topics)} == {"LogAppendTime"}
 
 
-def test_settings_beyond_a_limit_are_reported_beside_what_is_unfit(
+def test_settings_beyond_limits_are_reported_with_unfit_ones(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
     create(Cluster(broker), topics, 1)
@@ -129,9 +129,7 @@ def test_other_partition_number_is_refused_before_creation(
     assert sum("absent" in finding for finding in check(Cluster(broker), topics)) == 5
 
 
-def test_one_that_differs_from_the_others_is_not_the_measure(
-    broker: str, topics: Topics, admin: KafkaAdminClient
-) -> None:
+def test_deviating_topic_is_not_the_reference(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
     admin.create_topics({topics.reports: {"num_partitions": 2, "replication_factor": 1}})
     admin.create_topics({topics.state: {"num_partitions": 1, "replication_factor": 1}})
     assert wait_until(
@@ -152,9 +150,7 @@ def test_brokers_refusal_is_reported(broker: str, topics: Topics, admin: KafkaAd
     assert "the number of brokers, got 3 (" in str(caught.value)
 
 
-def test_partitions_that_were_added_have_one_remedy_whatever_the_file_says(
-    broker: str, topics: Topics, admin: KafkaAdminClient
-) -> None:
+def test_added_partitions_have_one_remedy(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
     create(Cluster(broker), topics, 1)
     admin.create_partitions({topics.reports: 3})
     grown = Topics(topics.prefix, 3)

@@ -55,13 +55,13 @@ def test_csv_roundtrips() -> None:
     )
 
 
-def test_csv_rows_that_are_too_short_are_skipped_and_longer_ones_taken() -> None:
+def test_short_csv_rows_are_skipped_and_long_ones_taken() -> None:
     feed = csv()
     assert read(feed, "x,value\n1,AA\n2\n3,B6,more\n") == (["AA", "B6"], None)
     assert (feed.used, feed.skipped) == (2, 1)
 
 
-def test_report_is_sent_whether_or_not_a_text_is_an_integer() -> None:
+def test_report_is_sent_for_any_text() -> None:
     feed = csv(integers=True)
     assert read(feed, "value\n3\n-4\nabc\n1e3\n" + "9" * 5000 + "\n") == ([3, -4, -1, -1, -1], None)
     assert feed.skipped == 0
@@ -102,10 +102,10 @@ def test_a_bad_line_of_csv_costs_no_other(
     """An open quote takes nothing of what follows with it."""
     line = bad.encode() if isinstance(bad, str) else bad
     assert read(csv(), b"value\nAA\n" + line + b"\nB6\n9E\n") == (["AA", "B6", "9E"], None)
-    said = capsys.readouterr().err
-    assert said.startswith(f"line 3 skipped: {fault}")
-    assert len(said.splitlines()) == max(1, len(fault.splitlines()))
-    assert CANARY not in said
+    words = capsys.readouterr().err
+    assert words.startswith(f"line 3 skipped: {fault}")
+    assert len(words.splitlines()) == max(1, len(fault.splitlines()))
+    assert CANARY not in words
 
 
 def test_columns_that_nobody_asks_for_may_have_one_name() -> None:
@@ -170,7 +170,7 @@ def test_few_bad_lines_are_named_and_many_counted(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
         (f"{CANARY}\nx\n", "the input has no column 'value'; its first line must name the columns"),
         ("", "the input has no column 'value'; its first line must name the columns"),
@@ -181,10 +181,10 @@ def test_few_bad_lines_are_named_and_many_counted(capsys: pytest.CaptureFixture[
         ),
     ],
 )
-def test_unusable_header_is_refused_unquoted(text: str, said: str) -> None:
+def test_unusable_header_is_refused_unquoted(text: str, words: str) -> None:
     with pytest.raises(FeedError) as caught:
         read(csv(), text)
-    assert str(caught.value) == said
+    assert str(caught.value) == words
     assert caught.value.__cause__ is None
 
 
@@ -198,7 +198,7 @@ def test_an_input_without_lines_is_not_an_error() -> None:
     assert read(jsonl(), "") == ([], None)
 
 
-def test_batches_end_when_full_or_when_a_second_has_passed() -> None:
+def test_batches_end_when_full_or_after_a_second() -> None:
     def sizes(*pieces: bytes | None, timing: RunTiming = DEFAULT) -> list[int]:
         feed = replace(csv(), timing=timing)
         return [len(batch.values) for batch in feed.batches(Pieces(pieces), Place())]
@@ -224,7 +224,7 @@ def test_silence_sends_buffered_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [batch.values for batch in batches] == [["AA", "B6"], ["9\nE", "DL"]]
 
 
-def test_strict_feed_stops_at_a_bad_line_behind_what_precedes_it() -> None:
+def test_strict_feed_sends_what_precedes_a_bad_line() -> None:
     place = Place()
     feed = csv(strict=True)
     batches = feed.batches(Pieces([b"x,value\n1,AA\n4,9E\n2\n3,B6\n"]), place)

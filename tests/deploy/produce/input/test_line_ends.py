@@ -61,7 +61,7 @@ def test_longest_line_is_taken_and_a_longer_one_skipped(
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_long_last_line_is_bad_with_or_without_its_end(
+def test_overlong_last_line_is_bad_with_or_without_newline(
     layout: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for end in (b"\n", b""):
@@ -133,7 +133,7 @@ def test_unclosed_quote_skips_only_its_line(
     assert shown[0] == f"line 3 skipped: {csv_records.TOO_LONG_RECORD}"
 
 
-def test_record_that_spans_lines_may_be_as_long_as_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_multiline_record_has_the_limit_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (input_lines, csv_records):
         monkeypatch.setattr(module, "LONGEST_LINE", 1_000)
     longest = "x\n" * ((1_000 - len('1,""\n')) // 2)
@@ -188,9 +188,7 @@ def resuming(request: pytest.FixtureRequest, tmp_path: Path) -> Resuming:
     return made
 
 
-def test_run_that_was_killed_in_a_long_line_begins_with_it_again(
-    resuming: Resuming, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_killed_run_reads_its_long_line_again(resuming: Resuming, capsys: pytest.CaptureFixture[str]) -> None:
     """Neither its middle nor its rest is taken for a line, and what precedes it is not sent twice."""
     layout = resuming.layout
     resuming.append(written(layout, "AA") + written(layout, "x" * 2 * LONGEST_LINE)[:-4])
@@ -206,7 +204,7 @@ def test_run_that_was_killed_in_a_long_line_begins_with_it_again(
     assert resuming.values == ["AA", "B6", "9E"]
 
 
-def test_last_line_without_its_end_is_sent_once_whatever_follows(
+def test_last_line_without_newline_is_sent_once(
     resuming: Resuming, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It was reported as it stood, so what is written behind it is no other line, and not sent again."""
@@ -224,7 +222,7 @@ def test_last_line_without_its_end_is_sent_once_whatever_follows(
     assert capsys.readouterr().err == "resuming at line 4\n"
 
 
-def test_last_line_that_is_bad_without_its_end_is_read_again(resuming: Resuming) -> None:
+def test_bad_last_line_without_newline_is_read_again(resuming: Resuming) -> None:
     layout = resuming.layout
     last = written(layout, "B6")
     half = last[:1]  # lacks its field

@@ -114,7 +114,7 @@ def _replace(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("happens", "left", "said"),
+    ("happens", "left", "message"),
     [
         (_grow, ["9\nE", "DL", "UA"], "resuming at line 6\n"),
         (
@@ -130,17 +130,17 @@ def _replace(path: Path) -> None:
         ),
     ],
 )
-def test_only_the_same_part_of_the_same_file_is_resumed(
+def test_only_an_unchanged_file_is_resumed(
     path: Path,
     happens: Callable[[Path], None],
     left: list[str],
-    said: str,
+    message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     interrupt(path, 5)
     happens(path)
     assert resume(path) == left
-    assert capsys.readouterr().err == said
+    assert capsys.readouterr().err == message
 
 
 def test_another_collection_field_or_secret_begins_at_line_1(path: Path) -> None:
@@ -170,7 +170,7 @@ def test_link_is_the_file_that_it_leads_to(path: Path) -> None:
     assert resume(path, ResumePoints(path.parent / "data", SECRET, "carrier", FIELD, link)) == ["9\nE", "DL"]
 
 
-def test_link_that_is_led_elsewhere_has_the_progress_of_each_file(path: Path) -> None:
+def test_redirected_link_keeps_progress_of_each_file(path: Path) -> None:
     """As logs are rotated that have a link to the present one: both are forgotten when the run ends."""
     other, link = path.with_name("other.csv"), path.with_name("link.csv")
     other.write_text(CSV)

@@ -68,7 +68,7 @@ def test_aborted_reports_are_shown(deployment: Deployment) -> None:
     assert "no pack" not in str(reported)
 
 
-def test_start_of_a_collection_is_known(deployment: Deployment) -> None:
+def test_output_starts_at_tail_or_offset(deployment: Deployment) -> None:
     """The last so many are records: markers of transactions are offsets, but no records."""
     assert refusals(deployment, "--tail", "2") == [3, 4]
     assert refusals(deployment, "--tail", "100") == [0, 1, 2, 3, 4]
@@ -105,7 +105,7 @@ Watching = subprocess.Popen[bytes]
 
 @pytest.fixture
 def following(broker: str, topic_prefix: str, tmp_path: Path) -> Iterator[tuple[Deployment, Watching]]:
-    """A command that has told of one estimate and waits for the next."""
+    """A command that has printed one estimate and waits for the next."""
     made = Deployment(tmp_path, broker, topic_prefix)
     made.create_topics()
     write_estimate(made, 60)
@@ -134,15 +134,15 @@ def test_following_shows_new_records_and_ends_with_its_reader(
 
 
 @pytest.mark.parametrize(
-    ("number", "status", "said"), [(signal.SIGINT, 130, b"\n"), (signal.SIGTERM, 143, b"")]
+    ("number", "status", "message"), [(signal.SIGINT, 130, b"\n"), (signal.SIGTERM, 143, b"")]
 )
 def test_following_is_ended_by_a_signal(
-    following: tuple[Deployment, Watching], number: signal.Signals, status: int, said: bytes
+    following: tuple[Deployment, Watching], number: signal.Signals, status: int, message: bytes
 ) -> None:
     _, process = following
     process.send_signal(number)
     assert process.stderr is not None
-    assert (process.wait(120), process.stderr.read()) == (status, said)
+    assert (process.wait(120), process.stderr.read()) == (status, message)
 
 
 def test_people_get_lines_of_words(deployment: Deployment) -> None:
@@ -172,7 +172,7 @@ def on_a_terminal(deployment: Deployment, *arguments: str) -> str:
 
 
 def test_watch_on_a_terminal_says_that_figures_are_old(deployment: Deployment) -> None:
-    """What it shows was due to be followed in 1970; nothing new comes, and it is said all the same."""
+    """The next estimate was due in 1970; none arrives, and the table is marked as old."""
     write_estimate(deployment, 60)
     ours, theirs = os.openpty()
     shown = b""

@@ -39,7 +39,7 @@ class Stored:
 
 
 def said(topic: str, stored: Stored, *, payload: bool = False) -> dict[str, object]:
-    """What is told besides the place."""
+    """The output after the record's place."""
     fields = fields_of(topic, Inspection(KNOWN, payload), 3, stored)
     assert {name: fields.pop(name) for name in PLACED} == PLACED
     return json.loads(json.dumps(fields))
@@ -70,7 +70,7 @@ def test_a_pack_is_its_header() -> None:
     assert said("reports", stored, payload=True) == header | {"payload": [0, 3, 3]}
 
 
-def test_reports_of_rappor_are_rows_in_hex_if_asked_for() -> None:
+def test_rappor_payload_is_printed_as_hex_rows() -> None:
     stored = Stored(wire.encode(pack_of(PLACE, [0x0180, 0xFF00])))
     assert "8001" not in json.dumps(said("reports", stored))
     shown = said("reports", stored, payload=True)
@@ -159,7 +159,7 @@ def test_estimate_is_reported_without_its_columns_unless_asked_for() -> None:
     assert short.keys() == whole.keys() - {"frequency", "count", "std_error", "low", "high"}
 
 
-def test_page_of_a_final_window_is_reported_without_its_counters_unless_asked_for() -> None:
+def test_counters_of_final_windows_need_payload_option() -> None:
     counts = WindowCounts(np.array([[5, 0, 300, 1]]), np.array([306]), packs=2, rejected=1)
     ((key, value),) = encode_pages(FinalWindow.of(CARRIER, 1_767_225_600, counts))
     short = {
