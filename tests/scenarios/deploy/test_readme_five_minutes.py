@@ -76,7 +76,7 @@ def test_values_of_a_file_become_a_final_estimate(
     for name in ("PATH", *(name for name in environment if name.startswith("DENIABLE_"))):
         monkeypatch.setenv(name, environment[name])
     monkeypatch.chdir(home)
-    with Terminal.running(["sh", "-c", WATCH]) as terminal:
+    with Terminal.running(["sh", "-c", f"exec {WATCH}"]) as terminal:
         assert terminal.read_until(", final", SECONDS), terminal.written
         assert terminal.read_until("(other)", SECONDS), terminal.written
     assert re.search(r"plan: [\d,]+ reports, final", terminal.written)
