@@ -94,7 +94,7 @@ class LazyGroup(click.Group):
     cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(package_name="deniable")
-@click.option("--verbose", is_flag=True, help="Let the libraries log from INFO on.")
+@click.option("--verbose", is_flag=True, help="Show the libraries' log messages, too, from level INFO.")
 def deniable(verbose: bool) -> None:
     """Locally private telemetry on Kafka.
 

@@ -22,8 +22,8 @@ class ListenAddress(click.ParamType):
                 raise ValueError(port)
         except ValueError:
             self.fail(
-                f"must be an IP address of this machine and a port in [1, 65535], such as 0.0.0.0:9100 or "
-                f"[::]:9100, got {value!r}",
+                "must be an IP address and a port in [1, 65535], such as 127.0.0.1:9100 or [::1]:9100, "
+                f"got {value!r}",
                 parameter,
                 context,
             )

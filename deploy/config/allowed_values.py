@@ -16,7 +16,7 @@ _EPSILON = f"a number in (0, {LARGEST_EPSILON}]"
 _FIELDS: Mapping[str, str] = {
     "collections": "a list of at least one collection",
     "revision": "an integer of at least 1",
-    "name": "text that matches ^[a-z][a-z0-9_-]{0,62}$",
+    "name": "1 to 63 lower-case letters, digits, _ and -, beginning with a letter",
     "mechanism": f"one of {', '.join(map(str, MECHANISMS))}",
     "window_seconds": f"an integer in [1, {YEAR_SECONDS}]",
     "grace_seconds": f"an integer in [0, {YEAR_SECONDS}]",

@@ -133,7 +133,7 @@ class ProduceRun:
                     view.update(self._feed.used, time.monotonic() - began, *self._inputs.position())
         if self._feed.skipped and not self._feed.used and not self._inputs.is_resumed:
             field = self._feed.value_field
-            raise FeedError(f"no line of the input can be used; is '{field}' the right field?")
+            raise FeedError(f"no line of the input can be used; are --field {field} and --format right?")
 
     def drain(self) -> None:
         """Wait until all is acknowledged, as long as an acknowledgement arrives every `timing.wait` seconds.

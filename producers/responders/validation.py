@@ -23,7 +23,7 @@ def texts(what: str, given: object) -> list[str]:
     """
     if isinstance(given, str):
         return [given]
-    listed = _listed(what, given)
+    listed = _listed(what, given, "text", "text")
     _check_texts(what, listed)
     return listed
 
@@ -33,7 +33,7 @@ def different_texts(what: str, given: object) -> tuple[list[str], NDArray[np.int
     if isinstance(given, str):
         listed: list[Any] = [given]
     else:
-        listed = given if isinstance(given, list) else _listed(what, given)  # a list is read only once
+        listed = given if isinstance(given, list) else _listed(what, given, "text", "text")  # read once
     try:
         different, number = numbered(listed)
     except TypeError:  # one has no hash, so it is not text
@@ -60,7 +60,9 @@ def text_sets(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
     ------
     TypeError if it is or holds anything else; it names `what` and the type.
     """
-    listed = [given] if isinstance(given, set | frozenset) else _listed(what, given)
+    listed = (
+        [given] if isinstance(given, set | frozenset) else _listed(what, given, "a set of text", "such sets")
+    )
     strange = [item for item in listed if not isinstance(item, set | frozenset | list | tuple)]
     if strange:
         got = _types(strange)
@@ -91,7 +93,7 @@ def integers(what: str, given: object) -> NDArray[np.integer]:
     """
     if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iu":
         return given
-    listed: list[Any] = [given] if _is_integer(given) else _listed(what, given)
+    listed: list[Any] = [given] if _is_integer(given) else _listed(what, given, "an integer", "integers")
     if not set(map(type, listed)) <= {int} and not all(map(_is_integer, listed)):
         got = _types(item for item in listed if not _is_integer(item))
         raise TypeError(f"{what} must be integers, got {got}; convert them: int('9')")
@@ -101,12 +103,14 @@ def integers(what: str, given: object) -> NDArray[np.integer]:
         return np.array([max(-(2**63), min(int(item), 2**63 - 1)) for item in listed], np.int64)
 
 
-def _listed(what: str, given: object) -> list[Any]:
+def _listed(what: str, given: object, one: str, several: str) -> list[Any]:
     if isinstance(given, np.ndarray) and given.ndim == 1:
         return cast("list[Any]", given.tolist())
     if isinstance(given, list | tuple):
         return list(given)  # another thread may change the caller's list
-    raise TypeError(f"{what} must be one or a list, tuple or array of them, got {type(given).__name__}")
+    raise TypeError(
+        f"{what} must be {one}, or a list, tuple or array of {several}, got {type(given).__name__}"
+    )
 
 
 def _is_integer(item: object) -> bool:

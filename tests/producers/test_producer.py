@@ -176,7 +176,7 @@ def test_unknown_values_are_counted_only_locally(make, caplog):
         (
             ("carrier", 7391, None),
             TypeError,
-            "values of carrier must be one or a list, tuple or array of them, got int",
+            "values of carrier must be text, or a list, tuple or array of text, got int",
         ),
         (("carrier", ["AA", 7391], None), TypeError, "values of carrier must be text, got int; quote"),
         (("latency", [1, float("nan")], None), TypeError, "values of latency must be integers, got float;"),

@@ -52,7 +52,7 @@ class CsvRecords:
             else:
                 yield row if isinstance(row, InputRecord) else InputRecord(row.lines, self._fields(row.cells))
         if not self._columns:
-            self._read_columns(_Row([], []))
+            raise FeedError("the input is empty; its first line must name the columns")
 
     def _read_columns(self, row: "_Row | InputRecord") -> None:
         if isinstance(row, InputRecord):

@@ -75,7 +75,8 @@ def file(tmp_path: Path) -> Path:
         (
             "name: carrier",
             "name: Carrier",
-            "collections[0].name: must be text that matches ^[a-z][a-z0-9_-]{0,62}$, got 'Carrier'",
+            "collections[0].name: must be 1 to 63 lower-case letters, digits, _ and -, "
+            "beginning with a letter, got 'Carrier'",
         ),
         (
             "name: destination",

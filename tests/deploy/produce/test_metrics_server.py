@@ -115,7 +115,7 @@ def test_an_address_that_cannot_be_used_is_reported() -> None:
 def test_invalid_address_is_reported(given: str) -> None:
     ended = CliRunner().invoke(aggregate, ["--metrics-listen", given])
     assert ended.exit_code == 2
-    assert f"such as 0.0.0.0:9100 or [::]:9100, got '{given}'" in ended.output
+    assert f"such as 127.0.0.1:9100 or [::1]:9100, got '{given}'" in ended.output
 
 
 def test_ready_says_yes() -> None:

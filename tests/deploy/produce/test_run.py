@@ -208,7 +208,9 @@ def test_strict_run_stops_and_resumes_at_bad_line(producing: Producing) -> None:
 
 def test_input_without_a_line_of_use_is_refused(producing: Producing) -> None:
     producing.path.write_text(f"who,value\n{CANARY}\n")
-    with pytest.raises(FeedError, match=r"^no line of the input can be used; is 'value' the right field\?$"):
+    with pytest.raises(
+        FeedError, match=r"^no line of the input can be used; are --field value and --format right\?$"
+    ):
         producing.run()
     assert len(producing.output()) == 2
 

@@ -102,8 +102,8 @@ def test_one_set_of_texts():
         ),
         ([{"AA"}, None, 9], "must be sets, lists or tuples of text, got NoneType, int; a value of two"),
         ([{"AA", 7391}], "must be text, got int; quote or convert numbers: '9', str(9)"),
-        (CANARY, "must be one or a list, tuple or array of them, got str"),
-        ({CANARY: 1}, "must be one or a list, tuple or array of them, got dict"),
+        (CANARY, "must be a set of text, or a list, tuple or array of such sets, got str"),
+        ({CANARY: 1}, "must be a set of text, or a list, tuple or array of such sets, got dict"),
     ],
 )
 def test_values_other_than_sets_of_text_are_refused_with_advice(given, message):
@@ -119,7 +119,7 @@ def test_values_of_wrong_shape_are_refused(given):
     with pytest.raises(TypeError) as caught:
         texts("values of carrier", given)
     assert str(caught.value) == (
-        f"values of carrier must be one or a list, tuple or array of them, got {type(given).__name__}"
+        f"values of carrier must be text, or a list, tuple or array of text, got {type(given).__name__}"
     )
 
 
@@ -153,7 +153,8 @@ def test_single_non_integer_is_refused(given):
     with pytest.raises(TypeError) as caught:
         integers("values of latency", given)
     assert str(caught.value) == (
-        f"values of latency must be one or a list, tuple or array of them, got {type(given).__name__}"
+        "values of latency must be an integer, or a list, tuple or array of integers, "
+        f"got {type(given).__name__}"
     )
 
 

@@ -27,7 +27,7 @@ def test_unsendable_packs_are_reported_after_sent_ones(deployment: Deployment) -
     assert "created a new secret" in lines[0]
     assert lines[1] == "line 2 skipped: it is not CSV: unexpected end of data"
     assert lines[2] == "0 reports sent in 0 packs (0 reports/s); 1 line skipped"
-    assert lines[3] == "Error: no line of the input can be used; is 'carrier' the right field?"
+    assert lines[3] == "Error: no line of the input can be used; are --field carrier and --format right?"
     assert (deployment.folder / ".deniable").stat().st_mode & 0o777 == 0o700
 
     strict = deployment.run(*PRODUCE, "--strict", given=b"carrier\n" + b"AA\n" * 10_000 + b'"AA\n')
