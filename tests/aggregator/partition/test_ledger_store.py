@@ -176,10 +176,12 @@ def commit(
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_large_transaction_has_a_longer_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    commit(monkeypatch, MemoryLog(), 30, PartitionTiming(commit=0.2, commit_rate=20))
+    """150 records take at least 3 s: more than `commit`, and far less than `commit` with 150 / 5 s."""
+    commit(monkeypatch, MemoryLog(), 150, PartitionTiming(commit=2, commit_rate=5))
     with pytest.raises(TimeoutError):
-        commit(monkeypatch, MemoryLog(), 30, PartitionTiming(commit=0.2, commit_rate=10_000))
+        commit(monkeypatch, MemoryLog(), 150, PartitionTiming(commit=2, commit_rate=10_000))
 
 
 def test_falling_offsets_reveal_recreated_topic(
