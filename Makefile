@@ -3,7 +3,10 @@
 # With setpriv (Linux), the kernel ends child processes if make itself is killed.
 GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 
-.PHONY: help install java check quick test test-all fuzz chaos demo pictures metrics dashboards bench bench-quick bench-estimators bench-aggregator bench-poisoning lock
+# As the commands set it: with several threads OpenBLAS waits for busy cores.
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: help install java check quick test test-all fuzz chaos demo pictures metrics dashboards bench bench-quick bench-estimators bench-aggregator bench-poisoning bench-installed lock
 
 help: ## list of targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -76,10 +79,14 @@ bench-aggregator: .venv/installed java ## one worker's throughput, memory and st
 bench-poisoning: .venv/installed ## effect of forged reports on estimates, and which detectors see them: minutes
 	@$(GUARD) .venv/bin/python -m bench.poisoning.poisoning
 
+bench-installed: .venv/installed ## size of an installation by extra, and time and memory of the first import
+	@$(GUARD) .venv/bin/python -m bench.installed
+
 lock: ## update requirements.lock and the other lock files from pyproject.toml, with uv
-	uv pip compile --quiet --generate-hashes --universal --extra dev --extra demo --extra bench \
+	uv pip compile --quiet --generate-hashes --universal --extra dev \
 		--custom-compile-command "make lock" pyproject.toml -o requirements.lock
 	uv pip compile --quiet --generate-hashes --universal --constraints requirements.lock \
+		--extra worker --extra postgres \
 		--custom-compile-command "make lock" pyproject.toml -o deploy/image/requirements.lock
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
 		--custom-compile-command "make lock" bench/peers.in -o bench/peers.lock

@@ -14,9 +14,3 @@ query           commands that read estimates and counts
 demo            `deniable demo`
 monitoring      files for Prometheus and Grafana
 """
-
-import os
-
-# Must be set before numpy is first imported. With several threads OpenBLAS waits for a busy core at each
-# small product: beside a broker, decoding takes 140 ms instead of 3 ms.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -22,7 +22,7 @@ from producers.randomization.randomness import Keystream
 from producers.randomization.secret import secret_of
 from producers.responders.batch import Batch, parts
 from producers.responders.factory import responder_of
-from producers.responders.validation import window_starts
+from producers.responders.validation import Clients, Times, Values, window_starts
 from producers.storage.input_progress import InputProgress
 
 
@@ -56,7 +56,7 @@ class Producer:
             for name, allowance in self._allowances.items()
         }
         self._closing = threading.Lock()  # never waited for: the first `close` keeps it
-        self.begin_anew()
+        self._begin_anew()
         self._storing.open()
         try:
             self._storing.start()
@@ -70,11 +70,9 @@ class Producer:
     def report(
         self,
         collection: str,
-        values: object,
-        clients: object,
-        at: object = None,
-        *,
-        progress: tuple[str, InputProgress] | None = None,
+        values: Values,
+        clients: Clients,
+        at: Times = None,
     ) -> Receipt:
         """Randomize one value or many and store the reports. All are checked before the first is randomized.
 
@@ -95,8 +93,6 @@ class Producer:
             most 300 s before its start. Reports that miss that by more than 300 s by this machine's clock
             are refused here as too late or too early; if clients are given, all late ones. Others are sent;
             those that the log appends too late are acknowledged and expired.
-        progress : path of an input and how far it was read: stored if and only if these reports are not
-            dropped. They are then stored or dropped together.
 
         Raises
         ------
@@ -104,6 +100,17 @@ class Producer:
         ValueError if values, clients or times have the wrong type, number or range, or a client is empty;
         ClosedError, a RuntimeError, after `close`; DeliveryError if the storing thread has died.
         """
+        return self._report(collection, values, clients, at)
+
+    def _report(
+        self,
+        collection: str,
+        values: object,
+        clients: Clients,
+        at: Times = None,
+        progress: tuple[str, InputProgress] | None = None,
+    ) -> Receipt:
+        """Like `report`; with `progress`, reports and place in the input are stored or dropped together."""
         storing = self._running()
         if collection not in self._allowances:
             raise ValueError(f"collection must be one of {', '.join(self._allowances)}")
@@ -185,11 +192,11 @@ class Producer:
     ) -> None:
         self.close()
 
-    def before_fork(self) -> fork_hooks.Pause:
+    def _before_fork(self) -> fork_hooks.Pause:
         """Ask its threads to pause, with nothing open that must not be copied."""
         return self._storing.pause()
 
-    def begin_anew(self) -> None:
+    def _begin_anew(self) -> None:
         """Start afresh, forgetting what belongs to the parent, if there is one."""
         self._totals = ReportTotals(self._allowances)
         self._dropped_reported = 0

@@ -6,7 +6,7 @@ Rule: counters count committed packs only, so they are not incremented twice aft
 
 from aggregator.ledger.acceptance import REASONS
 from aggregator.records.estimate import SETTLE_SECONDS
-from estimators.canary import FALSE_ALARMS_A_YEAR
+from estimators.canary_fit import FALSE_ALARMS_A_YEAR
 from producers.metrics.metric import CounterMetric, GaugeMetric, HistogramMetric
 
 VALUES_SHOWN = 20  # per estimate

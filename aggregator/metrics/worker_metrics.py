@@ -13,7 +13,7 @@ from aggregator.metrics.privacy_metrics import PrivacyMetrics
 from aggregator.metrics.rejected_packs import UnattributedRejections
 from aggregator.records.estimate import EstimateRecord
 from aggregator.records.final_window import FinalWindow
-from estimators.canary import alarm_threshold, chi_square
+from estimators.canary_fit import alarm_threshold, chi_square
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR

@@ -17,6 +17,7 @@ from aggregator.partition.ledger_store import Outgoing
 from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.topics.names import Topics
+from aggregator.topics.partitioner import partition_of_key
 
 
 class Checkpoint(NamedTuple):
@@ -148,7 +149,7 @@ def _estimates(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
     for window, record in checkpoint.estimates:
         note = row_values.encode_published(row_values.Published(record.revision, record.final))
         key = row_keys.encode_key(row_keys.PublishedKey(*window))
-        home = topics.estimates_partition(record.first_key)
+        home = partition_of_key(record.first_key, topics.partitions)  # of part 1, for all parts
         records.append(Outgoing(topics.estimates, home, record.key, encode_estimate(record)))
         if record.part == 1:
             records.append(Outgoing(topics.state, partition, key, note))

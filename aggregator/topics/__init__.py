@@ -1,5 +1,6 @@
 """Names of the topics, and readers without a consumer group.
 
 May import no sibling. Begin with `names`; `consumer` creates the consumers,
-`partition_reader` reads one partition to its end, `topic_reader` all partitions from a point in time.
+`partition_reader` reads one partition to its end, `topic_reader` all partitions from a point in time,
+`partitioner` finds the partition of a key.
 """

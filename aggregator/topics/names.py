@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from aiokafka.partitioner import murmur2
-
 
 @dataclass(frozen=True)
 class Topics:
@@ -70,7 +68,3 @@ class Topics:
     def counts_partition(self, fingerprint: int) -> int:
         """Partition of `counts`, and of `windows`, that holds a collection's rows."""
         return fingerprint % self.partitions
-
-    def estimates_partition(self, first_key: bytes) -> int:
-        """Partition of `estimates` for all parts: where Kafka's partitioner puts part 1's key."""
-        return int((murmur2(first_key) & 0x7FFFFFFF) % self.partitions)

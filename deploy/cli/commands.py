@@ -5,6 +5,7 @@ from importlib import import_module
 
 import click
 
+from deploy.cli.extras import EXTRAS, extra_missing
 from deploy.cli.signals import handle
 
 #: By task: where each command is defined, and its line in `--help`.
@@ -75,11 +76,21 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, _: click.Context, name: str) -> click.Command | None:
-        """Import a command; None if the name is unknown."""
+        """Import a command; None if the name is unknown.
+
+        Raises
+        ------
+        click.ClickException if it needs an extra that is not installed.
+        """
         if name not in COMMANDS:
             return None
         module, _colon, attribute = COMMANDS[name][0].partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
+        try:
+            command: click.Command = getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if name not in EXTRAS:
+                raise
+            raise click.ClickException(extra_missing(name, error.name)) from None
         return command
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:

@@ -60,7 +60,9 @@ def configure_logs(verbose: bool = False) -> None:
         )
     )
     handler.setLevel(logging.INFO)  # loggers with their own level ignore the root's
-    if not verbose:
+    if verbose:
+        logging.getLogger("kafka").setLevel(logging.INFO)  # also its records about a producer's connections
+    else:
         handler.addFilter(_LibraryFilter())
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
     structlog.configure(

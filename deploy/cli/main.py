@@ -3,6 +3,7 @@
 Rule: slow imports come after SIGINT is handled, so that Ctrl-C never shows a traceback.
 """
 
+import os
 import signal
 import sys
 from contextlib import suppress
@@ -19,6 +20,9 @@ KAFKA_ERRORS = (("aiokafka.errors", "KafkaError"), ("kafka.errors", "KafkaError"
 
 def main() -> None:
     """Run the command; print errors that a user can fix, in one line each."""
+    # Before numpy is imported. With several threads OpenBLAS waits for a busy core at each small product:
+    # beside a broker, decoding takes 140 ms instead of 3 ms.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     standard_streams.open_closed()
     handle(signal.SIGINT, leave_at_once)  # until the command is imported
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from deploy.demo.verdict import FALSE_ALARM_RATE
-from estimators.canary import chi_square
+from estimators.canary_fit import chi_square
 from estimators.mechanisms.channels import SymmetricChannel
 
 

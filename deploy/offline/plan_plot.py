@@ -33,9 +33,7 @@ def save_plot(
     try:
         from matplotlib.figure import Figure  # here: only a plot needs it
     except ImportError as error:
-        raise click.ClickException(
-            "--plot needs matplotlib: install the extra `bench`, as in deniable[bench]"
-        ) from error
+        raise click.ClickException("--plot needs matplotlib: pip install 'deniable[analysis]'") from error
     numbers = np.clip(reports * 10.0 ** np.linspace(-_DECADES, _DECADES, _POINTS), 1, LARGEST_REPORTS)
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()

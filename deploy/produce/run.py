@@ -12,6 +12,7 @@ from deploy.cli.signals import handle, leave_at_once
 from deploy.produce.input.batches import InputBatch, InputBatches
 from deploy.produce.input.inputs import Inputs
 from deploy.produce.input.source import FeedError
+from deploy.produce.input_producer import InputProducer
 from deploy.produce.metrics_server import probes_at, served
 from deploy.produce.timing import DEFAULT, RunTiming
 from deploy.produce.view import ProduceView, WaitView, number_of, summary
@@ -57,7 +58,7 @@ def run_produce(
     FeedError if the input cannot be used; DeliveryError if Kafka did not take all reports; SecretError and
     StoreError if the producer's folder cannot be used.
     """
-    began, producer, waits = time.monotonic(), Producer(config), WaitView(timing)
+    began, producer, waits = time.monotonic(), InputProducer(config), WaitView(timing)
     patience, is_whole = timing.stop, False
     (collection,) = (allowance.collection.name for allowance in config.allowances)
     run = ProduceRun(producer, collection, feed, inputs, waits, timing)
@@ -104,7 +105,7 @@ class ProduceRun:
 
     def __init__(
         self,
-        producer: Producer,
+        producer: InputProducer,
         collection: str,
         feed: InputBatches,
         inputs: Inputs,
@@ -175,4 +176,4 @@ class ProduceRun:
 
     def _report(self, batch: InputBatch) -> Receipt:
         progress = None if batch.progress is None else (self._inputs.key, batch.progress)
-        return self._producer.report(self._collection, batch.values, batch.clients, progress=progress)
+        return self._producer.report_lines(self._collection, batch.values, batch.clients, progress=progress)

@@ -8,13 +8,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from deploy.produce.timing import DEFAULT, RunTiming
 from producers.metrics.counters import Counters
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 WHY_REFUSED = {
     "over_budget": "over the budget of their client",
@@ -25,23 +27,18 @@ WHY_REFUSED = {
 
 
 class ProduceView:
-    """A progress line with position and speed, shown only on a terminal."""
+    """A progress line with position and speed, shown only on a terminal and if rich is installed."""
 
     def __init__(self) -> None:
-        self._bar = Progress(
-            SpinnerColumn(),
-            BarColumn(),
-            TextColumn("{task.fields[text]}"),
-            console=Console(stderr=True),
-            redirect_stdout=False,
-            transient=True,
-            disable=not sys.stderr.isatty(),
-        )
+        self._bar = _progress() if sys.stderr.isatty() else None
         self._task: TaskID | None = None
 
     @contextmanager
     def shown(self) -> Iterator[None]:
         """Show the line; logs appear above it meanwhile."""
+        if self._bar is None:
+            yield
+            return
         with self._bar:
             handlers = [each for each in logging.getLogger().handlers if type(each) is logging.StreamHandler]
             before = [handler.setStream(sys.stderr) for handler in handlers]
@@ -54,10 +51,28 @@ class ProduceView:
 
     def update(self, reports: int, seconds: float, bytes_done: int | None, total_bytes: int | None) -> None:
         """Update the line; None for unknown figures."""
+        if self._bar is None:
+            return
         text = f"{reports:,} reports, {reports / max(seconds, 1e-9):,.0f} a second"
         if self._task is None:
             self._task = self._bar.add_task("", total=None, text=text)
         self._bar.update(self._task, completed=bytes_done, total=total_bytes, text=text)
+
+
+def _progress() -> "Progress | None":
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+    except ModuleNotFoundError:  # an installation for producers alone
+        return None
+    return Progress(
+        SpinnerColumn(),
+        BarColumn(),
+        TextColumn("{task.fields[text]}"),
+        console=Console(stderr=True),
+        redirect_stdout=False,
+        transient=True,
+    )
 
 
 class WaitView:

@@ -32,10 +32,10 @@ class Pause:
 class Forkable(Protocol):
     """An object that a fork must not copy at an arbitrary moment."""
 
-    def before_fork(self) -> Pause:
+    def _before_fork(self) -> Pause:
         """Ask its thread to pause; never blocks."""
 
-    def begin_anew(self) -> None:
+    def _begin_anew(self) -> None:
         """In the child, forget what belongs to the parent."""
 
 
@@ -59,7 +59,7 @@ def _before() -> None:
     still: list[tuple[Forkable, Pause]] = []
     _forks.begun.append(still)
     for one in list(_watched):
-        still.append((one, one.before_fork()))
+        still.append((one, one._before_fork()))
     # A hanging disk does not delay the fork: the child may not use a store that was open (see `Store`).
     deadline = time.monotonic() + STILL_SECONDS
     for _, pause in still:
@@ -73,7 +73,7 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     for one, _ in _forks.begun.pop():
-        one.begin_anew()
+        one._begin_anew()
 
 
 os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

@@ -4,14 +4,36 @@ Checks concern types and numbers of items; the content of a text or integer is n
 message contains a value, a client or a time.
 """
 
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.mechanisms.bloom_filter import numbered
 from producers.wire import MAX_WINDOW_START
+
+#: One value, or several: text, integers, or sets of text.
+Values: TypeAlias = (
+    str
+    | int
+    | np.integer
+    | AbstractSet[str]
+    | Sequence[str]
+    | Sequence[int]
+    | Sequence[AbstractSet[str]]
+    | Sequence[Sequence[str]]
+    | NDArray[np.str_]
+    | NDArray[np.integer]
+    | NDArray[np.object_]
+)
+#: The client of each value; None if each value is from a different client.
+Clients: TypeAlias = str | Sequence[str] | NDArray[np.str_] | NDArray[np.object_] | None
+#: Unix seconds of the events, one number or one for each; None for now.
+Times: TypeAlias = (
+    float | np.integer | np.floating | Sequence[float] | NDArray[np.integer] | NDArray[np.floating] | None
+)
 
 
 def texts(what: str, given: object) -> list[str]:

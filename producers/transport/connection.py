@@ -1,6 +1,5 @@
 """The Kafka producer that sends packs."""
 
-import logging
 import os
 import selectors
 from contextlib import suppress
@@ -16,6 +15,7 @@ from kafka.errors import (
 from kafka.net.compat import KafkaNetClient
 
 from producers.errors import DeliveryError, HopelessError, PartitionsError
+from producers.transport.client_log import CLIENT_ID
 from producers.transport.cluster import Cluster, PlaintextError
 from producers.transport.credential_files import SecurityError
 
@@ -81,14 +81,11 @@ def connect(
     DeliveryError if no broker answers or the topic cannot be found in time; PartitionsError if it has another
     number of partitions; HopelessError if reports would go to another machine in clear.
     """
-    # At level DEBUG these loggers write the payload of every record.
-    for name in ("kafka.producer", "kafka.net", "kafka.protocol"):
-        logging.getLogger(name).setLevel(logging.INFO)
     try:
         kafka = Connection(
             **cluster.client_settings(),
             bootstrap_timeout_ms=round(connect_seconds * 1000),
-            client_id="deniable-producer",
+            client_id=CLIENT_ID,
             acks="all",
             enable_idempotence=True,
             compression_type=None,

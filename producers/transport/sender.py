@@ -11,6 +11,7 @@ from kafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLarg
 from producers.concurrency.background_thread import Background
 from producers.concurrency.timing import DEFAULT, ProducerTiming
 from producers.errors import DeliveryError, HopelessError
+from producers.transport.client_log import keep_out_of_log
 from producers.transport.connection import Connection, cause
 
 BYTES_IN_FLIGHT = 32 * 2**20
@@ -150,6 +151,7 @@ class Delivery:
 
     def _run(self) -> None:
         while not self._closing:
+            keep_out_of_log()
             try:
                 kafka = self._connect()
             except DeliveryError as error:

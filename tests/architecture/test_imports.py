@@ -24,7 +24,7 @@ MOST_ROOMS = 12
 ORDER = {
     "estimators": (
         "errors", "arrays", "mechanisms", "collection", "frequency", "decoding", "accounting", "canary",
-        "forgery_detectors", "planning", "rollup",
+        "canary_fit", "forgery_detectors", "planning", "rollup",
     ),
     "producers": (
         "errors", "wire", "concurrency", "metrics", "transport", "randomization", "storage", "budget",
@@ -39,7 +39,7 @@ ORDER = {
         "monitoring", "__main__",
     ),
     "deploy/cluster": ("finding", "connection", "permissions", "topics", "deployment", "doctor"),
-    "bench": ("estimators", "aggregator", "poisoning", "comparison"),
+    "bench": ("installed", "estimators", "aggregator", "poisoning", "comparison"),
     "bench/comparison": ("timing", "peer_environment", "report", "failures", "runners", "parts", "__main__"),
 }  # fmt: skip
 

@@ -1,19 +1,24 @@
 """The package `deniable` that applications import, and packages that would hide it."""
 
+import inspect
+import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
 import deniable
+import producers.producer
 from tests.architecture.imports import MODULES, imported, is_in
 from tests.support.paths import REPOSITORY
 
 
 def test_every_public_name_exists() -> None:
-    assert {name for name in vars(deniable) if not name.startswith("_")} >= set(deniable.__all__)
+    assert [name for name in deniable.__all__ if not hasattr(deniable, name)] == []
 
 
 def test_project_does_not_import_the_public_face() -> None:
@@ -57,3 +62,95 @@ def test_errors_of_open_producer_are_public() -> None:
     documented = set(re.findall(r"[A-Z]\w+Error", deniable.open_producer.__doc__ or ""))
     assert documented
     assert documented <= set(deniable.__all__)
+
+
+# What an application's process may notice of an import.
+STATE = """
+import json, locale, logging, os, signal, socket, sys, threading, warnings
+def state():
+    return {
+        "environment": dict(os.environ),
+        "signals": [str(signal.getsignal(number)) for number in sorted(signal.valid_signals())],
+        "levels": [logging.root.level, len(logging.root.handlers), logging.lastResort.level],
+        "warnings": [str(each) for each in warnings.filters if "ruamel" not in str(each)],  # its own
+        "threads": threading.active_count(),
+        "hooks": [str(sys.excepthook), str(threading.excepthook)],
+        "locale": locale.setlocale(locale.LC_ALL),
+        "path": sys.path,
+        "timeout": socket.getdefaulttimeout(),
+        "recursion": sys.getrecursionlimit(),
+    }
+import numpy  # sets warnings filters of its own
+before = state()
+import deniable
+after = state()
+changed = [name for name in before if before[name] != after[name]]
+print(json.dumps({"changed": changed, "loaded": list(sys.modules)}))
+"""
+HEAVY = {"scipy", "aiokafka", "kafka", "faust", "aiohttp", "rich", "matplotlib", "prometheus_client"}
+
+
+@pytest.fixture(scope="module")
+def imported_alone() -> dict[str, list[str]]:
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    command = [sys.executable, "-c", STATE]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    found: dict[str, list[str]] = json.loads(done.stdout)
+    return found
+
+
+def test_import_changes_nothing_in_the_process(imported_alone: dict[str, list[str]]) -> None:
+    assert imported_alone["changed"] == []
+
+
+def test_import_loads_no_large_library(imported_alone: dict[str, list[str]]) -> None:
+    assert {name.partition(".")[0] for name in imported_alone["loaded"]} & HEAVY == set()
+
+
+WRONG_CALLS = """
+import deniable
+import numpy as np
+
+producer = deniable.open_producer("deniable.yaml")
+producer.report("opened", 17, clients="5", at=12.5)
+producer.report("opened", [1, 2], clients=None)
+producer.report("opened", np.array([1, 2]), clients=np.array(["a", "b"]), at=np.array([1, 2]))
+producer.report("opened", [{"a"}, {"b"}], clients=("a", "b"), at=[1, 2.5])
+producer.report("opened", [["a"], ["b"]], None)
+producer.report("opened", 17, clients=5)  # wrong
+producer.report("opened", 17, clients="5", at="yesterday")  # wrong
+producer.report("opened", 1.5, clients=None)  # wrong
+producer.report(5, "AA", clients=None)  # wrong
+producer.report("opened", "AA")  # wrong
+deniable.open_producer(5)  # wrong
+"""
+
+
+@pytest.mark.slow
+def test_wrong_types_of_arguments_fail_mypy(tmp_path: Path) -> None:
+    file = tmp_path / "application.py"
+    file.write_text(WRONG_CALLS)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(file)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    wrong = [number for number, line in enumerate(WRONG_CALLS.splitlines(), 1) if line.endswith("# wrong")]
+    assert [int(each) for each in re.findall(r"application.py:(\d+): error", done.stdout)] == wrong, (
+        done.stdout
+    )
+
+
+def test_signatures_have_only_public_types() -> None:
+    """Also those of the methods of a producer, and the fields of what these return."""
+    members = inspect.getmembers(deniable.Producer, inspect.isfunction)
+    methods = [function for name, function in members if not name.startswith("_") or name == "__init__"]
+    results = [deniable.Receipt, deniable.Counters, deniable.Backlog]
+    annotated = [deniable.open_producer, deniable.load, *methods, *results]
+    found = [hint for each in annotated for hint in get_type_hints(each, vars(producers.producer)).values()]
+    assert {name for hint in found for name in _our_classes(hint)} <= set(deniable.__all__)
+
+
+def _our_classes(hint: object) -> set[str]:
+    """Return the names of our classes in a type hint."""
+    inner = {name for part in get_args(hint) for name in _our_classes(part)}
+    packages = ("estimators", "producers", "aggregator", "deploy")
+    is_ours = isinstance(hint, type) and hint.__module__.partition(".")[0] in packages
+    return inner | ({hint.__name__} if is_ours else set())

@@ -65,15 +65,25 @@ def test_sdist_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def fresh(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel with the extra `demo`; return the folder of commands."""
+    return installed(built, tmp_path_factory.mktemp("fresh"), "[demo]")
+
+
+@pytest.fixture(scope="module")
+def light(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel without extras; return the folder of commands."""
+    return installed(built, tmp_path_factory.mktemp("light"), "")
+
+
+def installed(built: Path, home: Path, extra: str) -> Path:
     """Install the wheel and its dependencies, in locked versions; return the folder of commands."""
-    home = tmp_path_factory.mktemp("fresh")
     subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
     locked = re.findall(r"^[\w.-]+==[^\\\n]+", (REPOSITORY / "requirements.lock").read_text(), re.MULTILINE)
     constraints = home / "constraints.txt"
     constraints.write_text("\n".join(locked) + "\n")
     (wheel,) = built.glob("*.whl")
     command = [str(home / "bin" / "python"), "-m", "pip", "install", "-q", "-c", str(constraints)]
-    done = subprocess.run([*command, f"{wheel}[demo]"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, f"{wheel}{extra}"], capture_output=True, text=True, check=False)
     if done.returncode:
         missing(f"pip cannot install the wheel: {done.stderr.strip().splitlines()[-1]}")
     return home / "bin"
@@ -122,3 +132,48 @@ def test_readme_snippet_runs_from_the_wheel(fresh: Path, home: Path) -> None:
 def test_demo_runs_from_the_wheel(fresh: Path, home: Path, kafka_jars: None) -> None:
     done = run(fresh / "deniable", "demo", "--once", folder=home)
     assert done.returncode == 0, done.stderr
+
+
+# Size on disk; processor time and memory of `import deniable`, where half the time is for a busy machine.
+LARGEST_MB, SLOWEST_SECONDS, LARGEST_MIB = 120, 0.6, 50
+IMPORT = """
+import re, time
+began = time.process_time()
+import deniable
+seconds = time.process_time() - began
+print(seconds, int(re.search("VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) / 1024)
+"""
+
+
+@pytest.mark.all
+@pytest.mark.timeout(600)
+def test_light_installation_is_small_and_imports_fast(light: Path, home: Path) -> None:
+    packages = [each for each in (light.parent / "lib").glob("python*/site-packages/*") if _is_ours(each)]
+    size = sum(file.stat().st_blocks * 512 for each in packages for file in (each, *each.rglob("*")))
+    assert size < LARGEST_MB * 10**6
+    seconds, mebibytes = map(min, zip(*(_import_cost(light, home) for _ in range(5)), strict=True))
+    assert seconds < SLOWEST_SECONDS
+    assert mebibytes < LARGEST_MIB
+
+
+def _is_ours(package: Path) -> bool:
+    """Whether an installed package came with ours, not with a new environment."""
+    return not package.name.startswith(("pip", "setuptools", "pkg_resources", "_distutils", "distutils"))
+
+
+def _import_cost(commands: Path, folder: Path) -> tuple[float, float]:
+    seconds, mebibytes = run(commands / "python", "-c", IMPORT, folder=folder).stdout.split()
+    return float(seconds), float(mebibytes)
+
+
+@pytest.mark.all
+@pytest.mark.timeout(600)
+def test_light_installation_stores_reports_and_names_extras(light: Path, home: Path) -> None:
+    checked = run(light / "deniable", "check", folder=home)
+    assert checked.returncode == 0, checked.stderr
+    (snippet,) = re.findall(r"```python\n(import deniable\n.*?)```", README, re.DOTALL)
+    done = run(light / "python", "-c", snippet, folder=home)
+    assert "Receipt(stored=1, refused=0, dropped=0, pending=0)" in done.stdout
+    refused = run(light / "deniable", "aggregate", folder=home)
+    assert refused.returncode == 1
+    assert refused.stderr == "Error: deniable aggregate needs scipy: pip install 'deniable[worker]'\n"

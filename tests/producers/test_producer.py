@@ -392,14 +392,14 @@ def test_input_progress_is_stored_with_reports(make, tmp_path, kafka):
     kafka.acknowledges = False
     target = make(outbox_bytes=1_000_000)
     place = InputProgress(inode=5, bytes_done=100, lines=3, digest=b"x" * 32)
-    assert target.report("latency", [1, 2], None, progress=("/in.csv", place)).stored == 2
+    assert target._report("latency", [1, 2], None, progress=("/in.csv", place)).stored == 2
     beyond = InputProgress(inode=5, bytes_done=200, lines=6, digest=b"y" * 32)
     too_many = np.zeros(600_000, np.int64)
-    assert target.report("latency", too_many, None, progress=("/in.csv", beyond)).dropped == 600_000
+    assert target._report("latency", too_many, None, progress=("/in.csv", beyond)).dropped == 600_000
     store = Store(tmp_path)
     assert get_progress(store, "/in.csv") == place
     store.close()
-    target.report("latency", [], None, progress=("/in.csv", beyond))
+    target._report("latency", [], None, progress=("/in.csv", beyond))
     store = Store(tmp_path)
     assert get_progress(store, "/in.csv") == beyond
     store.close()

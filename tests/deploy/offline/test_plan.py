@@ -70,9 +70,7 @@ def test_without_matplotlib_the_remedy_is_reported(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = run(f"--values 105 --epsilon 1 --reports 3000 --plot {tmp_path / 'plan.png'}")
     assert result.exit_code == 1
-    assert (
-        result.stderr == "Error: --plot needs matplotlib: install the extra `bench`, as in deniable[bench]\n"
-    )
+    assert result.stderr == "Error: --plot needs matplotlib: pip install 'deniable[analysis]'\n"
 
 
 def test_plot_at_the_ends_of_what_can_be_planned(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from deploy.produce.canary import draw, run_canary
 from deploy.produce.canary_command import canary
 from deploy.produce.command import produce as produce_command
 from deploy.produce.timing import RunTiming
-from estimators.canary import chi_square, true_frequencies
+from estimators.canary import true_frequencies
+from estimators.canary_fit import chi_square
 from producers.concurrency.timing import ProducerTiming
 from producers.pipeline import storing_thread
 from producers.wire import buckets, decode

@@ -10,7 +10,8 @@ from aggregator.estimation.lost_windows import LostWindows
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.terms import terms_of
 from aggregator.metrics.worker_metrics import WorkerMetrics
-from estimators.canary import alarm_threshold, chi_square, report_shares
+from estimators.canary import report_shares
+from estimators.canary_fit import alarm_threshold, chi_square
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from tests.support.aggregator.builders import FRUIT, PARTITIONS, T0, estimate_due, progress_row

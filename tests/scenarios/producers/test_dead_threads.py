@@ -89,7 +89,7 @@ def test_unstartable_thread_is_reported_and_retried(make, monkeypatch, name):
     """For example after a fork, when the first call starts the threads."""
     target = make()
     target._storing.close()
-    target.begin_anew()
+    target._begin_anew()
     start, failed = _thread.start_new_thread, []
 
     def start_or_fail(run, arguments):

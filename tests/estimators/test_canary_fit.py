@@ -5,16 +5,8 @@ import pytest
 from scipy.special import gammaln
 from scipy.stats import binom, chi2, ncx2
 
-from estimators.canary import (
-    FALSE_ALARMS_A_YEAR,
-    LEAST_EXPECTED,
-    YEAR_SECONDS,
-    alarm_threshold,
-    chi_square,
-    least_reports,
-    report_shares,
-    true_frequencies,
-)
+from estimators.canary import LEAST_EXPECTED, least_reports, report_shares, true_frequencies
+from estimators.canary_fit import FALSE_ALARMS_A_YEAR, YEAR_SECONDS, alarm_threshold, chi_square
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from tests.support.estimators.simulation import generator, krr_counts

@@ -1,0 +1,79 @@
+"""What each extra costs: packages, size on disk, time and memory of the first import.
+
+Installs the wheel into fresh environments, in the versions of requirements.lock, and prints a table. Times
+are medians of nine processes.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+import click
+
+ROOT = Path(__file__).parents[1]
+EXTRAS = ("", "analysis", "worker", "postgres", "demo")
+RUNS = 9
+IMPORT = """
+import re, time
+began = time.perf_counter()
+import deniable
+if {opens}: deniable.Producer
+seconds = time.perf_counter() - began
+print(seconds, int(re.search("VmHWM:\\\\s*(\\\\d+)", open("/proc/self/status").read())[1]) / 1024)
+"""
+
+
+def main() -> None:
+    """Print the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+        (wheel,) = home.glob("*.whl")
+        click.echo("| install | packages | MB on disk |\n|---|---|---|")
+        for extra in EXTRAS:
+            environment = home / f"with-{extra}"
+            _install(wheel, extra, environment)
+            names, size = _installed(environment)
+            click.echo(f"| `deniable{f'[{extra}]' if extra else ''}` | {names} | {size / 1e6:.0f} |")
+        python = home / "with-" / "bin" / "python"
+        for what, opens in (("import deniable", False), ("import deniable, and open a producer", True)):
+            costs = [_cost(python, opens) for _ in range(RUNS)]
+            seconds, mebibytes = (median(each) for each in zip(*costs, strict=True))
+            click.echo(f"{what}: {seconds:.2f} s, {mebibytes:.0f} MiB")
+
+
+def _install(wheel: Path, extra: str, environment: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    locked = re.findall(r"^[\w.-]+==[^\\\n]+", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    constraints = environment / "constraints.txt"
+    constraints.write_text("\n".join(locked) + "\n")
+    pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "-q", "-c", str(constraints)]
+    subprocess.run([*pip, f"{wheel}[{extra}]" if extra else str(wheel)], check=True)
+
+
+def _installed(environment: Path) -> tuple[int, int]:
+    """Return the number of packages and their bytes on disk, without those of a new environment."""
+    ours = [
+        each
+        for each in environment.glob("lib/python*/site-packages/*")
+        if not each.name.startswith(("pip", "setuptools", "pkg_resources", "_distutils", "distutils"))
+    ]
+    files = [file for each in ours for file in (each, *each.rglob("*"))]
+    size = sum(file.stat().st_blocks * 512 for file in files)
+    return sum(each.name.endswith(".dist-info") for each in ours), size
+
+
+def _cost(python: Path, opens: bool) -> tuple[float, float]:
+    """Return seconds and MiB of one import."""
+    command = [str(python), "-c", IMPORT.format(opens=opens)]
+    done = subprocess.run(command, cwd="/", check=True, capture_output=True, text=True)
+    seconds, mebibytes = done.stdout.split()
+    return float(seconds), float(mebibytes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""A producer that also stores how far an input was read."""
+
+from deploy.produce.input.values import Value
+from producers.metrics.counters import Receipt
+from producers.producer import Producer
+from producers.responders.validation import Clients, Times
+from producers.storage.input_progress import InputProgress
+
+
+class InputProducer(Producer):
+    """A producer that stores reports together with the place in the input that they came from."""
+
+    def report_lines(
+        self,
+        collection: str,
+        values: list[Value],
+        clients: Clients,
+        at: Times = None,
+        *,
+        progress: tuple[str, InputProgress] | None,
+    ) -> Receipt:
+        """Like `report`, but all these reports are stored or dropped together.
+
+        Parameters
+        ----------
+        collection, values, clients, at : as for `report`.
+        progress : path of an input and how far it was read: stored if and only if these reports are not
+            dropped. None stores no place.
+        """
+        return self._report(collection, values, clients, at, progress)
