@@ -43,7 +43,7 @@ def test_outcome_of_a_batch_is_certain(
     class Stub:
         key = "input"
 
-        def report(self, *_: object, progress: object) -> Receipt:
+        def report_lines(self, *_: object, progress: object) -> Receipt:
             return receipts.pop(0)
 
         def flush(self, timeout: float) -> None:
