@@ -15,6 +15,13 @@ class PartitionsError(HopelessError):
     """The topic's number of partitions differs from the configuration's."""
 
 
+class MissingTopicError(HopelessError):
+    """The topic does not exist. Packs are kept; they are sent once somebody creates it."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"topic {topic} does not exist; create it: deniable topics create")
+
+
 class ClosedError(DeniableError, RuntimeError):
     """The producer is closed and takes no more reports."""
 

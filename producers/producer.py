@@ -1,5 +1,6 @@
 """The producer: true values in, randomized packs out."""
 
+import logging
 import threading
 from types import TracebackType
 from typing import Self
@@ -24,6 +25,8 @@ from producers.responders.batch import Batch, parts
 from producers.responders.factory import responder_of
 from producers.responders.validation import Clients, Times, Values, window_starts
 from producers.storage.input_progress import InputProgress
+
+_log = logging.getLogger(__name__)
 
 
 class Producer:
@@ -190,7 +193,13 @@ class Producer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except DeliveryError as undelivered:
+            if error is None:
+                raise
+            # The application sees its own error; raised here, this one would hide it.
+            _log.error("closed while handling %s: %s", type(error).__name__, undelivered)
 
     def _before_fork(self) -> fork_hooks.Pause:
         """Ask its threads to pause, with nothing open that must not be copied."""

@@ -10,7 +10,7 @@ from producers.config import ProducerConfig
 from producers.randomization.secret import Secret
 from producers.storage.lane_locks import OutboxLane, claim_lane
 from producers.storage.outbox import Outbox
-from producers.storage.store import Store, check_identity
+from producers.storage.store import FileId, Store, check_identity
 
 BUSY_SECONDS = 0.05
 _UNSPENT = np.zeros(1, np.int64)
@@ -42,6 +42,7 @@ class StoreHandle:
         self._lane: OutboxLane | None = None
         self._open: OpenStore | None = None
         self._spending: Spending | None = None
+        self._file_id: FileId | None = None
 
     def opened(self) -> OpenStore:
         """Return the open store; open it if it is closed.
@@ -55,7 +56,7 @@ class StoreHandle:
             for allowance in self._config.allowances:
                 # Takes seconds for some mechanisms, so do it before the store is open.
                 allowance.limits(_UNSPENT)
-            store = Store(self._config.data_dir, busy_seconds=BUSY_SECONDS)
+            store = Store(self._config.data_dir, busy_seconds=BUSY_SECONDS, reopened=self._file_id)
             try:
                 check_identity(store, self._secret)
                 self._lane = self._lane or claim_lane(self._config.data_dir)
@@ -65,6 +66,7 @@ class StoreHandle:
                 store.close()
                 raise
             self._open = OpenStore(store, outbox, spending)
+            self._file_id = store.file_id
         return self._open
 
     def _spent_in(self, store: Store) -> Spending:

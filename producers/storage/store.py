@@ -80,15 +80,23 @@ class Store:
     ----------
     folder : created with mode 0700 if absent; the file in it with mode 0600.
     busy_seconds : how long to wait for another process's transaction, at least 0.
+    reopened : the `file_id` of the store that was open here before; no other may be opened or created.
+
+    Attributes
+    ----------
+    file_id : device and inode of the file.
 
     Raises
     ------
-    StoreError if the file cannot be opened, other users may read it, it is damaged or of a later version, or
-    it was open when the process forked; BusyError if another process has locked it.
+    StoreError if the file cannot be opened, other users may read it, it is damaged or of a later version, it
+    is not the one to reopen, or it was open when the process forked; BusyError if another process has locked
+    it.
     """
 
-    def __init__(self, folder: Path, busy_seconds: float = 5.0) -> None:
+    def __init__(self, folder: Path, busy_seconds: float = 5.0, reopened: "FileId | None" = None) -> None:
         self.path = folder / STORE_NAME
+        if reopened is not None:
+            _check_in_place(self.path, reopened)
         self.file = self.path.resolve()
         self._process = os.getpid()
         if any(each.file == self.file for each in _of_parent):
@@ -100,6 +108,7 @@ class Store:
             )
             _open.add(self)
             try:
+                self.file_id = _file_id(self.path)
                 self._prepare()
             except BaseException:
                 self.close()
@@ -111,13 +120,14 @@ class Store:
 
         Raises
         ------
-        StoreError if the store cannot be written, or was open when the process forked; BusyError if another
-        process has locked it.
+        StoreError if the store cannot be written, was deleted, moved or replaced, or was open when the
+        process forked; BusyError if another process has locked it.
         """
         with self._translated():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                _check_in_place(self.path, self.file_id)
                 self._connection.execute("COMMIT")
             finally:
                 if self._connection.in_transaction:
@@ -205,6 +215,26 @@ class Store:
             primary = None if code is None else code & 0xFF
             kind = BusyError if primary == sqlite3.SQLITE_BUSY else StoreError
             raise kind(f"store {self.path}: {_REMEDIES.get(primary, error)}") from None
+
+
+#: Device and inode, which tell a file apart from a later one at the same path.
+FileId = tuple[int, int]
+
+
+def _file_id(path: Path) -> FileId:
+    status = path.stat()
+    return status.st_dev, status.st_ino
+
+
+def _check_in_place(path: Path, wanted: FileId) -> None:
+    """Raise StoreError if the path leads to another file: what is written to ours would be lost with it."""
+    with suppress(FileNotFoundError):
+        if _file_id(path) == wanted:
+            return
+    raise StoreError(
+        f"store {path}: it was deleted, moved or replaced while it was in use; stop its producers and put it "
+        "back, or start again without it, which forgets all spending and unsent reports"
+    )
 
 
 _open: set[Store] = set()

@@ -2,6 +2,7 @@
 
 import os
 import selectors
+import time
 from contextlib import suppress
 
 from kafka import KafkaProducer
@@ -14,12 +15,13 @@ from kafka.errors import (
 )
 from kafka.net.compat import KafkaNetClient
 
-from producers.errors import DeliveryError, HopelessError, PartitionsError
+from producers.errors import DeliveryError, HopelessError, MissingTopicError, PartitionsError
 from producers.transport.client_log import CLIENT_ID
 from producers.transport.cluster import Cluster, PlaintextError
 from producers.transport.credential_files import SecurityError
 
 METADATA_SECONDS = 10.0
+MISSING_SECONDS = 2.0  # brokers may deny a topic that was just created, or while they start
 BATCH_BYTES = 131_072
 
 
@@ -64,7 +66,6 @@ def connect(
     topic: str,
     partitions: int,
     connect_seconds: float,
-    metadata_seconds: float = METADATA_SECONDS,
 ) -> Connection:
     """Connect to Kafka: acks=all, idempotent, uncompressed.
 
@@ -74,12 +75,12 @@ def connect(
     topic : of the packs.
     partitions : that it must have: a pack's partition is computed from their number.
     connect_seconds : how long to wait for a broker.
-    metadata_seconds : how long to wait for the topic.
 
     Raises
     ------
-    DeliveryError if no broker answers or the topic cannot be found in time; PartitionsError if it has another
-    number of partitions; HopelessError if reports would go to another machine in clear.
+    DeliveryError if no broker answers or the topic cannot be found in time; MissingTopicError if brokers
+    answer that it does not exist; PartitionsError if it has another number of partitions; HopelessError if
+    reports would go to another machine in clear.
     """
     try:
         kafka = Connection(
@@ -90,7 +91,7 @@ def connect(
             enable_idempotence=True,
             compression_type=None,
             batch_size=BATCH_BYTES,
-            max_block_ms=round(metadata_seconds * 1000),
+            max_block_ms=round(METADATA_SECONDS * 1000),
             # A forked child shares an epoll object, and its cleanup would remove our sockets from it.
             selector=selectors.PollSelector,
             allow_auto_create_topics=False,
@@ -154,8 +155,20 @@ def _check_advertised(kafka: Connection, cluster: Cluster) -> None:
 
 def _check_topic(kafka: Connection, topic: str, partitions: int) -> None:
     try:
-        found = len(kafka.partitions_for(topic))
+        found = len(_partitions(kafka, topic))
     except KafkaError as error:
         raise DeliveryError(f"topic {topic} cannot be found: {cause(error)}") from None
     if found != partitions:
         raise PartitionsError(f"topic {topic} must have {partitions} partitions, got {found}")
+
+
+def _partitions(kafka: Connection, topic: str) -> set[int]:
+    """Return the partitions of a topic; MissingTopicError if brokers keep answering that there is none."""
+    began = time.monotonic()
+    try:
+        found: set[int] = kafka._wait_on_metadata(topic, 1000 * MISSING_SECONDS)
+    except KafkaTimeoutError:
+        if kafka._metadata._last_successful_refresh_ms > 1000 * began:
+            raise MissingTopicError(topic) from None
+        found = kafka.partitions_for(topic)
+    return found

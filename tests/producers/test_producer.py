@@ -1,9 +1,11 @@
 """The producer with a fake Kafka: refusals, sent packs and counters."""
 
+import shutil
 import sqlite3
 import threading
 import time
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pytest
@@ -454,3 +456,32 @@ def test_producer_is_not_ready_while_packs_wait_unacknowledged(make, kafka, monk
     kafka.acknowledges = True
     kafka.acknowledge()
     wait_until(lambda: not target.reasons_not_ready())
+
+
+def test_deleted_folder_is_noticed_before_anything_is_stored(make, tmp_path):
+    folder = tmp_path / "data"
+    target = make(data_dir=folder)
+    assert target.report("latency", [1, 2], None).stored == 2
+    shutil.rmtree(folder)
+    receipt = target.report("latency", [1, 2, 3], None)
+    assert (receipt.stored, receipt.dropped) == (0, 3)
+    assert "was deleted, moved or replaced" in receipt.why_dropped
+    with pytest.raises(DeliveryError, match="was deleted, moved or replaced"):
+        target.close(timeout=1)
+    assert not folder.exists()
+
+
+def test_error_of_the_application_is_not_hidden(make, kafka, caplog):
+    """Leaving `with` because of an error raises that error alone; what closing finds is logged."""
+    kafka.acknowledges = False
+    with pytest.raises(KeyError) as caught:
+        fail_within(make(), timeout=0.1)
+    assert caught.value.__context__ is None
+    assert "closed while handling KeyError: not all was acknowledged within 0.1 s" in caplog.text
+
+
+def fail_within(target, timeout):
+    target.close = partial(target.close, timeout)
+    with target:
+        target.report("latency", [1], None)
+        raise KeyError

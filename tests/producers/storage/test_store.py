@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -276,3 +277,33 @@ def test_lost_store_is_not_recreated_silently(tmp_path, left):
         Store(tmp_path)
     (tmp_path / "lane-0.lock").unlink()
     Store(tmp_path).close()
+
+
+def removed(folder):
+    shutil.rmtree(folder)
+
+
+def moved(folder):
+    folder.rename(folder.with_name("elsewhere"))
+
+
+def replaced(folder):
+    moved(folder)
+    Store(folder).close()
+
+
+@pytest.mark.parametrize("lose", [removed, moved, replaced])
+def test_store_that_is_no_longer_in_place_takes_nothing(store, lose):
+    """Nor is it created anew when it is reopened."""
+    lose(store.path.parent)
+    with pytest.raises(StoreError, match="was deleted, moved or replaced while it was in use; stop its"):
+        write(store)
+    store.close()
+    with pytest.raises(StoreError, match="was deleted, moved or replaced"):
+        Store(store.path.parent, reopened=store.file_id)
+    assert store.path.exists() == (lose is replaced)
+
+
+def write(store):
+    with store.transaction():
+        set_progress(store, "input", PROGRESS)

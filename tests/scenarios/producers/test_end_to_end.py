@@ -15,7 +15,7 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import Allowance
 from producers.config import ProducerConfig
-from producers.errors import DeliveryError
+from producers.errors import DeliveryError, MissingTopicError
 from producers.metrics.counters import Receipt
 from producers.producer import Producer
 from producers.transport.cluster import Cluster
@@ -124,8 +124,30 @@ def test_wrong_partition_count_sends_nothing(broker, topic, config):
 
 @pytest.mark.broker
 def test_absent_topic_is_named(broker, topic_prefix):
-    with pytest.raises(DeliveryError, match=rf"^topic {topic_prefix}none cannot be found: \w+$"):
-        connect(Cluster(broker), f"{topic_prefix}none", 4, 10.0, metadata_seconds=0.5)
+    missing = rf"^topic {topic_prefix}none does not exist; create it: deniable topics create$"
+    with pytest.raises(MissingTopicError, match=missing):
+        connect(Cluster(broker), f"{topic_prefix}none", 4, 10.0)
+
+
+def use(config):
+    with Producer(config) as producer:
+        assert producer.report("carrier", ["AA"] * 5, None) == Receipt(stored=5)
+        producer.flush()
+
+
+@pytest.mark.broker
+def test_absent_topic_fails_early_and_keeps_reports(broker, topic_prefix, config, tmp_path):
+    """Within seconds, as one error and one log line; the reports are sent once the topic exists."""
+    absent, began = f"{topic_prefix}later", time.monotonic()
+    with pytest.raises(DeliveryError) as caught:
+        use(config(topic=absent, partitions=2))
+    assert time.monotonic() - began < 15
+    expected = rf"topic {absent} does not exist; create it: deniable topics create; 1 pack is kept in "
+    assert re.match(expected, str(caught.value))
+    assert caught.value.__context__ is None
+    with make_topic(broker, absent, 2):
+        Producer(config(topic=absent, partitions=2)).close()
+        assert sum(decode(record.value).reports for record in read(broker, absent)) == 5
 
 
 AWAY = """
