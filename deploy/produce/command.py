@@ -1,5 +1,6 @@
 """`deniable produce`."""
 
+import sys
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +22,7 @@ from deploy.produce.input.resume import ResumePoints
 from deploy.produce.input.values import takes_several, value_reader
 from deploy.produce.run import run_produce
 from deploy.produce.timing import DEFAULT
+from deploy.produce.unknown_values import UnknownValues
 from estimators.collection import Collection
 from producers.config import ProducerConfig
 from producers.randomization.secret import secret_of
@@ -49,8 +51,26 @@ from producers.wire import mechanism_number, report_bytes
 )
 @click.option("--field", required=True, metavar="NAME", help="Column or field that holds the value.")
 @click.option("--clients", metavar="NAME", help="Column or field that holds the client's id.")
+@click.option(
+    "--time-field",
+    metavar="NAME",
+    help="Column or field with the time of the event: unix seconds, or ISO 8601, UTC where it names no zone. "
+    "Reports later than the grace are refused.  [default: when the line is read]",
+)
 @click.option("--no-clients", is_flag=True, help="Every line is a different client: no client limits apply.")
-@click.option("--strict", is_flag=True, help="Stop at a bad line instead of skipping it.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Stop at a bad line instead of skipping it, and before anything is sent if most of the first values "
+    "are unknown; so whether anything is sent depends on values.",
+)
+@click.option(
+    "--show-unknown/--hide-unknown",
+    "shows_unknown",
+    default=None,
+    help="Say on stderr in coarse words how many values the collection does not list.  [default: only if "
+    "stderr is a terminal]",
+)
 @click.option(
     "--data-dir",
     type=Folder(),
@@ -69,8 +89,10 @@ def produce(
     layout: str,
     field: str,
     clients: str | None,
+    time_field: str | None,
     no_clients: bool,
     strict: bool,
+    shows_unknown: bool | None,
     data_dir: Path | None,
     metrics_port: int | None,
     metrics_listen: tuple[str, int] | None,
@@ -111,11 +133,23 @@ def produce(
         settings,
         Inputs(stream, progress, follow=follow),
         InputBatches(
-            layout, field, clients, value_reader(asked, layout), strict, _batch_lines(settings, asked)
+            layout,
+            field,
+            clients,
+            value_reader(asked, layout),
+            strict,
+            _batch_lines(settings, asked),
+            time_field=time_field,
         ),
         metrics_port=metrics_port,
         metrics_listen=metrics_listen,
         logs_unknown=context.find_root().params["verbose"],
+        unknown=UnknownValues(
+            asked,
+            field,
+            is_shown=sys.stderr.isatty() if shows_unknown is None else shows_unknown,
+            is_strict=strict,
+        ),
     )
 
 

@@ -15,6 +15,7 @@ from deploy.produce.input.source import FeedError
 from deploy.produce.input_producer import InputProducer
 from deploy.produce.metrics_server import probes_at, served
 from deploy.produce.timing import DEFAULT, RunTiming
+from deploy.produce.unknown_values import UnknownValues
 from deploy.produce.view import ProduceView, WaitView, number_of, summary
 from producers.config import ProducerConfig
 from producers.errors import DeliveryError
@@ -36,6 +37,7 @@ def run_produce(
     *,
     metrics_port: int | None,
     logs_unknown: bool,
+    unknown: UnknownValues,
     metrics_listen: tuple[str, int] | None = None,
     timing: RunTiming = DEFAULT,
 ) -> None:
@@ -51,6 +53,7 @@ def run_produce(
     metrics_port : loopback port for the producer's metrics, 0 for a free one; None to serve none.
     metrics_listen : address and port that serve them to other machines, too.
     logs_unknown : whether to log how many values the collection does not know: a true count.
+    unknown : says in coarse words, at a terminal, how many values the collection does not list.
     timing : of the run's waits.
 
     Raises
@@ -61,7 +64,7 @@ def run_produce(
     began, producer, waits = time.monotonic(), InputProducer(config), WaitView(timing)
     patience, is_whole = timing.stop, False
     (collection,) = (allowance.collection.name for allowance in config.allowances)
-    run = ProduceRun(producer, collection, feed, inputs, waits, timing)
+    run = ProduceRun(producer, collection, feed, inputs, waits, unknown, timing)
     try:
         with served(metrics_port, producer), probes_at(metrics_listen, producer):
             run.send()
@@ -75,6 +78,8 @@ def run_produce(
         used = counters.packs or counters.stored or counters.refused or counters.backlog.packs
         if is_whole or used or feed.skipped:
             click.echo(summary(counters, feed.skipped, time.monotonic() - began), err=True)
+        if sentence := unknown.summary():
+            click.echo(sentence, err=True)
         if logs_unknown:
             _log.info("values that the collection does not know", count=producer.unknown()[collection])
     inputs.forget_progress()
@@ -110,8 +115,10 @@ class ProduceRun:
         feed: InputBatches,
         inputs: Inputs,
         waits: WaitView,
+        unknown: UnknownValues,
         timing: RunTiming = DEFAULT,
     ) -> None:
+        self._unknown = unknown
         self._producer = producer
         self._collection = collection
         self._feed = feed
@@ -124,12 +131,14 @@ class ProduceRun:
 
         Raises
         ------
-        FeedError if the input cannot be used; DeliveryError if reports can neither be sent nor kept.
+        FeedError if the input cannot be used, or if strict, most of its first values are unknown;
+        DeliveryError if reports can neither be sent nor kept.
         """
         began, view = time.monotonic(), ProduceView()
         with view.shown():
             for source, place in self._inputs:
                 for batch in self._feed.batches(source, place):
+                    self._unknown.note(batch.values)
                     self._send(batch)
                     view.update(self._feed.used, time.monotonic() - began, *self._inputs.position())
         if self._feed.skipped and not self._feed.used and not self._inputs.is_resumed:
@@ -176,4 +185,6 @@ class ProduceRun:
 
     def _report(self, batch: InputBatch) -> Receipt:
         progress = None if batch.progress is None else (self._inputs.key, batch.progress)
-        return self._producer.report_lines(self._collection, batch.values, batch.clients, progress=progress)
+        return self._producer.report_lines(
+            self._collection, batch.values, batch.clients, batch.times, progress=progress
+        )

@@ -12,6 +12,7 @@ from deploy.produce.input.json_lines import TOO_DEEP, InputRecord, json_records
 from deploy.produce.input.lines import Lines
 from deploy.produce.input.resume import Place
 from deploy.produce.input.source import FeedError, InputSource
+from deploy.produce.input.times import WRONG_TIME, unix_seconds
 from deploy.produce.input.values import Value
 from deploy.produce.timing import DEFAULT, RunTiming
 from producers.storage.input_progress import InputProgress
@@ -23,11 +24,12 @@ LACKING = "a field is missing, or its client is empty or not text"
 
 
 class InputBatch(NamedTuple):
-    """Values of some lines, their clients if they have any, and a file's position after them."""
+    """Values of some lines, their clients and times if they have any, and a file's position after them."""
 
     values: list[Value]
     clients: list[str] | None
     progress: InputProgress | None
+    times: list[float] | None = None
 
 
 @dataclass
@@ -36,13 +38,15 @@ class _Gathered:
 
     values: list[Value] = field(default_factory=list)
     clients: list[str] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
     began: float = 0.0
 
-    def add(self, value: Value, client: str) -> None:
+    def add(self, value: Value, client: str, moment: float) -> None:
         if not self.values:
             self.began = time.monotonic()
         self.values.append(value)
         self.clients.append(client)
+        self.times.append(moment)
 
     def is_due(self, batch_lines: int, batch_seconds: float) -> bool:
         if not self.values:
@@ -62,6 +66,7 @@ class InputBatches:
     is_strict : whether a bad line is an error; else it is skipped.
     batch_lines : most lines of a batch.
     timing : how long a batch is gathered.
+    time_field : name of the column or field with the time of the event; None: it happens when it is read.
     used, skipped : lines so far that became a report, and that could not.
     """
 
@@ -72,6 +77,7 @@ class InputBatches:
     is_strict: bool = False
     batch_lines: int = BATCH_LINES
     timing: RunTiming = DEFAULT
+    time_field: str | None = None
     used: int = field(default=0, init=False)
     skipped: int = field(default=0, init=False)
 
@@ -109,8 +115,8 @@ class InputBatches:
         if self.layout == "jsonl":
             place.seek()
             return json_records(lines)
-        names = [self.value_field] if self.client_field is None else [self.value_field, self.client_field]
-        csv = CsvRecords(names)
+        given = (self.value_field, self.client_field, self.time_field)
+        csv = CsvRecords([name for name in given if name is not None])
         if place.bytes_done:
             place.rewind()
             csv.read_header(Lines(source.read))
@@ -131,17 +137,25 @@ class InputBatches:
         client = fields.get(self.client_field) if self.client_field else OWN_CLIENT
         if self.value_field not in fields or not (isinstance(client, str) and client):
             return LACKING
+        moment: float | None = 0.0
+        if self.time_field is not None:
+            if self.time_field not in fields:
+                return LACKING
+            moment = unix_seconds(fields[self.time_field])
+        if moment is None:
+            return WRONG_TIME
         try:
             value = self.read_value(fields[self.value_field])
         except RecursionError:  # the parser managed this depth with less of the stack in use
             return TOO_DEEP
-        gathered.add(value, client)
+        gathered.add(value, client, moment)
         self.used += 1
         return ""
 
     def _batch(self, gathered: _Gathered, place: Place) -> InputBatch:
         clients = None if self.client_field is None else gathered.clients
-        return InputBatch(gathered.values, clients, place.progress())
+        times = None if self.time_field is None else gathered.times
+        return InputBatch(gathered.values, clients, place.progress(), times)
 
     def _skip(self, number: int, fault: str, is_whole: bool) -> None:
         if self.is_strict:

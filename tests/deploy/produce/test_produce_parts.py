@@ -50,7 +50,7 @@ def test_outcome_of_a_batch_is_certain(
             raise DeliveryError("2 reports were dropped since the last flush")
 
     stub: Any = Stub()
-    run = ProduceRun(stub, "carrier", stub, stub, WaitView(), RunTiming(wait=0.3))
+    run = ProduceRun(stub, "carrier", stub, stub, WaitView(), stub, RunTiming(wait=0.3))
     with pytest.raises(DeliveryError, match=message):
         run._send(InputBatch(["AA", "B6"], None, progress))
     assert receipts == []
@@ -71,7 +71,7 @@ def test_end_is_waited_for_as_long_as_packs_go() -> None:
 
     stub: Any = Stub()
     with pytest.raises(DeliveryError, match=r"^not all$"):
-        ProduceRun(stub, "carrier", stub, stub, WaitView()).drain()
+        ProduceRun(stub, "carrier", stub, stub, WaitView(), stub).drain()
     assert stub.flushes == 3
 
 

@@ -18,6 +18,7 @@ from deploy.produce.input.source import FeedError
 from deploy.produce.input.values import text
 from deploy.produce.run import run_produce
 from deploy.produce.timing import RunTiming
+from deploy.produce.unknown_values import UnknownValues
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
@@ -78,6 +79,7 @@ class Producing:
         batch_lines: int = 10,
         strict: bool = False,
         logs_unknown: bool = False,
+        shows_unknown: bool = False,
         **options: Any,
     ) -> None:
         """Run to the end, whatever that is."""
@@ -103,6 +105,9 @@ class Producing:
                 InputBatches("csv", "value", "who", text, strict, batch_lines),
                 metrics_port=None,
                 logs_unknown=logs_unknown,
+                unknown=UnknownValues(
+                    config.allowances[0].collection, "value", is_shown=shows_unknown, is_strict=strict
+                ),
                 timing=RunTiming(wait=0.3, stop=0.1),
             )
 
@@ -307,3 +312,28 @@ def test_unknown_values_are_logged_only_on_request(producing: Producing) -> None
     with capture_logs() as logs:
         producing.run(logs_unknown=True)
     assert logs == [{"event": "values that the collection does not know", "count": 5, "log_level": "info"}]
+
+
+def test_unknown_values_are_shown_only_if_asked(producing: Producing) -> None:
+    producing.path.write_text("who,value\n" + "".join(f"{CANARY}-{i},{i % 30}\n" for i in range(90)))
+    producing.run(shows_unknown=True)
+    warning, sent, last = producing.output()
+    assert warning == (
+        "warning: most of the first values are not listed for carrier; is --field value right? They are "
+        "reported as unknown"
+    )
+    assert summed(sent) == (90, "")
+    assert last == "values that carrier does not list: most"
+    producing.run()
+    (sent,) = producing.output()
+    assert summed(sent) == (90, "")
+
+
+def test_strict_run_of_unknown_values_sends_nothing(producing: Producing) -> None:
+    producing.path.write_text("who,value\n" + "".join(f"{CANARY}-{i},{CANARY}-{i}\n" for i in range(90)))
+    with pytest.raises(
+        FeedError, match=r"^most of the first values are not listed for carrier; is --field value"
+    ):
+        producing.run(strict=True)
+    assert producing.output() == []
+    assert producing.reports() == 0

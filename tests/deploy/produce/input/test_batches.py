@@ -1,5 +1,6 @@
 """Lines to values: each line is a report or counted as skipped, and no message shows what was in it."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from deploy.produce.input.batches import LACKING, InputBatches
 from deploy.produce.input.json_lines import TOO_DEEP
 from deploy.produce.input.resume import Place
 from deploy.produce.input.source import FeedError
+from deploy.produce.input.times import WRONG_TIME
 from deploy.produce.input.values import Value
 from deploy.produce.timing import DEFAULT, RunTiming
 from tests.support.deploy.input_fakes import Pieces
@@ -234,3 +236,21 @@ def test_strict_feed_sends_what_precedes_a_bad_line() -> None:
         next(batches)
     assert str(caught.value) == f"line 4 of the input: {LACKING}; the lines before it were processed"
     assert feed.skipped == 0
+
+
+@pytest.mark.parametrize("layout", ["csv", "jsonl"])
+def test_times_of_events_come_from_their_field(layout: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line without a usable time is skipped, and its content is not shown."""
+    feed = InputBatches(layout, "value", None, input_values.text, time_field="when")
+    rows = [("AA", "60"), ("B6", "1970-01-01T00:02:00Z"), ("9E", CANARY), ("DL", "61.5")]
+    lines = {
+        "csv": "when,value\n" + "".join(f"{when},{value}\n" for value, when in rows),
+        "jsonl": "".join(json.dumps({"value": value, "when": when}) + "\n" for value, when in rows),
+    }
+    (batch,) = feed.batches(Pieces([lines[layout].encode()]), Place())
+    assert batch.values == ["AA", "B6", "DL"]
+    assert batch.times == [60.0, 120.0, 61.5]
+    assert feed.skipped == 1
+    output = capsys.readouterr()
+    assert WRONG_TIME in output.err
+    assert CANARY not in output.err
