@@ -40,33 +40,39 @@ def period_of(start: str, end: str) -> Period:
     return period
 
 
-def parse_time(name: str, text: str) -> int:
-    """Parse a time to unix seconds: ISO 8601 with its zone, or unix seconds of 9 to 11 digits, or 0.
+def parse_time(name: str, text: str, *, takes_local: bool = False) -> int:
+    """Parse a time to unix seconds: ISO 8601, or unix seconds of 9 to 11 digits, or 0.
 
     Parameters
     ----------
     name : of the parameter, for the error message.
+    text : the time.
+    takes_local : whether ISO 8601 may lack its zone; then it is in this machine's.
 
     Raises
     ------
     ValueError.
     """
     try:
-        seconds = int(text) if UNIX_SECONDS.fullmatch(text) else _seconds_of(text)
+        seconds = int(text) if UNIX_SECONDS.fullmatch(text) else _seconds_of(text, takes_local)
     except (ValueError, OverflowError):
         seconds = -1
     if not 0 <= seconds <= LATEST:
+        examples = (
+            "ISO 8601, such as 2026-01-31T00:00:00Z, or in local time 2026-01-31 or '2026-01-31 09:00'"
+            if takes_local
+            else "ISO 8601 with its zone, such as 2026-01-31T00:00:00Z"
+        )
         raise ValueError(
-            f"{name} must be whole seconds from 1970 to 9999: ISO 8601 with its zone, such as "
-            f"2026-01-31T00:00:00Z (in an address, the + of a zone is %2B), or unix seconds, 0 or 9 to 11 "
+            f"{name} must be whole seconds from 1970 to 9999: {examples}, or unix seconds, 0 or 9 to 11 "
             f"digits such as 1769817600, got {reprlib.repr(text)}"
         )
     return seconds
 
 
-def _seconds_of(text: str) -> int:
+def _seconds_of(text: str, takes_local: bool) -> int:
     parsed = datetime.fromisoformat(text)
-    if parsed.tzinfo is None or parsed.microsecond:
+    if (parsed.tzinfo is None and not takes_local) or parsed.microsecond:
         raise ValueError("no zone, or a fraction of a second")
     return int(parsed.timestamp())
 

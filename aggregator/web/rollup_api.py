@@ -66,7 +66,8 @@ class RollUps:
                     f"{collection.window_seconds} s, got {windows}; deniable rollup joins more"
                 )
         except ValueError as error:
-            return _refusal(400, str(error))
+            plus = "; write the + of a zone as %2B" if "ISO 8601" in str(error) else ""
+            return _refusal(400, f"{error}{plus}")
         try:
             async with asyncio.timeout(self.timing.read):
                 cluster, topics = self.deployment.cluster, self.deployment.topics

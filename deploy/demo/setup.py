@@ -75,7 +75,7 @@ def start_worker(configuration: Configuration, log: Path) -> Child:
 def rollup_command(configuration: Configuration, collection: str, start: int) -> str:
     """Return the command that estimates over all windows of a collection since `start`, unix seconds."""
     arguments = ["rollup", collection, "--config", str(configuration.path), "--from", str(start)]
-    return shlex.join([sys.executable, "-m", "deploy", *arguments])
+    return shlex.join(["deniable", *arguments])
 
 
 def page_of(worker: Child, log: Path) -> str:

@@ -10,7 +10,8 @@ from deploy.config.checks import MOST_BYTES
 from deploy.config.entries import MOST_CANDIDATES
 from deploy.config.file import load
 from deploy.config.text_files import text_at
-from deploy.query.past_windows import from_option, json_option, past_of, to_option
+from deploy.query.past_windows import json_option, past_of
+from deploy.query.period_options import period_asked, period_options
 from estimators.mechanisms.rappor import Rappor
 
 
@@ -23,23 +24,23 @@ from estimators.mechanisms.rappor import Rappor
     required=True,
     help="File of strings to look for, one a line, in UTF-8.",
 )
-@from_option
-@to_option
+@period_options
 @json_option
 @config_option
 @servers_option
 def decode(
     collection: str,
     file: Path,
-    start: str,
+    start: str | None,
     end: str | None,
+    last: int | None,
     as_json: bool,
     config: Path,
     bootstrap_servers: str | None,
 ) -> None:
     """Look for other strings in the final windows of a period.
 
-    Example: deniable decode place --candidates m.csv --from 2026-01-31T00Z
+    Example: deniable decode place --candidates m.csv --last 30d
     """
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
@@ -49,7 +50,9 @@ def decode(
             f"whose values cannot change later; use deniable rollup {collection}"
         )
     candidates = _candidates(file)
-    past = past_of(loaded, replace(asked, candidates=tuple(candidates)), start, end)
+    past = past_of(
+        loaded, replace(asked, candidates=tuple(candidates)), period_asked(asked, start, end, last)
+    )
     past.answer(candidates, "candidate", as_json=as_json)
 
 

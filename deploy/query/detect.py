@@ -22,7 +22,8 @@ from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import Configuration, load
 from deploy.query.inspection.command import MOST_TAIL
 from deploy.query.inspection.topic import OffsetRange, read_topic
-from deploy.query.past_windows import coverage_lines, from_option, json_option, period_asked, to_option
+from deploy.query.past_windows import coverage_lines, json_option
+from deploy.query.period_options import period_asked, period_options
 from estimators.collection import Collection
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
@@ -50,8 +51,7 @@ class DetectAnswer(msgspec.Struct, frozen=True):
 
 @click.command()
 @click.argument("collection")
-@from_option
-@to_option
+@period_options
 @click.option(
     "--reports",
     "packs",
@@ -71,8 +71,9 @@ class DetectAnswer(msgspec.Struct, frozen=True):
 @servers_option
 def detect(
     collection: str,
-    start: str,
+    start: str | None,
     end: str | None,
+    last: int | None,
     packs: int | None,
     rate: float,
     as_json: bool,
@@ -83,7 +84,7 @@ def detect(
 
     Nobody can detect forged reports that follow the randomizer: docs/poisoning.md says what can be detected.
 
-    Example: deniable detect place --from 2026-01-31T00Z --reports 1000
+    Example: deniable detect place --last 1d --reports 1000
     """
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
@@ -91,7 +92,7 @@ def detect(
         raise click.UsageError(
             f"--reports is for RAPPOR, and {collection} uses {asked.mechanism.name}: leave it out"
         )
-    period = period_asked(asked, start, end)
+    period = period_asked(asked, start, end, last)
     try:
         check_room(asked, period)
     except ValueError as error:

@@ -1,13 +1,12 @@
-"""Past windows for a command: parse the period, join its windows, and say which are missing."""
+"""Past windows for a command: join those of a period, and say which are missing."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import click
 import msgspec
 
-from aggregator.history.periods import Period, iso, period_of
+from aggregator.history.periods import Period
 from aggregator.history.rollup import WindowCoverage, coverage_of, record_of, roll_up
 from aggregator.history.window_reader import Joined, join_windows
 from deploy.cli.event_loop import run_until_signalled
@@ -19,16 +18,6 @@ from estimators.rollup import RollUp
 
 SPANS_SHOWN = 5
 
-from_option = click.option(
-    "--from",
-    "start",
-    required=True,
-    metavar="TIME",
-    help="ISO 8601 with its zone, such as 2026-01-31T00:00:00Z, or unix seconds such as 1769817600.",
-)
-to_option = click.option(
-    "--to", "end", metavar="TIME", help="As --from; windows that end later are left out. Default: now."
-)
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
 
 
@@ -90,33 +79,17 @@ class Past:
             click.echo(line, err=True)
 
 
-def past_of(configuration: Configuration, collection: Collection, start: str, end: str | None) -> Past:
-    """Join the windows that are wholly between two times; the second is now if None.
+def past_of(configuration: Configuration, collection: Collection, period: Period) -> Past:
+    """Join the windows that are wholly in a period.
 
     Raises
     ------
-    click.UsageError if a time is invalid or there is no window between; TopicSetupError, KafkaError,
-    TimeoutError.
+    TopicSetupError, KafkaError, TimeoutError.
     """
-    period = period_asked(collection, start, end)
     cluster, topics = configuration.cluster, configuration.topics
     topic_setup.require_readable(cluster, topics, topics.windows)
     joined = run_until_signalled(join_windows(cluster, topics, collection, period))
     return Past(collection, coverage_of(collection, period, joined), joined)
-
-
-def period_asked(collection: Collection, start: str, end: str | None) -> Period:
-    """Return the period between two times; click.UsageError if one is invalid or no window is between."""
-    try:
-        period = period_of(start, end or iso(int(time.time())))
-        if not period.windows(collection.window_seconds):
-            raise ValueError(
-                f"from and to must have at least 1 whole window of {collection.window_seconds} s between "
-                f"them, got 0"
-            )
-    except ValueError as error:
-        raise click.UsageError(f"--{error}") from error
-    return period
 
 
 def coverage_lines(collection: Collection, coverage: WindowCoverage) -> list[str]:

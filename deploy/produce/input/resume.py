@@ -163,7 +163,8 @@ class ResumePoints:
         if place.progress() != kept:
             click.echo("the input has changed since a run was interrupted: starting at line 1", err=True)
             return self.start(file)
-        click.echo(f"resuming at line {place.lines + 1 + place.begins_within_line}", err=True)
+        nothing = ", nothing left" if place.bytes_done >= file.size else ""
+        click.echo(f"resuming at line {place.lines + 1 + place.begins_within_line}{nothing}", err=True)
         return place
 
     def forget(self) -> None:

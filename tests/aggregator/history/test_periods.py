@@ -1,7 +1,10 @@
 """Periods from text: accepted forms, refused forms and their messages."""
 
 import re
+import time
+from datetime import UTC, datetime
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -63,9 +66,8 @@ def test_other_texts_are_refused(text: str) -> None:
 
 def test_message_gives_range_value_and_remedy() -> None:
     expected = (
-        "from must be whole seconds from 1970 to 9999: ISO 8601 with its zone, such as 2026-01-31T00:00:00Z "
-        "(in an address, the + of a zone is %2B), or unix seconds, 0 or 9 to 11 digits such as "
-        "1769817600, got 'soon'"
+        "from must be whole seconds from 1970 to 9999: ISO 8601 with its zone, such as 2026-01-31T00:00:00Z, "
+        "or unix seconds, 0 or 9 to 11 digits such as 1769817600, got 'soon'"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(expected)}$"):
         period_of("soon", "2026-01-31T00Z")
@@ -110,3 +112,20 @@ def test_windows_and_gaps_partition_the_period(numbers: set[int], seconds: int) 
     for of in (covered, missing):
         assert all(before.end < after.start for before, after in pairwise(of))
     assert sum(end - start for start, end in covered) == seconds * len(numbers)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
+def test_time_without_zone_may_be_local(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        there = ZoneInfo(zone)
+        for text, moment in (
+            ("2026-01-31", datetime(2026, 1, 31, tzinfo=there)),
+            ("2026-07-31 09:30", datetime(2026, 7, 31, 9, 30, tzinfo=there)),
+            ("2026-07-31T09:30:00Z", datetime(2026, 7, 31, 9, 30, tzinfo=UTC)),
+        ):
+            assert parse_time("from", text, takes_local=True) == moment.timestamp()
+    finally:
+        monkeypatch.undo()
+        time.tzset()

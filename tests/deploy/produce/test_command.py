@@ -77,7 +77,7 @@ def test_without_kafka_reports_are_kept_with_a_warning(nowhere: str, monkeypatch
         summed,
     )
     again = run("--input", "lines.csv", address=nowhere)
-    assert "resuming at line 1502" in again.stderr.splitlines()
+    assert "resuming at line 1502, nothing left" in again.stderr.splitlines()
 
 
 def test_pipe_without_a_writer_is_not_waited_for(nowhere: str) -> None:

@@ -166,7 +166,7 @@ def test_lost_broker_leaves_stored_reports_to_the_next_run(producing: Producing)
     producing.kafka.acknowledges = True
     producing.run()
     resumed, line = producing.output()
-    assert resumed == "resuming at line 102"
+    assert resumed == "resuming at line 102, nothing left"
     assert summed(line) == (100, "; 100 of those kept by earlier runs")
     assert producing.reports() == 100
 
@@ -285,7 +285,7 @@ def test_run_with_a_damaged_pack_has_not_ended(producing: Producing, damaged: in
         with pytest.raises(DeliveryError, match=rf"^pack {number} in .*: a record of the store is damaged: "):
             producing.run(pack_reports=100)
         resumed, *_, line = producing.output()  # and that it waits, on a slow machine
-        assert resumed == "resuming at line 252"
+        assert resumed == "resuming at line 252, nothing left"
         assert summed(line)[0] == sent
         assert line.endswith(
             "; 1 pack kept but cannot be sent: damaged, too large for the broker, or of a later version"
@@ -295,7 +295,7 @@ def test_run_with_a_damaged_pack_has_not_ended(producing: Producing, damaged: in
         store.rows("UPDATE records SET record = ? WHERE number = ?", record, number)
     producing.run(pack_reports=100)
     assert producing.reports() == 250
-    assert producing.output()[0] == "resuming at line 252"
+    assert producing.output()[0] == "resuming at line 252, nothing left"
     producing.run(pack_reports=100)
     assert producing.reports() == 500
 

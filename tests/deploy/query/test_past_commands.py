@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from aggregator.history.periods import Period
 from aggregator.history.window_reader import Joined
 from aggregator.records.window_counts import WindowCounts
-from deploy.query import past_windows
+from deploy.query import past_windows, period_options
 from deploy.query.decode import decode
 from deploy.query.rollup import rollup
 from estimators.collection import Collection
@@ -236,18 +236,20 @@ def test_unfit_file_of_candidates_is_refused_without_its_content(
 @pytest.mark.parametrize(
     ("period", "expected"),
     [
-        (("--from", "noon"), "Error: --from must be whole seconds from 1970 to 9999: ISO 8601 with its zone"),
+        (("--from", "noon"), "Error: --from must be whole seconds from 1970 to 9999: ISO 8601, such as"),
         (("--from", "0", "--to", "noon"), "Error: --to must be whole seconds"),
-        (("--from", "20260131"), "Error: --from must be whole seconds"),
+        (("--from", "202601"), "Error: --from must be whole seconds"),
         (
             ("--from", str(START), "--to", str(START)),
-            f"Error: --from must be before to ({START}), got {START}",
+            f"Error: --from must be before to ({START} in unix seconds), got {START}",
         ),
         (
             ("--from", str(START + 1), "--to", str(START + 119)),
-            "Error: --from and to must have at least 1 whole window of 60 s between them, got 0",
+            "Error: the period must hold at least 1 whole window of 60 s, got 2026-01-31T00:00:01Z to ",
         ),
-        (("--to", str(START)), "Error: Missing option '--from'."),
+        (("--from", str(START), "--last", "1d"), "Error: give either --from or --last"),
+        (("--last", "soon"), "must be a number with m, h, d or w, such as 90m, 24h, 7d, 4w, got 'soon'"),
+        (("--last", "0d"), "must be a number with m, h, d or w"),
     ],
 )
 def test_a_bad_period_is_wrong_usage(past: Past, period: tuple[str, ...], expected: str) -> None:
@@ -256,10 +258,16 @@ def test_a_bad_period_is_wrong_usage(past: Past, period: tuple[str, ...], expect
         assert expected in ended.stderr
 
 
-def test_without_an_end_it_is_now(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(past_windows.time, "time", lambda: START + 599.9)
-    assert run_rollup("carrier", "--from", str(START)).exit_code == 0
-    assert past.asked == [Period(START, START + 599)]
+@pytest.mark.parametrize(
+    ("options", "seconds"),
+    [((), 86_400), (("--from", str(START)), 599), (("--last", "90m"), 5400), (("--last", "2w"), 1_209_600)],
+)
+def test_without_an_end_it_is_now(
+    past: Past, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], seconds: int
+) -> None:
+    monkeypatch.setattr(period_options.time, "time", lambda: START + 599.9)
+    run_rollup("carrier", *options)
+    assert past.asked == [Period(START + 599 - seconds, START + 599)]
 
 
 def test_counts_that_no_estimate_fits_are_reported(past: Past) -> None:

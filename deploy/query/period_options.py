@@ -1,0 +1,89 @@
+"""The period that a command asks for: `--from` and `--to`, or `--last`."""
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from aggregator.history.periods import Period, parse_time
+from estimators.collection import Collection
+
+DAY_SECONDS = 86_400
+UNITS = {"m": 60, "h": 3600, "d": DAY_SECONDS, "w": 7 * DAY_SECONDS}
+
+Command = Callable[..., Any]
+
+
+class Duration(click.ParamType):
+    """A number of minutes, hours, days or weeks, in seconds."""
+
+    name = "DURATION"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
+        """Return seconds."""
+        match = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", str(value))
+        if match is None:
+            self.fail(
+                f"must be a number with m, h, d or w, such as 90m, 24h, 7d, 4w, got '{value}'",
+                parameter,
+                context,
+            )
+        return int(match[1]) * UNITS[match[2]]
+
+
+def period_options(command: Command) -> Command:
+    """Add the options; the command takes `start`, `end` and `last`, to pass to `period_asked`."""
+    for option in (
+        click.option(
+            "--last",
+            type=Duration(),
+            help="The period of this length until now, such as 90m, 24h, 7d, 4w.  [default: 1d]",
+        ),
+        click.option(
+            "--to",
+            "end",
+            metavar="TIME",
+            help="As --from; windows that end later are left out.  [default: now]",
+        ),
+        click.option(
+            "--from",
+            "start",
+            metavar="TIME",
+            help="ISO 8601 such as 2026-01-31T00:00:00Z, in local time 2026-01-31 or '2026-01-31 09:00', or "
+            "unix seconds such as 1769817600.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def period_asked(collection: Collection, start: str | None, end: str | None, last: int | None) -> Period:
+    """Return the period between two times, or of the last seconds.
+
+    Parameters
+    ----------
+    collection : of whose windows at least one must be wholly in the period.
+    start, end : as given on the command line. Without `start`, the period has the length `last`.
+    last : seconds; None for a day, or as long as is needed to hold a window.
+
+    Raises
+    ------
+    click.UsageError if a time is invalid, too much is given, or no window is in the period.
+    """
+    if start is not None and last is not None:
+        raise click.UsageError("give either --from or --last")
+    window = collection.window_seconds
+    try:
+        until = int(time.time()) if end is None else parse_time("to", end, takes_local=True)
+        length = max(DAY_SECONDS, 2 * window) if last is None else last
+        since = max(0, until - length) if start is None else parse_time("from", start, takes_local=True)
+        if since >= until:
+            raise ValueError(f"from must be before to ({until} in unix seconds), got {since}")
+    except ValueError as error:
+        raise click.UsageError(f"--{error}") from error
+    period = Period(since, until)
+    if not period.windows(window):
+        raise click.UsageError(f"the period must hold at least 1 whole window of {window} s, got {period}")
+    return period
