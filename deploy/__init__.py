@@ -11,6 +11,7 @@ cluster         an existing Kafka cluster: topics, permissions, connections, dia
 aggregate       commands of the aggregator
 produce         commands of a producer
 query           commands that read estimates and counts
+start           `deniable init` and `deniable dev`
 demo            `deniable demo`
 monitoring      files for Prometheus and Grafana
 """

@@ -52,7 +52,7 @@ class RollUps:
         if collection is None:
             return _refusal(404, "unknown collection")
         if self._busy.locked():
-            return _refusal(503, "another roll-up is being made: ask again when it is done")
+            return _refusal(503, "another roll-up is running: try again when it has ended")
         async with self._busy:
             return await self._answer(collection, request.query)
 

@@ -3,6 +3,7 @@
 #: The extra of `deniable` that brings what a command needs; other commands need none.
 EXTRAS = {
     "demo": "demo",
+    "dev": "worker",
     "plan": "analysis",
     "aggregate": "worker",
     "replay": "worker",

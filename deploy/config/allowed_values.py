@@ -39,6 +39,7 @@ _FIELDS: Mapping[str, str] = {
     "cohorts": f"an integer in [1, {LARGEST_COHORTS}]",
     "candidates": "a list of text",
     "hot": "an integer in [1, number of values]",
+    "topic_prefix": "at most 100 letters, digits, dots, _ and -",
     "partitions": "an integer in [1, 1000]",
     "replication_factor": "an integer in [1, 100]",
     "pack_reports": "an integer in [1, 1000000]",

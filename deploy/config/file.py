@@ -7,6 +7,7 @@ sections `kafka` and `producer`: `DENIABLE_KAFKA__BOOTSTRAP_SERVERS` sets `kafka
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,12 @@ class Configuration:
         for collection in self.collections:
             if collection.name == name:
                 return collection
-        known = ", ".join(collection.name for collection in self.collections)
-        raise CollectionFileError(f"{self.path}: there is no collection '{name}'; known ones: {known}")
+        known = [collection.name for collection in self.collections]
+        near = get_close_matches(name, known, 1)
+        guess = f"did you mean '{near[0]}'? Known ones" if near else "known ones"
+        raise CollectionFileError(
+            f"{self.path}: there is no collection '{name}'; {guess}: {', '.join(known)}"
+        )
 
 
 def load(
@@ -244,6 +249,6 @@ def _allowances(entries: Sequence[Entry], folder: Path) -> tuple[Allowance, ...]
         try:
             allowances[entry.name] = allowance_of(entry, folder)
         except ValueError as error:
-            field = str(error).split(" ", 1)[0]
+            field = str(error).removeprefix("number of ").split(" ", 1)[0]
             raise PlacedError(("collections", i), f"{place}: {error}", field) from error
     return tuple(allowances.values())

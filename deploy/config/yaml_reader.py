@@ -26,7 +26,7 @@ def parse(text: str) -> object:
     except TypeError:  # ruamel.yaml does not wrap this one, nor the last
         raise ValueError("names of fields must be text, got a list or a mapping for one") from None
     except (YAMLError, RecursionError) as error:
-        raise ValueError(f"is not YAML: {_problem(error)}") from None
+        raise ValueError(f"is not YAML: {_tab(text, error) or _problem(error)}") from None
     except (ValueError, LookupError):
         raise ValueError(
             "is not YAML: a value is no date, or not what its tag (!!int, !!bool, …) says; quote it: "
@@ -64,6 +64,18 @@ def _child(node: Any, step: str | int) -> tuple[int, Any] | None:
             if key.value == step:
                 return key.start_mark.line + 1, value
     return None
+
+
+def _tab(text: str, error: YAMLError | RecursionError) -> str | None:
+    """Return what to say if a tab is where the parser stopped, or indents that line."""
+    mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
+    if mark is None:
+        return None
+    line = text.split("\n")[mark.line] if mark.line < text.count("\n") + 1 else ""
+    indent = line[: len(line) - len(line.lstrip())]
+    if "\t" not in indent and line[mark.column : mark.column + 1] != "\t":
+        return None
+    return f"line {mark.line + 1} has a tab where YAML needs spaces; replace it by spaces"
 
 
 def _problem(error: YAMLError | RecursionError) -> str:

@@ -1,4 +1,4 @@
-"""Files for Prometheus and Grafana: scrape configuration, rules, dashboards, the table of metrics.
+"""Files for Prometheus and Grafana: rules, dashboards, the table of metrics.
 
 May import no sibling. Begin with `metrics_table`; `dashboards` writes the JSON in `grafana`.
 """

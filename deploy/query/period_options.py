@@ -13,7 +13,7 @@ from estimators.collection import Collection
 DAY_SECONDS = 86_400
 UNITS = {"m": 60, "h": 3600, "d": DAY_SECONDS, "w": 7 * DAY_SECONDS}
 
-Command = Callable[..., Any]
+PeriodCommand = Callable[..., Any]
 
 
 class Duration(click.ParamType):
@@ -33,7 +33,7 @@ class Duration(click.ParamType):
         return int(match[1]) * UNITS[match[2]]
 
 
-def period_options(command: Command) -> Command:
+def period_options(command: PeriodCommand) -> PeriodCommand:
     """Add the options; the command takes `start`, `end` and `last`, to pass to `period_asked`."""
     for option in (
         click.option(

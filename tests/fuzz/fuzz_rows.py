@@ -1,7 +1,7 @@
 """Rows: what another program that can write to `state`, `counts`, `rejected` or `windows` leaves there.
 
-An input is key, value, key, value and so on, with BETWEEN between them. The rows are decoded one by one, told
-by `inspect`, and then read as a ledger, as merged counts and as final windows.
+An input is key, value, key, value and so on, with BETWEEN between them. The rows are decoded one by one,
+printed by `inspect`, and then read as a ledger, as merged counts and as final windows.
 """
 
 import json
@@ -108,7 +108,7 @@ SEEDS = [
 
 
 def check(data: bytes) -> None:
-    """RowError is all that comes of a row; `inspect` tells of it in any case."""
+    """RowError is all that comes of a row; `inspect` shows it in any case."""
     found = list(_rows_of(data))
     for row in found:
         _check_row(row)

@@ -156,7 +156,7 @@ def test_roll_ups_run_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(status for status, _, _ in answers) == [200, 503, 503]
     refused = next(answer for answer in answers if answer[0] == 503)
     assert refused[1]["Retry-After"] == "5"
-    assert refused[2] == {"error": "another roll-up is being made: ask again when it is done"}
+    assert refused[2] == {"error": "another roll-up is running: try again when it has ended"}
     assert [ask(GOOD)[0][0] for _ in range(2)] == [200, 200]
 
 

@@ -102,11 +102,27 @@ COMMANDS = dict(leaves(deniable, "deniable"))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     words = (
-        "demo broker topics aggregate produce canary spent ready watch inspect rollup decode detect replay "
-        "retire check estimate account plan doctor"
+        "init dev demo broker topics aggregate produce canary spent ready watch inspect rollup decode "
+        "detect replay retire check estimate account plan doctor"
     )
     assert set(LISTED) == set(words.split())
     assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("line", "guess"),
+    [
+        ("produc x", "No such command 'produc'. Did you mean 'produce'?"),
+        ("aggregat", "No such command 'aggregat'. Did you mean 'aggregate'?"),
+        ("xyzzy", "No such command 'xyzzy'."),
+        ("check --confg x", "No such option: --confg Did you mean --config?"),
+    ],
+)
+def test_misspelt_words_are_refused_with_the_nearest(line: str, guess: str, run: Run) -> None:
+    ended = run(line)
+    assert ended.code == 2
+    assert ended.err.splitlines()[-1].startswith(f"Error: {guess}")
+    assert ("Did you mean" in ended.err) == ("ou mean" in guess)
 
 
 def test_list_of_commands_fits_a_terminal_and_loads_none(run: Run) -> None:

@@ -63,7 +63,7 @@ def test_every_field_without_words_is_text_or_a_mapping() -> None:
     wordless = {field for field in known if allowed(field, in_budget=False) is None}
     assert wordless == {
         *("kafka", "producer", "security"),
-        *("bootstrap_servers", "topic_prefix", "data_dir", "secret_file", "candidates_file"),
+        *("bootstrap_servers", "data_dir", "secret_file", "candidates_file"),
         *("allow_plaintext", "other", "canary", "memoize"),  # the type says it all
     }
     assert all(allowed(field, in_budget=True) for field in BudgetEntry.__struct_fields__)

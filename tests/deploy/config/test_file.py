@@ -199,3 +199,31 @@ def test_an_endless_file_is_refused() -> None:
     with pytest.raises(CollectionFileError) as caught:
         load(Path("/dev/zero"), environment={})
     assert str(caught.value) == "/dev/zero: must have at most 67108864 bytes, got more"
+
+
+def test_misspelt_collection_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    file = tmp_path / "deniable.yaml"
+    file.write_text(WHOLE)
+    loaded = load(file)
+    with pytest.raises(
+        CollectionFileError, match=r"there is no collection 'carier'; did you mean 'carrier'\? Known"
+    ):
+        loaded.collection("carier")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "collections:\n\t- name: plan\n",
+        "collections:\n  - name: plan\n  \tepsilon: 2\n",
+        "a:\n  b: 1\n\tc: 2\n",
+    ],
+)
+def test_tab_is_named_as_one(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "deniable.yaml"
+    file.write_text(text)
+    line = text[: text.index("\t")].count("\n") + 1
+    with pytest.raises(
+        CollectionFileError, match=rf"is not YAML: line {line} has a tab where YAML needs spaces"
+    ):
+        load(file)

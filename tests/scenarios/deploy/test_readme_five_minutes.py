@@ -1,4 +1,4 @@
-"""README's "Your own data in five minutes" and its Python example work as pasted, beside a real Kafka."""
+"""README's "Your own data in five minutes" and its Python example work as pasted."""
 
 import os
 import re
@@ -6,11 +6,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
 from deploy.broker.child_processes import last_lines, spawn, stop
+from deploy.broker.ports import free_port
 from tests.support.deploy.terminal import Terminal
 from tests.support.paths import REPOSITORY
 from tests.support.processes import wait_until
@@ -19,35 +19,37 @@ pytestmark = pytest.mark.broker
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 SECTION = README.partition("## Your own data in five minutes")[2].partition("## Commands")[0]
-COMMANDS = re.findall(r"^    ((?:deniable|python3) .*?)(?: +# .*)?$", SECTION, re.MULTILINE)
-BROKER, WORKER, CSV, PRODUCE, WATCH = COMMANDS
+COMMANDS = re.findall(r"^    ((?:deniable|cd) .*?)(?: +# .*)?$", SECTION, re.MULTILINE)
+INIT, ENTER, CHECK, DEV, PRODUCE, WATCH = COMMANDS
 SECONDS = 120
 
 
 @pytest.fixture(scope="module")
-def folder(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Mapping[str, str]]]:
-    """A folder with README's file and a worker started by README's line, and the environment of its shells.
+def folder(
+    kafka_jars: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """The folder that `init` made, beside a running `dev`, and the environment of its shells.
 
-    Only these differ from README: Kafka's address and the prefix of topics, by the environment; the page's
-    port; and a window of 10 s instead of 60, since the tests wait for its end.
+    Only the ports differ from README, since other tests run meanwhile.
     """
-    home = tmp_path_factory.mktemp("five-minutes")
-    (text,) = re.findall("```yaml\n(.*?)```", SECTION, re.DOTALL)
-    assert "window_seconds: 60\n" in text
-    (home / "deniable.yaml").write_text(text.replace("window_seconds: 60\n", "window_seconds: 10\n"))
+    above = tmp_path_factory.mktemp("five-minutes")
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "DENIABLE_KAFKA__BOOTSTRAP_SERVERS": broker,
-        "DENIABLE_KAFKA__TOPIC_PREFIX": f"test-{uuid4().hex[:12]}-",
-        "DENIABLE_KAFKA__ALLOW_PLAINTEXT": "true",
+        "DENIABLE_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{free_port()}",
     }
-    worker = spawn(["sh", "-c", f"{WORKER} --web-port 0"], home / "worker.log", environment, home)
+    made = run(INIT, (above, environment))
+    assert made.returncode == 0, made.stderr
+    # What it prints is what README shows.
+    assert re.findall(r"^((?:deniable|cd) .*?)(?: +# .*)?$", made.stdout, re.MULTILINE) == COMMANDS[1:]
+    home = above / ENTER.removeprefix("cd ")
+    log = above / "dev.log"
+    worker = spawn(["sh", "-c", f"exec {DEV} --web-port 0"], log, environment, home)
     try:
-        assert wait_until(lambda: "page: " in last_lines(home / "worker.log", count=1000), SECONDS)
+        assert wait_until(lambda: "Ctrl-C ends it" in last_lines(log, count=1000), SECONDS), last_lines(log)
         yield home, environment
     finally:
-        stop([worker])
+        stop([worker], 60)
 
 
 def run(line: str, folder: tuple[Path, Mapping[str, str]]) -> "subprocess.CompletedProcess[str]":
@@ -58,18 +60,15 @@ def run(line: str, folder: tuple[Path, Mapping[str, str]]) -> "subprocess.Comple
     )
 
 
-def test_the_commands_are_those_of_the_section() -> None:
-    names = [line.split()[1] for line in COMMANDS if line.startswith("deniable")]
-    assert names == ["broker", "topics", "produce", "watch"]
-    assert BROKER == "deniable broker --data-dir kafka"  # started by the fixture `broker`, on a free port
+def test_readme_shows_the_file_that_init_writes(folder: tuple[Path, Mapping[str, str]]) -> None:
+    (shown,) = re.findall("```yaml\n(.*?)```", SECTION, re.DOTALL)
+    assert shown in (folder[0] / "deniable.yaml").read_text()
 
 
 def test_values_of_a_file_become_a_final_estimate(
     folder: tuple[Path, Mapping[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, environment = folder
-    made = run(CSV, folder)
-    assert (made.returncode, made.stderr) == (0, "")
     sent = run(PRODUCE, folder)
     assert sent.returncode == 0, sent.stderr
     assert "20000 reports sent in " in sent.stderr
@@ -96,6 +95,6 @@ def test_python_example_prints_what_it_says(folder: tuple[Path, Mapping[str, str
 
 
 def test_check_and_replay_answer_as_readme_says(folder: tuple[Path, Mapping[str, str]]) -> None:
-    checked = run("deniable check", folder)
+    checked = run(CHECK, folder)
     assert "one report: epsilon 2, " in checked.stdout
     assert wait_until(lambda: "difference: 0" in run("deniable replay", folder).stdout, SECONDS)

@@ -1,0 +1,48 @@
+"""The files that `deniable init` writes."""
+
+from collections.abc import Iterator
+
+COLLECTION_FILE = """\
+# What your application asks, at which cost of privacy. `deniable check` explains this file.
+# An edit takes effect when producers and workers are started again.
+
+collections:
+  - name: plan                      # how many users are on which plan?
+    mechanism: k-rr                 # reports one of a few values, often not the true one
+    values: [free, team, business]  # any other value counts as (other)
+    epsilon: 2                      # privacy of one report: less is more private, and less exact
+    window_seconds: 30              # an estimate every 30 seconds; take an hour or a day for real
+    grace_seconds: 5                # a report that comes later than this does not count
+    budget:                         # what all reports of one user may cost in a day: about 4 reports
+      epsilon: 8
+      delta: 1e-6
+      period_seconds: 86400
+
+  # Any text, also text that nobody listed: remove the # of these lines.
+  # - name: country
+  #   mechanism: rappor
+  #   bits: 128
+  #   hashes: 2
+  #   cohorts: 8
+  #   epsilon_inf: 4                # privacy of all reports of a user with the same value
+  #   epsilon_one: 2                # privacy of one report
+  #   candidates: [Austria, Brazil, Canada, Denmark]
+  #   window_seconds: 30
+  #   grace_seconds: 5
+  #   budget: none
+
+# kafka:                            # a Kafka of your own; without this, the one that `deniable dev` runs
+#   bootstrap_servers: "broker.example:9093"
+"""
+
+EVENTS = 20_000
+_COUNTRIES = ("Austria", "Brazil", "Canada", "Denmark")
+
+
+def events() -> Iterator[str]:
+    """Yield the lines of the sample: 70 % free, 25 % team, 5 % business, each line another user."""
+    yield "user,plan,country"
+    for number in range(EVENTS):
+        mixed = number * 7919 % 100  # every value equally often, without order
+        plan = "free" if mixed < 70 else "team" if mixed < 95 else "business"
+        yield f"user-{number + 1},{plan},{_COUNTRIES[number * 31 % 97 % 4]}"

@@ -1,0 +1,117 @@
+"""`deniable dev` as a process: its end, a second start, and what it refuses."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from deploy.broker.child_processes import Child, last_lines, spawn, stop
+from deploy.broker.ports import free_port
+from tests.support.processes import state_of, wait_until
+
+FILE = """\
+collections:
+  - {name: plan, mechanism: k-rr, size: 3, epsilon: 2, window_seconds: 10, grace_seconds: 5, budget: none}
+"""
+READY = "Ctrl-C ends it"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Mapping[str, str]:
+    (tmp_path / "deniable.yaml").write_text(FILE)
+    return {"DENIABLE_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{free_port()}"}
+
+
+class Dev:
+    """A running `deniable dev`."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self.log = folder / "dev.log"
+        self.log.write_text("")
+        command = [sys.executable, "-m", "deploy", "dev", "--web-port", "0"]
+        self.process: Child = spawn(command, self.log, {**environment, "PYTHONPATH": os.getcwd()}, folder)
+        assert wait_until(lambda: READY in self.output() or self.process.poll() is not None)
+        assert READY in self.output(), self.output()
+
+    def output(self) -> str:
+        return last_lines(self.log, count=100)
+
+    def children(self) -> list[int]:
+        text = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(pid) for pid in text.split()]
+
+
+@pytest.fixture
+def dev(tmp_path: Path, environment: Mapping[str, str], kafka_jars: None) -> Iterator[Dev]:
+    running = Dev(tmp_path, environment)
+    yield running
+    stop([running.process], 60)
+
+
+@pytest.mark.broker
+def test_interrupt_ends_all_and_a_second_start_continues(
+    dev: Dev, tmp_path: Path, environment: Mapping[str, str]
+) -> None:
+    assert "created the topics" in dev.output()
+    children = dev.children()
+    assert len(children) == 2
+    os.kill(dev.process.pid, signal.SIGINT)
+    assert dev.process.wait(60) == 130
+    assert wait_until(lambda: all(state_of(pid) == "Z" for pid in children))
+    again = Dev(tmp_path, environment)
+    assert "created the topics" not in again.output()
+    stop([again.process], 60)
+
+
+@pytest.mark.broker
+def test_kill_leaves_no_process_and_a_lost_worker_ends_it(
+    dev: Dev, tmp_path: Path, environment: Mapping[str, str]
+) -> None:
+    children = dev.children()
+    dev.process.kill()
+    dev.process.wait(60)
+    assert wait_until(lambda: all(state_of(pid) == "Z" for pid in children))
+    again = Dev(tmp_path, environment)
+    broker, worker = again.children()
+    os.kill(worker, signal.SIGKILL)
+    assert again.process.wait(60) == 1
+    assert "Error: the worker ended by itself; the end of " in again.output()
+    assert wait_until(lambda: state_of(broker) == "Z")
+
+
+def refused(folder: Path, environment: Mapping[str, str]) -> str:
+    command = [sys.executable, "-m", "deploy", "dev"]
+    run = {**os.environ, **environment, "PYTHONPATH": os.getcwd()}
+    done = subprocess.run(command, cwd=folder, env=run, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+@pytest.mark.slow
+def test_another_kafka_and_a_used_port_are_refused(tmp_path: Path, environment: Mapping[str, str]) -> None:
+    elsewhere = {
+        "DENIABLE_KAFKA__BOOTSTRAP_SERVERS": "broker.example:9092",
+        "DENIABLE_KAFKA__ALLOW_PLAINTEXT": "true",
+    }
+    assert "names a Kafka of its own (broker.example:9092)" in refused(tmp_path, {**environment, **elsewhere})
+    with subprocess.Popen(
+        [sys.executable, "-c", LISTEN], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+    ) as listener:
+        assert listener.stdout is not None
+        port = listener.stdout.readline().strip()
+        used = {"DENIABLE_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{port}"}
+        assert f"port {port} is in use: is another Kafka or deniable dev running?" in refused(tmp_path, used)
+        listener.kill()
+
+
+LISTEN = """
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+input()
+"""
