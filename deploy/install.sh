@@ -66,11 +66,49 @@ install_python() {
             python3.14-venv python3.13-venv python3.12-venv python3.11-venv
     provide
     if ! is_usable .venv/bin/python || ! .venv/bin/python -c 'import pip' 2>/dev/null; then
+        echo "creating .venv with $(find_python) …" >&2
         "$(find_python)" -m venv --clear .venv
     fi
-    guarded .venv/bin/python -m pip install -q --require-hashes -r requirements.lock
+    install_packages
+    echo "installing deniable itself …" >&2
     guarded .venv/bin/python -m pip install -q --no-deps --no-build-isolation -e .
     touch .venv/installed
+    # shellcheck disable=SC2016 # for the reader's shell
+    echo 'installed. Next: `make demo`, or for your own data
+
+    export PATH="$PWD/.venv/bin:$PATH"
+    deniable init shop && cd shop' >&2
+}
+
+# Install the locked packages; show how many are there.
+install_packages() {
+    packages_in_all=$(grep -c '^[a-z0-9].*==' requirements.lock)
+    echo "downloading and installing about $packages_in_all packages, which takes a minute or two …" >&2
+    failed=$(mktemp)
+    {
+        guarded .venv/bin/python -m pip install --no-input --progress-bar off --disable-pip-version-check \
+            --require-hashes -r requirements.lock || echo failed >"$failed"
+    } | show_progress "$packages_in_all" >&2
+    if [ -s "$failed" ]; then
+        rm "$failed"
+        return 1
+    fi
+    rm "$failed"
+}
+
+# Count what pip prints: on a terminal in one line, else in a line every 25 packages.
+show_progress() {
+    if [ -t 2 ]; then on_terminal=1; else on_terminal=0; fi
+    awk -v all="$1" -v terminal="$on_terminal" '
+        function show(text) {
+            if (terminal) printf "\r\033[K  %s", text
+            else if (count % 25 == 0) print "  " text
+            fflush()
+        }
+        /^(Collecting|Requirement already satisfied)/ { count++; show(count " of about " all ": " $2) }
+        /^Installing collected packages/ { if (terminal) show("unpacking …"); else print "  unpacking …"; fflush() }
+        /^ERROR/ { print }
+        END { if (terminal) printf "\r\033[K" }'
 }
 
 install_java() {
