@@ -3,23 +3,40 @@
 from pathlib import Path
 
 import click
+import msgspec
 
 from deploy.cli.options import config_option
 from deploy.config.describe import describe
+from deploy.config.facts import FileFacts, facts_of
 from deploy.config.file import CollectionFileError, load
+from deploy.config.file_schema import file_schema
 
 
 @click.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of sentences.")
+@click.option(
+    "--schema", is_flag=True, help="Print the JSON Schema of collection files instead, for editors."
+)
 @config_option
-def check(config: Path) -> None:
+def check(as_json: bool, schema: bool, config: Path) -> None:
     """Check the collection file and show what each collection costs; does not connect.
 
     Example: deniable check --config deniable.yaml
     """
+    if schema:
+        click.echo(msgspec.json.format(msgspec.json.encode(file_schema())))
+        return
     loaded = load(config)
-    for allowance in loaded.allowances:
-        click.echo(describe(allowance))
     try:
         _ = loaded.cluster
+        refusal = None
     except CollectionFileError as error:  # other commands may get the missing fields from their environment
-        click.echo(f"commands that connect would refuse this: {error}", err=True)
+        refusal = str(error)
+    if as_json:
+        facts = FileFacts(1, [facts_of(each) for each in loaded.allowances], refusal)
+        click.echo(msgspec.json.format(msgspec.json.encode(facts)))
+        return
+    for allowance in loaded.allowances:
+        click.echo(describe(allowance))
+    if refusal is not None:
+        click.echo(f"commands that connect would refuse this: {refusal}", err=True)

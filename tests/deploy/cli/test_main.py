@@ -115,7 +115,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
         ("produc x", "No such command 'produc'. Did you mean 'produce'?"),
         ("aggregat", "No such command 'aggregat'. Did you mean 'aggregate'?"),
         ("xyzzy", "No such command 'xyzzy'."),
-        ("check --confg x", "No such option: --confg Did you mean --config?"),
+        ("ready --adress x", "No such option: --adress Did you mean --address?"),
     ],
 )
 def test_misspelt_words_are_refused_with_the_nearest(line: str, guess: str, run: Run) -> None:
