@@ -16,6 +16,7 @@ import msgspec
 from aggregator.topics.names import Topics
 from deploy.config.checks import MOST_BYTES
 from deploy.config.entries import Entry, allowance_of
+from deploy.config.every_error import MOST_ERRORS, every_error
 from deploy.config.problems import PlacedError, explain
 from deploy.config.sections import File, KafkaSection, ProducerSection, SecuritySection
 from deploy.config.text_files import text_at
@@ -38,6 +39,14 @@ SECTIONS: Mapping[tuple[str, ...], type[msgspec.Struct]] = {
 
 class CollectionFileError(DeniableError, ValueError):
     """The file cannot be used. The message names file, place, allowed range and value."""
+
+
+class _SeveralErrors(Exception):
+    """Mistakes of the file, in the order found."""
+
+    def __init__(self, errors: Sequence[PlacedError]) -> None:
+        super().__init__(f"{len(errors)} mistakes")
+        self.errors = errors
 
 
 class _VariableError(ValueError):
@@ -119,8 +128,10 @@ def load(
     except _VariableError as error:  # nothing is wrong with the file
         raise CollectionFileError(str(error)) from error
     except PlacedError as error:
-        line = line_of(text, error.place, error.field)
-        raise CollectionFileError(f"{path}{f':{line}' if line else ''}: {error}") from error
+        raise CollectionFileError(_located(path, text, error)) from error
+    except _SeveralErrors as several:
+        lines = [_located(path, text, each) for each in several.errors]
+        raise CollectionFileError("\n".join(lines)) from several
     except ValueError as error:
         raise CollectionFileError(f"{path}: {error}") from error
     return Configuration(path, file.revision, file.kafka, connection, file.producer, allowances)
@@ -230,25 +241,34 @@ def _cluster(kafka: KafkaSection, folder: Path, variables: Sequence[str]) -> Clu
         raise PlacedError(("kafka",), f"kafka.{error}{blamed}") from error
 
 
+def _located(path: Path, text: str, error: PlacedError) -> str:
+    line = line_of(text, error.place, error.field)
+    return f"{path}{f':{line}' if line else ''}: {error}"
+
+
 def _convert(document: dict[str, Any]) -> File:
     try:
         return msgspec.convert(document, File)
-    except msgspec.ValidationError as error:
-        raise explain(error, document) from error
+    except msgspec.ValidationError:
+        raise _SeveralErrors(list(every_error(document))) from None
 
 
 def _allowances(entries: Sequence[Entry], folder: Path) -> tuple[Allowance, ...]:
-    allowances: dict[str, Allowance] = {}
+    allowances: dict[str, Allowance | None] = {}
+    wrong: list[PlacedError] = []
     for i, entry in enumerate(entries):
         place = f"collections[{i}] ({entry.name})"
         if entry.name in allowances:
             first = list(allowances).index(entry.name)
-            raise PlacedError(
-                ("collections", i), f"{place}: name must be distinct, got that of collections[{first}]"
-            )
+            said = f"{place}: name must be distinct, got that of collections[{first}]"
+            wrong.append(PlacedError(("collections", i), said))
+            continue
         try:
             allowances[entry.name] = allowance_of(entry, folder)
         except ValueError as error:
             field = str(error).removeprefix("number of ").split(" ", 1)[0]
-            raise PlacedError(("collections", i), f"{place}: {error}", field) from error
-    return tuple(allowances.values())
+            allowances[entry.name] = None
+            wrong.append(PlacedError(("collections", i), f"{place}: {error}", field))
+    if wrong:
+        raise _SeveralErrors(wrong[:MOST_ERRORS])
+    return tuple(each for each in allowances.values() if each is not None)

@@ -7,9 +7,9 @@ import msgspec
 
 from deploy.cli.options import config_option
 from deploy.config.describe import describe
-from deploy.config.facts import FileFacts, facts_of
 from deploy.config.file import CollectionFileError, load
-from deploy.config.file_schema import file_schema
+from deploy.offline.check_facts import FileFacts, facts_of
+from deploy.offline.file_schema import file_schema
 
 
 @click.command()

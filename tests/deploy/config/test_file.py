@@ -1,5 +1,6 @@
 """The collection file: what is accepted, and what each refusal says."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -227,3 +228,77 @@ def test_tab_is_named_as_one(tmp_path: Path, text: str) -> None:
         CollectionFileError, match=rf"is not YAML: line {line} has a tab where YAML needs spaces"
     ):
         load(file)
+
+
+MISTAKEN = """\
+revison: 2
+kafka: {partitions: 0, topicprefix: x}
+collections:
+  - name: Plan
+    mechanism: k-rr
+    values: [free, 5, business]
+    epsilom: 2
+    window_seconds: 30.5
+    grace_seconds: 5
+    budget: {epsilon: -8, delta: 1e-6}
+  - name: plan
+    mechanism: rapor
+    window_seconds: 30
+  - name: other
+    mechanism: k-rr
+    values: [a, b]
+    epsilon: 2
+    window_seconds: -30
+    grace_seconds: 5
+    budget: none
+"""
+
+
+def errors_of(file: Path, text: str) -> list[tuple[int, str]]:
+    """Line and message of each error."""
+    file.write_text(text)
+    with pytest.raises(CollectionFileError) as caught:
+        load(file)
+    found = [
+        re.fullmatch(rf"{re.escape(str(file))}:(\d+): (.*)", line) for line in str(caught.value).splitlines()
+    ]
+    return [(int(match[1]), match[2]) for match in found if match]
+
+
+def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
+    found = errors_of(tmp_path / "deniable.yaml", MISTAKEN)
+    expected = [
+        (1, "unknown field `revison`"),
+        (2, "kafka: unknown field `topicprefix`"),
+        (2, "kafka: partitions must be in"),
+        (4, "collections[0].name: must be"),
+        (6, "collections[0].values[1]: must be text"),
+        (7, "collections[0]: unknown field `epsilom`"),
+        (8, "collections[0].window_seconds: must be an integer"),
+        (10, "collections[0].budget: field `period_seconds` is missing"),
+        (12, "collections[1].mechanism: must be one of"),
+        (18, "collections[2]: window_seconds must be in"),
+    ]
+    assert [line for line, _ in found] == [line for line, _ in expected]
+    assert [said for _, said in found if not any(said.startswith(begin) for _, begin in expected)] == []
+
+
+def test_contradictions_of_all_collections_are_named_at_once(tmp_path: Path) -> None:
+    entry = "  - {{name: {}, mechanism: k-rr, {}, epsilon: {}, window_seconds: 1, grace_seconds: 0, budget: none}}\n"
+    entries = [
+        ("a", "size: 3", 99),
+        ("b", "size: 3, values: [x]", 1),
+        ("c", "size: 3", 1),
+        ("a", "size: 3", 1),
+    ]
+    text = "collections:\n" + "".join(entry.format(*each) for each in entries)
+    found = errors_of(tmp_path / "deniable.yaml", text)
+    assert [line for line, _ in found] == [2, 3, 5]
+    assert "epsilon must be in" in found[0][1]
+    assert "give either values" in found[1][1]
+    assert "name must be distinct" in found[2][1]
+
+
+def test_no_more_than_twenty_mistakes_are_named(tmp_path: Path) -> None:
+    text = MISTAKEN + "".join(f"wrong{number}: 1\n" for number in range(50))
+    assert len(errors_of(tmp_path / "deniable.yaml", text)) == 20

@@ -130,11 +130,6 @@ def file(tmp_path: Path) -> Path:
             "collections[1] (destination): epsilon_one must be in [2e-06, epsilon_inf = 2.0], got 3.0",
         ),
         (
-            "k-rr, values",
-            "rappor-k-hot, hot: 4, f: 0.5, p: 0.5, q: 0.75, values",
-            f"collections[0]: unknown field `other`. Known fields: {HOT_FIELDS}",
-        ),
-        (
             "revision: 1",
             "revision: 1\nproducer: {outbox_bytes: 1}",
             "producer: outbox_bytes must be in [1048576, 1099511627776], got 1",
@@ -198,6 +193,13 @@ def file(tmp_path: Path) -> Path:
 def test_bad_field_is_named_with_its_range_and_value(file: Path, old: str, new: str, message: str) -> None:
     assert old in WHOLE
     assert refusal(file, WHOLE.replace(old, new, 1)) == message
+
+
+def test_fields_of_another_mechanism_are_all_named(file: Path) -> None:
+    text = WHOLE.replace("k-rr, values", "rappor-k-hot, hot: 4, f: 0.5, p: 0.5, q: 0.75, values", 1)
+    first, second = refusal(file, text).splitlines()
+    assert first == f"collections[0]: unknown field `other`. Known fields: {HOT_FIELDS}"
+    assert "collections[0]: unknown field `epsilon`; did you mean `epsilon_one`? " in second
 
 
 def test_a_number_beyond_floats_is_refused(file: Path) -> None:

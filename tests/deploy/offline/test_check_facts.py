@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from deploy.config.facts import facts_of
+from deploy.offline.check_facts import facts_of
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
-from deploy.config.file_schema import file_schema
+from deploy.offline.file_schema import file_schema
 from deploy.start.sample import COLLECTION_FILE
 from tests.support.deploy.collection_texts import WHOLE
 
