@@ -284,7 +284,8 @@ def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
 
 
 def test_contradictions_of_all_collections_are_named_at_once(tmp_path: Path) -> None:
-    entry = "  - {{name: {}, mechanism: k-rr, {}, epsilon: {}, window_seconds: 1, grace_seconds: 0, budget: none}}\n"
+    entry = "  - {{name: {}, mechanism: k-rr, {}, epsilon: {}, "
+    entry += "window_seconds: 1, grace_seconds: 0, budget: none}}\n"
     entries = [
         ("a", "size: 3", 99),
         ("b", "size: 3, values: [x]", 1),
