@@ -127,4 +127,4 @@ def test_broker_kill_loses_no_line(topic_prefix: str, tmp_path: Path) -> None:
         assert other.returncode == 0, other.stderr
         assert reports_of(deployment)[0] == 10_006
         again = deployment.run(*PRODUCE)
-        assert again.stderr.startswith("resuming at line 10007\n0 reports sent"), again.stderr
+        assert again.stderr.startswith("resuming at line 10007, nothing left\n0 reports sent"), again.stderr
