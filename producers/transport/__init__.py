@@ -1,4 +1,5 @@
-"""How reports reach Kafka: addresses, security, connections, sending.
+"""How reports reach Kafka: addresses, security, connections, sending; what workers publish for producers.
 
-May import `errors` and `concurrency`. Begin with `cluster`, then `connection` and `sender`.
+May import `errors` and `concurrency`. Begin with `cluster`, then `connection` and `sender`; `publication` is
+what workers publish about collections, and `agreement` compares it with a producer's.
 """

@@ -18,13 +18,19 @@ from kafka.net.compat import KafkaNetClient
 from producers.errors import DeliveryError, HopelessError, PartitionsError
 from producers.transport.cluster import Cluster, PlaintextError
 from producers.transport.credential_files import SecurityError
+from producers.transport.publication_reader import Manager
 
 METADATA_SECONDS = 10.0
 BATCH_BYTES = 131_072
 
 
 class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
-    """A KafkaProducer that can be dropped while no broker answers, and that a forked child ignores."""
+    """A KafkaProducer that can be dropped while no broker answers, and that a forked child ignores.
+
+    Attributes
+    ----------
+    manager : of its connections, to send other requests over them.
+    """
 
     def __init__(self, **configs: object) -> None:
         self._process = os.getpid()
@@ -45,6 +51,7 @@ class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no typ
             if refusals and isinstance(error, KafkaTimeoutError):  # it retried until then and gives no reason
                 raise refusals[0] from None
             raise
+        self.manager: Manager = clients[0]._manager
         for client in clients:  # otherwise each later request would add to the list
             del client._manager.get_connection
 

@@ -135,8 +135,21 @@ async def consume_in_group(deployment: SecuredDeployment) -> None:
         await consumer.getone()
 
 
+async def compare(deployment: SecuredDeployment) -> None:
+    """A producer compares its parameters with the workers'."""
+    await asyncio.to_thread(compared, deployment.cluster, deployment.topics, [])
+
+
+async def publish(deployment: SecuredDeployment) -> None:
+    """A worker publishes what it counts."""
+    topic = deployment.topics.collections
+    if trouble := await CollectionPublisher(deployment.cluster, topic, [NEW], 1).publish():
+        raise PermissionError(f"unauthorized: {trouble}")
+
+
 PIECES: dict[tuple[Role, str], Piece] = {
     (Role.PRODUCER, "Write topic reports"): send,
+    (Role.PRODUCER, "Read topic collections"): compare,
     (Role.AGGREGATOR, "Read topic reports"): read("reports"),
     (Role.AGGREGATOR, "Read topic state"): open_ledger,
     (Role.AGGREGATOR, "Read topic counts"): read("counts"),
@@ -147,6 +160,8 @@ PIECES: dict[tuple[Role, str], Piece] = {
         (Role.AGGREGATOR, f"Write topic {name}"): checkpoint(name)
         for name in ("counts", "rejected", "estimates", "windows")
     },
+    (Role.AGGREGATOR, "Read topic collections"): compare,
+    (Role.AGGREGATOR, "Write topic collections"): publish,
     **{
         (Role.AGGREGATOR, f"DescribeConfigs topic {name}"): settings(name)
         for name in ("reports", "state", "counts", "rejected", "estimates", "windows")
