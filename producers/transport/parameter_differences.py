@@ -43,8 +43,9 @@ def _of_mechanism(here: Publication, there: Publication) -> Iterator[str]:
     name = "epsilon" if mine.get("kind") == other.get("kind") == "k-rr" else "epsilon_one"
     if _digits(here.epsilon) != _digits(there.epsilon):
         yield _line(name, _digits(here.epsilon), _digits(there.epsilon))
-    if _digits(here.epsilon_inf) != _digits(there.epsilon_inf):
-        yield _line("epsilon_inf", _digits(here.epsilon_inf), _digits(there.epsilon_inf))
+    bounds = here.epsilon_inf, there.epsilon_inf
+    if None not in bounds and _digits(bounds[0]) != _digits(bounds[1]):  # else memoize or mechanism differs
+        yield _line("epsilon_inf", _digits(bounds[0]), _digits(bounds[1]))
     for key in sorted(mine.keys() & other.keys()):
         if mine[key] != other[key] and key not in ("kind", *SIZES) and not key.endswith("threshold"):
             yield _line(key, mine[key], other[key])
@@ -106,7 +107,7 @@ def _shown(value: object) -> str:
         case bool():
             return str(value).lower()
         case float():
-            return f"{value:.6g}"
+            return f"{value:.10g}"
     return _plain(str(value))
 
 

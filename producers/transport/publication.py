@@ -18,7 +18,7 @@ MOST_VALUES = 300
 MOST_VALUES_BYTES = 8192
 HASH_BYTES = 16
 
-Name = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_-]{0,62}$")]
+CollectionName = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_-]{0,62}$")]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
@@ -61,7 +61,7 @@ class Publication(msgspec.Struct, frozen=True):
     """
 
     version: Literal[1]
-    name: Name
+    name: CollectionName
     fingerprint: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{16}$")]
     revision: Count
     collections: Count

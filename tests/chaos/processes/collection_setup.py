@@ -11,6 +11,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from aggregator.topics.names import Topics
+from deploy.cluster.topics.plan import plan
 from deploy.cluster.topics.setup import create
 from deploy.config.file import Configuration, load
 from producers.transport.cluster import Cluster
