@@ -16,6 +16,7 @@ from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.assignment import Assignment
 from aggregator.partition.consumer import ExactApp
 from aggregator.partition.faust_app import build_app
+from aggregator.topics.collection_publisher import CollectionPublisher
 from aggregator.views.backfill import Backfill
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.web.rollup_api import RollUps
@@ -88,7 +89,18 @@ async def run_worker(
     if metrics_listen is not None:
         await web.open_probes(*metrics_listen)
     listening(port)
-    tasks = [asyncio.create_task(each) for each in (_follow(history, web, deployment), _watch_loop(metrics))]
+    publisher = CollectionPublisher(
+        deployment.cluster,
+        deployment.topics.collections,
+        deployment.collections.values(),
+        deployment.revision,
+    )
+    works = (
+        _follow(history, web, deployment),
+        _watch_loop(metrics),
+        publisher.run(lambda: assignment.is_counting),
+    )
+    tasks = [asyncio.create_task(each) for each in works]
     app = None
     try:
         app = await _started(deployment, assignment, stop)
@@ -145,6 +157,7 @@ async def _serve(
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), timing.watch)
         assignment.metrics.unattributed.log_new(asyncio.get_running_loop().time())
+        assignment.metrics.other_parameters.log_new(asyncio.get_running_loop().time())
         assignment.show_standstills()
         await assignment.show_estimates(history.newest)
         check()

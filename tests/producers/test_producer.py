@@ -149,7 +149,8 @@ def test_no_trace_of_client_or_value_is_sent(make, kafka):
     target.report("carrier", [CANARY], ["client-5519"])
     target.flush()
     for record in kafka.sent:
-        assert set(record) == {"topic", "value", "partition", "timestamp_ms"}
+        assert set(record) == {"topic", "value", "partition", "timestamp_ms", "headers"}
+        assert record["headers"] == []
         assert record["timestamp_ms"] % 60_000 == 0
         assert CANARY.encode() not in record["value"]
         assert b"5519" not in record["value"]

@@ -78,7 +78,10 @@ def test_only_the_record_is_sent(deliver):
     delivery, _ = deliver(kafka)
     delivery.send([PACK])
     wait_until(lambda: kafka.sent)
-    assert kafka.sent == [{"topic": "reports", "value": b"record", "partition": 3, "timestamp_ms": 60_000}]
+    (sent,) = kafka.sent
+    assert sent == {
+        "topic": "reports", "value": b"record", "partition": 3, "timestamp_ms": 60_000, "headers": [],
+    }  # fmt: skip
 
 
 def test_acknowledgement_is_reported_once_with_append_time(deliver):
