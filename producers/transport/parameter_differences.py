@@ -14,7 +14,7 @@ MOST_CHARACTERS = 40
 PROBABILITIES = {"flip_threshold": ("f", 2**31), "p_threshold": ("p", 2**32), "q_threshold": ("q", 2**32)}
 SIZES = ("k", "buckets")  # the number of values, with `other`
 
-Values = tuple[str, ...] | ManyValues
+ListedValues = tuple[str, ...] | ManyValues
 
 
 def differences(own: Collection, theirs: Publication) -> list[str]:
@@ -61,7 +61,7 @@ def _of_collection(here: PublishedParameters, there: PublishedParameters) -> Ite
             yield _line(name, getattr(here, name), getattr(there, name))
 
 
-def _of_values(here: Values, there: Values) -> str:
+def _of_values(here: ListedValues, there: ListedValues) -> str:
     if isinstance(here, ManyValues) or isinstance(there, ManyValues):
         mine, other = (each.count if isinstance(each, ManyValues) else len(each) for each in (here, there))
         return f"{mine} here, {other} at the workers" if mine != other else f"{mine}, of which some differ"
