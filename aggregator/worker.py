@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -59,6 +59,7 @@ async def run_worker(
     check: Callable[[], None] = lambda: None,
     stopping: Callable[[], None] = lambda: None,
     metrics_listen: tuple[str, int] | None = None,
+    page_hosts: Sequence[str] = (),
 ) -> None:
     """Work until SIGINT or SIGTERM, then write last checkpoints and leave the group.
 
@@ -71,6 +72,7 @@ async def run_worker(
     check : called twice a second; raises if the worker must not continue.
     stopping : called when the stop begins; without a broker, Faust may never finish it.
     metrics_listen : another address and port for metrics and health.
+    page_hosts : host names beside loopback's under which a proxy serves the page.
 
     Raises
     ------
@@ -83,7 +85,13 @@ async def run_worker(
     history = EstimateHistory(deployment.collections.values())
     routes = RollUps(deployment).routes()
     web = WebServer(
-        deployment.collections, history, metrics, assignment.reasons_not_ready, deployment.limits, routes
+        deployment.collections,
+        history,
+        metrics,
+        assignment.reasons_not_ready,
+        deployment.limits,
+        routes,
+        page_hosts,
     )
     port = await web.start(web_port)
     if metrics_listen is not None:
