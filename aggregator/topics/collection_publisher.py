@@ -20,6 +20,7 @@ from producers.transport.publication_reader import PublicationReader, Unreadable
 PAUSE_SECONDS = 60.0  # between two comparisons of the topic with the collection file
 WAIT_SECONDS = 1.0  # between two questions whether the worker counts
 WRITE_SECONDS = 20.0
+BOOTSTRAP_MILLISECONDS = 3000
 
 log = structlog.get_logger()
 
@@ -92,7 +93,10 @@ class CollectionPublisher:
         return ""
 
     def _published(self) -> dict[str, Publication]:
-        admin = KafkaAdminClient(**self._cluster.client_settings())
+        # Brief: a worker that stops waits for this thread.
+        admin = KafkaAdminClient(
+            **self._cluster.client_settings(), bootstrap_timeout_ms=BOOTSTRAP_MILLISECONDS
+        )
         try:
             return PublicationReader(self._topic).read(admin._manager)
         finally:
@@ -100,8 +104,8 @@ class CollectionPublisher:
 
     async def _write(self, changed: Mapping[str, bytes | None]) -> None:
         producer = AIOKafkaProducer(**self._cluster.client_settings(), acks="all")
-        await producer.start()
         try:
+            await producer.start()
             for name, value in changed.items():
                 await producer.send_and_wait(self._topic, value, key=name.encode(), partition=PARTITION)
         finally:

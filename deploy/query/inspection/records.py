@@ -132,10 +132,10 @@ READERS: dict[str, Callable[[Inspection, KafkaRecord], Fields]] = {
     "reports": _pack,
     "counts": counts_row,
     "rejected": _rejected,
-    "collections": _published,
     "estimates": _estimate,
     "windows": _window,
     "state": state_row,
+    "collections": _published,
 }
 
 

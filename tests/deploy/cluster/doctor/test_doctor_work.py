@@ -255,5 +255,5 @@ def test_command_prints_continuously_and_ends_with_1(patient: Patient) -> None:
     assert "\nauthentication  failed: 127.0.0.1:" in ended.stdout
     as_json, _ = timed(patient.folder, "--json")
     lines = [json.loads(line) for line in as_json.stdout.splitlines()]
-    assert [each["status"] for each in lines] == ["ok", lines[1]["status"], "failed", *["skipped"] * 6]
+    assert [each["status"] for each in lines] == ["ok", lines[1]["status"], "failed", *["skipped"] * 7]
     assert lines[2]["findings"][0]["remedy"].startswith("check username and password_file")

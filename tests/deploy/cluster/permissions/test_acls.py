@@ -222,6 +222,7 @@ def test_second_call_changes_nothing_and_lists_extra_permissions(
         0,
         "all topics existed already\n"
         f"User:{late.user} may Write topic {principals.topics.reports}\n"
+        f"User:{late.user} may Read topic {principals.topics.collections}\n"
         f"more than its role needs, left unchanged: User:{late.user}: allow Read topic "
         f"{principals.topics.rejected}\n",
     )

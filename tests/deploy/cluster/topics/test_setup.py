@@ -58,7 +58,7 @@ def test_topics_are_created_once_with_their_settings(
     described = admin.describe_topics(names(topics))
     assert [len(topic["partitions"]) for topic in described] == [2] * 7
     compacted = {topic.name for topic in plan(topics) if topic.settings["cleanup.policy"] == "compact"}
-    assert compacted == {topics.state, topics.counts}
+    assert compacted == {topics.state, topics.counts, topics.collections}
     assert {topic.settings["message.timestamp.type"] for topic in plan(topics)} == {"LogAppendTime"}
 
 
