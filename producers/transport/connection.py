@@ -148,6 +148,8 @@ def cause(error: BaseException) -> str:
             return "authentication failed, the password is wrong or the user unknown"
         case KafkaConnectionError() if "socket disconnected" in str(error):
             return "it closes the connection before the login; deniable doctor says why"
+        case KafkaTimeoutError():
+            return "no answer in time"
         case TopicAuthorizationFailedError():
             return "not authorized, a producer needs Write on the topic"
     return type(error).__name__

@@ -231,7 +231,7 @@ class Delivery:
             if self._broken is kafka or self._closing:
                 return
             self._broken = kafka
-            self._note(DeliveryError(f"the broker refused a pack: {cause(error)}"))
+            self._note(DeliveryError(f"the broker did not take a pack: {cause(error)}"))
             self._changed.notify_all()
 
     def _note(self, error: DeliveryError) -> None:
