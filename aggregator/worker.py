@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -16,6 +16,7 @@ from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.assignment import Assignment
 from aggregator.partition.consumer import ExactApp
 from aggregator.partition.faust_app import build_app
+from aggregator.topics.collection_publisher import CollectionPublisher
 from aggregator.views.backfill import Backfill
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.web.rollup_api import RollUps
@@ -58,6 +59,7 @@ async def run_worker(
     check: Callable[[], None] = lambda: None,
     stopping: Callable[[], None] = lambda: None,
     metrics_listen: tuple[str, int] | None = None,
+    page_hosts: Sequence[str] = (),
 ) -> None:
     """Work until SIGINT or SIGTERM, then write last checkpoints and leave the group.
 
@@ -70,6 +72,7 @@ async def run_worker(
     check : called twice a second; raises if the worker must not continue.
     stopping : called when the stop begins; without a broker, Faust may never finish it.
     metrics_listen : another address and port for metrics and health.
+    page_hosts : host names beside loopback's under which a proxy serves the page.
 
     Raises
     ------
@@ -82,13 +85,30 @@ async def run_worker(
     history = EstimateHistory(deployment.collections.values())
     routes = RollUps(deployment).routes()
     web = WebServer(
-        deployment.collections, history, metrics, assignment.reasons_not_ready, deployment.limits, routes
+        deployment.collections,
+        history,
+        metrics,
+        assignment.reasons_not_ready,
+        deployment.limits,
+        routes,
+        page_hosts,
     )
     port = await web.start(web_port)
     if metrics_listen is not None:
         await web.open_probes(*metrics_listen)
     listening(port)
-    tasks = [asyncio.create_task(each) for each in (_follow(history, web, deployment), _watch_loop(metrics))]
+    publisher = CollectionPublisher(
+        deployment.cluster,
+        deployment.topics.collections,
+        deployment.collections.values(),
+        deployment.revision,
+    )
+    works = (
+        _follow(history, web, deployment),
+        _watch_loop(metrics),
+        publisher.run(lambda: assignment.is_counting),
+    )
+    tasks = [asyncio.create_task(each) for each in works]
     app = None
     try:
         app = await _started(deployment, assignment, stop)
@@ -145,6 +165,7 @@ async def _serve(
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), timing.watch)
         assignment.metrics.unattributed.log_new(asyncio.get_running_loop().time())
+        assignment.metrics.other_parameters.log_new(asyncio.get_running_loop().time())
         assignment.show_standstills()
         await assignment.show_estimates(history.newest)
         check()

@@ -64,15 +64,16 @@ class Collection:
                 " reveal; set f, or memoize: false"
             )
 
-    @cached_property
-    def fingerprint(self) -> int:
-        """Unsigned 64-bit hash of everything that defines the meaning of a report (DESIGN section 3).
+    @property
+    def meaning(self) -> dict[str, object]:
+        """Everything that defines the meaning of a report: what `fingerprint` hashes.
 
-        BLAKE2b-64, read little-endian, of the canonical JSON (sorted keys, no spaces, UTF-8) of name,
-        mechanism with its exact integer thresholds, values, other, memoize, window_seconds, and canary if
-        True. Reports of two producers that differ in any of these are never mixed.
+        Returns
+        -------
+        name, mechanism with its exact integer thresholds, values, other, memoize, window_seconds, and canary
+        if True. All can be written as JSON.
         """
-        meaning = {
+        meaning: dict[str, object] = {
             "name": self.name,
             "mechanism": self.mechanism.parameters(),
             "values": self.values,
@@ -80,9 +81,16 @@ class Collection:
             "memoize": self.memoize,
             "window_seconds": self.window_seconds,
         }
-        if self.canary:
-            meaning["canary"] = True
-        text = json.dumps(meaning, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return meaning | ({"canary": True} if self.canary else {})
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """Unsigned 64-bit hash of `meaning` (DESIGN section 3).
+
+        BLAKE2b-64, read little-endian, of its canonical JSON (sorted keys, no spaces, UTF-8). Reports of two
+        producers that differ in any of these are never mixed.
+        """
+        text = json.dumps(self.meaning, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         digest = blake2b(text.encode(), digest_size=FINGERPRINT_BYTES).digest()
         return int.from_bytes(digest, "little")
 

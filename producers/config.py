@@ -24,6 +24,8 @@ class ProducerConfig:
     bootstrap_servers : "host:port", or several with commas.
     topic : name of the topic `reports`, prefix included.
     partitions : of that topic, in [1, 1000]; must be its real number, which is checked once Kafka answers.
+    collections_topic : name of the topic `collections`, prefix included, in which workers publish what they
+        count; None: parameters are not compared with theirs.
     data_dir : folder of secret, budgets and outbox, created if absent; processes may share it.
     secret_file : default `secret` in data_dir, created if absent.
     pack_reports : reports of a full pack, in [1, 1000000]; fewer if a record would exceed MAX_RECORD_BYTES.
@@ -46,6 +48,7 @@ class ProducerConfig:
     topic: str
     partitions: int
     data_dir: Path
+    collections_topic: str | None = None
     secret_file: Path | None = None
     pack_reports: int = 1000
     pack_seconds: float = 1.0

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
@@ -25,6 +26,7 @@ from producers.responders.batch import Batch, parts
 from producers.responders.factory import responder_of
 from producers.responders.validation import Clients, Times, Values, window_starts
 from producers.storage.input_progress import InputProgress
+from producers.transport.agreement import Disagreement
 
 _log = logging.getLogger(__name__)
 
@@ -67,7 +69,7 @@ class Producer:
             self._storing.abandon()
             raise
         self.registry = CollectorRegistry() if registry is None else registry
-        self.registry.register(ProducerMetrics(self._allowances, self.counters))
+        self.registry.register(ProducerMetrics(self._allowances, self.counters, self._differing))
         fork_hooks.watch(self)
 
     def report(
@@ -173,15 +175,19 @@ class Producer:
         return self._totals.counters()
 
     def reasons_not_ready(self) -> list[str]:
-        """Return why reports do not reach Kafka: packs wait, and none was acknowledged for 20 s; else empty.
+        """Return why reports are not counted; empty if nothing is known to be wrong.
 
-        The packs are kept; the application need not do anything.
+        Packs wait, and none was acknowledged for 20 s: they are kept, and the application need not do
+        anything. Or the workers count a collection with other parameters: its reports are rejected, until
+        the collection file is theirs.
         """
+        differing = [str(each) for each in self._differing().values()]
         if self._totals.standstill_seconds() <= self._config.timing.stall:
-            return []
+            return differing
         reason = self._storing.trouble or f"nothing was acknowledged for {self._config.timing.stall:.0f} s"
         packs = self._totals.sendable()
-        return [f"{'1 pack waits' if packs == 1 else f'{packs} packs wait'} in the outbox: {reason}"]
+        waiting = f"{'1 pack waits' if packs == 1 else f'{packs} packs wait'} in the outbox: {reason}"
+        return [waiting, *differing]
 
     def unknown(self) -> dict[str, int]:
         """Return the number of unknown values by collection. It depends on true values: never export it."""
@@ -210,6 +216,9 @@ class Producer:
         self._totals = ReportTotals(self._allowances)
         self._dropped_reported = 0
         self._storing = StoringThread(self._config, self._secret, self._words, self._clock, self._totals)
+
+    def _differing(self) -> Mapping[str, Disagreement]:
+        return self._storing.agreement.differing
 
     def _running(self) -> StoringThread:
         if self._closing.locked():

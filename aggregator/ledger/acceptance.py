@@ -14,11 +14,12 @@ from aggregator.ledger.terms import Terms
 from producers import wire
 
 NONE_SEEN = PackIds()  # never added to
+UNKNOWN_COLLECTION = "unknown_collection"
 REASONS = (
     "malformed",
     "unsupported_version",
     "oversized",
-    "unknown_collection",
+    UNKNOWN_COLLECTION,
     "bad_cohort",
     "bad_value",
     "too_early",
@@ -87,7 +88,7 @@ class Acceptance:
             raise Rejection(error.reason) from error
         terms = self.terms.get(pack.fingerprint)
         if terms is None or not terms.hold_at(offset):
-            raise Rejection("unknown_collection")
+            raise Rejection(UNKNOWN_COLLECTION)
         self._check_header(pack, terms)
         _check_time(pack, terms, append_ms, watermark_ms)
         ids = seen.get((pack.fingerprint, pack.window_start), NONE_SEEN)

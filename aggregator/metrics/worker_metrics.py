@@ -10,7 +10,7 @@ from aggregator.ledger.outcomes import PackOutcomes
 from aggregator.metrics import definitions
 from aggregator.metrics.estimate_metrics import EstimateMetrics
 from aggregator.metrics.privacy_metrics import PrivacyMetrics
-from aggregator.metrics.rejected_packs import UnattributedRejections
+from aggregator.metrics.rejected_packs import OtherParameters, UnattributedRejections
 from aggregator.records.estimate import EstimateRecord
 from aggregator.records.final_window import FinalWindow
 from estimators.canary_fit import alarm_threshold, chi_square
@@ -26,6 +26,7 @@ class WorkerMetrics:
         self.collections = collections
         self.registry = CollectorRegistry()
         self.unattributed = UnattributedRejections()
+        self.other_parameters = OtherParameters()
         self.packs = definitions.PACKS.register(self.registry)
         self.rejected = definitions.PACKS_REJECTED.register(self.registry)
         self.reports = definitions.REPORTS.register(self.registry)
@@ -63,6 +64,7 @@ class WorkerMetrics:
         for reason, packs in outcomes.rejected.items():
             self.rejected.labels(reason).inc(packs)
         self.unattributed.add(outcomes.unattributed)
+        self.other_parameters.add(outcomes.same_names.values())
 
     def show_progress(self, partition: int, position: int, watermark_ms: int) -> None:
         """Show the stored progress of a partition's ledger."""

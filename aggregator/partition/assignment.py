@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 import structlog
 
 from aggregator.deployment import Deployment
+from aggregator.ledger.outcomes import Headers
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.owner import PartitionOwner, RecordSource
 from aggregator.partition.timing import DEFAULT, PartitionTiming
@@ -37,11 +38,13 @@ class Assignment:
         self._shown: dict[str, EstimateRecord] = {}
         self._assigned = False
 
-    def offer(self, partition: int, offset: int, append_ms: int, record: bytes) -> None:
-        """Pass a delivered record to its partition's owner, if any."""
+    def offer(
+        self, partition: int, offset: int, append_ms: int, record: bytes, headers: Headers = ()
+    ) -> None:
+        """Pass a delivered record and its headers to its partition's owner, if any."""
         owner = self._owners.get(partition)
         if owner is not None:
-            owner.offer(offset, append_ms, record)
+            owner.offer(offset, append_ms, record, headers)
 
     async def assign(self, partitions: Iterable[int], source: RecordSource) -> None:
         """Own exactly these partitions; discard all former ledgers first."""
@@ -100,6 +103,11 @@ class Assignment:
                     self._shown[collection.name] = record
                     self.metrics.show_estimate(record)
                     await asyncio.sleep(0)  # the partition may be revoked meanwhile
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether a ledger has accepted the collection file, and stores counts."""
+        return any(owner.readiness.reason_not_ready is None for owner in self._owners.values())
 
     def reasons_not_ready(self) -> list[str]:
         """Why this worker is not ready; empty if it is."""

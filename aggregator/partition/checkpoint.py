@@ -3,7 +3,8 @@
 Rule: everything derived from records is written in the transaction that moves the position past them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +19,9 @@ from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.topics.names import Topics
 from aggregator.topics.partitioner import partition_of_key
+
+OTHER_PARAMETERS = "same name, other parameters"
+NO_NAMES: Mapping[int, str] = MappingProxyType({})
 
 
 class Checkpoint(NamedTuple):
@@ -71,16 +75,24 @@ def take(
     )
 
 
-def compose(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
+def compose(
+    checkpoint: Checkpoint, topics: Topics, same_names: Mapping[int, str] = NO_NAMES
+) -> list[Outgoing]:
     """Encode a checkpoint into the records of one transaction.
+
+    Parameters
+    ----------
+    checkpoint : what to write.
+    topics : names of the topics.
+    same_names : our collection's name by offset of a rejected pack that was sent with other parameters.
 
     Returns
     -------
     The records, the ledger's progress row last; empty if nothing changed.
     """
     progress = row_values.encode_progress(checkpoint.progress)
-    records = _state(checkpoint, topics) + _rejections(checkpoint, topics) + _estimates(checkpoint, topics)
-    records += _finals(checkpoint, topics)
+    records = _state(checkpoint, topics) + _rejections(checkpoint, topics, same_names)
+    records += _estimates(checkpoint, topics) + _finals(checkpoint, topics)
     if checkpoint.published is not None:
         records += _counts(checkpoint, checkpoint.published, topics, progress)
     return [*records, _progress_row(checkpoint, topics, progress)] if records else []
@@ -126,20 +138,20 @@ def _counts_row(source: int, topics: Topics, key: row_keys.Key, value: bytes | N
     return Outgoing(topics.counts, home, row_keys.with_source(row_keys.encode_key(key), source), value)
 
 
-def _rejections(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
+def _rejections(checkpoint: Checkpoint, topics: Topics, same_names: Mapping[int, str]) -> list[Outgoing]:
     """Reason and source offset of every rejected pack; none of its contents."""
-    partition = checkpoint.partition
-    return [
-        Outgoing(
-            topics.rejected,
-            None,
-            None,
-            msgspec.json.encode(
-                {"version": 1, "partition": partition, "offset": refusal.offset, "reason": refusal.reason}
-            ),
-        )
-        for refusal in checkpoint.refusals
-    ]
+    records = []
+    for refusal in checkpoint.refusals:
+        rejected: dict[str, object] = {
+            "version": 1,
+            "partition": checkpoint.partition,
+            "offset": refusal.offset,
+            "reason": refusal.reason,
+        }
+        if name := same_names.get(refusal.offset):
+            rejected |= {"detail": OTHER_PARAMETERS, "collection": name}
+        records.append(Outgoing(topics.rejected, None, None, msgspec.json.encode(rejected)))
+    return records
 
 
 def _estimates(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:

@@ -94,7 +94,7 @@ async def _count(owners: Assignment, records: Sequence[Any]) -> None:
     """Offer fetched records one by one."""
     pause_at = time.monotonic() + COUNTING_SECONDS
     for record in records:
-        owners.offer(record.partition, record.offset, record.timestamp, record.value or b"")
+        owners.offer(record.partition, record.offset, record.timestamp, record.value or b"", record.headers)
         if time.monotonic() >= pause_at:
             await asyncio.sleep(0)
             pause_at = time.monotonic() + COUNTING_SECONDS

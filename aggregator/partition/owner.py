@@ -14,7 +14,7 @@ from aggregator.deployment import Deployment
 from aggregator.estimation.estimator import Estimator
 from aggregator.estimation.lost_windows import LostWindows
 from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.outcomes import PackOutcomes
+from aggregator.ledger.outcomes import Headers, PackOutcomes
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.checkpoint import compose, take
 from aggregator.partition.failures import RecordNotCountedError, RecordsLostError, uncounted
@@ -62,18 +62,25 @@ class PartitionOwner:
         self._ledger: Ledger | None = None
         self._failure = ""  # why the last ledger was discarded while it counted
         self._outcomes = PackOutcomes()  # since the ledger's last transaction
+        self._names = [each.name for each in deployment.collections.values()]
         self._broker_ms = 0  # append time of the last row this owner wrote, unix milliseconds
         self._closed_until_ms = 0
         self._publish_at = 0.0
         self._counted_at = 0.0
 
-    def offer(self, offset: int, append_ms: int, record: bytes) -> None:
-        """Count a delivered record if it is the next one; ignore it otherwise."""
+    def offer(self, offset: int, append_ms: int, record: bytes, headers: Headers = ()) -> None:
+        """Count a delivered record if it is the next one; ignore it otherwise.
+
+        Headers only explain a rejection.
+        """
         ledger, chain = self._ledger, self.source.chain(self.partition)
         if ledger is None or chain is None or offset != chain.follows(ledger.position):
             return
         try:
-            self._outcomes.count_outcome(ledger.apply(offset, append_ms, record))
+            outcome = ledger.apply(offset, append_ms, record)
+            self._outcomes.count_outcome(outcome)
+            if headers:
+                self._outcomes.name_rejection(offset, outcome, headers, self._names)
         except Exception as error:  # noqa: BLE001 - rule 2: the record may be half counted
             self._ledger, self._failure = None, uncounted(self.partition, offset, error)
             return
@@ -159,7 +166,8 @@ class PartitionOwner:
         checkpoint = take(ledger, estimator, closed_until_ms)
         outcomes, self._outcomes = self._outcomes, PackOutcomes()
         # In a thread: many rows take longer than heartbeats may wait.
-        records = await asyncio.to_thread(compose, checkpoint, self.deployment.topics)
+        names = outcomes.same_names
+        records = await asyncio.to_thread(compose, checkpoint, self.deployment.topics, names)
         if records:
             position, watermark_ms = checkpoint.progress.position, checkpoint.progress.watermark_ms
             self._broker_ms = await store.commit(records, position)

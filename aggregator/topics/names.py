@@ -47,6 +47,11 @@ class Topics:
         return f"{self.prefix}windows"
 
     @property
+    def collections(self) -> str:
+        """What the workers count (compacted), by collection, for producers to compare with."""
+        return f"{self.prefix}collections"
+
+    @property
     def group(self) -> str:
         """Consumer group of the aggregator's workers."""
         return f"{self.prefix}aggregator"

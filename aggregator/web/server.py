@@ -17,7 +17,7 @@ from aggregator.deployment import ClientLimits
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.web.estimates_api import EstimatesApi, json_response
-from aggregator.web.origin_check import HOST, add_headers, check_origin
+from aggregator.web.origin_check import HOST, add_headers, origin_check
 from aggregator.web.page_events import PageFeed, about
 from aggregator.web.probes import Probes
 from aggregator.web.server_sent_events import EventStreams
@@ -62,6 +62,7 @@ class WebServer:
     reasons_not_ready : returns why this worker is not ready; empty if it is.
     limits : of the clients, by collection name.
     routes : further routes.
+    page_hosts : names beside loopback's under which a proxy of this machine serves the page.
     timing : of the page's events, and of the stop.
     """
 
@@ -73,6 +74,7 @@ class WebServer:
         reasons_not_ready: Callable[[], list[str]],
         limits: Mapping[str, ClientLimits] = MappingProxyType({}),
         routes: Iterable[web.AbstractRouteDef] = (),
+        page_hosts: Iterable[str] = (),
         timing: WebTiming = DEFAULT,
     ) -> None:
         self.collections = {collection.name: collection for collection in collections.values()}
@@ -81,6 +83,7 @@ class WebServer:
         self.metrics = metrics
         self.reasons_not_ready = reasons_not_ready
         self.routes = routes
+        self._origin_check = origin_check(page_hosts)
         self.timing = timing
         self.probes = Probes(metrics.registry, reasons_not_ready)
         self.page = PageFeed(list(collections.values()), history, limits, self.status, timing)
@@ -90,7 +93,7 @@ class WebServer:
 
     async def start(self, port: int) -> int:
         """Listen on this port (0: a free one); return the port. Raises PortInUseError."""
-        app = web.Application(middlewares=[check_origin])
+        app = web.Application(middlewares=[self._origin_check])
         app.on_response_prepare.append(add_headers)
         app.on_shutdown.append(self._close_streams)
         app.router.add_get("/api/collections", self._collections)
@@ -157,7 +160,7 @@ class WebServer:
             "stale": self.history.stale(collections, time.time()),
             "waiting": [each.name for each in collections if not self.history.starts(each)],
             "sought": sorted(self.history.sought),
-            "strays": dict(self.metrics.unattributed.packs),
+            "unattributed": dict(self.metrics.unattributed.packs),
         }
 
     async def _close_streams(self, _: web.Application) -> None:

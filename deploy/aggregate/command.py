@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import re
 import signal
 import threading
 from functools import partial
@@ -23,6 +24,7 @@ from deploy.config.file import load
 
 DEFAULT_WEB_PORT = 8321
 STOP_SECONDS = 15.0
+HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,62})(\.[A-Za-z0-9-]{1,63})*")
 NOT_ALLOWED = (GroupAuthorizationFailedError, TopicAuthorizationFailedError)
 
 
@@ -34,11 +36,24 @@ NOT_ALLOWED = (GroupAuthorizationFailedError, TopicAuthorizationFailedError)
     show_default=True,
     help="Port of the page and of /metrics on loopback; 0: a free one, printed.",
 )
+@click.option(
+    "--page-host",
+    "page_hosts",
+    multiple=True,
+    metavar="NAME",
+    callback=lambda _context, _parameter, names: [_host(name) for name in names],
+    help="Answer requests for this host name, too: that of a proxy on this machine, which must log people "
+    "in. May be repeated.",
+)
 @metrics_listen_option
 @config_option
 @servers_option
 def aggregate(
-    web_port: int, metrics_listen: tuple[str, int] | None, config: Path, bootstrap_servers: str | None
+    web_port: int,
+    page_hosts: list[str],
+    metrics_listen: tuple[str, int] | None,
+    config: Path,
+    bootstrap_servers: str | None,
 ) -> None:
     """Count reports and publish estimates until Ctrl-C. Run up to as many workers as there are partitions.
 
@@ -65,6 +80,7 @@ def aggregate(
                 watch.check,
                 partial(_end_in_time, deadline),
                 metrics_listen,
+                page_hosts,
             )
         )
     except WorkerError as error:
@@ -72,6 +88,14 @@ def aggregate(
         if isinstance(error.__cause__, NOT_ALLOWED):
             topic_setup.require(loaded.cluster, loaded.topics)  # raises the error that names what is missing
         raise
+
+
+def _host(name: str) -> str:
+    if not HOST_NAME.fullmatch(name):
+        raise click.BadParameter(
+            f"must be a host name without scheme and port, such as stats.example, got '{name}'"
+        )
+    return name
 
 
 def _announce(port: int) -> None:

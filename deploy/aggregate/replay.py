@@ -75,11 +75,15 @@ def _rebuild(deployment: Deployment) -> None:
         click.echo(f"partition {partition}: {records} records counted again", err=True)
 
 
+def _several(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
 def _compare(found: Comparison) -> int:
     windows = sum(window[1] >= found.whole_from for window in found.counts.windows())
     click.echo(
-        f"{found.records} records recounted; {windows} windows, {found.finals} final estimates and "
-        f"{found.final_counts} final counts compared",
+        f"{_several(found.records, 'record')} recounted; {_several(windows, 'window')}, "
+        f"{_several(found.finals, 'final estimate')} and {found.final_counts} final counts compared",
         err=True,
     )
     if found.foreign:
@@ -92,7 +96,7 @@ def _compare(found: Comparison) -> int:
         since = datetime.fromtimestamp(found.whole_from, UTC).isoformat(timespec="seconds")
         left_out = len(found.counts.windows()) - windows
         click.echo(
-            f"{left_out} windows before {since} were not compared: some of their records may be deleted",
+            f"windows before {since} were not compared ({left_out}): some of their records may be deleted",
             err=True,
         )
         nothing = (

@@ -38,6 +38,7 @@ def producer_config(
         security=configuration.cluster.security if connects else Security(),
         allow_plaintext=configuration.kafka.allow_plaintext,
         topic=configuration.topics.reports,
+        collections_topic=configuration.topics.collections,
         partitions=configuration.kafka.partitions,
         data_dir=data_dir or home / settings.data_dir,
         secret_file=home / settings.secret_file if settings.secret_file else None,

@@ -47,10 +47,15 @@ def truth_table(judged: JudgedCollection, rows: int | None = None, missed: Set[s
             value,
             f"{judged.true_frequency(value):.2%}",
             f"{estimate.frequency[i]:.2%}",
-            f"{estimate.low[i]:.2%} – {estimate.high[i]:.2%}",
+            interval(float(estimate.low[i]), float(estimate.high[i])),
             *([Text("miss", style="red")] if value in missed else []),
         )
     return table
+
+
+def interval(low: float, high: float) -> str:
+    """Return an interval in words: of width 0 if noise has put all of it outside [0, 1], where it is cut."""
+    return f"{low:.2%} – {high:.2%}" if high > low else f"{low:.2%}, cut"
 
 
 def live_view(

@@ -1,18 +1,21 @@
 """Checks before any command sends reports."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from deploy.cluster.connection.probe import RefusedError, UnreachableError
 from deploy.cluster.topics import setup as topic_setup
+from deploy.cluster.topics.published import compared
 from deploy.config.file import Configuration
 from estimators.collection import Collection
 from producers.config import ProducerConfig
+from producers.transport.publication_reader import UnreadableError
 
 
 def check_topics(loaded: Configuration, collection: Collection, data_dir: Path) -> None:
-    """Check the topic of reports; if Kafka is away, warn and continue."""
+    """Check the topic of reports, then the parameters; if Kafka is away, warn and continue."""
     try:
         topic_setup.require_reports(loaded.cluster, loaded.topics)
     except RefusedError:
@@ -23,6 +26,19 @@ def check_topics(loaded: Configuration, collection: Collection, data_dir: Path) 
             f"{collection.grace_seconds} s after their window are not counted",
             err=True,
         )
+    else:
+        check_parameters(loaded, collection)
+
+
+def check_parameters(loaded: Configuration, collection: Collection) -> None:
+    """Raise ClickException if the workers count the collection with other parameters, or not at all.
+
+    Continue if that cannot be found out: no worker has started yet, or the cluster does not say.
+    """
+    with suppress(UnreadableError):
+        differing, _ = compared(loaded.cluster, loaded.topics, [collection])
+        if differing:
+            raise click.ClickException(f"nothing was sent: {differing[0]}")
 
 
 def check_own_clients(settings: ProducerConfig) -> None:

@@ -1,6 +1,6 @@
 """Export a producer's counters to Prometheus, read at each scrape."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import product
 
 from prometheus_client.core import Metric
@@ -18,9 +18,16 @@ class ProducerMetrics(Collector):
     ----------
     collections : names; each is exported from the start, at 0.
     counters : returns the present totals.
+    differing : returns the collections that workers count with other parameters, or not at all.
     """
 
-    def __init__(self, collections: Iterable[str], counters: Callable[[], Counters]) -> None:
+    def __init__(
+        self,
+        collections: Iterable[str],
+        counters: Callable[[], Counters],
+        differing: Callable[[], Container[str]] = frozenset,
+    ) -> None:
+        self._differing = differing
         self._collections = tuple(collections)
         self._counters = counters
 
@@ -43,6 +50,10 @@ class ProducerMetrics(Collector):
         yield _single(definitions.OUTBOX_BYTES, backlog.bytes)
         yield _single(definitions.OUTBOX_AGE, backlog.seconds)
         yield _single(definitions.OUTBOX_UNSENDABLE, counters.unsendable)
+        differ, differing = definitions.PARAMETERS_DIFFER.family(), self._differing()
+        for name in self._collections:
+            differ.add_metric([name], name in differing)
+        yield differ
         used = definitions.BUDGET_USED.family()
         for name, ratio in backlog.budget_used.items():
             used.add_metric([name], ratio)

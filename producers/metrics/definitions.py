@@ -46,6 +46,13 @@ OUTBOX_UNSENDABLE = GaugeMetric(
     remedy="the log names them: restore the folder from a copy, use the version of deniable that wrote them, "
     "or raise `max.message.bytes` of `reports`.",
 )
+PARAMETERS_DIFFER = GaugeMetric(
+    name="producer_parameters_differ",
+    labels=("collection",),
+    meaning="1 if the workers count the collection with other parameters, or not at all: they reject its "
+    "reports. 0 if not, and while that is unknown.",
+    remedy="the log names the parameters; use the workers' collection file for this producer.",
+)
 BUDGET_USED = GaugeMetric(
     name="producer_budget_used",
     unit="ratio",

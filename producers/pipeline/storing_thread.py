@@ -18,6 +18,7 @@ from producers.pipeline.transactions import StoreTransactions
 from producers.randomization.randomness import Words
 from producers.randomization.secret import Secret
 from producers.storage.store import BusyError
+from producers.transport.agreement import Agreement
 from producers.transport.connection import connect
 from producers.transport.sender import Delivery
 
@@ -32,6 +33,10 @@ class StoringThread:
     words : source of pack ids, shuffling and ticks.
     clock : unix and steady seconds.
     totals : counts the outcomes of reports.
+
+    Attributes
+    ----------
+    agreement : of the collections with the workers' parameters.
     """
 
     def __init__(
@@ -43,10 +48,16 @@ class StoringThread:
         self._clock = clock
         self._queue = SubmissionQueue()
         where = (config.cluster, config.topic, config.partitions, config.connect_seconds)
-        self._delivery = Delivery(
-            partial(connect, *where), config.topic, self._queue.wake, totals.sendable, config.timing
-        )
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
+        self.agreement = Agreement(collections.values(), config.collections_topic, config.timing)
+        self._delivery = Delivery(
+            partial(connect, *where),
+            config.topic,
+            self._queue.wake,
+            totals.sendable,
+            config.timing,
+            self.agreement,
+        )
         dispatch = Dispatch(self._delivery, config.partitions, collections, totals)
         self._handle = StoreHandle(config, secret, clock)
         self._transactions = StoreTransactions(config, self._handle, words, clock, totals, dispatch)

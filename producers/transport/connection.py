@@ -19,6 +19,7 @@ from producers.errors import DeliveryError, HopelessError, MissingTopicError, Pa
 from producers.transport.client_log import CLIENT_ID
 from producers.transport.cluster import Cluster, PlaintextError
 from producers.transport.credential_files import SecurityError
+from producers.transport.publication_reader import Manager
 
 METADATA_SECONDS = 10.0
 MISSING_SECONDS = 2.0  # brokers may deny a topic that was just created, or while they start
@@ -26,7 +27,12 @@ BATCH_BYTES = 131_072
 
 
 class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
-    """A KafkaProducer that can be dropped while no broker answers, and that a forked child ignores."""
+    """A KafkaProducer that can be dropped while no broker answers, and that a forked child ignores.
+
+    Attributes
+    ----------
+    manager : of its connections, to send other requests over them.
+    """
 
     def __init__(self, **configs: object) -> None:
         self._process = os.getpid()
@@ -47,6 +53,7 @@ class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no typ
             if refusals and isinstance(error, KafkaTimeoutError):  # it retried until then and gives no reason
                 raise refusals[0] from None
             raise
+        self.manager: Manager = clients[0]._manager
         for client in clients:  # otherwise each later request would add to the list
             del client._manager.get_connection
 
@@ -141,6 +148,8 @@ def cause(error: BaseException) -> str:
             return "authentication failed, the password is wrong or the user unknown"
         case KafkaConnectionError() if "socket disconnected" in str(error):
             return "it closes the connection before the login; deniable doctor says why"
+        case KafkaTimeoutError():
+            return "no answer in time"
         case TopicAuthorizationFailedError():
             return "not authorized, a producer needs Write on the topic"
     return type(error).__name__

@@ -11,6 +11,7 @@ from kafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLarg
 from producers.concurrency.background_thread import Background
 from producers.concurrency.timing import DEFAULT, ProducerTiming
 from producers.errors import DeliveryError, HopelessError
+from producers.transport.agreement import Agreement
 from producers.transport.client_log import keep_out_of_log
 from producers.transport.connection import Connection, cause
 
@@ -72,6 +73,7 @@ class Delivery:
     wake : called, from any thread, when there is an outcome to read.
     waiting : returns the number of waiting packs, for the log.
     timing : of its waits.
+    agreement : to compare with the workers' parameters over each connection; None: nothing is compared.
     """
 
     def __init__(
@@ -81,7 +83,9 @@ class Delivery:
         wake: Callable[[], None],
         waiting: Callable[[], int] = lambda: 0,
         timing: ProducerTiming = DEFAULT,
+        agreement: Agreement | None = None,
     ) -> None:
+        self._agreement = Agreement((), None) if agreement is None else agreement
         self._connect = connect
         self._topic = topic
         self._wake = wake
@@ -172,6 +176,7 @@ class Delivery:
     def _send_all(self, kafka: Connection) -> None:
         """Send packs until something fails, or until `close`."""
         while True:
+            self._agreement.compare(kafka.manager)
             with self._changed:
                 self._changed.wait_for(
                     lambda: self._closing or self._broken is kafka or self._queue, self._timing.stall / 4
@@ -192,6 +197,7 @@ class Delivery:
                 value=pack.record,
                 partition=pack.partition,
                 timestamp_ms=pack.window_start * 1000,
+                headers=self._agreement.headers(pack.fingerprint),
             )
         except (KafkaError, ValueError) as error:
             self._fail(kafka, error)
@@ -225,7 +231,7 @@ class Delivery:
             if self._broken is kafka or self._closing:
                 return
             self._broken = kafka
-            self._note(DeliveryError(f"the broker refused a pack: {cause(error)}"))
+            self._note(DeliveryError(f"the broker did not take a pack: {cause(error)}"))
             self._changed.notify_all()
 
     def _note(self, error: DeliveryError) -> None:

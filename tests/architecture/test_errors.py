@@ -18,6 +18,8 @@ CAUGHT_INSIDE = {
     "deploy.cluster.connection.causes.TlsPort": "cause_of",
     "deploy.cluster.doctor.case.NotUsedError": "the examination, which skips the step",
     "deploy.config.problems.PlacedError": "load, which adds file and line",
+    "producers.transport.publication.PublicationError": "readable, which skips the record",
+    "producers.transport.publication_reader.UnreadableError": "whoever compares parameters, and works on",
 }
 STATUSES = {1, 3}
 

@@ -16,6 +16,8 @@ OF_PRODUCERS = (
     "producers.wire",
     "producers.metrics.metric",
     "producers.transport.cluster",
+    "producers.transport.publication",
+    "producers.transport.publication_reader",
 )  # what the aggregator may import
 MOST_FILES_WITH_FAUST = 2
 MOST_ROOMS = 12

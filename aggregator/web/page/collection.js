@@ -109,7 +109,7 @@ export function showStaleness({ section, collection, estimate }, since, isWaitin
         `${formatWhole(collection.minimum_reports)} reports.`,
     ".overdue": isOrphan ? "Old: the worker restarted, and knows no estimate yet."
     : since === undefined ? ""
-    : `Stale: a newer estimate was due at ${formatMoment(since)}. Either too few reports come, or counting ` +
-      "stands still.",
+    : `No new data: a newer estimate was due at ${formatMoment(since)}. The data come in batches, too few reports ` +
+      "come, or counting stands still.",
   });
 }

@@ -52,7 +52,7 @@ function drawStatus(status) {
 function summarize({ ready, stale, waiting, sought }) {
   const since = Math.min(...Object.values(stale));
   if (!ready) return ["not-ready", "Not ready"];
-  if (since < Infinity) return ["stale", `Stale since ${formatMoment(since)}`];
+  if (since < Infinity) return ["stale", `No new data since ${formatMoment(since)}`];
   if (waiting.length < views.size) return ["live", "Live"];
   return ["waiting", sought.length > 0 ? "Looking for the newest estimates" : "Waiting for the first estimate"];
 }
@@ -64,12 +64,12 @@ function showStatus(state, text) {
 }
 
 /** Why the worker is not ready, and which packs it rejected outside of any collection's window. */
-function showNotices({ reasons, strays }) {
-  const packs = Object.values(strays).reduce((sum, count) => sum + count, 0);
+function showNotices({ reasons, unattributed }) {
+  const packs = Object.values(unattributed).reduce((sum, count) => sum + count, 0);
   const turnedAway = packs === 0 ? [] : [
     "Turned away by this worker since it started, in no collection’s window: " +
-    `${formatPacks(packs)} (${formatReasons(strays)}).` +
-    (strays.unknown_collection ? " Unknown collection: a producer’s collection file is not the workers’." : ""),
+    `${formatPacks(packs)} (${formatReasons(unattributed)}).` +
+    (unattributed.unknown_collection ? " Unknown collection: a producer’s collection file is not the workers’." : ""),
   ];
   const texts = [...reasons.map((reason) => `Not ready: ${reason}.`), ...turnedAway];
   const notices = document.getElementById("notices");

@@ -10,6 +10,7 @@ from deploy.cluster.connection.causes import cause_of
 from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deploy.cluster.doctor.clock_skew import clock_skew
 from deploy.cluster.doctor.connection import advertised, authentication, connection, tls
+from deploy.cluster.doctor.parameters import parameters
 from deploy.cluster.doctor.topics import authorization, state, topics
 from deploy.cluster.doctor.transactions import transactions
 from deploy.cluster.finding import Finding
@@ -44,6 +45,7 @@ STEPS = (
     Step("authorization", authorization, 2.5, "authentication"),
     Step("topics", topics, 2.5, "authorization"),
     Step("state", state, 2.5, "topics"),
+    Step("parameters", parameters, 2.5, "topics"),
     Step("transactions", transactions, 2.5, "topics"),
     Step("clock skew", clock_skew, 2.0, "topics"),
 )

@@ -8,7 +8,7 @@ from kafka.errors import KafkaError
 from aggregator.ledger.row_values import RowError
 from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.findings import lack, missing, suited
+from deploy.cluster.permissions.findings import lack_of_role, missing
 from deploy.cluster.permissions.roles import Role, permissions_of
 from deploy.cluster.topics import findings as topic_findings
 from deploy.cluster.topics import log_identity
@@ -22,12 +22,10 @@ def authorization(case: Case, _seconds: float) -> StepAnswer:
     admin = KafkaAdminClient(**cluster.client_settings())
     try:
         lacks = missing(admin, topics, permissions_of(case.role, topics))
-        other = suited(admin, topics, case.role) if lacks else None
+        found = [lack_of_role(admin, cluster, topics, case.role, lacks)] if lacks else []
     finally:
         admin.close()
-    if not lacks:
-        return StepAnswer([], f"the role {case.role} has every permission that it needs")
-    return StepAnswer([lack(cluster, lacks, case.role, other)])
+    return StepAnswer(found, f"the role {case.role} has every permission that it needs")
 
 
 def topics(case: Case, _seconds: float) -> StepAnswer:

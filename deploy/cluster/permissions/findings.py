@@ -22,7 +22,7 @@ from kafka.protocol.producer import EndTxnRequest
 from aggregator.topics.names import Topics
 from deploy.cluster.connection.coordinator import STARTING_ERRORS, patiently
 from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.roles import Permission, Role, permissions_of, words
+from deploy.cluster.permissions.roles import Permission, Role, permissions_of, required_permissions, words
 from producers.transport.cluster import Cluster
 
 NO_PRODUCER = -1  # an id that Kafka assigns to nobody
@@ -33,13 +33,22 @@ def permission_findings(
 ) -> list[Finding]:
     """Return one finding with all permissions that the role lacks; empty if it has all."""
     lacks = missing(admin, topics, permissions_of(role, topics))
-    return [lack(cluster, lacks, role, suited(admin, topics, role))] if lacks else []
+    return [lack_of_role(admin, cluster, topics, role, lacks)] if lacks else []
+
+
+def lack_of_role(
+    admin: KafkaAdminClient, cluster: Cluster, topics: Topics, role: Role, lacks: Sequence[Permission]
+) -> Finding:
+    """Describe permissions that a role lacks; a warning if it works without them."""
+    if all(each not in required_permissions(role, topics) for each in lacks):
+        return lack(cluster, lacks, role)._replace(is_warning=True)
+    return lack(cluster, lacks, role, suited(admin, topics, role))
 
 
 def suited(admin: KafkaAdminClient, topics: Topics, other_than: Role) -> Role | None:
     """Return another role that the principal has all permissions for, and whose topics exist; else None."""
     for role in Role:
-        asked = permissions_of(role, topics)
+        asked = required_permissions(role, topics)
         names = {each.name for each in asked if each.kind is ResourceType.TOPIC}
         is_other = role is not other_than and names <= topic_operations(admin, sorted(names)).keys()
         if is_other and not missing(admin, topics, asked):

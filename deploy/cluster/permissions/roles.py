@@ -57,7 +57,10 @@ def permissions_of(role: Role, topics: Topics) -> list[Permission]:
     """Return all permissions that a role needs."""
     match role:
         case Role.PRODUCER:
-            return [topic_permission(topics.reports, ACLOperation.WRITE)]
+            return [
+                topic_permission(topics.reports, ACLOperation.WRITE),
+                topic_permission(topics.collections, ACLOperation.READ),
+            ]
         case Role.AGGREGATOR:
             return _of_aggregator(topics)
         case Role.READER:
@@ -66,6 +69,15 @@ def permissions_of(role: Role, topics: Topics) -> list[Permission]:
                 topic_permission(topics.windows, ACLOperation.READ),
                 Permission(ResourceType.GROUP, topics.reader_groups, ACLOperation.READ, is_prefix=True),
             ]
+
+
+def required_permissions(role: Role, topics: Topics) -> list[Permission]:
+    """Return the permissions without which a role cannot work.
+
+    The topic `collections` only lets producers notice that their parameters differ: deployments that were
+    created without it work on.
+    """
+    return [each for each in permissions_of(role, topics) if each.name != topics.collections]
 
 
 def _of_aggregator(topics: Topics) -> list[Permission]:
@@ -79,6 +91,8 @@ def _of_aggregator(topics: Topics) -> list[Permission]:
             topic_permission(name, ACLOperation.DESCRIBE_CONFIGS)
             for name in dict.fromkeys((topics.reports, *written))
         ),
+        topic_permission(topics.collections, ACLOperation.READ),
+        topic_permission(topics.collections, ACLOperation.WRITE),
         Permission(ResourceType.GROUP, topics.group, ACLOperation.READ),
         Permission(
             ResourceType.TRANSACTIONAL_ID, topics.transactional_ids, ACLOperation.WRITE, is_prefix=True

@@ -53,7 +53,7 @@ def topics() -> None:
     """
 
 
-@topics.command()
+@topics.command(short_help="Create absent topics and permissions.")
 @config_option
 @servers_option
 @click.option("--partitions", type=click.IntRange(1, 1000), help="Overrides kafka.partitions of the file.")
@@ -142,7 +142,7 @@ def _allow(
         click.echo(f"more than its role needs, left unchanged: {line}", err=True)
 
 
-@topics.command("check")
+@topics.command("check", short_help="Check topics, settings and our permissions.")
 @config_option
 @servers_option
 @role_option("Role of the collection file's principal.")

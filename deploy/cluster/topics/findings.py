@@ -38,7 +38,11 @@ def topic_findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) ->
 def visible_findings(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
     """Find absent and wrongly configured topics, among those that we may see."""
     numbers, allowed = numbers_of(admin, topics), operations_of(admin, topics)
-    absent = [absence(topic.name) for topic in plan(topics) if topic.name not in allowed]
+    absent = [
+        absence(topic.name)._replace(is_warning=topic.name == topics.collections)
+        for topic in plan(topics)
+        if topic.name not in allowed
+    ]
     fitting = [topic for topic in _visible(admin, topics) if numbers.get(topic.name) == topic.partitions]
     return absent + setting_findings(admin, fitting)
 
@@ -75,9 +79,9 @@ def number_findings(
     """Find topics whose number of partitions differs from the deployment's.
 
     If `state` says that its ledgers count another log, or fewer partitions of this one, that is the only
-    finding: the other numbers are right, whatever the collection file says.
+    finding: the other numbers are right, whatever the collection file says. `collections` may have any.
     """
-    names = [topic.name for topic in plan(topics)]
+    names = [topic.name for topic in plan(topics) if topic.name != topics.collections]
     unfit = [name for name in names if numbers.get(name, topics.partitions) != topics.partitions]
     if not unfit:
         return []
@@ -90,7 +94,7 @@ def number_findings(
         Finding(
             f"topic {name} has {numbers[name]} partitions, not {topics.partitions}, and the number must "
             f"never change",
-            _remedy(numbers, is_kept=name in kept),
+            _remedy({each: numbers[each] for each in names if each in numbers}, is_kept=name in kept),
         )
         for name in unfit
     ]
@@ -115,7 +119,7 @@ def reports_findings(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
     numbers = numbers_of(admin, topics)
     reports, *others = plan(topics)
     number = numbers.get(reports.name)
-    seen = {numbers[topic.name] for topic in others if topic.name in numbers}
+    seen = {numbers[topic.name] for topic in others if topic.name in numbers.keys() - {topics.collections}}
     if number is None:
         return [absence(reports.name)]
     if seen and number not in seen:

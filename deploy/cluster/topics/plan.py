@@ -49,6 +49,7 @@ def plan(topics: Topics) -> list[TopicPlan]:
             topics.partitions,
             {**kept, **log_time, "retention.ms": str(WINDOWS_MILLISECONDS)},
         ),
+        TopicPlan(topics.collections, topics.partitions, {**compacted, **log_time}),
     ]
 
 

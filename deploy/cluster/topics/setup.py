@@ -18,7 +18,7 @@ from aggregator.topics.names import Topics
 from deploy.cluster.connection.probe import probe
 from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.findings import lack, missing, permission_findings, principal_text, unreadable
-from deploy.cluster.permissions.roles import Role, permissions_of, topic_permission
+from deploy.cluster.permissions.roles import Role, permissions_of, required_permissions, topic_permission
 from deploy.cluster.topics import findings as topic_findings
 from deploy.cluster.topics import log_identity
 from deploy.cluster.topics.findings import numbers_of
@@ -104,7 +104,8 @@ def check(
     with connected(cluster) as admin:
         lacks = [] if role is None else permission_findings(admin, cluster, topics, role)
         if role is Role.PRODUCER:
-            return lacks or topic_findings.reports_findings(admin, topics)
+            unusable = [each for each in lacks if not each.is_warning]
+            return unusable or lacks + topic_findings.reports_findings(admin, topics)
         if role is Role.READER:
             names = (topics.estimates, topics.windows)
             return lacks + [
@@ -120,13 +121,16 @@ def check(
 def require(cluster: Cluster, topics: Topics) -> Genesis:
     """Return the log's identity if all topics exist and fit and we have an aggregator's permissions.
 
+    Workers count without the topic `collections`, which is no reason to refuse.
+
     Raises
     ------
     TopicSetupError with a line for each finding.
     """
     with connected(cluster) as admin:
         _refuse_lacks(admin, cluster, topics, Role.AGGREGATOR)
-        refuse(topic_findings.topic_findings(admin, cluster, topics))
+        found = topic_findings.topic_findings(admin, cluster, topics)
+        refuse([each for each in found if not each.is_warning])
         return log_identity.log_of(admin, topics)
 
 
@@ -166,7 +170,7 @@ def _refuse_lacks(
     topics: Topics,
     role: Role,
 ) -> None:
-    if lacks := missing(admin, topics, permissions_of(role, topics)):
+    if lacks := missing(admin, topics, required_permissions(role, topics)):
         refuse([lack(cluster, lacks, role)])
 
 

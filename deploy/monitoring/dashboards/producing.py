@@ -67,6 +67,14 @@ def producing() -> Panels:
             },
         ),
         lines(
+            "Producers with other parameters",
+            described(
+                "Do workers reject a collection's reports for its parameters?", producers.PARAMETERS_DIFFER
+            ),
+            "suffix: producers",
+            {"{{collection}}": f"sum by (collection) ({series(producers.PARAMETERS_DIFFER, COLLECTION)})"},
+        ),
+        lines(
             "Sent",
             described("How much network traffic do producers cause?", producers.SENT_BYTES),
             BYTES_PER_SECOND,

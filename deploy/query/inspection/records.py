@@ -12,11 +12,13 @@ import msgspec
 
 from aggregator.ledger.acceptance import REASONS
 from aggregator.ledger.row_values import RowError
+from aggregator.partition.checkpoint import OTHER_PARAMETERS
 from aggregator.records.estimate import decode_estimate
 from aggregator.records.final_window import decode_page
 from aggregator.topics.partition_reader import KafkaRecord
 from deploy.query.inspection.rows import Fields, Inspection, counts_row, instant, state_row
 from producers import wire
+from producers.transport.publication import decode_publication
 
 #: Names of mechanisms by their number in a pack's header.
 MECHANISMS = {
@@ -32,6 +34,8 @@ class _Rejected(msgspec.Struct):
     partition: int
     offset: int
     reason: str
+    detail: str = ""
+    collection: str = ""
 
 
 def fields_of(topic: str, inspection: Inspection, partition: int, record: KafkaRecord) -> Fields:
@@ -77,12 +81,21 @@ def _rejected(_: Inspection, record: KafkaRecord) -> Fields:
     rejected = msgspec.json.decode(record.value or b"", type=_Rejected)
     if rejected.reason not in REASONS:
         raise RowError("its reason is unknown")
-    return {
+    shown: Fields = {
         "kind": "rejected",
         "report_partition": rejected.partition,
         "report_offset": rejected.offset,
         "reason": rejected.reason,
     }
+    if rejected.detail != OTHER_PARAMETERS:
+        return shown
+    return shown | {"detail": OTHER_PARAMETERS, "collection": rejected.collection}
+
+
+def _published(_: Inspection, record: KafkaRecord) -> Fields:
+    if record.value is None:
+        return {"kind": "collection", "name": (record.key or b"").decode(), "deleted": True}
+    return {"kind": "collection", **msgspec.to_builtins(decode_publication(record.value))}
 
 
 def _estimate(inspection: Inspection, record: KafkaRecord) -> Fields:
@@ -122,6 +135,7 @@ READERS: dict[str, Callable[[Inspection, KafkaRecord], Fields]] = {
     "estimates": _estimate,
     "windows": _window,
     "state": state_row,
+    "collections": _published,
 }
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 from structlog.testing import capture_logs
 
-from aggregator.metrics.rejected_packs import UnattributedRejections
+from aggregator.metrics.rejected_packs import OTHER_QUIET_SECONDS, OtherParameters, UnattributedRejections
 from aggregator.topics.foreign_records import QUIET_SECONDS
 
 
@@ -23,3 +23,20 @@ def test_flood_logs_one_line_a_minute() -> None:
         ("warning", "rejected packs without a valid window")
     }
     assert unattributed.packs == {"malformed": 180, "unknown_collection": 360}
+
+
+def test_other_parameters_are_logged_by_collection_at_a_limited_rate() -> None:
+    rejected = OtherParameters()
+    with capture_logs() as lines:
+        rejected.add(["plan", "plan"])
+        rejected.log_new(5.0)
+        rejected.add(["plan", "carrier"])
+        rejected.log_new(6.0)
+        rejected.log_new(5.0 + OTHER_QUIET_SECONDS)
+        rejected.log_new(9.0 + 9 * OTHER_QUIET_SECONDS)
+    assert [(line["collection"], line["packs"]) for line in lines] == [
+        ("plan", 2),
+        ("carrier", 1),
+        ("plan", 1),
+    ]
+    assert all("doctor --as producer" in line["remedy"] for line in lines)

@@ -65,6 +65,15 @@ def test_moved_ledger_publishes_its_position() -> None:
     assert row_values.decode_progress(shown.value or b"") == row_values.LedgerProgress(9, 0, 0, T0 + 301)
 
 
+def test_rejection_with_the_name_of_a_collection_says_so() -> None:
+    ledger = counted(b"no pack", b"no pack")
+    records = compose(take(ledger, None, NOW_MS), TOPICS, {1: "fruit"})
+    rejected = [msgspec.json.decode(each.value or b"") for each in records if each.topic == TOPICS.rejected]
+    plain = {"version": 1, "partition": 0, "reason": "malformed"}
+    other = {"detail": "same name, other parameters", "collection": "fruit"}
+    assert rejected == [plain | {"offset": 0}, plain | {"offset": 1} | other]
+
+
 def test_unchanged_ledger_has_no_records() -> None:
     estimator, ledger = new_estimator(), settled()
     assert compose(take(ledger, estimator, None), TOPICS) == []

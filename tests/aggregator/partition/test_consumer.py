@@ -60,7 +60,7 @@ class Offers:
     def monotonic(self):
         return self.now
 
-    def offer(self, partition, offset, append_ms, value):
+    def offer(self, partition, offset, append_ms, value, headers):
         self.now += self.seconds
         self.taken.append((partition, offset, append_ms, value))
 

@@ -14,12 +14,16 @@ from tests.support.aggregator.builders import COLLECTIONS
 PATHS = ("/", "/api/collections", "/api/events", "/api/status", "/metrics", "/healthz", "/nothing")
 
 
-def ask(headers: dict[str, str], *paths: str) -> dict[str, tuple[int, str]]:
+def ask(headers: dict[str, str], *paths: str, names: tuple[str, ...] = ()) -> dict[str, tuple[int, str]]:
     """Status and text by path; every answer has the common headers."""
 
     async def run() -> dict[str, tuple[int, str]]:
         server = WebServer(
-            COLLECTIONS, EstimateHistory(COLLECTIONS.values()), WorkerMetrics(COLLECTIONS), list
+            COLLECTIONS,
+            EstimateHistory(COLLECTIONS.values()),
+            WorkerMetrics(COLLECTIONS),
+            list,
+            page_hosts=names,
         )
         port = await server.start(0)
         given = {name: value.replace("PORT", str(port)) for name, value in headers.items()}
@@ -51,8 +55,19 @@ def test_local_names_are_accepted(host: str) -> None:
 )
 def test_other_names_are_refused(host: str) -> None:
     """As from a page whose own domain name resolves to this machine."""
-    refusal = (421, "ask for 127.0.0.1 or localhost: this server has no other name")
+    refusal = (
+        421,
+        "ask for 127.0.0.1 or localhost; a proxy's name must be listed: --page-host NAME",
+    )
     assert ask({"Host": host}, *PATHS) == dict.fromkeys(PATHS, refusal)
+
+
+def test_listed_names_are_accepted_and_no_others() -> None:
+    names = ("stats.example", "10.0.0.7")
+    for host in ("stats.example", "STATS.example:443", "10.0.0.7", "localhost"):
+        assert ask({"Host": host}, "/", names=names) == {"/": (200, "")}
+    for host in ("statsXexample", "evil.stats.example", "stats.example.evil", "10.0.0.70"):
+        assert ask({"Host": host}, "/", names=names)["/"][0] == 421
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])

@@ -120,9 +120,9 @@ def test_overdue_estimate_is_stale(
     set_clock(monkeypatch, FRESH + 11)
     served.take(changed(estimate_of(), final=True), changed(estimate_of(PLACE), window_start=T0 + 30))
     with watched(browser, served.address) as shown:
-        shown.status("Stale since")
+        shown.status("No new data since")
         overdue = shown.section().locator(".overdue").inner_text()
-        assert overdue.startswith("Stale: a newer estimate was due at")
+        assert overdue.startswith("No new data: a newer estimate was due at")
         assert overdue.count("00:00:40 UTC") == 1
         assert shown.section().locator(".badge").inner_text() == "Final"
         fills = {name: _fill(shown, name) for name in ("fruit", "place")}

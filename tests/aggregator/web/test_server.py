@@ -154,7 +154,7 @@ def test_status_holds_page_header(monkeypatch: pytest.MonkeyPatch) -> None:
         "stale": {},
         "waiting": ["place"],
         "sought": ["place"],
-        "strays": {"malformed": 3, "unknown_collection": 7},
+        "unattributed": {"malformed": 3, "unknown_collection": 7},
     }
     assert shown == [fresh, {**fresh, "stale": {"fruit": due}}]
 

@@ -11,6 +11,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from aggregator.topics.names import Topics
+from deploy.cluster.topics.plan import plan
 from deploy.cluster.topics.setup import create
 from deploy.config.file import Configuration, load
 from producers.transport.cluster import Cluster
@@ -89,6 +90,6 @@ def compact_all_the_time(servers: str, topics: Topics) -> None:
 
 def delete_topics(servers: str, topics: Topics) -> None:
     """Delete all topics of a run."""
-    names = [topics.reports, topics.state, topics.counts, topics.rejected, topics.estimates, topics.windows]
+    names = [each.name for each in plan(topics)]
     with KafkaAdminClient(bootstrap_servers=servers) as admin:
         admin.delete_topics(names)

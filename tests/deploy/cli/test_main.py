@@ -192,7 +192,8 @@ def test_schema_of_estimates_is_printed_and_nothing_connects(run: Run) -> None:
         ("reports --offset 1 --tail 1", "give either --offset or --tail"),
         (
             "nonsense",
-            "'nonsense' is not one of 'reports', 'counts', 'rejected', 'estimates', 'windows', 'state'.",
+            "'nonsense' is not one of 'reports', 'counts', 'rejected', 'estimates', 'windows', 'state', "
+            "'collections'.",
         ),
         ("reports --tail 0", "0 is not in the range 1<=x<=1000000."),
     ],

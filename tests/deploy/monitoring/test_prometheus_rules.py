@@ -106,7 +106,7 @@ def test_alert_names_problem_and_runbook(name: str) -> None:
     assert alert["labels"]["severity"] in {"critical", "warning"}
     assert "$value" in shown["description"]
     assert shown["summary"]
-    assert shown["runbook"] == f"docs/runbook.md#{name.lower()}"
+    assert shown["runbook_url"] == f"docs/runbook.md#{name.lower()}"
 
 
 def test_runbook_has_one_paragraph_for_each_alert() -> None:

@@ -12,6 +12,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ACLFilter, ACLPermissionType, ResourcePatternFilter
 
 from aggregator.partition.ledger_store import LedgerStore, Outgoing
+from aggregator.topics.collection_publisher import CollectionPublisher
 from aggregator.topics.partition_reader import read_rows
 from aggregator.topics.topic_reader import records_since
 from aggregator.views.latest_estimates import LatestEstimates
@@ -19,7 +20,11 @@ from deploy.cluster.permissions import acls as acl_setup
 from deploy.cluster.permissions.findings import missing, topic_operations
 from deploy.cluster.permissions.roles import Permission, Role, permissions_of
 from deploy.cluster.topics.findings import settings_of
+from deploy.cluster.topics.published import compared
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
 from producers.transport.connection import connect
+from producers.transport.publication_reader import UnreadableError
 from tests.support.deploy.acl_operations import started
 from tests.support.processes import wait_until
 from tests.support.secured.broker import SecuredBroker
@@ -135,8 +140,25 @@ async def consume_in_group(deployment: SecuredDeployment) -> None:
         await consumer.getone()
 
 
+async def compare(deployment: SecuredDeployment) -> None:
+    """A producer compares its parameters with the workers'."""
+    try:
+        await asyncio.to_thread(compared, deployment.cluster, deployment.topics, [])
+    except UnreadableError as error:
+        raise PermissionError(f"unauthorized: {error}") from None
+
+
+async def publish(deployment: SecuredDeployment) -> None:
+    """A worker publishes what it counts."""
+    new = Collection(f"c{uuid4().hex}", KRR.from_epsilon(3, 1.0))
+    topic = deployment.topics.collections
+    if trouble := await CollectionPublisher(deployment.cluster, topic, [new], 1).publish():
+        raise PermissionError(f"unauthorized: {trouble}")
+
+
 PIECES: dict[tuple[Role, str], Piece] = {
     (Role.PRODUCER, "Write topic reports"): send,
+    (Role.PRODUCER, "Read topic collections"): compare,
     (Role.AGGREGATOR, "Read topic reports"): read("reports"),
     (Role.AGGREGATOR, "Read topic state"): open_ledger,
     (Role.AGGREGATOR, "Read topic counts"): read("counts"),
@@ -147,6 +169,8 @@ PIECES: dict[tuple[Role, str], Piece] = {
         (Role.AGGREGATOR, f"Write topic {name}"): checkpoint(name)
         for name in ("counts", "rejected", "estimates", "windows")
     },
+    (Role.AGGREGATOR, "Read topic collections"): compare,
+    (Role.AGGREGATOR, "Write topic collections"): publish,
     **{
         (Role.AGGREGATOR, f"DescribeConfigs topic {name}"): settings(name)
         for name in ("reports", "state", "counts", "rejected", "estimates", "windows")

@@ -7,6 +7,8 @@ from kafka.future import Future
 
 
 class FakeKafka:
+    manager = None  # nothing can be asked over it
+
     def __init__(self, *, refuses=None, acknowledges=False, append_ms=0):
         self.sent = []
         self.closed = 0
@@ -18,7 +20,7 @@ class FakeKafka:
 
     def connect(self, *_):
         """One of many connections to the same broker."""
-        return SimpleNamespace(send=self.send, close=self.close)
+        return SimpleNamespace(send=self.send, close=self.close, manager=None)
 
     def send(self, topic, **record):
         if self.refuses:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,10 +16,12 @@ from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from aggregator.partition.ledger_store import LedgerStore, Outgoing
+from aggregator.topics.collection_publisher import CollectionPublisher
 from deploy.cli.commands import deniable
 from deploy.cluster.connection.probe import RefusedError
 from deploy.cluster.permissions.roles import Role
 from deploy.cluster.topics.plan import plan
+from estimators.mechanisms.krr import KRR
 from tests.support.deploy.doctors import RUN_SECONDS, Patient, run, shown
 from tests.support.secured.broker import ADMIN, SecuredBroker
 
@@ -34,6 +37,7 @@ STEPS = [
     "authorization",
     "topics",
     "state",
+    "parameters",
     "transactions",
     "clock",
 ]
@@ -93,7 +97,32 @@ def test_role_with_all_its_permissions_passes(set_up: Patient) -> None:
         assert shown(results) == ""
         unused = {"state", "transactions"} if role is not Role.AGGREGATOR else set()
         skipped = {name for name, result in results.items() if result.status == "skipped"}
-        assert skipped - {"clock skew"} == unused  # clock skew is measured by writing records
+        # Clock skew is measured by writing records; no worker has published its parameters.
+        assert skipped - {"clock skew", "parameters"} == unused
+
+
+def test_lacking_permission_to_compare_parameters_is_a_warning(set_up: Patient) -> None:
+    lacking = f"Read topic {set_up.prefix}collections"
+    results = run(set_up.user("no-compare", Role.PRODUCER, but=lacking), Role.PRODUCER)
+    assert shown(results) == ""
+    (finding,) = results["authorization"].findings
+    assert f"may not {lacking}, which a producer needs" in finding.what
+    assert results["authorization"].status == "warning"
+    assert results["parameters"].note == f"unknown: no permission: {lacking}"
+
+
+def test_other_parameters_are_found_for_producer_and_worker(patient: Patient) -> None:
+    patient.create_topics()
+    configuration = patient.as_admin()
+    (here,) = configuration.collections
+    there = replace(here, mechanism=KRR.from_epsilon(2, 1.0))
+    publisher = CollectionPublisher(configuration.cluster, configuration.topics.collections, [there], 1)
+    assert asyncio.run(publisher.publish()) == ""
+    for role in (Role.PRODUCER, Role.AGGREGATOR):
+        assert shown(run(configuration, role)) == (
+            "parameters: the workers reject reports of collection 'carrier', whose parameters differ: "
+            "epsilon: 3 here, 1 at the workers"
+        )
 
 
 def test_topics_that_are_not_there(patient: Patient) -> None:
@@ -226,5 +255,5 @@ def test_command_prints_continuously_and_ends_with_1(patient: Patient) -> None:
     assert "\nauthentication  failed: 127.0.0.1:" in ended.stdout
     as_json, _ = timed(patient.folder, "--json")
     lines = [json.loads(line) for line in as_json.stdout.splitlines()]
-    assert [each["status"] for each in lines] == ["ok", lines[1]["status"], "failed", *["skipped"] * 6]
+    assert [each["status"] for each in lines] == ["ok", lines[1]["status"], "failed", *["skipped"] * 7]
     assert lines[2]["findings"][0]["remedy"].startswith("check username and password_file")

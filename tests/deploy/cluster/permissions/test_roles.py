@@ -9,7 +9,7 @@ from kafka.admin import ACLOperation, ResourceType
 from aggregator.topics.names import Topics
 from deploy.cluster.permissions.findings import lack, unreadable
 from deploy.cluster.permissions.quotas import DEFAULT_BYTES_PER_SECOND
-from deploy.cluster.permissions.roles import Role, permissions_of
+from deploy.cluster.permissions.roles import Role, permissions_of, required_permissions
 from deploy.cluster.topics.command import create
 from producers.transport.cluster import Cluster
 from producers.transport.security import Security
@@ -23,7 +23,7 @@ def shown(role: Role) -> list[str]:
 
 
 def test_producer_writes_reports_and_reader_reads_published_topics() -> None:
-    assert shown(Role.PRODUCER) == ["Write topic d-reports"]
+    assert shown(Role.PRODUCER) == ["Write topic d-reports", "Read topic d-collections"]
     assert shown(Role.READER) == [
         "Read topic d-estimates",
         "Read topic d-windows",
@@ -36,6 +36,13 @@ def test_aggregator_can_neither_write_reports_nor_read_rejected() -> None:
     assert "Write topic d-reports" not in aggregator
     assert "Read topic d-rejected" not in aggregator
     assert aggregator[-2:] == ["Read group d-aggregator", "Write transactional ids d-aggregator-*"]
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_no_role_requires_the_topic_collections(role: Role) -> None:
+    planned, required = permissions_of(role, TOPICS), required_permissions(role, TOPICS)
+    assert {each.name for each in set(planned) - set(required)} <= {"d-collections"}
+    assert "d-collections" not in {each.name for each in required}
 
 
 @pytest.mark.parametrize("role", list(Role))
@@ -60,7 +67,7 @@ def test_prefixes_reach_no_other_role() -> None:
 
 def test_missing_permissions_are_reported_with_the_remedy() -> None:
     cluster = Cluster("kafka:9093", Security(username="app", password="p"))
-    (write,) = permissions_of(Role.PRODUCER, TOPICS)
+    write = permissions_of(Role.PRODUCER, TOPICS)[0]
     assert str(lack(cluster, [write], Role.PRODUCER)) == (
         "User:app may not Write topic d-reports, which a producer needs: run it as the principal of a "
         "producer. If it should be a producer, let an administrator of the cluster run "
@@ -81,7 +88,7 @@ def test_missing_permissions_are_reported_with_the_remedy() -> None:
 
 
 def test_unnamed_principal_is_described() -> None:
-    (write,) = permissions_of(Role.PRODUCER, TOPICS)
+    write = permissions_of(Role.PRODUCER, TOPICS)[0]
     assert lack(Cluster("127.0.0.1:9092"), [write], Role.PRODUCER).what.startswith("User:ANONYMOUS may not ")
 
 

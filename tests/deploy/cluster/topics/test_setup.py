@@ -39,8 +39,7 @@ def admin(broker: str, topics: Topics) -> Iterator[KafkaAdminClient]:
 
 
 def names(topics: Topics) -> list[str]:
-    made = [topics.reports, topics.state, topics.counts, topics.rejected, topics.estimates, topics.windows]
-    return sorted(made)
+    return sorted(topic.name for topic in plan(topics))
 
 
 def test_topics_are_created_once_with_their_settings(
@@ -57,9 +56,9 @@ def test_topics_are_created_once_with_their_settings(
         found = admin.describe_configs([resource], config_filter="all")["topic"][topic.name]
         assert {key: found[key]["value"] for key in topic.settings} == dict(topic.settings)
     described = admin.describe_topics(names(topics))
-    assert [len(topic["partitions"]) for topic in described] == [2] * 6
+    assert [len(topic["partitions"]) for topic in described] == [2] * 7
     compacted = {topic.name for topic in plan(topics) if topic.settings["cleanup.policy"] == "compact"}
-    assert compacted == {topics.state, topics.counts}
+    assert compacted == {topics.state, topics.counts, topics.collections}
     assert {topic.settings["message.timestamp.type"] for topic in plan(topics)} == {"LogAppendTime"}
 
 
@@ -126,7 +125,7 @@ def test_other_partition_number_is_refused_before_creation(
         f"topic {topics.reports} has 2 partitions, not 3, and the number must never change: "
         "use 2 (kafka.partitions), or another kafka.topic_prefix"
     )
-    assert sum("absent" in finding for finding in check(Cluster(broker), topics)) == 5
+    assert sum("absent" in finding for finding in check(Cluster(broker), topics)) == 6
 
 
 def test_deviating_topic_is_not_the_reference(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:

@@ -19,6 +19,7 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers import wire
+from producers.transport.publication import encode_publication, publication_of
 from tests.support.deploy.estimates import record
 
 CARRIER = Collection("carrier", KRR.from_epsilon(4, 2.0), ("AA", "B6", "9E"), other=True)
@@ -144,6 +145,25 @@ def test_rejection_is_reported_with_the_place_of_its_pack() -> None:
     assert said("rejected", Stored(value)) == {
         "kind": "rejected", "report_partition": 2, "report_offset": 99, "reason": "duplicate",
     }  # fmt: skip
+
+
+def test_rejection_of_other_parameters_names_the_collection() -> None:
+    value = (
+        b'{"version":1,"partition":2,"offset":99,"reason":"unknown_collection",'
+        b'"detail":"same name, other parameters","collection":"carrier"}'
+    )
+    found = said("rejected", Stored(value))
+    assert (found["detail"], found["collection"]) == ("same name, other parameters", "carrier")
+    assert "detail" not in said("rejected", Stored(value.replace(b"same", b"evil")))
+
+
+def test_published_collection_is_reported() -> None:
+    key, value = encode_publication(publication_of(Collection("plan", KRR.from_epsilon(3, 1.0)), 7))
+    found = said("collections", Stored(value, key))
+    assert (found["kind"], found["name"], found["revision"]) == ("collection", "plan", 7)
+    deleted = said("collections", Stored(None, key))
+    assert deleted == {"kind": "collection", "name": "plan", "deleted": True}
+    assert said("collections", Stored(b"{}", key))["kind"] == "unreadable"
 
 
 def test_estimate_is_reported_without_its_columns_unless_asked_for() -> None:

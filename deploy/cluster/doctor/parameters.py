@@ -1,0 +1,29 @@
+"""Compare the collection file with what the workers count."""
+
+from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deploy.cluster.finding import Finding
+from deploy.cluster.permissions.roles import Role
+from deploy.cluster.topics.published import compared
+from producers.transport.publication_reader import UnreadableError
+
+WORKER_REMEDY = (
+    "Use the file of the running workers, or, if this one is newer, raise its revision and restart them"
+)
+
+
+def parameters(case: Case, _seconds: float) -> StepAnswer:
+    """Compare each collection; one with other parameters is a finding."""
+    if case.role is Role.READER:
+        raise NotUsedError(f"a {case.role} sends and counts nothing")
+    configuration = case.configuration
+    try:
+        found, number = compared(case.cluster, configuration.topics, configuration.collections)
+    except UnreadableError as error:
+        raise NotUsedError(f"unknown: {error}") from None
+    if not number:
+        raise NotUsedError("unknown: no worker has published what it counts yet")
+    if not found:
+        counted = "1 collection" if number == 1 else f"{number} collections"
+        return StepAnswer([], f"the workers count {counted}, and this file agrees with them")
+    is_worker = case.role is Role.AGGREGATOR
+    return StepAnswer([Finding(each.what, WORKER_REMEDY if is_worker else each.remedy) for each in found])

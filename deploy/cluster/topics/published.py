@@ -1,0 +1,41 @@
+"""Compare a collection file with what the workers publish in the topic `collections`."""
+
+from collections.abc import Sequence
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from aggregator.topics.names import Topics
+from estimators.collection import Collection
+from producers.transport.agreement import Disagreement, disagreements
+from producers.transport.cluster import Cluster
+from producers.transport.publication_reader import PublicationReader, UnreadableError
+
+
+def compared(
+    cluster: Cluster, topics: Topics, collections: Sequence[Collection]
+) -> tuple[list[Disagreement], int]:
+    """Compare collections with the workers'.
+
+    Parameters
+    ----------
+    cluster, topics : of the deployment.
+    collections : of the collection file, or those that are to be sent.
+
+    Returns
+    -------
+    Each collection whose reports the workers reject, and how many collections they publish.
+
+    Raises
+    ------
+    UnreadableError if Kafka does not answer, or the topic is absent or may not be read.
+    """
+    try:
+        admin = KafkaAdminClient(**cluster.client_settings())
+    except KafkaError as error:
+        raise UnreadableError(f"Kafka does not answer: {type(error).__name__}") from None
+    try:
+        published = PublicationReader(topics.collections).read(admin._manager)
+    finally:
+        admin.close()
+    return list(disagreements(collections, published).values()), len(published)

@@ -1,0 +1,94 @@
+"""Workers publish the newest collection file, and count on where they cannot."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from kafka import KafkaAdminClient
+from structlog.testing import capture_logs
+
+from aggregator.topics.collection_publisher import CollectionPublisher, changes
+from aggregator.topics.partition_reader import read_rows
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from producers.transport.cluster import Cluster
+from producers.transport.publication import Publication, encode_publication, publication_of, readable
+from tests.support.processes import wait_until
+
+PLAN = Collection("plan", KRR.from_epsilon(3, 1.0))
+SIZE = Collection("size", KRR.from_epsilon(9, 1.0))
+
+
+def file(revision: int, *collections: Collection) -> dict[str, Publication]:
+    return {each.name: publication_of(each, revision, len(collections)) for each in collections}
+
+
+def test_only_missing_and_differing_records_are_written() -> None:
+    own = file(2, PLAN, SIZE)
+    assert changes(own, own) == {}
+    assert changes(own, {}) == {name: encode_publication(each)[1] for name, each in own.items()}
+    other = file(2, replace(PLAN, window_seconds=5), SIZE)
+    assert set(changes(own, other)) == {"plan"}
+
+
+def test_newer_file_replaces_and_deletes_records_of_older_ones() -> None:
+    new = file(2, PLAN)
+    written = changes(new, file(1, PLAN, SIZE))
+    assert written == {"plan": encode_publication(new["plan"])[1], "size": None}
+
+
+def test_worker_with_an_older_file_writes_nothing() -> None:
+    assert changes(file(1, PLAN, SIZE), file(2, PLAN)) == {}
+
+
+@pytest.mark.broker
+def test_published_collections_are_read_back(broker: str, topic_prefix: str) -> None:
+    topic = f"{topic_prefix}collections"
+    newer = CollectionPublisher(Cluster(broker), topic, [PLAN], 2)
+    older = CollectionPublisher(Cluster(broker), topic, [PLAN, SIZE], 1)
+
+    async def published() -> dict[str, Publication]:
+        return readable(await read_rows(Cluster(broker), topic, 0))
+
+    async def work() -> None:
+        assert await newer.publish() == f"topic {topic} is absent"
+        with KafkaAdminClient(bootstrap_servers=broker) as admin:
+            assert topic not in admin.list_topics()
+            admin.create_topics({topic: {"num_partitions": 2, "replication_factor": 1}})
+        assert await older.publish() == ""
+        assert await published() == file(1, PLAN, SIZE)
+        assert await newer.publish() == ""
+        assert await older.publish() == ""
+        assert await published() == file(2, PLAN)
+
+    asyncio.run(work())
+
+
+@pytest.mark.broker
+def test_absent_topic_is_reported_once_and_published_to_later(broker: str, topic_prefix: str) -> None:
+    topic, counts = f"{topic_prefix}collections", False
+    publisher = CollectionPublisher(Cluster(broker), topic, [PLAN], 1)
+
+    async def work() -> None:
+        nonlocal counts
+        running = asyncio.create_task(publisher.run(lambda: counts, 0.1))
+        await asyncio.sleep(0.5)
+        assert lines == []
+        counts = True
+        assert await asyncio.to_thread(wait_until, lambda: lines, 60)
+        await asyncio.sleep(1)
+        with KafkaAdminClient(bootstrap_servers=broker) as admin:
+            admin.create_topics({topic: {"num_partitions": 2, "replication_factor": 1}})
+        for _ in range(100):
+            await asyncio.sleep(0.1)
+            if readable(await read_rows(Cluster(broker), topic, 0)) == file(1, PLAN):
+                break
+        else:
+            pytest.fail("nothing is published")
+        running.cancel()
+
+    with capture_logs() as lines:
+        asyncio.run(work())
+    (line,) = lines
+    assert line["reason"] == f"topic {topic} is absent"
+    assert line["remedy"] == "run deniable topics create, with --acls if Kafka has permissions"

@@ -1,0 +1,96 @@
+"""The page behind nginx, as docs/page.md configures it: a login, then the page and its events."""
+
+import asyncio
+import re
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession, ClientTimeout, TCPConnector, encode_basic_auth
+
+from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.views.estimate_history import EstimateHistory
+from aggregator.web.server import WebServer
+from deploy.broker.ports import free_port
+from tests.support.aggregator.builders import COLLECTIONS
+from tests.support.needed import tool
+from tests.support.paths import REPOSITORY
+from tests.support.processes import wait_until
+from tests.support.secured.certificates import Authority
+
+pytestmark = pytest.mark.all
+
+PASSWORD = "{PLAIN}open sesame"  # in nginx's own notation
+LOGIN = {"Authorization": encode_basic_auth("ann", "open sesame")}
+(SERVER,) = re.findall(
+    r"```nginx\n(.*?)```", (REPOSITORY / "docs" / "page.md").read_text(encoding="utf-8"), re.DOTALL
+)
+
+
+@pytest.fixture
+def nginx(tmp_path: Path) -> Iterator[tuple[int, int]]:
+    """Ports of nginx and of the page behind it; only ports and paths differ from the documented server."""
+    program = tool("nginx", "apt-get install nginx-light", "NO_NGINX")
+    proxy_port, page_port = free_port(), free_port()
+    certificate = Authority("proxy-root", tmp_path).issue("stats.example", server=True)
+    (tmp_path / "users").write_text(f"ann:{PASSWORD}\n")
+    server = SERVER
+    for documented, here in (
+        ("listen 443", f"listen 127.0.0.1:{proxy_port}"),
+        ("/etc/ssl/stats.example.pem", str(certificate.certificate_file)),
+        ("/etc/ssl/stats.example.key", str(certificate.key_file)),
+        ("/etc/nginx/estimates.htpasswd", str(tmp_path / "users")),
+        ("127.0.0.1:8321", f"127.0.0.1:{page_port}"),
+    ):
+        assert documented in server
+        server = server.replace(documented, here)
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = "".join(f"{kind}_temp_path {tmp_path}/{kind};\n" for kind in kinds)
+    (tmp_path / "nginx.conf").write_text(
+        f"daemon off; master_process off; pid {tmp_path}/pid;\nevents {{}}\n"
+        f"http {{\naccess_log off;\n{temporary}{server}}}\n"
+    )
+    errors = tmp_path / "error.log"
+    with subprocess.Popen([program, "-e", errors, "-c", tmp_path / "nginx.conf"]) as process:
+        assert wait_until(lambda: process.poll() is not None or _listens(proxy_port))
+        assert process.poll() is None, errors.read_text()
+        yield proxy_port, page_port
+        process.terminate()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_login_then_page_and_events(nginx: tuple[int, int]) -> None:
+    proxy_port, page_port = nginx
+    asyncio.run(_browse(proxy_port, page_port))
+
+
+async def _browse(proxy_port: int, page_port: int) -> None:
+    server = WebServer(
+        COLLECTIONS,
+        EstimateHistory(COLLECTIONS.values()),
+        WorkerMetrics(COLLECTIONS),
+        list,
+        page_hosts=["stats.example"],
+    )
+    assert await server.start(page_port) == page_port
+    address, headers = f"https://127.0.0.1:{proxy_port}", {"Host": "stats.example"}
+    try:
+        async with ClientSession(address, headers=headers, connector=TCPConnector(ssl=False)) as session:
+            async with session.get("/") as answer:
+                assert answer.status == 401
+            async with session.get("/", headers=LOGIN) as answer:
+                assert answer.status == 200
+                assert "deniable" in await answer.text()
+            async with session.get("/api/events", headers=LOGIN, timeout=ClientTimeout(60)) as answer:
+                assert answer.status == 200
+                assert await answer.content.readline()  # at once, not when nginx's buffer is full
+            async with session.get("/", headers={**LOGIN, "Host": "evil.example"}) as answer:
+                assert answer.status == 421
+    finally:
+        await server.stop()
