@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from producers.budget.allowance import Allowance
+from producers.budget.postgres.database import BudgetDatabase
 from producers.concurrency.timing import DEFAULT, ProducerTiming
 from producers.transport.cluster import Cluster
 from producers.transport.security import Security
@@ -27,7 +28,9 @@ class ProducerConfig:
     collections_topic : name of the topic `collections`, prefix included, in which workers publish what they
         count; None: parameters are not compared with theirs.
     data_dir : folder of secret, budgets and outbox, created if absent; processes may share it.
-    secret_file : default `secret` in data_dir, created if absent.
+    secret_file : default `secret` in data_dir, created if absent; needed if there is a budget_store.
+    budget_store : PostgreSQL database with the budgets of any number of producers; None: they are in
+        data_dir.
     pack_reports : reports of a full pack, in [1, 1000000]; fewer if a record would exceed MAX_RECORD_BYTES.
     pack_seconds : age at which a pack is sent although it is not full, in (0, 3600].
     outbox_bytes : that may wait in data_dir for acknowledgement, in [1000000, inf).
@@ -50,6 +53,7 @@ class ProducerConfig:
     data_dir: Path
     collections_topic: str | None = None
     secret_file: Path | None = None
+    budget_store: BudgetDatabase | None = None
     pack_reports: int = 1000
     pack_seconds: float = 1.0
     outbox_bytes: int = 2**28
@@ -65,6 +69,10 @@ class ProducerConfig:
             if names.count(name) > 1:
                 raise ValueError(f"names of collections must be distinct, got {name} twice")
         _ = self.cluster  # checks the addresses
+        if self.budget_store is not None and self.secret_file is None:
+            raise ValueError(
+                "secret_file must be given with budget_store: the producers that share it share one secret"
+            )
         self._check("partitions", 1, MAX_PARTITIONS)
         self._check("pack_reports", 1, MAX_PACK_REPORTS)
         self._check("pack_seconds", 0, MAX_SECONDS, open_below=True)

@@ -17,7 +17,7 @@ from producers.config import ProducerConfig
 from producers.errors import ClosedError, DeliveryError
 from producers.metrics.collector import ProducerMetrics
 from producers.metrics.counters import Counters, Receipt, ReportTotals
-from producers.pipeline.storing_thread import StoringThread
+from producers.pipeline.report_pipeline import ReportPipeline
 from producers.pipeline.submission_queue import FlushRequest, PendingReceipt, Submission
 from producers.randomization.prf import ClientKeys
 from producers.randomization.randomness import Keystream
@@ -62,11 +62,11 @@ class Producer:
         }
         self._closing = threading.Lock()  # never waited for: the first `close` keeps it
         self._begin_anew()
-        self._storing.open()
+        self._pipeline.open()
         try:
-            self._storing.start()
+            self._pipeline.start()
         except DeliveryError:
-            self._storing.abandon()
+            self._pipeline.abandon()
             raise
         self.registry = CollectorRegistry() if registry is None else registry
         self.registry.register(ProducerMetrics(self._allowances, self.counters, self._differing))
@@ -116,7 +116,7 @@ class Producer:
         progress: tuple[str, InputProgress] | None = None,
     ) -> Receipt:
         """Like `report`; with `progress`, reports and place in the input are stored or dropped together."""
-        storing = self._running()
+        pipeline = self._running()
         if collection not in self._allowances:
             raise ValueError(f"collection must be one of {', '.join(self._allowances)}")
         batch = self._responders[collection].prepare(values, clients)
@@ -131,15 +131,15 @@ class Producer:
             submission = self._randomize(collection, batch, windows, part, progress)
             pending.append(submission.pending_receipt)
             with time_left:
-                is_queued = storing.put(submission, time_left.left)
+                is_queued = pipeline.put(submission, time_left.left)
             if not is_queued:
-                storing.drop(submission, "the queue is full")
+                pipeline.drop(submission, "the queue is full")
         for each in pending:
             with time_left:
                 each.done.wait(time_left.left)
         receipt = sum((each.receipt for each in pending), Receipt())
         if receipt.pending:
-            storing.check()
+            pipeline.check()
         return receipt
 
     def flush(self, timeout: float = 30.0) -> None:
@@ -162,11 +162,11 @@ class Producer:
         ------
         DeliveryError like `flush`, or if queued reports are not stored within some seconds after that.
         """
-        if not self._closing.acquire(blocking=False) or not self._storing.is_begun:
+        if not self._closing.acquire(blocking=False) or not self._pipeline.is_begun:
             return
-        wrong = self._flushed(self._storing, timeout, "by the next producer with it")
+        wrong = self._flushed(self._pipeline, timeout, "by the next producer with it")
         try:
-            self._storing.close()
+            self._pipeline.close()
         finally:  # report drops during closing, too
             _raise([*wrong, *self._newly_dropped()])
 
@@ -182,9 +182,11 @@ class Producer:
         the collection file is theirs.
         """
         differing = [str(each) for each in self._differing().values()]
+        if (away := self._pipeline.away) is not None:
+            differing.append(f"clients cannot be charged: {away}")
         if self._totals.standstill_seconds() <= self._config.timing.stall:
             return differing
-        reason = self._storing.trouble or f"nothing was acknowledged for {self._config.timing.stall:.0f} s"
+        reason = self._pipeline.trouble or f"nothing was acknowledged for {self._config.timing.stall:.0f} s"
         packs = self._totals.sendable()
         waiting = f"{'1 pack waits' if packs == 1 else f'{packs} packs wait'} in the outbox: {reason}"
         return [waiting, *differing]
@@ -207,24 +209,24 @@ class Producer:
             # The application sees its own error; raised here, this one would hide it.
             _log.error("closed while handling %s: %s", type(error).__name__, undelivered)
 
-    def _before_fork(self) -> fork_hooks.Pause:
+    def _before_fork(self) -> list[fork_hooks.Pause]:
         """Ask its threads to pause, with nothing open that must not be copied."""
-        return self._storing.pause()
+        return self._pipeline.pauses()
 
     def _begin_anew(self) -> None:
         """Start afresh, forgetting what belongs to the parent, if there is one."""
         self._totals = ReportTotals(self._allowances)
         self._dropped_reported = 0
-        self._storing = StoringThread(self._config, self._secret, self._words, self._clock, self._totals)
+        self._pipeline = ReportPipeline(self._config, self._secret, self._words, self._clock, self._totals)
 
     def _differing(self) -> Mapping[str, Disagreement]:
-        return self._storing.agreement.differing
+        return self._pipeline.differing
 
-    def _running(self) -> StoringThread:
+    def _running(self) -> ReportPipeline:
         if self._closing.locked():
             raise ClosedError
-        self._storing.start()
-        return self._storing
+        self._pipeline.start()
+        return self._pipeline
 
     def _randomize(
         self,
@@ -240,15 +242,15 @@ class Producer:
             collection, windows[part], cohorts, rows, clients, PendingReceipt(len(rows)), progress
         )
 
-    def _flushed(self, storing: StoringThread, timeout: float, sent: str) -> list[str]:
+    def _flushed(self, pipeline: ReportPipeline, timeout: float, sent: str) -> list[str]:
         """Wait until all is acknowledged; return what is wrong, empty if nothing is."""
         flush_request, time_left, wrong = FlushRequest(), TimeBudget(timeout), []
         with time_left:
-            is_queued = storing.put(flush_request, time_left.left)
+            is_queued = pipeline.put(flush_request, time_left.left)
         is_done = is_queued and flush_request.done.wait(time_left.left)
         if not is_done:
             wrong.append(f"not all was acknowledged within {timeout:g} s")
-        reason = flush_request.error if is_done else storing.trouble
+        reason = flush_request.error if is_done else pipeline.trouble
         if reason is not None:
             wrong.append(reason)
         counters = self._totals.counters()

@@ -28,6 +28,8 @@ REASONS = (
     "misrouted",
     "window_full",
 )
+# Detail of UNKNOWN_COLLECTION if a collection of the same name is counted.
+OTHER_PARAMETERS = "same name, other parameters"
 
 
 class Rejection(Exception):

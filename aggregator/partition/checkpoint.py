@@ -11,6 +11,7 @@ import msgspec
 
 from aggregator.estimation.estimator import Estimator
 from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.acceptance import OTHER_PARAMETERS
 from aggregator.ledger.counts import Changes
 from aggregator.ledger.ledger import Ledger, Refusal
 from aggregator.ledger.row_keys import Window
@@ -20,7 +21,6 @@ from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.topics.names import Topics
 from aggregator.topics.partitioner import partition_of_key
 
-OTHER_PARAMETERS = "same name, other parameters"
 NO_NAMES: Mapping[int, str] = MappingProxyType({})
 
 

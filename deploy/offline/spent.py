@@ -45,7 +45,7 @@ def spent(config: Path, data_dir: Path | None) -> None:
     """
     settings = producer_config(load(config), data_dir=data_dir, connects=False)
     allowances = {each.collection.name: each for each in settings.allowances}
-    with Statements(settings.data_dir, settings.secret_path, settings.allowances) as statements:
+    with Statements.in_folder(settings.data_dir, settings.secret_path, settings.allowances) as statements:
         for number, client in _clients(click.get_binary_stream("stdin")):
             spending = statements.of(client, time.time())
             click.echo(f"client of line {number}\n{_table(spending, allowances)}")

@@ -12,7 +12,9 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.mechanism import Mechanism
+from producers.budget.client_balance import ENDLESS, SpendingTerms
 
+FINGERPRINT_BYTES = 8
 LEVELS = 64
 LARGEST_REPORTS_PER_WINDOW = 65535
 UNLIMITED = 2**62
@@ -109,6 +111,16 @@ class Allowance:
         if isinstance(mechanism, LongitudinalKRR):
             return mechanism.instantaneous.epsilon
         return mechanism.epsilon
+
+    @cached_property
+    def terms(self) -> SpendingTerms:
+        """The terms of reports under this allowance."""
+        return SpendingTerms(
+            self.collection.fingerprint.to_bytes(FINGERPRINT_BYTES, "little"),
+            ENDLESS if self.budget is None else self.budget.period_seconds,
+            self.epsilon_per_report,
+            self.epsilon_inf,
+        )
 
     @cached_property
     def epsilon_inf(self) -> float:

@@ -66,20 +66,33 @@ def horizons(rows: ClientRows, earliest: int, horizon: int) -> Ints:
     return opened
 
 
+# What is decided about a report, by number.
+ACCEPTED, OVER_WINDOW, OVER_BUDGET, TOO_LATE = range(4)
+#: Why a report is refused, by the number of that decision.
+REASONS = {OVER_WINDOW: "over_window", OVER_BUDGET: "over_budget", TOO_LATE: "too_late"}
+
+
 @dataclass(frozen=True)
 class ChargeResult:
-    """Which reports were accepted, and how many were refused, by reason.
+    """What was decided about n reports.
 
     Parameters
     ----------
-    accepted : bool (n,).
-    over_window, over_budget, too_late : reports refused.
+    decisions : uint8 (n,), ACCEPTED or one of REASONS.
     """
 
-    accepted: Bools
-    over_window: int
-    over_budget: int
-    too_late: int
+    decisions: NDArray[np.uint8]
+
+    @property
+    def accepted(self) -> Bools:
+        """Which reports were accepted, bool (n,)."""
+        accepted: Bools = self.decisions == ACCEPTED
+        return accepted
+
+    def refused(self) -> dict[str, int]:
+        """Return the number of refused reports by reason, zeros included."""
+        counts = np.bincount(self.decisions, minlength=1 + max(REASONS)).tolist()
+        return {reason: counts[number] for number, reason in REASONS.items()}
 
 
 def charge_rows(
@@ -116,19 +129,13 @@ def charge_rows(
     exhausted = passed >= left[owners[timely]]
     taken = passes & ~exhausted
 
-    accepted = np.zeros(len(owners), bool)
-    accepted[timely] = taken
+    decisions = np.full(len(owners), TOO_LATE, np.uint8)
+    decisions[timely] = np.where(exhausted, OVER_BUDGET, np.where(passes, ACCEPTED, OVER_WINDOW))
     balances = rows.balances.copy()
-    new_reports = np.bincount(owners[accepted], minlength=len(balances))
+    new_reports = np.bincount(owners[decisions == ACCEPTED], minlength=len(balances))
     for column in ("reports", "lifetime"):
         balances[column] = np.minimum(balances[column] + new_reports, MOST_REPORTS)
-    charged = ChargeResult(
-        accepted,
-        over_window=int((~passes & ~exhausted).sum()),
-        over_budget=int(exhausted.sum()),
-        too_late=len(owners) - len(timely),
-    )
-    return charged, ClientRows(balances, *groups.with_reports(taken))
+    return ChargeResult(decisions), ClientRows(balances, *groups.with_reports(taken))
 
 
 def changes(column: Ints) -> Bools:

@@ -6,29 +6,27 @@ producers with old and new parameters may run at the same time.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from producers.budget.allowance import Allowance
+from producers.budget.budget_store import BudgetStore
 from producers.budget.charging import ChargeResult, Ints, changes, charge_rows, horizons
 from producers.budget.client_balance import bring_up_to_date
 from producers.budget.limits import CollectionLimits
 from producers.budget.statement import Spent, spent_in
-from producers.budget.table import SpendingTable, keys_of
-from producers.budget.terms import raise_horizons, read_terms, register_terms, terms_of
-from producers.storage.store import Store
+from producers.budget.stored_rows import keys_of
 
 
 @dataclass(frozen=True)
 class _CollectionSpending:
-    """One collection: its limits, its numbers in the store, and its table."""
+    """One collection: its limits, and its numbers in the store."""
 
     limits: CollectionLimits
     number: int
     terms: int
-    table: SpendingTable
 
 
 class Spending:
@@ -36,7 +34,7 @@ class Spending:
 
     Parameters
     ----------
-    store : Store.
+    budgets : BudgetStore, which has the rows of all clients.
     allowances : Allowance of each collection, names distinct.
     now : unix seconds.
 
@@ -45,29 +43,29 @@ class Spending:
     StoreError if the store cannot be written.
     """
 
-    def __init__(self, store: Store, allowances: Iterable[Allowance], now: float) -> None:
+    def __init__(self, budgets: BudgetStore, allowances: Iterable[Allowance], now: float) -> None:
         self._limits = {each.collection.name: CollectionLimits(each) for each in allowances}
-        self.reopen(store, now)
+        self.reopen(budgets, now)
 
-    def reopen(self, store: Store, now: float) -> None:
+    def reopen(self, budgets: BudgetStore, now: float) -> None:
         """Continue with the same store after it was reopened; limits are kept.
 
         Parameters
         ----------
-        store, now : as for the class.
+        budgets, now : as for the class.
 
         Raises
         ------
         StoreError if the store cannot be written or read.
         """
-        self._store = store
-        self._entries: dict[str, _CollectionSpending] = {}
-        with store.transaction():
-            for name, limits in self._limits.items():
-                self._entries[name] = self._register(limits)
+        self._budgets = budgets
+        registered = budgets.register({name: each.allowance.terms for name, each in self._limits.items()})
+        self._entries = {
+            name: _CollectionSpending(limits, *registered[name]) for name, limits in self._limits.items()
+        }
         for entry in self._entries.values():
             if not entry.limits.is_scanned:
-                for balances in entry.table.balances():
+                for balances in budgets.balances(entry.number):
                     entry.limits.note(self._present(entry, balances, now))
                 entry.limits.is_scanned = True
 
@@ -87,13 +85,13 @@ class Spending:
         the store closed: then charge the same reports again.
         """
         entry = self._entries[name]
-        order, keys, owners = _by_client(keys_of(clients))
-        rows = entry.table.load(keys, entry.terms)
-        rows.balances = self._present(entry, rows.balances, now)
         allowance = entry.limits.allowance
         earliest = int(now) - allowance.collection.window_seconds - allowance.collection.grace_seconds
-        horizon = raise_horizons(self._store, entry.number, earliest)[entry.terms]
+        horizon = self._budgets.raise_horizons(entry.number, earliest)[entry.terms]
         entry.limits.seconds_ahead = horizon - earliest
+        order, keys, owners = _by_client(keys_of(clients))
+        rows = self._budgets.load(entry.number, keys, entry.terms)
+        rows.balances = self._present(entry, rows.balances, now)
         charged, rows = charge_rows(
             rows,
             owners,
@@ -104,11 +102,11 @@ class Spending:
             earliest,
         )
         changed = np.flatnonzero(np.bincount(owners[charged.accepted]))
-        entry.table.save(keys, rows, changed)
+        self._budgets.save(entry.number, keys, rows, changed)
         entry.limits.note(rows.balances[changed])
-        accepted = np.empty_like(charged.accepted)
-        accepted[order] = charged.accepted
-        return replace(charged, accepted=accepted)
+        decisions = np.empty_like(charged.decisions)
+        decisions[order] = charged.decisions
+        return ChargeResult(decisions)
 
     def spent(self, client: NDArray[np.uint8], now: float) -> dict[str, Spent]:
         """Return what a client has spent, by collection.
@@ -119,38 +117,33 @@ class Spending:
         now : unix seconds.
         """
         return {
-            name: spent_in(self._store, entry.number, entry.limits.allowance, client, now)
+            name: spent_in(self._budgets, entry.number, entry.limits.allowance, client, now)
             for name, entry in self._entries.items()
         }
 
-    def largest_ratio(self, name: str, now: float) -> float:
-        """Return the largest share of its budget that a client has spent in this period; 0 without a budget.
+    def used(self, now: float) -> dict[str, float]:
+        """Return the largest share that a client has spent in this period, by collection with a budget.
 
-        Covers all clients in the store at the start, and then those charged here: other processes report
-        theirs. Includes transactions that were rolled back.
+        Covers all clients in a folder's store at the start, and then those charged here: other processes
+        report theirs. Includes transactions that were rolled back.
         """
-        return self._limits[name].largest_ratio(now)
+        return {
+            name: limits.largest_ratio(now)
+            for name, limits in self._limits.items()
+            if limits.allowance.budget is not None
+        }
 
     def warnings(self) -> list[str]:
         """Return warnings about clocks, each only once."""
         warnings = (limits.warning() for limits in self._limits.values())
         return [each for each in warnings if each is not None]
 
-    def _register(self, limits: CollectionLimits) -> _CollectionSpending:
-        name, rows = limits.allowance.collection.name, self._store.rows
-        rows("INSERT OR IGNORE INTO collections (name) VALUES (?)", name)
-        ((number,),) = rows("SELECT number FROM collections WHERE name = ?", name)
-        terms = register_terms(self._store, number, terms_of(limits.allowance))
-        table = SpendingTable(self._store, number)
-        table.make()
-        return _CollectionSpending(limits, number, terms, table)
-
     def _present(
         self, entry: _CollectionSpending, balances: NDArray[np.void], now: float
     ) -> NDArray[np.void]:
-        terms = read_terms(self._store, entry.number)
+        terms = self._budgets.terms(entry.number)
         if not terms.keys() >= set(balances["terms"].tolist()):
-            raise self._store.damaged()
+            raise self._budgets.damaged()
         return bring_up_to_date(balances, now, entry.terms, terms)
 
 

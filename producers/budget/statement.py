@@ -1,9 +1,9 @@
-"""Read what clients have spent from a producer's folder, without changing its content.
+"""Read what clients have spent, without changing it.
 
-SQLite still maintains the file: the last process to close it moves its log into it.
+SQLite still maintains a folder's file: the last process to close it moves its log into it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from producers.budget.allowance import Allowance
+from producers.budget.budget_store import BudgetStore
 from producers.budget.client_balance import ENDLESS, SpendingTerms, bring_up_to_date
-from producers.budget.table import SpendingTable, keys_of
-from producers.budget.terms import read_terms, terms_of
+from producers.budget.local_budgets import LocalBudgets
+from producers.budget.stored_rows import keys_of
 from producers.randomization.prf import ClientKeys
-from producers.randomization.secret import STORE_NAME, read_secret
+from producers.randomization.secret import STORE_NAME, Secret, read_secret
 from producers.storage.store import Store, StoreError, check_identity
 
 # Terms of a collection of which only the cost is known; stores never use these numbers of terms.
@@ -46,36 +47,51 @@ class Spent:
 
 
 class Statements:
-    """Reads what clients have spent, also while producers use the folder. A context manager, which closes it.
+    """Reads what clients have spent, also while producers run. A context manager, which closes the store.
 
     Parameters
     ----------
-    data_dir : folder of the producers.
-    secret_file : their secret.
+    budgets : BudgetStore, open.
+    secret : of its producers.
     allowances : the collections of their configuration.
-
-    Raises
-    ------
-    StoreError if no producer has used the folder, or its store cannot be read; SecretError if the secret
-    cannot be read, or is not that of the store.
+    close : closes the store.
     """
 
-    def __init__(self, data_dir: Path, secret_file: Path, allowances: Iterable[Allowance]) -> None:
+    def __init__(
+        self,
+        budgets: BudgetStore,
+        secret: Secret,
+        allowances: Iterable[Allowance],
+        close: Callable[[], None],
+    ) -> None:
+        self._budgets = budgets
+        self._client_keys = ClientKeys(secret)
+        self._allowances = {each.collection.name: each for each in allowances}
+        self._close = close
+
+    @classmethod
+    def in_folder(cls, data_dir: Path, secret_file: Path, allowances: Iterable[Allowance]) -> Self:
+        """Open the store in the folder of producers.
+
+        Raises
+        ------
+        StoreError if no producer has used the folder, or its store cannot be read; SecretError if the secret
+        cannot be read, or is not that of the store.
+        """
         path = data_dir / STORE_NAME
         unused = StoreError(f"store {path}: there is none; no producer has used this folder")
         if not (path.exists() and path.stat().st_size):  # Store would initialize an empty file
             raise unused
         secret = read_secret(secret_file)
-        self._client_keys = ClientKeys(secret)
-        self._allowances = {each.collection.name: each for each in allowances}
-        self._store = Store(data_dir)
+        store = Store(data_dir)
         try:
-            if not self._store.rows("SELECT 1 FROM identity"):
+            if not store.rows("SELECT 1 FROM identity"):
                 raise unused
-            check_identity(self._store, secret)
+            check_identity(store, secret)
         except BaseException:
-            self._store.close()
+            store.close()
             raise
+        return cls(LocalBudgets(store), secret, allowances, store.close)
 
     def of(self, client: str, now: float) -> dict[str, Spent]:
         """Return what a client has spent, by collection: configured ones first, then others in the store.
@@ -93,9 +109,9 @@ class Statements:
         StoreError if the store cannot be read.
         """
         key = self._client_keys.of([client])[0]
-        numbers = dict(self._store.rows("SELECT name, number FROM collections ORDER BY number"))
+        numbers = self._budgets.numbers()
         return {
-            name: spent_in(self._store, numbers[name], self._allowances.get(name), key, now)
+            name: spent_in(self._budgets, numbers[name], self._allowances.get(name), key, now)
             if name in numbers
             else Spent(delta=self._allowances[name].delta)
             for name in [*self._allowances, *(each for each in numbers if each not in self._allowances)]
@@ -103,7 +119,7 @@ class Statements:
 
     def close(self) -> None:
         """Close the store."""
-        self._store.close()
+        self._close()
 
     def __enter__(self) -> Self:
         return self
@@ -115,20 +131,20 @@ class Statements:
 
 
 def spent_in(
-    store: Store, number: int, allowance: Allowance | None, client: NDArray[np.uint8], now: float
+    budgets: BudgetStore, number: int, allowance: Allowance | None, client: NDArray[np.uint8], now: float
 ) -> Spent:
     """Return what a client has spent in one collection.
 
     Parameters
     ----------
-    store : Store.
+    budgets : BudgetStore.
     number : of the collection, in the store.
     allowance : the present one; None for a removed collection, which ignores periods and report counts.
     client : uint8 (16,), keyed hash.
     now : unix seconds.
     """
-    rows = SpendingTable(store, number).load(keys_of(client[np.newaxis]), _PRESENT)
-    terms = read_terms(store, number) | {_PRESENT: terms_of(allowance) if allowance else _FORGOTTEN}
+    rows = budgets.load(number, keys_of(client[np.newaxis]), _PRESENT)
+    terms = budgets.terms(number) | {_PRESENT: allowance.terms if allowance else _FORGOTTEN}
     return _spent(bring_up_to_date(rows.balances, now, _PRESENT, terms)[0], allowance)
 
 

@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from collections.abc import Sequence
 from typing import Protocol
 from weakref import WeakSet
 
@@ -32,8 +33,8 @@ class Pause:
 class Forkable(Protocol):
     """An object that a fork must not copy at an arbitrary moment."""
 
-    def _before_fork(self) -> Pause:
-        """Ask its thread to pause; never blocks."""
+    def _before_fork(self) -> Sequence[Pause]:
+        """Ask its threads to pause; never blocks."""
 
     def _begin_anew(self) -> None:
         """In the child, forget what belongs to the parent."""
@@ -48,7 +49,7 @@ class _Forks(threading.local):
     """The pauses of each fork that this thread has begun: a signal handler may fork within a fork."""
 
     def __init__(self) -> None:
-        self.begun: list[list[tuple[Forkable, Pause]]] = []
+        self.begun: list[list[tuple[Forkable, Sequence[Pause]]]] = []
 
 
 _watched: WeakSet[Forkable] = WeakSet()
@@ -56,19 +57,21 @@ _forks = _Forks()
 
 
 def _before() -> None:
-    still: list[tuple[Forkable, Pause]] = []
+    still: list[tuple[Forkable, Sequence[Pause]]] = []
     _forks.begun.append(still)
     for one in list(_watched):
         still.append((one, one._before_fork()))
     # A hanging disk does not delay the fork: the child may not use a store that was open (see `Store`).
     deadline = time.monotonic() + STILL_SECONDS
-    for _, pause in still:
-        pause.reached.wait(deadline - time.monotonic())
+    for _, pauses in still:
+        for pause in pauses:
+            pause.reached.wait(deadline - time.monotonic())
 
 
 def _after_in_parent() -> None:
-    for _, pause in _forks.begun.pop():
-        pause.over.open()
+    for _, pauses in _forks.begun.pop():
+        for pause in pauses:
+            pause.over.open()
 
 
 def _after_in_child() -> None:

@@ -50,12 +50,13 @@ class ProducerMetrics(Collector):
         yield _single(definitions.OUTBOX_BYTES, backlog.bytes)
         yield _single(definitions.OUTBOX_AGE, backlog.seconds)
         yield _single(definitions.OUTBOX_UNSENDABLE, counters.unsendable)
+        yield _single(definitions.BUDGET_STORE_AWAY, counters.is_budget_store_away)
         differ, differing = definitions.PARAMETERS_DIFFER.family(), self._differing()
         for name in self._collections:
             differ.add_metric([name], name in differing)
         yield differ
         used = definitions.BUDGET_USED.family()
-        for name, ratio in backlog.budget_used.items():
+        for name, ratio in counters.budget_used.items():
             used.add_metric([name], ratio)
         yield used
 

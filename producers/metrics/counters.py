@@ -43,19 +43,17 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Backlog:
-    """Packs that wait for acknowledgement, and the used share of budgets.
+    """Packs that wait for acknowledgement.
 
     Parameters
     ----------
     packs, bytes : in the outbox.
     seconds : age of the oldest of them.
-    budget_used : by collection with a budget, the largest ratio of epsilon spent to budget over its clients.
     """
 
     packs: int = 0
     bytes: int = 0
     seconds: float = 0.0
-    budget_used: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,8 @@ class Counters:
     packs, bytes : acknowledged.
     backlog : of the outbox.
     unsendable : packs in the outbox that are damaged, of a later version, or larger than the broker takes.
+    budget_used : by collection with a budget, the largest ratio of epsilon spent to budget over its clients.
+    is_budget_store_away : whether reports of clients wait, or are dropped, because they cannot be charged.
     """
 
     stored: Mapping[str, int]
@@ -82,6 +82,8 @@ class Counters:
     bytes: int
     backlog: Backlog
     unsendable: int = 0
+    budget_used: Mapping[str, float] = field(default_factory=dict)
+    is_budget_store_away: bool = False
 
 
 class ReportTotals:
@@ -102,6 +104,8 @@ class ReportTotals:
         self._bytes = 0
         self._backlog = Backlog()
         self._unsendable = 0
+        self._budget_used: Mapping[str, float] = {}
+        self._is_away = False
         self._arrived = 0  # packs acknowledged since the backlog was read
         self._moved_at = time.monotonic()  # when a pack was last acknowledged, or none waited
 
@@ -135,6 +139,14 @@ class ReportTotals:
         """Record the number of packs in the outbox that cannot be sent."""
         self._unsendable = packs
 
+    def spent(self, budget_used: Mapping[str, float]) -> None:
+        """Record the largest spending of a client by collection, see `Counters`."""
+        self._budget_used = budget_used
+
+    def away(self, *, is_away: bool) -> None:
+        """Record whether the budget store is away."""
+        self._is_away = is_away
+
     def sendable(self) -> int:
         """Return the number of waiting packs: the last backlog less packs acknowledged since."""
         return max(0, self._backlog.packs - self._unsendable - self._arrived)
@@ -162,6 +174,8 @@ class ReportTotals:
             bytes=self._bytes,
             backlog=self._backlog,
             unsendable=self._unsendable,
+            budget_used=self._budget_used,
+            is_budget_store_away=self._is_away,
         )
 
 

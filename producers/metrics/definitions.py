@@ -53,6 +53,12 @@ PARAMETERS_DIFFER = GaugeMetric(
     "reports. 0 if not, and while that is unknown.",
     remedy="the log names the parameters; use the workers' collection file for this producer.",
 )
+BUDGET_STORE_AWAY = GaugeMetric(
+    name="producer_budget_store_away",
+    meaning="1 if clients cannot be charged, because the database of `budget_store` is away: their reports "
+    "wait in memory or are dropped, by `when_away`. Otherwise 0.",
+    remedy="the log says why; see docs/replicas.md.",
+)
 BUDGET_USED = GaugeMetric(
     name="producer_budget_used",
     unit="ratio",

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from producers.budget.local_budgets import LocalBudgets
 from producers.budget.spending import Spending
 from producers.concurrency.clock import Clock
 from producers.config import ProducerConfig
 from producers.randomization.secret import Secret
 from producers.storage.lane_locks import OutboxLane, claim_lane
 from producers.storage.outbox import Outbox
-from producers.storage.store import FileId, Store, check_identity
+from producers.storage.store import FileId, Store, StoreError, check_identity
 
 BUSY_SECONDS = 0.05
 _UNSPENT = np.zeros(1, np.int64)
@@ -18,11 +19,11 @@ _UNSPENT = np.zeros(1, np.int64)
 
 @dataclass(frozen=True)
 class OpenStore:
-    """An open store, with its outbox and spending."""
+    """An open store, with its outbox, and spending unless that is in another store."""
 
     store: Store
     outbox: Outbox
-    spending: Spending
+    spending: Spending | None
 
 
 class StoreHandle:
@@ -69,13 +70,16 @@ class StoreHandle:
             self._file_id = store.file_id
         return self._open
 
-    def _spent_in(self, store: Store) -> Spending:
+    def _spent_in(self, store: Store) -> Spending | None:
         """Return the spending of a newly opened store, with the limits known from before."""
         now = self._clock.unix()
+        if self._config.budget_store is not None:
+            _check_unspent(store)
+            return None
         if self._spending is None:
-            self._spending = Spending(store, self._config.allowances, now)
+            self._spending = Spending(LocalBudgets(store), self._config.allowances, now)
         else:
-            self._spending.reopen(store, now)
+            self._spending.reopen(LocalBudgets(store), now)
         return self._spending
 
     def suspend(self) -> None:
@@ -90,3 +94,13 @@ class StoreHandle:
         if self._lane is not None:
             self._lane.release()
             self._lane = None
+
+
+def _check_unspent(store: Store) -> None:
+    """Raise StoreError if clients were charged here: another store would give them new budgets."""
+    if LocalBudgets(store).has_spending():
+        raise StoreError(
+            f"store {store.path}: clients were charged in it, and with budget_store they would get new "
+            "budgets; use another data_dir once the present periods of all budgets have ended, or leave out "
+            "budget_store"
+        )

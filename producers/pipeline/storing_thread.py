@@ -1,19 +1,17 @@
 """The one thread that stores and sends what callers submit."""
 
-from collections import deque
 from collections.abc import Sequence
 from functools import partial
 
 from producers.budget.limits import UnknownLimitError
-from producers.concurrency.background_thread import Background
 from producers.concurrency.clock import Clock
 from producers.concurrency.fork_hooks import Pause
 from producers.config import ProducerConfig
-from producers.errors import ClosedError, DeliveryError
 from producers.metrics.counters import ReportTotals
 from producers.pipeline.dispatcher import Dispatch
 from producers.pipeline.open_store import StoreHandle
-from producers.pipeline.submission_queue import FlushRequest, Submission, SubmissionQueue
+from producers.pipeline.queue_thread import Item, QueueThread
+from producers.pipeline.submission_queue import FlushRequest, Submission
 from producers.pipeline.transactions import StoreTransactions
 from producers.randomization.randomness import Words
 from producers.randomization.secret import Secret
@@ -46,14 +44,14 @@ class StoringThread:
         self._timing = config.timing
         self._words = words
         self._clock = clock
-        self._queue = SubmissionQueue()
+        self._thread = QueueThread("storing", self, clock)
         where = (config.cluster, config.topic, config.partitions, config.connect_seconds)
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
         self.agreement = Agreement(collections.values(), config.collections_topic, config.timing)
         self._delivery = Delivery(
             partial(connect, *where),
             config.topic,
-            self._queue.wake,
+            self._thread.wake,
             totals.sendable,
             config.timing,
             self.agreement,
@@ -61,12 +59,6 @@ class StoringThread:
         dispatch = Dispatch(self._delivery, config.partitions, collections, totals)
         self._handle = StoreHandle(config, secret, clock)
         self._transactions = StoreTransactions(config, self._handle, words, clock, totals, dispatch)
-        self._items: Sequence[Submission | FlushRequest] = ()
-        self._pauses: deque[Pause] = deque()
-        self._is_computing = False
-        self._is_ending = False
-        self._is_over = False
-        self._thread = Background("storing", self._run, self._end)
 
     def open(self) -> None:
         """Open the store before `start`. Otherwise the thread opens it, and drops reports while it cannot.
@@ -115,37 +107,17 @@ class StoringThread:
         """Why reports are not stored, or packs not acknowledged; None while all is well."""
         return self._thread.death or (str(self._delivery.trouble) if self._delivery.trouble else None)
 
-    def put(self, item: Submission | FlushRequest, seconds: float) -> bool:
-        """Queue an item; False if there is no room within `seconds`.
-
-        Raises
-        ------
-        DeliveryError if the thread died; ClosedError after `close`.
-        """
-        try:
-            return self._queue.put(item, seconds)
-        except ClosedError:
-            self.check()
-            raise
-
-    def drop(self, submission: Submission, why: str) -> None:
-        """Drop a submission that was not queued. Any thread may call it."""
-        self._transactions.drop(submission, why)
+    def put(self, item: Item, seconds: float) -> bool:
+        """Queue an item; see `QueueThread`."""
+        return self._thread.put(item, seconds)
 
     def check(self) -> None:
         """Raise DeliveryError if the thread died."""
-        if self._thread.death is not None:
-            raise DeliveryError(self._thread.death)
+        self._thread.check()
 
     def pause(self) -> Pause:
         """Ask the thread to pause between two transactions, with the store closed."""
-        pause = Pause()
-        self._pauses.append(pause)
-        if self._is_over or self._is_computing or not self.is_begun:
-            pause.reached.open()
-        else:
-            self._queue.wake()
-        return pause
+        return self._thread.pause()
 
     def close(self) -> None:
         """Store what is queued, refuse everything else, disconnect.
@@ -154,86 +126,47 @@ class StoringThread:
         ------
         DeliveryError if that takes longer than `timing.end` seconds.
         """
-        self._queue.close()
-        self._is_ending = True
-        self._queue.wake()
-        if not self._thread.join(self._timing.end):
-            raise DeliveryError(f"the storing thread did not end within {self._timing.end:g} s")
+        self._thread.close(self._timing.end)
 
-    def _run(self) -> None:
-        tick = self._clock.steady() + self._tick_seconds()
-        while not self._is_ending:
-            items = self._queue.take(tick - self._clock.steady())
-            is_ticking = self._clock.steady() >= tick
-            self._run_transaction(items, ticking=is_ticking)
-            if is_ticking:
-                tick = self._clock.steady() + self._tick_seconds()
-        self._delivery.close()
-        self._run_transaction(self._queue.end(), ticking=True)
+    def drop(self, submission: Submission, why: str) -> None:
+        """Drop a submission that was not queued. Any thread may call it."""
+        self._transactions.drop(submission, why)
 
-    def _run_transaction(self, items: Sequence[Submission | FlushRequest], *, ticking: bool) -> None:
+    def handle(self, items: Sequence[Item], *, ticking: bool, last: bool) -> None:
         """Run one transaction; repeat it until its limits are known and the store is free.
 
         On closing, another process may hold the store for `timing.busy` seconds at most.
         """
-        self._items = items
+        if last:
+            self._delivery.close()
         submissions = [item for item in items if isinstance(item, Submission)]
         flushes = [item for item in items if isinstance(item, FlushRequest)]
         until = float("inf")
         while True:
-            self._serve_pauses()
+            self._thread.serve_pauses()
             try:
                 return self._transactions.run(submissions, flushes, ticking=ticking)
             except UnknownLimitError as unknown:
-                self._compute_limit(unknown)
+                with self._thread.computing():
+                    unknown.find()
             except BusyError as error:
-                if self._is_ending:
+                if self._thread.is_ending:
                     until = min(until, self._clock.steady() + self._timing.busy)
                 if self._clock.steady() >= until:
                     return self._transactions.lose(submissions, flushes, error)
 
-    def _serve_pauses(self) -> None:
-        """Pause while anybody asks for it."""
-        while self._pauses:
-            self._handle.suspend()
-            self._pauses[0].reached.open()
-            self._pauses[0].over.wait(float("inf"))
-            self._pauses.popleft()
+    def tick_seconds(self) -> float:
+        """Seconds to the next tick: uniform in [0.25, 0.75) of pack_seconds, so no fixed rhythm shows."""
+        return self._pack_seconds * (0.25 + 0.5 * float(self._words.words64((1,))[0]) / 2**64)
 
-    def _compute_limit(self, unknown: UnknownLimitError) -> None:
-        """Compute a limit with the store closed, so that neither other processes nor forks wait."""
+    def suspend(self) -> None:
+        """Close the store until it is needed again."""
         self._handle.suspend()
-        self._is_computing = True
-        self._release_forks()
-        unknown.find()
-        self._is_computing = False  # pauses requested before this are served by `_serve_pauses`
 
-    def _release_forks(self) -> None:
-        """Let waiting forks proceed."""
-        for pause in tuple(self._pauses):
-            pause.reached.open()
-
-    def _end(self) -> None:
-        """Close everything and release all who wait for this thread, however it ended."""
+    def release(self, error: str) -> None:
+        """Disconnect and close the store, however the thread ended."""
         try:
             self._delivery.close()
             self._handle.close()
         finally:
-            error = self._thread.death or str(ClosedError())
             self._transactions.end(error)
-            for item in (*self._items, *self._queue.end()):
-                self._abandon(item, error)
-            self._is_over = True
-            self._release_forks()
-
-    def _abandon(self, item: Submission | FlushRequest, error: str) -> None:
-        """Drop an item that was never taken. Whether items of the last transaction were stored is unknown."""
-        if isinstance(item, FlushRequest) and not item.done.is_open:
-            item.settle(error)
-        elif isinstance(item, Submission) and item not in self._items:
-            self._transactions.drop(item, error)
-        item.done.open()
-
-    def _tick_seconds(self) -> float:
-        """Seconds to the next tick: uniform in [0.25, 0.75) of pack_seconds, so no fixed rhythm shows."""
-        return self._pack_seconds * (0.25 + 0.5 * float(self._words.words64((1,))[0]) / 2**64)

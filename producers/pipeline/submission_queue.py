@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -52,6 +53,7 @@ class Submission:
     clients : uint8 (n, CLIENT_KEY_BYTES), key of each report's client; None: each is from a different client.
     pending_receipt : settled when the reports are stored or dropped.
     progress : path of an input and how far it was read, stored in the same transaction.
+    refused : reports of the call that were refused and are not among these, by reason.
     """
 
     collection: str
@@ -61,6 +63,7 @@ class Submission:
     clients: NDArray[np.uint8] | None
     pending_receipt: PendingReceipt
     progress: tuple[str, InputProgress] | None = None
+    refused: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -149,6 +152,10 @@ class SubmissionQueue:
         """Return everything queued; wait for an item, for `wake`, or `seconds`."""
         self._wake_up.wait(seconds)
         return self._taken()
+
+    def rest(self, seconds: float) -> None:
+        """Wait for a new item, for `wake`, or `seconds`, and take nothing."""
+        self._wake_up.wait(seconds)
 
     def wake(self) -> None:
         """Make `take` return."""

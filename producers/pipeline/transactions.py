@@ -10,13 +10,12 @@ This module starts no thread and does not wait.
 
 import logging
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from producers.budget.lateness import untimely
 from producers.concurrency.clock import Clock
 from producers.config import ProducerConfig
 from producers.metrics.counters import Backlog, Receipt, ReportTotals
+from producers.pipeline.admission import charged, timely
 from producers.pipeline.dispatcher import Dispatch, unpacked
 from producers.pipeline.open_store import OpenStore, StoreHandle
 from producers.pipeline.packer import Packer, seal
@@ -30,13 +29,8 @@ from producers.storage.store import BusyError, StoreError
 from producers.wire import Pack, encode
 
 ADOPT_SECONDS = 30.0
-REASONS = ("over_window", "over_budget", "too_late")
 
 _log = logging.getLogger(__name__)
-
-
-#: Receipt of a stored submission, and the number of its refused reports by reason.
-SubmissionOutcome = tuple[Receipt, Mapping[str, int]]
 
 
 class StoreTransactions:
@@ -141,7 +135,7 @@ class StoreTransactions:
         try:
             with opened.store.transaction():
                 packs = self._adopt(opened.outbox) if is_adopting else []
-                outcomes = self._take_all(opened, submissions, packs)
+                stored = self._take_all(opened, submissions, packs)
                 packs += self._packer.due(old_enough)
                 opened.outbox.save(
                     StoredBuffer(*key, record) for key, record in self._packer.changes().items()
@@ -159,9 +153,10 @@ class StoreTransactions:
         self._trouble = ""
         self._dispatch.forget(arrived)
         self._last_number = numbers[-1] if numbers else self._last_number
-        self._publish_outcomes(submissions, outcomes, packs)
-        for warning in opened.spending.warnings():
-            _log.error("%s", warning)
+        self._publish_outcomes(submissions, stored, packs)
+        if opened.spending is not None:
+            for warning in opened.spending.warnings():
+                _log.error("%s", warning)
         if depth is not None:
             self._record_backlog(opened, depth, flushes)
 
@@ -182,56 +177,53 @@ class StoreTransactions:
 
     def _take_all(
         self, opened: OpenStore, submissions: Sequence[Submission], packs: list[Pack]
-    ) -> list[SubmissionOutcome | None]:
-        """Store submissions while there is room (None: no room); append packs that became full to `packs`."""
-        outcomes: list[SubmissionOutcome | None] = []
-        room = opened.outbox.room()
+    ) -> list[Submission]:
+        """Store submissions while there is room; append packs that became full to `packs`.
+
+        Returns
+        -------
+        What was stored of each, refused reports left out; those without room are not among them.
+        """
+        room, fitting = opened.outbox.room(), []
         for submission in submissions:
             room -= submission.rows.nbytes + OVERHEAD_BYTES
-            outcomes.append(None if room < 0 else self._take(opened, submission, packs))
-        return outcomes
-
-    def _take(self, opened: OpenStore, given: Submission, packs: list[Pack]) -> SubmissionOutcome:
-        collection, now = self._collections[given.collection], self._clock.unix()
-        off = untimely(collection, given.windows, now)
-        refused = Counter(too_early=int(off.too_early.sum()), too_late=int(off.too_late.sum()))
-        kept = given.only(~(off.too_early | off.too_late))
-        if kept.clients is not None:
-            charged = opened.spending.charge(given.collection, kept.clients, kept.windows, now)
-            refused.update({reason: getattr(charged, reason) for reason in REASONS})
-            kept = kept.only(charged.accepted)
-        packs += self._packer.add(
-            collection.fingerprint, kept.windows, kept.cohorts, kept.rows, self._clock.steady()
-        )
-        if given.progress is not None:
-            set_progress(opened.store, *given.progress)
-        return Receipt(stored=len(kept.rows), refused=refused.total()), refused
+            if room < 0:
+                break
+            fitting.append(submission)
+        now = self._clock.unix()
+        admitted = timely(fitting, self._collections, now)
+        if opened.spending is not None:
+            admitted = charged(admitted, opened.spending, now)
+        for each in admitted:
+            packs += self._packer.add(
+                self._collections[each.collection].fingerprint,
+                each.windows,
+                each.cohorts,
+                each.rows,
+                self._clock.steady(),
+            )
+            if each.progress is not None:
+                set_progress(opened.store, *each.progress)
+        return admitted
 
     def _publish_outcomes(
-        self,
-        submissions: Sequence[Submission],
-        outcomes: Sequence[SubmissionOutcome | None],
-        packs: Sequence[Pack],
+        self, submissions: Sequence[Submission], stored: Sequence[Submission], packs: Sequence[Pack]
     ) -> None:
-        for submission, outcome in zip(submissions, outcomes, strict=True):
-            if outcome is None:
-                self.drop(submission, "the outbox is full")
-            else:
-                receipt, refused = outcome
-                self._totals.settled(submission.collection, receipt.stored, refused)
-                submission.pending_receipt.settle(receipt)
+        for each in stored:
+            receipt = Receipt(stored=len(each.rows), refused=sum(each.refused.values()))
+            self._totals.settled(each.collection, receipt.stored, each.refused)
+            each.pending_receipt.settle(receipt)
+        for submission in submissions[len(stored) :]:
+            self.drop(submission, "the outbox is full")
         for pack in packs:
             self._small_packs.note(pack.reports)
 
     def _record_backlog(self, opened: OpenStore, depth: Depth, flushes: Sequence[FlushRequest]) -> None:
         """Publish the backlog to other threads, and note which pack each flush waits for."""
         now = self._clock.unix()
-        used = {
-            allowance.collection.name: opened.spending.largest_ratio(allowance.collection.name, now)
-            for allowance in self._config.allowances
-            if allowance.budget is not None
-        }
-        self._totals.left(Backlog(depth.packs, depth.bytes, depth.age_seconds, used))
+        if opened.spending is not None:
+            self._totals.spent(opened.spending.used(now))
+        self._totals.left(Backlog(depth.packs, depth.bytes, depth.age_seconds))
         self._small_packs.check(self._clock.steady())
         for each in flushes:
             each.until = self._last_number

@@ -275,6 +275,11 @@ def _make_private(path: Path) -> None:
         raise StoreError(f"store {path}: mode must be 0600, got {mode:04o}; run: chmod 600 {path}")
 
 
+def digest_of(secret: Secret) -> bytes:
+    """Return DIGEST_BYTES that tell a secret apart from others and show nothing else of it."""
+    return secret.function(b"deniable-store", DIGEST_BYTES).digest()
+
+
 def check_identity(store: Store, secret: Secret) -> None:
     """Check that a store was first used with this secret; record it in a new store.
 
@@ -283,7 +288,7 @@ def check_identity(store: Store, secret: Secret) -> None:
     SecretError if it was first used with another one: known clients would get new budgets and new permanent
     responses. StoreError if the store cannot be used.
     """
-    digest = secret.function(b"deniable-store", DIGEST_BYTES).digest()
+    digest = digest_of(secret)
     if not (known := store.rows("SELECT digest FROM identity")):
         with store.transaction():
             store.rows("INSERT OR IGNORE INTO identity VALUES (0, ?)", digest)

@@ -66,7 +66,7 @@ def test_sentence_is_parsed(docstring: str, siblings: set[str]) -> None:
     ("module", "target", "package", "sibling"),
     [
         ("producers.wire", "producers.storage.store", "producers.wire", "storage"),
-        ("producers.budget.table", "producers.pipeline.packer", "producers.budget", "pipeline"),
+        ("producers.budget.spending", "producers.pipeline.packer", "producers.budget", "pipeline"),
         ("deploy.cluster.topics.plan", "deploy.cluster.doctor.case", "deploy.cluster.topics", "doctor"),
         ("deploy.cluster.topics.plan", "deploy.query.watch", "deploy.cluster", "query"),
         ("estimators.arrays", "aggregator.worker", "estimators", "aggregator"),

@@ -111,7 +111,7 @@ def test_reports_over_a_limit_are_refused_and_never_sent(make, kafka):
         ("carrier", "too_late"): 1,
         ("carrier", "over_budget"): 2,
     }
-    assert 0.7 < counters.backlog.budget_used["carrier"] <= 1
+    assert 0.7 < counters.budget_used["carrier"] <= 1
 
 
 def test_untimely_reports_are_refused_uncharged(make, kafka):

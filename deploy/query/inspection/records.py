@@ -10,9 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from aggregator.ledger.acceptance import REASONS
+from aggregator.ledger.acceptance import OTHER_PARAMETERS, REASONS
 from aggregator.ledger.row_values import RowError
-from aggregator.partition.checkpoint import OTHER_PARAMETERS
 from aggregator.records.estimate import decode_estimate
 from aggregator.records.final_window import decode_page
 from aggregator.topics.partition_reader import KafkaRecord

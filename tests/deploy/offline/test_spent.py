@@ -14,6 +14,7 @@ from deploy.cli.commands import deniable
 from deploy.config.file import load
 from deploy.config.producer import producer_config
 from deploy.offline.spent import MAX_LINE_BYTES
+from producers.budget.local_budgets import LocalBudgets
 from producers.budget.spending import Spending
 from producers.randomization.prf import ClientKeys
 from producers.randomization.secret import load_secret
@@ -50,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with closing(Store(config.data_dir)) as store:
         check_identity(store, secret)
         now = time.time()
-        spending = Spending(store, config.allowances, now)
+        spending = Spending(LocalBudgets(store), config.allowances, now)
         for name, reports in (("carrier", 3), ("delay", 2)):
             windows = int(now) // 60 * 60 + 60 * np.arange(reports)
             with store.transaction():

@@ -14,6 +14,7 @@ from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import UNLIMITED, Allowance, Budget
 from producers.budget.exposure import STEPS, exposure, rounded_up
 from producers.budget.lateness import CLOCK_SECONDS, untimely
+from producers.budget.local_budgets import LocalBudgets
 from producers.budget.spending import Spending
 from producers.storage.store import Store
 from producers.wire import EARLY_SECONDS
@@ -94,7 +95,7 @@ def test_no_client_exceeds_its_exposure(tmp_path, since: int, window: int, grace
     allowance = Allowance(collection, Budget(1e6, 1e-6, DAY), 2)
     client = np.zeros((1, 16), np.uint8)
     store, sent = Store(tmp_path), 0
-    spending = Spending(store, [allowance], begin)
+    spending = Spending(LocalBudgets(store), [allowance], begin)
     for now in sorted({begin, *range(begin, begin + since, max(window, 60)), begin + since}):
         first = (begin - 2 * (window + grace)) // window * window
         windows = np.repeat(np.arange(first, now + 1000 + window, window), 3)

@@ -10,6 +10,7 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import Allowance, Budget
+from producers.budget.local_budgets import LocalBudgets
 from producers.budget.spending import Spending
 from producers.budget.statement import Spent, Statements, total
 from producers.config import ProducerConfig
@@ -23,7 +24,7 @@ BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 
 
 def statements_of(settings: ProducerConfig) -> Statements:
-    return Statements(settings.data_dir, settings.secret_path, settings.allowances)
+    return Statements.in_folder(settings.data_dir, settings.secret_path, settings.allowances)
 
 
 def allowance(name, mechanism, budget, memoize=False):
@@ -56,7 +57,7 @@ class Used:
         self.keys = ClientKeys(secret)
         self.store = Store(folder)
         check_identity(self.store, secret)
-        self.spending = Spending(self.store, allowances, NOW)
+        self.spending = Spending(LocalBudgets(self.store), allowances, NOW)
 
     def spend(self, client: str, name: str, reports: int, now: int = NOW) -> None:
         windows = now // 60 * 60 + 60 * np.arange(reports)

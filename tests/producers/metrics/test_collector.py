@@ -2,10 +2,10 @@
 
 from prometheus_client import CollectorRegistry
 
+from producers.budget import charging
 from producers.metrics import counters, definitions
 from producers.metrics.collector import ProducerMetrics
 from producers.metrics.counters import Backlog, Receipt, ReportTotals
-from producers.pipeline import transactions
 
 
 def test_receipts_add_up():
@@ -14,7 +14,7 @@ def test_receipts_add_up():
 
 def test_every_reason_to_refuse_is_shown_from_the_start():
     """Prometheus sees no increase in a series that begins with its first refusal."""
-    assert {*transactions.REASONS, "too_early"} == set(definitions.REASONS)
+    assert {*charging.REASONS.values(), "too_early"} == set(definitions.REASONS)
     registry = CollectorRegistry()
     registry.register(ProducerMetrics(["carrier"], ReportTotals(["carrier"]).counters))
     for reason in definitions.REASONS:
@@ -31,7 +31,8 @@ def test_every_counter_is_shown_under_its_name():
     totals.acknowledged("latency", 60, 6000, expired=False)
     totals.acknowledged("latency", 20, 2000, expired=True)
     totals.acknowledged(None, 5, 500, expired=False)
-    totals.left(Backlog(packs=4, bytes=512, seconds=1.5, budget_used={"carrier": 0.25}))
+    totals.left(Backlog(packs=4, bytes=512, seconds=1.5))
+    totals.spent({"carrier": 0.25})
 
     def shown(name, **labels):
         return registry.get_sample_value(f"deniable_producer_{name}", labels)

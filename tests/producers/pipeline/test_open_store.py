@@ -6,7 +6,7 @@ import pytest
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from producers.budget.allowance import Allowance, Budget
-from producers.budget.table import SpendingTable
+from producers.budget.local_budgets import LocalBudgets
 from producers.concurrency.clock import Clock
 from producers.config import ProducerConfig
 from producers.pipeline import open_store
@@ -49,11 +49,11 @@ def test_limits_are_computed_before_the_store_is_opened(handle, monkeypatch):
 
 
 def test_reopening_the_store_does_not_rescan_clients(handle, monkeypatch):
-    scans, scan = [], SpendingTable.balances
-    monkeypatch.setattr(SpendingTable, "balances", lambda table: scans.append(1) or scan(table))
+    scans, scan = [], LocalBudgets.balances
+    monkeypatch.setattr(LocalBudgets, "balances", lambda *given: scans.append(1) or scan(*given))
     assert charge(handle.opened()).accepted.all()
     handle.suspend()
     opened = handle.opened()
-    assert opened.spending.largest_ratio("answers", NOW) == ALLOWANCE.epsilon(1) / 8.0
-    assert charge(opened).over_window == 1
+    assert opened.spending.used(NOW) == {"answers": ALLOWANCE.epsilon(1) / 8.0}
+    assert charge(opened).refused()["over_window"] == 1
     assert scans == [1]

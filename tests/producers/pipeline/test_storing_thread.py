@@ -56,7 +56,7 @@ def open_files():
 
 
 def test_ticks_are_jittered(thread):
-    waits = [thread._tick_seconds() for _ in range(1000)]
+    waits = [thread.tick_seconds() for _ in range(1000)]
     assert 2.0 <= min(waits) < 2.1
     assert 5.9 < max(waits) < 6.0
 
@@ -66,12 +66,12 @@ def test_queued_reports_are_stored_at_the_end(thread):
     first, last = one(), one()
     thread.put(first, 0)
     deadline = time.monotonic() + 1  # the thread takes it now, unless it is already paused
-    while thread._queue._items and time.monotonic() < deadline:
+    while thread._thread._queue._items and time.monotonic() < deadline:
         time.sleep(0.001)
     thread.put(last, 0)
     closing = threading.Thread(target=thread.close)
     closing.start()
-    while not thread._is_ending:
+    while not thread._thread.is_ending:
         pass
     pause.over.open()
     closing.join(10)
@@ -132,7 +132,7 @@ def test_queued_reports_are_dropped_when_the_storing_thread_dies(thread, monkeyp
     monkeypatch.setattr(StoreTransactions, "run", die)
     first = one()
     thread.put(first, 0)
-    while thread._queue._items:
+    while thread._thread._queue._items:
         time.sleep(0.001)
     queued, flush = one(), FlushRequest()
     thread.put(queued, 0)

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from producers.budget.local_budgets import LocalBudgets
 from producers.budget.spending import Spending
 from producers.storage.input_progress import get_progress
 from producers.storage.lane_locks import claim_lane
@@ -39,7 +40,7 @@ def left(folder):
     packs = outbox.waiting(0, 2**30)
     assert outbox.depth(NOW).bytes == (4 + OVERHEAD_BYTES) * len(packs)
     assert all(len(each.reports) == each.window_start % 5 for each in buffers)
-    spending = Spending(store, [ALLOWANCE], NOW)
+    spending = Spending(LocalBudgets(store), [ALLOWANCE], NOW)
     charged = sum(spending.spent(key, NOW)["answers"].reports for key in KEYS)
     done = {name: progress.lines for name in ("a", "b") if (progress := get_progress(store, name))}
     lane.release()

@@ -63,7 +63,7 @@ def deployment(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     assert created.returncode == 0, created.stderr
     assert created.stdout.split() == sorted(
         deployment.prefix + name
-        for name in ("counts", "estimates", "rejected", "reports", "state", "windows")
+        for name in ("collections", "counts", "estimates", "rejected", "reports", "state", "windows")
     )
     with deployment.running("worker.log", "aggregate", "--web-port", "0"):
         send(deployment)

@@ -87,9 +87,9 @@ def test_other_partition_number_is_created_once_and_stays(deployment: Deployment
     """What the file must say is the last word, since nothing else runs before it does."""
     prefix = deployment.prefix
     made = deployment.run("topics", "create", "--partitions", "3")
-    assert (made.returncode, len(made.stdout.split())) == (0, 6)
+    assert (made.returncode, len(made.stdout.split())) == (0, 7)
     assert made.stderr.splitlines() == [
-        "6 topics created",
+        "7 topics created",
         "they have 3 partitions, but deniable.yaml says 2: set kafka.partitions: 3 in it, "
         "or all other commands refuse the topics",
     ]

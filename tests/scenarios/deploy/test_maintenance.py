@@ -4,6 +4,7 @@ import re
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
@@ -28,9 +29,13 @@ def deployment(broker: str, topic_prefix: str, tmp_path: Path) -> Deployment:
     return deployment
 
 
-def send(deployment: Deployment) -> None:
+def produce(deployment: Deployment) -> CompletedProcess[str]:
     options = ["--input", "flights.csv", "--field", "carrier", "--no-clients"]
-    sent = deployment.run("produce", "carrier", *options)
+    return deployment.run("produce", "carrier", *options)
+
+
+def send(deployment: Deployment) -> None:
+    sent = produce(deployment)
     assert sent.returncode == 0, sent.stderr
 
 
@@ -152,7 +157,8 @@ def test_collection_ends_only_by_command(deployment: Deployment) -> None:
     assert retired.returncode == 0, retired.stderr
     assert retired.stdout.count("'carrier' is retired from offset") == 2
     with deployment.running("second.log", "aggregate", "--web-port", "0"):
-        send(deployment)
+        # Until the worker has published what it counts, produce refuses and sends nothing.
+        assert wait_until(lambda: produce(deployment).returncode == 0, 60), produce(deployment).stderr
         compare(deployment)
     edit(deployment, ("revision: 2", "revision: 1"))
     assert "revision of the collection file must be 2 or more, got 1" in refusal(deployment)

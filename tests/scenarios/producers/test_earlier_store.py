@@ -43,7 +43,7 @@ def config(tmp_path: Path) -> ProducerConfig:
 
 
 def test_spending_matches_the_output_of_that_version(config: ProducerConfig) -> None:
-    with Statements(config.data_dir, config.secret_path, config.allowances) as statements:
+    with Statements.in_folder(config.data_dir, config.secret_path, config.allowances) as statements:
         for client, spent in VECTOR["spent"].items():
             assert {name: asdict(one) for name, one in statements.of(client, VECTOR["now"]).items()} == spent
 
@@ -67,6 +67,6 @@ def test_its_clients_keep_their_spending(config: ProducerConfig) -> None:
     assert receipt.stored == 1
     with pytest.raises(DeliveryError):
         producer.close(0.1)
-    with Statements(config.data_dir, config.secret_path, config.allowances) as statements:
+    with Statements.in_folder(config.data_dir, config.secret_path, config.allowances) as statements:
         spent = statements.of("one", time.time())["plan"]
     assert spent.lifetime_reports == VECTOR["spent"]["one"]["plan"]["lifetime_reports"] + 1

@@ -17,6 +17,7 @@ import pytest
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from producers.budget.allowance import Allowance, Budget
+from producers.budget.local_budgets import LocalBudgets
 from producers.budget.spending import Spending
 from producers.config import ProducerConfig
 from producers.producer import Producer
@@ -139,7 +140,7 @@ def test_killed_children_lose_or_double_no_report(broker, topic_prefix, tmp_path
 def spent_reports(folder):
     """Reports charged to all clients together."""
     store = Store(folder)
-    spending = Spending(store, [ALLOWANCE], time.time())
+    spending = Spending(LocalBudgets(store), [ALLOWANCE], time.time())
     keys = ClientKeys(load_secret(folder / "secret")).of(CLIENTS)
     spent = [spending.spent(np.asarray(key), time.time())["carrier"].lifetime_reports for key in keys]
     store.close()

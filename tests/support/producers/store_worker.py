@@ -13,6 +13,7 @@ import numpy as np
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from producers.budget.allowance import Allowance, Budget
+from producers.budget.local_budgets import LocalBudgets
 from producers.budget.spending import Spending
 from producers.storage.input_progress import InputProgress, get_progress, set_progress
 from producers.storage.lane_locks import claim_lane
@@ -31,7 +32,7 @@ def work(folder, input_name):
     """Run until the budget of all clients is spent."""
     store = Store(folder, busy_seconds=30)
     outbox = Outbox(store, claim_lane(folder), folder)
-    spending = Spending(store, [ALLOWANCE], NOW)
+    spending = Spending(LocalBudgets(store), [ALLOWANCE], NOW)
     with store.transaction():
         outbox.save(outbox.adopt(own=True))
     accepted = 1

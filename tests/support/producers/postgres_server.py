@@ -1,0 +1,137 @@
+"""A real PostgreSQL server on loopback, in a folder of its own."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.support.needed import missing
+from tests.support.processes import wait_until
+
+WHERE = "apt-get install postgresql"
+
+
+def binaries() -> Path:
+    """Return the folder of PostgreSQL's programs, else skip the test, or fail it in CI."""
+    if found := shutil.which("initdb"):
+        return Path(found).resolve().parent
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not versions:
+        missing(f"PostgreSQL is missing: {WHERE}")
+    return versions[-1].parent
+
+
+class PostgresServer:
+    """A server of one test, whose user `deniable` needs no password on loopback.
+
+    Parameters
+    ----------
+    folder : of the server, readable by its user.
+
+    Attributes
+    ----------
+    port : on 127.0.0.1.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._binaries = binaries()
+        self._data = folder / "data"
+        self._log = folder / "log"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        self._run(
+            "initdb", "-D", str(self._data), "-U", "deniable", "-A", "trust", "-E", "UTF8", "--locale=C"
+        )
+        with (self._data / "postgresql.conf").open("a", encoding="utf-8") as settings:
+            settings.write(
+                f"port = {self.port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\n"
+            )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Its address, as in a collection file."""
+        return f"postgresql://deniable@127.0.0.1:{self.port}/postgres"
+
+    def start(self, *settings: str) -> None:
+        """Start it and wait until it answers.
+
+        Parameters
+        ----------
+        settings : "name=value", of this run.
+        """
+        options = [part for each in settings for part in ("-c", each)]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._binaries / "postgres", "-D", self._data, *options],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                **_user(),
+            )
+        assert wait_until(self._answers, 60), self._log.read_text(encoding="utf-8")
+
+    def kill(self) -> None:
+        """End the server and its sessions by SIGKILL."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        (self._data / "postmaster.pid").unlink(missing_ok=True)
+
+    def pause(self) -> None:
+        """Stop every process of the server: connections stay open, and nothing answers."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Continue after `pause`."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGCONT)
+
+    def stop(self) -> None:
+        """End the server, if it runs."""
+        if self._process is not None and self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGCONT)
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(60)
+
+    def _answers(self) -> bool:
+        asked = subprocess.run(
+            [self._binaries / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)], check=False
+        )
+        return asked.returncode == 0
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(
+            [self._binaries / program, *arguments], capture_output=True, text=True, check=False, **_user()
+        )
+        assert done.returncode == 0, done.stderr
+
+
+@contextmanager
+def postgres_server() -> Iterator[PostgresServer]:
+    """Run a server within the block."""
+    folder = Path(tempfile.mkdtemp(prefix="deniable-postgres-"))
+    try:
+        if user := _user():
+            os.chown(folder, user["user"], user["group"])
+        server = PostgresServer(folder)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder)
+
+
+def _user() -> dict[str, int]:
+    """Return who runs the server: PostgreSQL refuses to run as root."""
+    return {"user": 65534, "group": 65534} if os.geteuid() == 0 else {}
