@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,16 @@ from numpy.typing import NDArray
 from producers.budget.budget_store import Registered
 from producers.budget.charging import ClientRows, Ints
 from producers.budget.client_balance import SpendingTerms
-from producers.budget.postgres.connection import DatabaseConnection
+from producers.budget.postgres.connection import TABLES, DatabaseConnection, PermissionLackError
 from producers.budget.postgres.database import BudgetDatabase
 from producers.budget.stored_rows import packed, rows_of
 from producers.randomization.secret import Secret, SecretError
 from producers.storage.store import StoreError, digest_of
 
-SCHEMA = files("producers.budget.postgres").joinpath("schema.sql").read_text(encoding="utf-8")
+SCHEMA_FILE = Path(__file__).parent / "schema.sql"
 SCHEMA_VERSION = 1
 # Any constant: whoever creates the tables takes this lock, since CREATE TABLE IF NOT EXISTS alone may fail.
 _CREATING = 0x64656E6961626C65
-_TABLES = ("deniable_identity", "deniable_collections", "deniable_terms", "deniable_spending")
 
 
 class PostgresBudgets:
@@ -155,15 +154,21 @@ class PostgresBudgets:
             )
 
     def _missing(self) -> bool:
-        found = self._connection.rows("SELECT count(to_regclass(t)) FROM unnest(%s::text[]) AS t", [*_TABLES])
-        return found != [(len(_TABLES),)]
+        found = self._connection.rows("SELECT count(to_regclass(t)) FROM unnest(%s::text[]) AS t", [*TABLES])
+        return found != [(len(TABLES),)]
 
     def _create(self, digest: bytes) -> None:
-        with self.transaction():
-            self._connection.rows("SELECT 1 FROM pg_advisory_xact_lock(%s)", _CREATING)
-            if self._missing():
-                self._connection.run(SCHEMA)
-            self._identified(digest)
+        try:
+            with self.transaction():
+                self._connection.rows("SELECT pg_advisory_xact_lock(%s)::text", _CREATING)
+                if self._missing():
+                    self._connection.run(SCHEMA_FILE.read_text(encoding="utf-8"))
+                self._identified(digest)
+        except PermissionLackError:
+            raise self._connection.failed(
+                f"user {self._connection.user} may not create its tables: let an administrator run "
+                f"{SCHEMA_FILE}, and grant SELECT, INSERT, UPDATE on them"
+            ) from None
 
     def _identified(self, digest: bytes) -> list[tuple[Any, ...]]:
         """Record the secret's digest unless one is; return version and digest."""

@@ -12,6 +12,7 @@ from producers.storage.store import StoreError
 if TYPE_CHECKING:
     import psycopg
 
+TABLES = ("deniable_identity", "deniable_collections", "deniable_terms", "deniable_spending")
 CONNECT_SECONDS = 5
 STATEMENT_SECONDS = 10
 # A producer that is suspended within a transaction holds up the others for so long.
@@ -38,6 +39,10 @@ class AwayError(StoreError):
     """The database does not answer, or not now; trying again may help."""
 
 
+class PermissionLackError(StoreError):
+    """The user lacks a permission that every producer needs."""
+
+
 class DatabaseConnection:
     """A connection, used by one thread at a time. After an AwayError only `close` may be called.
 
@@ -47,7 +52,7 @@ class DatabaseConnection:
 
     Raises
     ------
-    AwayError if the database cannot be reached or refuses; StoreError if psycopg is missing.
+    AwayError if the database cannot be reached; StoreError if psycopg is missing.
     """
 
     def __init__(self, database: BudgetDatabase) -> None:
@@ -57,6 +62,7 @@ class DatabaseConnection:
         except ImportError:
             raise StoreError("budget_store needs psycopg: pip install 'deniable[postgres]'") from None
         self._error = psycopg.Error
+        self._refusal = psycopg.errors.InsufficientPrivilege
         given = psycopg.conninfo.conninfo_to_dict(database.url)
         with self._translated():
             # Statements are never prepared: a pool may give the next transaction another session.
@@ -97,6 +103,11 @@ class DatabaseConnection:
         with suppress(self._error):
             self._connection.close()
 
+    @property
+    def user(self) -> str:
+        """Who is connected."""
+        return self._connection.info.user
+
     def failed(self, cause: str) -> StoreError:
         """Return the error for a database that can be reached, but not used."""
         return StoreError(f"budget store {self._shown}: {cause}")
@@ -108,4 +119,9 @@ class DatabaseConnection:
             yield
         except self._error as error:
             cause = error.diag.message_primary or str(error).partition("\n")[0] or type(error).__name__
+            if isinstance(error, self._refusal):
+                raise PermissionLackError(
+                    f"budget store {self._shown}: {cause}; grant SELECT, INSERT, UPDATE on "
+                    f"{', '.join(TABLES)} to {self.user}"
+                ) from None
             raise AwayError(f"budget store {self._shown}: {cause}") from None

@@ -5,7 +5,7 @@ import pytest
 
 from producers.budget.charging import OPEN, ClientRows, horizons
 from producers.budget.client_balance import CLIENT_BALANCE
-from tests.producers.budget.test_spending import DAY, NOON, Ledger, allowance, window_of
+from tests.support.producers.charges import DAY, NOON, Charges, allowance, window_of
 
 YEAR = 365 * DAY
 MIDNIGHT = NOON - DAY // 2
@@ -15,7 +15,7 @@ FREE = {"budget": None}
 
 @pytest.fixture
 def ledger(tmp_path):
-    ledger = Ledger(tmp_path / "data", allowance(**FREE))
+    ledger = Charges(tmp_path / "data", allowance(**FREE))
     yield ledger
     ledger.store.close()
 
@@ -59,7 +59,7 @@ def test_longer_windows_open_at_once(ledger):
 
 def test_shorter_windows_do_not_reopen_longer_ones(tmp_path):
     """A producer with windows of a minute forgets counts of one with windows of a day."""
-    minutes, days = (Ledger(tmp_path, allowance(**each)) for each in (FREE, DAILY))
+    minutes, days = (Charges(tmp_path, allowance(**each)) for each in (FREE, DAILY))
     assert days.charge([1], NOON, [MIDNIGHT]).accepted.all()
     assert minutes.charge([1], NOON).accepted.all()
     assert days.charge([1], NOON, [MIDNIGHT]).refused()["too_late"] == 1

@@ -1,114 +1,38 @@
 """Budgets are charged exactly over restarts, periods, clocks set back and changed parameters."""
 
 import os
-from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import Allowance, Budget
 from producers.budget.charging import OPEN
 from producers.budget.client_balance import CLIENT_BALANCE
-from producers.budget.limits import UnknownLimitError
-from producers.budget.local_budgets import LocalBudgets
-from producers.budget.spending import Spending
-from producers.storage.store import LOG_BYTES, Store, StoreError
-from tests.support.producers.spending_model import SpendingModel
+from producers.storage.store import LOG_BYTES, StoreError
+from tests.support.producers.charges import (
+    ALLOWANCES,
+    DAY,
+    KRR_MECHANISM,
+    NOON,
+    STEPS,
+    Charges,
+    allowance,
+    check_against_model,
+    clients_of,
+    limit,
+    window_of,
+)
 
-DAY = 86400
-NOON = 20_000 * DAY + DAY // 2
-KRR_MECHANISM = KRR.from_epsilon(100, 1.0)
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
-
-
-def allowance(
-    mechanism=KRR_MECHANISM,
-    budget=(4.0, DAY),
-    reports_per_window=1,
-    memoize=False,
-    name="answers",
-    window_seconds=60,
-):
-    collection = Collection(name, mechanism, memoize=memoize, window_seconds=window_seconds, grace_seconds=30)
-    kept = None if budget is None else Budget(budget[0], 1e-6, budget[1])
-    return Allowance(collection, kept, reports_per_window)
-
-
-def clients_of(numbers):
-    """Keyed hashes of clients with these numbers; the first 8 bytes differ, the sign bit included."""
-    keys = np.zeros((len(numbers), 2), "<u8")
-    keys[:, 0] = np.array(numbers, np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return keys.view(np.uint8)
-
-
-def window_of(now):
-    return int(now) // 60 * 60
-
-
-class Ledger:
-    """A store of one or more collections, which tests reopen."""
-
-    def __init__(self, folder, *allowances, now=NOON):
-        self.folder = folder
-        self.store = None
-        self.open(*allowances, now=now)
-
-    def open(self, *allowances, now=NOON):
-        if self.store is not None:
-            self.store.close()
-        self.store = Store(self.folder)
-        self.spending = Spending(LocalBudgets(self.store), allowances, now)
-
-    def charge(self, numbers, now=NOON, windows=None, name="answers"):
-        windows = np.full(len(numbers), window_of(now)) if windows is None else np.array(windows, np.int64)
-        while True:
-            try:
-                with self.store.transaction():
-                    return self.spending.charge(name, clients_of(numbers), windows, now)
-            except UnknownLimitError as unknown:
-                unknown.find()
-
-    def spend(self, number, reports, now=NOON):
-        """Report for one client in as many windows, all open; return how many were accepted."""
-        windows = window_of(now) + 60 * np.arange(reports)
-        return int(self.charge([number] * reports, now, windows).accepted.sum())
 
 
 @pytest.fixture
 def ledger(tmp_path):
-    ledger = Ledger(tmp_path / "data", allowance())
+    ledger = Charges(tmp_path / "data", allowance())
     yield ledger
     ledger.store.close()
-
-
-ALLOWANCES = [
-    allowance(*each)
-    for each in product(
-        [KRR_MECHANISM, KRR.from_epsilon(100, 0.9), LongitudinalKRR.from_epsilons(10, 3.0, 1.0)],
-        [(4.0, DAY), (6.0, 5 * DAY), None],
-        [1, 2],
-    )
-] + [allowance(window_seconds=3600, reports_per_window=2)]
-REPORTS = st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 4)), min_size=1, max_size=12)
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from([0, 0, 1, 45, 60, 200, 4000, DAY, 6 * DAY, -1, -90, -DAY]),
-        st.integers(0, len(ALLOWANCES) - 1),
-        st.booleans(),
-        REPORTS,
-    ),
-    max_size=10,
-)
-
-
-def limit(rule, carried):
-    return int(rule.limits(rule.levels(np.array([carried])))[0])
 
 
 @pytest.mark.slow
@@ -116,27 +40,8 @@ def limit(rule, carried):
 @given(STEPS)
 def test_charging_equals_a_model_that_counts_one_by_one(tmp_path_factory, steps):
     """With arbitrary batches, restarts, clocks and changes of parameters; the model forgets no window."""
-    ledger = Ledger(tmp_path_factory.mktemp("ledger"), ALLOWANCES[0])
-    model, now, rule = SpendingModel(limit), NOON, ALLOWANCES[0]
-    model.use(rule)
-    for seconds, index, is_changed, reports in steps:
-        now += seconds
-        if is_changed:
-            rule = ALLOWANCES[index]
-            model.use(rule)
-            ledger.open(rule, now=now)
-        windows = [window_of(now) + 60 * offset for _, offset in reports]
-        numbers = [client for client, _ in reports]
-        expected = model.charge(rule, list(zip(numbers, windows, strict=True)), now)
-        charged = ledger.charge(numbers, now, windows)
-        assert charged.accepted.tolist() == [each == "accepted" for each in expected]
-        for reason in ("over_window", "over_budget", "too_late"):
-            assert charged.refused()[reason] == expected.count(reason)
-    for client, kept in model.clients.items():
-        ledger.open(kept.allowance, now=now)
-        (spent,) = ledger.spending.spent(clients_of([client])[0], now).values()
-        assert spent.lifetime_reports == kept.lifetime
-        assert spent.lifetime_epsilon == kept.carried_lifetime + kept.allowance.epsilon(kept.lifetime)
+    ledger = Charges(tmp_path_factory.mktemp("ledger"), ALLOWANCES[0])
+    check_against_model(ledger, steps)
     ledger.store.close()
 
 
@@ -253,7 +158,7 @@ def test_two_lengths_of_periods_side_by_side_refund_nothing(tmp_path):
     """Two processes take turns during a roll-out: in total the reports of the longer period."""
     short, long = allowance(), allowance(budget=(4.0, 30 * DAY))
     start = NOON // (30 * DAY) * 30 * DAY
-    first, second = Ledger(tmp_path, short, now=start), Ledger(tmp_path, long, now=start)
+    first, second = Charges(tmp_path, short, now=start), Charges(tmp_path, long, now=start)
     accepted = 0
     for now in range(start, start + 20 * DAY, DAY):
         accepted += first.spend(1, 1, now)
@@ -264,7 +169,7 @@ def test_two_lengths_of_periods_side_by_side_refund_nothing(tmp_path):
 
 
 def test_new_budget_counts_earlier_reports(tmp_path):
-    ledger = Ledger(tmp_path, allowance(budget=None))
+    ledger = Charges(tmp_path, allowance(budget=None))
     assert ledger.spend(1, 1000) == 1000
     ledger.open(allowance())
     assert ledger.spend(1, 5, NOON + 3600) == 0
@@ -290,7 +195,7 @@ def test_changed_parameters_refund_nothing(ledger, other, memoize):
 
 def test_changed_parameters_keep_the_remaining_budget(tmp_path):
     """Two reports of 1 carry 2 of 8: the rest allows as many reports as a budget of 6."""
-    ledger = Ledger(tmp_path, allowance(budget=(8.0, DAY)))
+    ledger = Charges(tmp_path, allowance(budget=(8.0, DAY)))
     ledger.spend(1, 2)
     halved = KRR.from_epsilon(100, 0.5)
     ledger.open(allowance(halved, budget=(8.0, DAY)))
@@ -300,7 +205,7 @@ def test_changed_parameters_keep_the_remaining_budget(tmp_path):
 
 
 def test_carried_loss_of_memoized_reports_is_capped(tmp_path):
-    ledger = Ledger(tmp_path, allowance(BLOOM, budget=(20.0, DAY), memoize=True))
+    ledger = Charges(tmp_path, allowance(BLOOM, budget=(20.0, DAY), memoize=True))
     assert ledger.spend(1, 100) == 100
     ledger.open(allowance(budget=(20.0, DAY)))
     spent = ledger.spending.spent(clients_of([1])[0], NOON)["answers"]
@@ -312,7 +217,7 @@ def test_carried_loss_of_memoized_reports_is_capped(tmp_path):
 def test_old_and_new_parameters_side_by_side_refund_nothing(tmp_path):
     """Two processes during a roll-out: each carries the other's counts."""
     old, new = allowance(), allowance(KRR.from_epsilon(100, 0.9))
-    first, second = Ledger(tmp_path, old), Ledger(tmp_path, new)
+    first, second = Charges(tmp_path, old), Charges(tmp_path, new)
     accepted = 0
     for number, ledger in enumerate([first, second] * 20):
         accepted += int(ledger.charge([1], NOON, [window_of(NOON) + 60 * number]).accepted.sum())
@@ -322,7 +227,7 @@ def test_old_and_new_parameters_side_by_side_refund_nothing(tmp_path):
 
 
 def test_collections_have_separate_budgets(tmp_path):
-    ledger = Ledger(tmp_path, allowance(), allowance(BLOOM, name="others", memoize=True))
+    ledger = Charges(tmp_path, allowance(), allowance(BLOOM, name="others", memoize=True))
     ledger.charge([1, 2])
     ledger.charge([1], name="others")
     spent = ledger.spending.spent(clients_of([1])[0], NOON)
@@ -390,7 +295,7 @@ def test_reports_are_charged_in_the_given_order(ledger):
 def test_disk_and_rate_for_many_clients(tmp_path):
     """At most 100 bytes a client without the log, and at least a tenth of the documented rate."""
     count, batch = 100_000, 20_000
-    ledger = Ledger(tmp_path / "data", allowance())
+    ledger = Charges(tmp_path / "data", allowance())
     best = 0.0
     for start in range(0, count, batch):
         numbers = np.arange(start, start + batch)

@@ -5,11 +5,13 @@ import threading
 
 import pytest
 
+from producers.budget.postgres.database import BudgetDatabase
 from producers.concurrency.timing import ProducerTiming
 from producers.config import ProducerConfig
 from producers.pipeline import storing_thread
 from producers.producer import Producer
 from tests.support.producers.fake_kafka import FakeKafka
+from tests.support.producers.postgres_server import postgres_server
 from tests.support.producers.questions import FREE
 
 NEVER = 3600.0
@@ -61,3 +63,16 @@ def one_dies(monkeypatch):
     monkeypatch.setattr(sys, "unraisablehook", lambda _: shown.set())
     yield
     assert shown.wait(120)
+
+
+@pytest.fixture(scope="session")
+def postgres_of_all():
+    """One PostgreSQL server for the tests of this process."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres_of_all):
+    """The address of a new, empty database."""
+    return BudgetDatabase(postgres_of_all.new_database())

@@ -9,6 +9,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psycopg
 
 from tests.support.needed import missing
 from tests.support.processes import wait_until
@@ -54,10 +58,21 @@ class PostgresServer:
             )
         self._process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def url(self) -> str:
-        """Its address, as in a collection file."""
-        return f"postgresql://deniable@127.0.0.1:{self.port}/postgres"
+    def url(self, database: str = "postgres", user: str = "deniable") -> str:
+        """Return the address of a database, as in a collection file."""
+        return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
+
+    def new_database(self) -> str:
+        """Create a database; return its address."""
+        name = f"budgets_{uuid4().hex}"
+        self.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def execute(self, statement: str, url: str | None = None) -> list[tuple[Any, ...]]:
+        """Execute a statement as the owner of all; return its rows."""
+        with psycopg.connect(url or self.url(), autocommit=True) as connection:
+            cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else []
 
     def start(self, *settings: str) -> None:
         """Start it and wait until it answers.
@@ -99,7 +114,7 @@ class PostgresServer:
         if self._process is not None and self._process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGCONT)
-            self._process.send_signal(signal.SIGINT)
+            self._process.send_signal(signal.SIGQUIT)  # without the checkpoint of an orderly end
             self._process.wait(60)
 
     def _answers(self) -> bool:
