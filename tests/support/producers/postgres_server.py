@@ -87,7 +87,6 @@ class PostgresServer:
                 [self._binaries / "postgres", "-D", self._data, *options],
                 stdout=log,
                 stderr=log,
-                start_new_session=True,
                 **_user(),
             )
         assert wait_until(self._answers, 60), self._log.read_text(encoding="utf-8")
@@ -95,27 +94,33 @@ class PostgresServer:
     def kill(self) -> None:
         """End the server and its sessions by SIGKILL."""
         assert self._process is not None
-        os.killpg(self._process.pid, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
         self._process.wait()
-        (self._data / "postmaster.pid").unlink(missing_ok=True)
 
     def pause(self) -> None:
         """Stop every process of the server: connections stay open, and nothing answers."""
-        assert self._process is not None
-        os.killpg(self._process.pid, signal.SIGSTOP)
+        self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
         """Continue after `pause`."""
-        assert self._process is not None
-        os.killpg(self._process.pid, signal.SIGCONT)
+        self._signal(signal.SIGCONT)
 
     def stop(self) -> None:
         """End the server, if it runs."""
         if self._process is not None and self._process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGCONT)
+            self._signal(signal.SIGCONT)
             self._process.send_signal(signal.SIGQUIT)  # without the checkpoint of an orderly end
             self._process.wait(60)
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Signal the server, then its children: each leads a process group of its own."""
+        assert self._process is not None
+        server = self._process.pid
+        children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+        os.kill(server, number)
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(int(child), number)
 
     def _answers(self) -> bool:
         asked = subprocess.run(
