@@ -75,6 +75,12 @@ def producing() -> Panels:
             {"{{collection}}": f"sum by (collection) ({series(producers.PARAMETERS_DIFFER, COLLECTION)})"},
         ),
         lines(
+            "Producers without their budget store",
+            described("Do reports of clients wait, or get dropped?", producers.BUDGET_STORE_AWAY),
+            "suffix: producers",
+            {"all producers": f"sum({series(producers.BUDGET_STORE_AWAY)})"},
+        ),
+        lines(
             "Sent",
             described("How much network traffic do producers cause?", producers.SENT_BYTES),
             BYTES_PER_SECOND,

@@ -50,7 +50,7 @@ def test_death_ends_waiting_flushes(make, kafka, monkeypatch):
         settle(self)
 
     monkeypatch.setattr(Dispatch, "settle", die_later)
-    threading.Timer(0.1, target._storing._queue.wake).start()
+    threading.Timer(0.1, target._pipeline._storing._thread.wake).start()
     began = time.monotonic()
     with pytest.raises(
         DeliveryError,
@@ -88,7 +88,7 @@ def test_dead_delivery_thread_keeps_reports(make, monkeypatch, tmp_path):
 def test_unstartable_thread_is_reported_and_retried(make, monkeypatch, name):
     """For example after a fork, when the first call starts the threads."""
     target = make()
-    target._storing.close()
+    target._pipeline._storing.close()
     target._begin_anew()
     start, failed = _thread.start_new_thread, []
 
