@@ -46,6 +46,8 @@ _FIELDS: Mapping[str, str] = {
     "pack_seconds": "a number in [0.001, 3600]",
     "outbox_bytes": f"an integer in [{2**20}, {2**40}]",
     "block_milliseconds": "an integer in [0, 3600000]",
+    "url": "postgresql://USER@HOST:PORT/DATABASE, without a password",
+    "when_away": "wait or drop",
 }
 _BUDGET_FIELDS: Mapping[str, str] = {
     "epsilon": "a number in (0, inf)",

@@ -18,7 +18,13 @@ from deploy.config.checks import MOST_BYTES
 from deploy.config.entries import Entry, allowance_of
 from deploy.config.every_error import MOST_ERRORS, every_error
 from deploy.config.problems import PlacedError, explain
-from deploy.config.sections import File, KafkaSection, ProducerSection, SecuritySection
+from deploy.config.sections import (
+    BudgetStoreSection,
+    File,
+    KafkaSection,
+    ProducerSection,
+    SecuritySection,
+)
 from deploy.config.text_files import text_at
 from deploy.config.yaml_reader import line_of, parse
 from estimators.collection import Collection
@@ -34,6 +40,7 @@ SECTIONS: Mapping[tuple[str, ...], type[msgspec.Struct]] = {
     ("kafka",): KafkaSection,
     ("kafka", "security"): SecuritySection,
     ("producer",): ProducerSection,
+    ("producer", "budget_store"): BudgetStoreSection,
 }
 
 

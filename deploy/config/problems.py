@@ -1,7 +1,7 @@
 """Describe what is wrong with a field of the collection file: place, allowed values, nearest known name.
 
-Rule: messages show no value of `kafka` or `kafka.security`, and of an unknown field only the letters that its
-name begins with, because a password may be in the wrong place.
+Rule: messages show no value of `kafka`, `kafka.security` or `producer.budget_store`, and of an unknown field
+only the letters that its name begins with, because a password may be in the wrong place.
 """
 
 import re
@@ -14,7 +14,13 @@ import msgspec
 
 from deploy.config.allowed_values import MECHANISMS, allowed
 from deploy.config.entries import BudgetEntry
-from deploy.config.sections import File, KafkaSection, ProducerSection, SecuritySection
+from deploy.config.sections import (
+    BudgetStoreSection,
+    File,
+    KafkaSection,
+    ProducerSection,
+    SecuritySection,
+)
 
 YamlPath = tuple[str | int, ...]
 
@@ -31,6 +37,7 @@ _TYPES = {
     "object": "a mapping of fields",
 }
 _SECRET = ("kafka", "security")
+_DATABASE = ("producer", "budget_store")
 
 
 class PlacedError(ValueError):
@@ -54,6 +61,7 @@ SECTIONS: Mapping[YamlPath, type[msgspec.Struct]] = {
     ("kafka",): KafkaSection,
     _SECRET: SecuritySection,
     ("producer",): ProducerSection,
+    _DATABASE: BudgetStoreSection,
 }
 
 
@@ -80,7 +88,7 @@ def explain(error: msgspec.ValidationError, document: object, within: YamlPath =
         return _placed(place, _unknown(match[1], match[2] != "", _fields(document, whole, within)), match[1])
     if "at `key` in" in what:  # the name of a field is 5, null or the like
         where, name = next(_names_not_text(document))
-        got = "another type" if where[:1] == ("kafka",) else repr(name)
+        got = "another type" if where[:1] == ("kafka",) or where[:2] == _DATABASE else repr(name)
         return PlacedError(where, f"names of fields must be text, got {got}", str(name))
     if what.startswith("Invalid"):
         return _placed(place, _not_listed(place[-1] if place else "", _value_at(document, place)))
@@ -90,7 +98,8 @@ def explain(error: msgspec.ValidationError, document: object, within: YamlPath =
             what = f"must be {range_}"
         elif whole in SECTIONS:
             what += f": {', '.join(_fields(document, whole, within))}"
-        if whole[:1] != ("kafka",) or (len(whole) == 2 and whole != _SECRET):
+        is_open = whole[:1] != ("kafka",) or (len(whole) == 2 and whole != _SECRET)
+        if is_open and whole[:2] != _DATABASE:
             value = _value_at(document, place)
             what += ", got nothing" if value is None else f", got {reprlib.repr(value)}"
     return _placed(place, what + _remedy(place))
@@ -98,7 +107,9 @@ def explain(error: msgspec.ValidationError, document: object, within: YamlPath =
 
 def _placed(place: YamlPath, what: str, field: str = "") -> PlacedError:
     """Build the error; by rule, a message about a field's range begins with the field's name."""
-    return PlacedError(place, f"{_dotted(place)}: {what}" if place else what, field or what.split(" ", 1)[0])
+    return PlacedError(
+        place, f"{_dotted(place)}: {what}" if place else what, field or re.split("[ .]", what, maxsplit=1)[0]
+    )
 
 
 def _misspelt(field: str, mapping: Mapping[object, object]) -> str | None:
@@ -121,13 +132,20 @@ def _unknown(name: str, is_cut: bool, known: Sequence[str]) -> str:
         return f"unknown field `{name}`; it belongs at the top level of the file"
     near = get_close_matches(name, known, 1)
     guess = f"; did you mean `{near[0]}`?" if near else "."
+    if name == "password":
+        guess = "; a password must not be in the file: set PGPASSWORD, or give passfile=FILE in the url."
     if name == "canary":
         guess = "; a canary is of mechanism k-rr or k-rr-longitudinal."
     return f"unknown field `{shown}`{guess} Known fields: {', '.join(known)}"
 
 
 def _not_listed(field: str | int, value: object) -> str:
-    listed = {"mechanism": list(MECHANISMS), "publish": ["top", "all"], "budget": ["none"]}[str(field)]
+    listed = {
+        "mechanism": list(MECHANISMS),
+        "publish": ["top", "all"],
+        "budget": ["none"],
+        "when_away": ["wait", "drop"],
+    }[str(field)]
     if field == "budget":
         return f"must be none or a mapping, got {value!r}; {BUDGET_ADVICE}"
     near = get_close_matches(str(value), map(str, listed), 1)

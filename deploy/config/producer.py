@@ -42,6 +42,7 @@ def producer_config(
         partitions=configuration.kafka.partitions,
         data_dir=data_dir or home / settings.data_dir,
         secret_file=home / settings.secret_file if settings.secret_file else None,
+        budget_store=settings.budget_store.database() if settings.budget_store else None,
         pack_reports=settings.pack_reports,
         pack_seconds=settings.pack_seconds,
         outbox_bytes=settings.outbox_bytes,

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from deploy.config.checks import check_range
 from deploy.config.entries import Entry
+from producers.budget.postgres.database import BudgetDatabase, WhenAway
 from producers.transport.security import Security
 
 Prefix = Annotated[str, Meta(pattern="^[a-zA-Z0-9._-]{0,100}$")]
@@ -52,6 +53,24 @@ class KafkaSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         check_range("replication_factor", self.replication_factor, 1, 100)
 
 
+class BudgetStoreSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `producer.budget_store`: the database with the budgets of all producers that share it."""
+
+    url: str = ""
+    when_away: WhenAway = "wait"
+    allow_plaintext: bool = False
+
+    def database(self) -> BudgetDatabase:
+        """Return the database; ValueError if a field is out of range."""
+        try:
+            return BudgetDatabase(self.url, self.when_away, self.allow_plaintext)
+        except ValueError as error:
+            raise ValueError(f"budget_store.{error}") from None
+
+    def __repr__(self) -> str:
+        return "BudgetStoreSection(…)"
+
+
 class ProducerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Section `producer`; paths are relative to the file."""
 
@@ -61,6 +80,7 @@ class ProducerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pack_seconds: float = 1.0
     outbox_bytes: int = 2**28
     block_milliseconds: int = 50
+    budget_store: BudgetStoreSection | None = None
 
     def __post_init__(self) -> None:
         if not self.data_dir:
@@ -71,6 +91,12 @@ class ProducerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         check_range("pack_seconds", self.pack_seconds, 0.001, 3600)
         check_range("outbox_bytes", self.outbox_bytes, 2**20, 2**40)
         check_range("block_milliseconds", self.block_milliseconds, 0, 3_600_000)
+        if self.budget_store is not None:
+            self.budget_store.database()
+            if self.secret_file is None:
+                raise ValueError(
+                    "budget_store needs secret_file: the producers that share it share one secret"
+                )
 
 
 class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

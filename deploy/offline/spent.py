@@ -14,6 +14,7 @@ from deploy.config.file import load
 from deploy.config.producer import producer_config
 from producers.budget.allowance import Allowance
 from producers.budget.statement import Spent, Statements, total
+from producers.config import ProducerConfig
 
 MAX_LINE_BYTES = 2**20
 HEADINGS = (
@@ -39,16 +40,25 @@ def spent(config: Path, data_dir: Path | None) -> None:
     """Show how much of their budgets clients have spent, in the present period and in all.
 
     Reads client ids from stdin, one a line, because other users can see a command line; the answer names
-    clients by their line numbers. Producers may run meanwhile; does not connect.
+    clients by their line numbers. Producers may run meanwhile. Connects to nothing but the budget_store, if
+    the collection file has one.
 
     Example: deniable spent --config deniable.yaml
     """
     settings = producer_config(load(config), data_dir=data_dir, connects=False)
     allowances = {each.collection.name: each for each in settings.allowances}
-    with Statements.in_folder(settings.data_dir, settings.secret_path, settings.allowances) as statements:
+    if settings.budget_store and data_dir:
+        raise click.UsageError("--data-dir cannot be used: producer.budget_store has the budgets")
+    with _statements(settings) as statements:
         for number, client in _clients(click.get_binary_stream("stdin")):
             spending = statements.of(client, time.time())
             click.echo(f"client of line {number}\n{_table(spending, allowances)}")
+
+
+def _statements(settings: ProducerConfig) -> Statements:
+    if settings.budget_store:
+        return Statements.in_database(settings.budget_store, settings.secret_path, settings.allowances)
+    return Statements.in_folder(settings.data_dir, settings.secret_path, settings.allowances)
 
 
 def _clients(stream: BinaryIO) -> Iterator[tuple[int, str]]:

@@ -16,6 +16,8 @@ from producers.budget.allowance import Allowance
 from producers.budget.budget_store import BudgetStore
 from producers.budget.client_balance import ENDLESS, SpendingTerms, bring_up_to_date
 from producers.budget.local_budgets import LocalBudgets
+from producers.budget.postgres.budgets import PostgresBudgets
+from producers.budget.postgres.database import BudgetDatabase
 from producers.budget.stored_rows import keys_of
 from producers.randomization.prf import ClientKeys
 from producers.randomization.secret import STORE_NAME, Secret, read_secret
@@ -92,6 +94,20 @@ class Statements:
             store.close()
             raise
         return cls(LocalBudgets(store), secret, allowances, store.close)
+
+    @classmethod
+    def in_database(
+        cls, database: BudgetDatabase, secret_file: Path, allowances: Iterable[Allowance]
+    ) -> Self:
+        """Connect to the database of producers.
+
+        Raises
+        ------
+        Like `in_folder`, for a database.
+        """
+        secret = read_secret(secret_file)
+        budgets = PostgresBudgets(database, secret, is_only_read=True)
+        return cls(budgets, secret, allowances, budgets.close)
 
     def of(self, client: str, now: float) -> dict[str, Spent]:
         """Return what a client has spent, by collection: configured ones first, then others in the store.

@@ -1,4 +1,4 @@
-"""`deniable doctor`: an examination in steps, from name resolution to clock skew.
+"""`deniable doctor`: an examination in steps, from name resolution to the budgets' database.
 
 May import `finding`, `connection`, `permissions` and `topics`. Begin with `examination`.
 """

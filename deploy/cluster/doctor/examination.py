@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from deploy.cluster.connection.causes import cause_of
+from deploy.cluster.doctor.budget_store import budget_store
 from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deploy.cluster.doctor.clock_skew import clock_skew
 from deploy.cluster.doctor.connection import advertised, authentication, connection, tls
@@ -48,6 +49,7 @@ STEPS = (
     Step("parameters", parameters, 2.5, "topics"),
     Step("transactions", transactions, 2.5, "topics"),
     Step("clock skew", clock_skew, 2.0, "topics"),
+    Step("budget store", budget_store, 2.5, ""),
 )
 
 
@@ -110,6 +112,6 @@ def _within(step: Step, case: Case, seconds: float) -> tuple[StepAnswer, str]:
         return came[0]
     finding = Finding(
         f"no answer within {seconds:.1f} s",
-        "check whether the broker is stopped, overloaded or just starting",
+        "check whether the server is stopped, overloaded or just starting",
     )
     return StepAnswer([finding]), "ok"

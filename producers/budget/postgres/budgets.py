@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,25 +9,22 @@ from numpy.typing import NDArray
 from producers.budget.budget_store import Registered
 from producers.budget.charging import ClientRows, Ints
 from producers.budget.client_balance import SpendingTerms
-from producers.budget.postgres.connection import TABLES, DatabaseConnection, PermissionLackError
+from producers.budget.postgres.connection import DatabaseConnection
 from producers.budget.postgres.database import BudgetDatabase
+from producers.budget.postgres.tables import Tables
 from producers.budget.stored_rows import packed, rows_of
-from producers.randomization.secret import Secret, SecretError
+from producers.randomization.secret import Secret
 from producers.storage.store import StoreError, digest_of
-
-SCHEMA_FILE = Path(__file__).parent / "schema.sql"
-SCHEMA_VERSION = 1
-# Any constant: whoever creates the tables takes this lock, since CREATE TABLE IF NOT EXISTS alone may fail.
-_CREATING = 0x64656E6961626C65
 
 
 class PostgresBudgets:
-    """A `BudgetStore` in PostgreSQL: the tables of schema.sql, created at the first use.
+    """A `BudgetStore` in PostgreSQL: the tables of schema.sql.
 
     Parameters
     ----------
     database : BudgetDatabase.
     secret : of all its producers.
+    is_only_read : False if the tables are created at the first use; True if they must have been used.
 
     Raises
     ------
@@ -45,10 +40,11 @@ class PostgresBudgets:
     # changes the collection's terms or rows until the commit. A charge locks one collection only, and
     # `register` locks in the order of names, so none waits for another in a circle.
 
-    def __init__(self, database: BudgetDatabase, secret: Secret) -> None:
+    def __init__(self, database: BudgetDatabase, secret: Secret, *, is_only_read: bool = False) -> None:
         self._connection = DatabaseConnection(database)
+        tables = Tables(self._connection)
         try:
-            self._prepare(database.shown, digest_of(secret))
+            (tables.require if is_only_read else tables.prepare)(digest_of(secret))
         except BaseException:
             self._connection.close()
             raise
@@ -128,54 +124,6 @@ class PostgresBudgets:
     def damaged(self) -> StoreError:
         """Return the error to raise if tables have content that was never written to them."""
         return self._connection.failed("its tables were changed by another program; restore a copy")
-
-    def _prepare(self, shown: str, digest: bytes) -> None:
-        ((fsync,),) = self._connection.rows("SHOW fsync")
-        if fsync != "on":
-            raise self._connection.failed(
-                "fsync is off, so a crash of the server would refund what clients have spent; turn it on"
-            )
-        if self._missing():
-            self._create(digest)
-        known = self._connection.rows("SELECT version, digest FROM deniable_identity")
-        if not known:
-            with self.transaction():
-                known = self._identified(digest)
-        ((version, used),) = known
-        if version != SCHEMA_VERSION:
-            raise self._connection.failed(
-                f"version of its tables must be {SCHEMA_VERSION}, got {version}; use the version of deniable "
-                "that made them"
-            )
-        if used != digest:
-            raise SecretError(
-                f"budget store {shown} was used with another secret: restore that one; with this one every "
-                "client would get a new budget and new permanent responses"
-            )
-
-    def _missing(self) -> bool:
-        found = self._connection.rows("SELECT count(to_regclass(t)) FROM unnest(%s::text[]) AS t", [*TABLES])
-        return found != [(len(TABLES),)]
-
-    def _create(self, digest: bytes) -> None:
-        try:
-            with self.transaction():
-                self._connection.rows("SELECT pg_advisory_xact_lock(%s)::text", _CREATING)
-                if self._missing():
-                    self._connection.run(SCHEMA_FILE.read_text(encoding="utf-8"))
-                self._identified(digest)
-        except PermissionLackError:
-            raise self._connection.failed(
-                f"user {self._connection.user} may not create its tables: let an administrator run "
-                f"{SCHEMA_FILE}, and grant SELECT, INSERT, UPDATE on them"
-            ) from None
-
-    def _identified(self, digest: bytes) -> list[tuple[Any, ...]]:
-        """Record the secret's digest unless one is; return version and digest."""
-        self._connection.rows(
-            "INSERT INTO deniable_identity VALUES (0, %s, %s) ON CONFLICT DO NOTHING", SCHEMA_VERSION, digest
-        )
-        return self._connection.rows("SELECT version, digest FROM deniable_identity")
 
     def _register(self, name: str, terms: SpendingTerms) -> Registered:
         rows = self._connection.rows

@@ -50,13 +50,17 @@ class DatabaseConnection:
     ----------
     database : BudgetDatabase.
 
+    Attributes
+    ----------
+    shown : hosts, ports and name of the database, for messages.
+
     Raises
     ------
     AwayError if the database cannot be reached; StoreError if psycopg is missing.
     """
 
     def __init__(self, database: BudgetDatabase) -> None:
-        self._shown = database.shown
+        self.shown = database.shown
         try:
             import psycopg
         except ImportError:
@@ -110,7 +114,14 @@ class DatabaseConnection:
 
     def failed(self, cause: str) -> StoreError:
         """Return the error for a database that can be reached, but not used."""
-        return StoreError(f"budget store {self._shown}: {cause}")
+        return StoreError(f"budget store {self.shown}: {cause}")
+
+    def lacking(self, cause: str) -> PermissionLackError:
+        """Return the error for a user without the permissions that every producer needs."""
+        return PermissionLackError(
+            f"budget store {self.shown}: {cause}; grant SELECT, INSERT, UPDATE on {', '.join(TABLES)} "
+            f"to {self.user}"
+        )
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -120,8 +131,5 @@ class DatabaseConnection:
         except self._error as error:
             cause = error.diag.message_primary or str(error).partition("\n")[0] or type(error).__name__
             if isinstance(error, self._refusal):
-                raise PermissionLackError(
-                    f"budget store {self._shown}: {cause}; grant SELECT, INSERT, UPDATE on "
-                    f"{', '.join(TABLES)} to {self.user}"
-                ) from None
-            raise AwayError(f"budget store {self._shown}: {cause}") from None
+                raise self.lacking(cause) from None
+            raise AwayError(f"budget store {self.shown}: {cause}") from None

@@ -8,7 +8,7 @@ import pytest
 from deploy.config.allowed_values import MECHANISMS, allowed
 from deploy.config.entries import BudgetEntry
 from deploy.config.file import CollectionFileError, load
-from deploy.config.sections import File, KafkaSection, ProducerSection
+from deploy.config.sections import BudgetStoreSection, File, KafkaSection, ProducerSection
 
 COLLECTION = {
     "name": "plan",
@@ -58,11 +58,12 @@ def test_stated_range_is_the_enforced_one(tmp_path: Path, field: str) -> None:
 
 
 def test_every_field_without_words_is_text_or_a_mapping() -> None:
-    known = {*File.__struct_fields__, *KafkaSection.__struct_fields__, *ProducerSection.__struct_fields__}
+    sections = (File, KafkaSection, ProducerSection, BudgetStoreSection)
+    known = {field for section in sections for field in section.__struct_fields__}
     known.update(*(entry.__struct_fields__ for entry in MECHANISMS.values()))
     wordless = {field for field in known if allowed(field, in_budget=False) is None}
     assert wordless == {
-        *("kafka", "producer", "security"),
+        *("kafka", "producer", "security", "budget_store"),
         *("bootstrap_servers", "data_dir", "secret_file", "candidates_file"),
         *("allow_plaintext", "other", "canary", "memoize"),  # the type says it all
     }

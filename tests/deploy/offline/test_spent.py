@@ -2,7 +2,8 @@
 
 import sys
 import time
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from subprocess import run
 
@@ -15,9 +16,11 @@ from deploy.config.file import load
 from deploy.config.producer import producer_config
 from deploy.offline.spent import MAX_LINE_BYTES
 from producers.budget.local_budgets import LocalBudgets
+from producers.budget.postgres.budgets import PostgresBudgets
+from producers.budget.postgres.database import BudgetDatabase
 from producers.budget.spending import Spending
 from producers.randomization.prf import ClientKeys
-from producers.randomization.secret import load_secret
+from producers.randomization.secret import Secret, load_secret
 from producers.storage.store import Store, check_identity
 
 TEXT = """\
@@ -50,13 +53,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     secret = load_secret(config.data_dir / "secret")
     with closing(Store(config.data_dir)) as store:
         check_identity(store, secret)
-        now = time.time()
-        spending = Spending(LocalBudgets(store), config.allowances, now)
-        for name, reports in (("carrier", 3), ("delay", 2)):
-            windows = int(now) // 60 * 60 + 60 * np.arange(reports)
-            with store.transaction():
-                spending.charge(name, ClientKeys(secret).of(["anna"] * reports), windows, now)
+        charge(Spending(LocalBudgets(store), config.allowances, time.time()), store.transaction, secret)
     return tmp_path
+
+
+def charge(
+    spending: Spending, transaction: Callable[[], AbstractContextManager[None]], secret: Secret
+) -> None:
+    """Charge the client `anna` for reports of both collections."""
+    now = time.time()
+    for name, reports in (("carrier", 3), ("delay", 2)):
+        windows = int(now) // 60 * 60 + 60 * np.arange(reports)
+        with transaction():
+            spending.charge(name, ClientKeys(secret).of(["anna"] * reports), windows, now)
 
 
 def spent(given: bytes, *arguments: str) -> Result:
@@ -131,3 +140,20 @@ def test_client_ids_are_not_printed() -> None:
     ended = spent(b"anna\nbob-of-the-canaries\n")
     assert "anna" not in ended.output
     assert "canaries" not in ended.output
+
+
+def test_a_database_is_read_instead_of_the_folder(folder: Path, database: BudgetDatabase) -> None:
+    section = f"{{secret_file: shared, budget_store: {{url: '{database.url}'}}}}"
+    Path("deniable.yaml").write_text(f"{TEXT}producer: {section}\n")
+    secret = load_secret(folder / "shared")
+    ended = spent(b"anna\n")
+    assert (ended.exit_code, ended.stdout) == (1, "")
+    assert str(ended.exception).endswith(": no producer has used it")
+    config = producer_config(load(Path("deniable.yaml")))
+    with closing(PostgresBudgets(database, secret)) as budgets:
+        charge(Spending(budgets, config.allowances, time.time()), budgets.transaction, secret)
+    ended = spent(b"anna\r\nbob\n")
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (0, TABLES, "")
+    ended = spent(b"anna\n", "--data-dir", ".deniable")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert "--data-dir cannot be used: producer.budget_store has the budgets" in ended.stderr

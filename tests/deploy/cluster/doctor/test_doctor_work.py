@@ -40,6 +40,7 @@ STEPS = [
     "parameters",
     "transactions",
     "clock",
+    "budget",
 ]
 
 
@@ -97,8 +98,9 @@ def test_role_with_all_its_permissions_passes(set_up: Patient) -> None:
         assert shown(results) == ""
         unused = {"state", "transactions"} if role is not Role.AGGREGATOR else set()
         skipped = {name for name, result in results.items() if result.status == "skipped"}
-        # Clock skew is measured by writing records; no worker has published its parameters.
-        assert skipped - {"clock skew", "parameters"} == unused
+        # Clock skew is measured by writing records; no worker has published its parameters; budgets are in
+        # a folder.
+        assert skipped - {"clock skew", "parameters", "budget store"} == unused
 
 
 def test_lacking_permission_to_compare_parameters_is_a_warning(set_up: Patient) -> None:
@@ -255,5 +257,5 @@ def test_command_prints_continuously_and_ends_with_1(patient: Patient) -> None:
     assert "\nauthentication  failed: 127.0.0.1:" in ended.stdout
     as_json, _ = timed(patient.folder, "--json")
     lines = [json.loads(line) for line in as_json.stdout.splitlines()]
-    assert [each["status"] for each in lines] == ["ok", lines[1]["status"], "failed", *["skipped"] * 7]
+    assert [each["status"] for each in lines] == ["ok", lines[1]["status"], "failed", *["skipped"] * 8]
     assert lines[2]["findings"][0]["remedy"].startswith("check username and password_file")

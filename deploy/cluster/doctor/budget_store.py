@@ -1,0 +1,28 @@
+"""Try the database with the budgets, as a producer would use it."""
+
+from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deploy.cluster.finding import Finding
+from deploy.cluster.permissions.roles import Role
+from deploy.config.producer import producer_config
+from producers.budget.postgres.connection import AwayError
+from producers.budget.postgres.tables import examine
+from producers.randomization.secret import SecretError, secret_of
+from producers.storage.store import StoreError
+
+AWAY_REMEDY = "see that it runs, and that host, port, user and password (PGPASSWORD) are right"
+
+
+def budget_store(case: Case, _seconds: float) -> StepAnswer:
+    """Connect, and check secret, tables and permissions; writes nothing."""
+    if case.role is not Role.PRODUCER:
+        raise NotUsedError("only producers charge clients")
+    settings = producer_config(case.configuration, connects=False)
+    if settings.budget_store is None:
+        raise NotUsedError(f"not configured: budgets are in {settings.data_dir}")
+    try:
+        secret = secret_of(settings.data_dir, settings.secret_file)
+        return StepAnswer([], examine(settings.budget_store, secret))
+    except AwayError as error:
+        return StepAnswer([Finding(str(error), AWAY_REMEDY)])
+    except (SecretError, StoreError) as error:  # the message says the remedy
+        return StepAnswer([Finding(str(error), "")])

@@ -1,0 +1,89 @@
+"""`deniable doctor` tries a real database with budgets, and changes nothing in it."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from deploy.cluster.doctor.budget_store import AWAY_REMEDY, budget_store
+from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deploy.cluster.permissions.roles import Role
+from deploy.config.file import load
+from producers.budget.postgres.budgets import PostgresBudgets
+from producers.budget.postgres.database import BudgetDatabase
+from producers.randomization.secret import Secret, load_secret
+from tests.support.producers.postgres_server import PostgresServer
+
+COLLECTIONS = """\
+collections:
+  - {name: c, mechanism: k-rr, size: 10, epsilon: 3, window_seconds: 60, grace_seconds: 30, budget: none}
+"""
+
+
+def examined(folder: Path, url: str, role: Role = Role.PRODUCER) -> StepAnswer:
+    path = folder / "deniable.yaml"
+    path.write_text(f"{COLLECTIONS}producer: {{secret_file: secret, budget_store: {{url: '{url}'}}}}\n")
+    return budget_store(Case(load(path, environment={}), role, time.time), 2.5)
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Secret:
+    return load_secret(tmp_path / "secret")
+
+
+@pytest.mark.usefixtures("secret")
+def test_new_database_is_left_as_it_is(
+    tmp_path: Path, database: BudgetDatabase, postgres_of_all: PostgresServer
+) -> None:
+    answer = examined(tmp_path, database.url)
+    assert answer == ([], "it answers; the first producer will create its tables")
+    tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
+    assert postgres_of_all.execute(tables, database.url) == [(0,)]
+
+
+def test_used_database_belongs_to_one_secret(
+    tmp_path: Path, database: BudgetDatabase, secret: Secret
+) -> None:
+    PostgresBudgets(database, secret).close()
+    assert examined(tmp_path, database.url) == ([], "it answers, and its tables belong to this secret")
+    (tmp_path / "secret").write_bytes(bytes(32))
+    (finding,) = examined(tmp_path, database.url).findings
+    assert "was used with another secret: restore that one" in finding.what
+
+
+def test_missing_permissions_are_named(
+    tmp_path: Path, database: BudgetDatabase, secret: Secret, postgres_of_all: PostgresServer
+) -> None:
+    user = database.url.rpartition("/")[2].replace("budgets", "user")
+    postgres_of_all.execute(f"CREATE USER {user}")
+    theirs = database.url.replace("deniable@", f"{user}@")
+    (finding,) = examined(tmp_path, theirs).findings
+    assert f"user {user} may not create its tables: let an administrator run " in finding.what
+    PostgresBudgets(database, secret).close()
+    postgres_of_all.execute(f"GRANT SELECT, UPDATE ON ALL TABLES IN SCHEMA public TO {user}", database.url)
+    (finding,) = examined(tmp_path, theirs).findings
+    assert (
+        "the user may not use all tables; grant SELECT, INSERT, UPDATE on deniable_identity" in finding.what
+    )
+    postgres_of_all.execute(f"GRANT INSERT ON ALL TABLES IN SCHEMA public TO {user}", database.url)
+    assert examined(tmp_path, theirs).findings == []
+
+
+@pytest.mark.usefixtures("secret")
+def test_closed_port_and_missing_secret_are_found(tmp_path: Path) -> None:
+    closed = "postgresql://deniable@127.0.0.1:9/budgets"
+    (finding,) = examined(tmp_path, closed).findings
+    assert finding.what.startswith("budget store 127.0.0.1:9/budgets: ")
+    assert finding.remedy == AWAY_REMEDY
+    (tmp_path / "secret").unlink()
+    (finding,) = examined(tmp_path, closed).findings
+    assert "it is missing, and a configured one is never created" in finding.what
+
+
+def test_only_producers_with_a_database_are_concerned(tmp_path: Path) -> None:
+    with pytest.raises(NotUsedError, match="only producers charge clients"):
+        examined(tmp_path, "postgresql://deniable@127.0.0.1:9/budgets", Role.AGGREGATOR)
+    path = tmp_path / "deniable.yaml"
+    path.write_text(COLLECTIONS)
+    with pytest.raises(NotUsedError, match="not configured: budgets are in "):
+        budget_store(Case(load(path, environment={}), Role.PRODUCER, time.time), 2.5)
