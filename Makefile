@@ -6,7 +6,7 @@ GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 # As the commands set it: with several threads OpenBLAS waits for busy cores.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install java check quick test test-all fuzz chaos demo pictures metrics dashboards bench bench-quick bench-estimators bench-aggregator bench-poisoning bench-installed lock
+.PHONY: help install java check quick test test-all fuzz chaos demo pictures metrics dashboards bench bench-quick bench-estimators bench-aggregator bench-poisoning bench-installed bench-postgres lock
 
 help: ## list of targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -81,6 +81,9 @@ bench-poisoning: .venv/installed ## effect of forged reports on estimates, and w
 
 bench-installed: .venv/installed ## size of an installation by extra, and time and memory of the first import
 	@$(GUARD) .venv/bin/python -m bench.installed
+
+bench-postgres: .venv/installed ## charges a second of budgets in PostgreSQL, beside a folder's; needs PostgreSQL's server
+	@$(GUARD) .venv/bin/python -m bench.shared_budgets
 
 lock: ## update requirements.lock and the other lock files from pyproject.toml, with uv
 	uv pip compile --quiet --generate-hashes --universal --extra dev \

@@ -41,7 +41,7 @@ ORDER = {
         "monitoring", "__main__",
     ),
     "deploy/cluster": ("finding", "connection", "permissions", "topics", "deployment", "doctor"),
-    "bench": ("installed", "estimators", "aggregator", "poisoning", "comparison"),
+    "bench": ("installed", "estimators", "aggregator", "shared_budgets", "poisoning", "comparison"),
     "bench/comparison": ("timing", "peer_environment", "report", "failures", "runners", "parts", "__main__"),
 }  # fmt: skip
 

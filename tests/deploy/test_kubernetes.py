@@ -23,6 +23,11 @@ KINDS = {
     ResourceType.GROUP: "group",
     ResourceType.TRANSACTIONAL_ID: "transactionalId",
 }
+WORKERS = (
+    ("Deployment", "deniable-aggregator"),
+    ("StatefulSet", "deniable-producer"),
+    ("Deployment", "deniable-producer"),
+)
 SECRETS = {"kafka-cluster-ca-cert": "ca.crt"}  # made by Strimzi, beside one of each user
 
 
@@ -59,11 +64,15 @@ def test_slips_are_found(overlay: Overlay) -> None:
 
 def test_a_step_holds_nothing_that_belongs_to_another(overlay: Overlay) -> None:
     """So an update takes workers before producers, and meets no Job, whose template cannot be changed."""
-    alone = {"Job": "topics", "KafkaTopic": "topics", "KafkaUser": "topics", "NetworkPolicy": "topics"}
-    alone |= {"Deployment": "aggregator", "ScaledObject": "aggregator", "StatefulSet": "producer"}
+    held = {
+        "topics": {"Job", "KafkaTopic", "KafkaUser", "NetworkPolicy"},
+        "aggregator": {"Deployment", "ScaledObject"},
+        "producer": {"StatefulSet"},
+        "replicas": {"Deployment", "NetworkPolicy"},
+    }
     for step, documents in overlay.steps.items():
         kinds = {each["kind"] for each in documents}
-        assert kinds & set(alone) == {kind for kind, where in alone.items() if where == step}
+        assert kinds & set().union(*held.values()) == held[step]
         assert overlay.config_map in {each["metadata"]["name"] for each in documents}
 
 
@@ -148,12 +157,13 @@ def test_every_pod_runs_without_rights(overlay: Overlay) -> None:
         # With `Always`, each mount makes all files group-writable: a producer refuses its secret then.
         assert (rights["fsGroup"], rights["fsGroupChangePolicy"]) == (10001, "OnRootMismatch"), name
         assert rights["seccompProfile"] == {"type": "RuntimeDefault"}, name
-        assert container["securityContext"] == {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        }, name
-        assert "memory" in container["resources"]["limits"], name
+        for each in (container, *pod.get("initContainers", ())):
+            assert each["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }, name
+            assert "memory" in each["resources"]["limits"], name
 
 
 def test_every_pod_has_its_own_user_by_reference_only(overlay: Overlay) -> None:
@@ -162,7 +172,8 @@ def test_every_pod_has_its_own_user_by_reference_only(overlay: Overlay) -> None:
     security = overlay.configuration.kafka.security
     assert security is not None
     for name, pod, container in overlay.pods():
-        assert container["env"] == [{"name": "DENIABLE_KAFKA__SECURITY__USERNAME", "value": name}]
+        assert container["env"][0] == {"name": "DENIABLE_KAFKA__SECURITY__USERNAME", "value": name}
+        assert "PGPASSWORD" not in {each["name"] for each in container["env"] if "value" in each}
         assert overlay.one("KafkaUser", name)
         volumes = {each["name"]: each for each in pod["volumes"]}
         mounted = {
@@ -179,7 +190,7 @@ def test_every_pod_has_its_own_user_by_reference_only(overlay: Overlay) -> None:
 
 
 def test_worker_pod_has_time_to_stop_and_probes(overlay: Overlay) -> None:
-    for kind, name in (("Deployment", "deniable-aggregator"), ("StatefulSet", "deniable-producer")):
+    for kind, name in WORKERS:
         pod = overlay.one(kind, name)["spec"]["template"]["spec"]
         assert pod["terminationGracePeriodSeconds"] > SESSION_SECONDS + STOP_SECONDS
         (container,) = pod["containers"]
@@ -191,7 +202,7 @@ def test_worker_pod_has_time_to_stop_and_probes(overlay: Overlay) -> None:
 
 
 def test_only_prometheus_gets_in_and_it_finds_every_pod(overlay: Overlay) -> None:
-    (policy,) = overlay.of("NetworkPolicy")
+    policy = overlay.one("NetworkPolicy", "deniable")
     (rule,) = policy["spec"]["ingress"]
     (service,) = overlay.of("Service")
     (monitor,) = overlay.of("ServiceMonitor")
@@ -208,7 +219,7 @@ def test_only_prometheus_gets_in_and_it_finds_every_pod(overlay: Overlay) -> Non
 
 
 def test_pods_reach_only_dns_and_kafka(overlay: Overlay) -> None:
-    (policy,) = overlay.of("NetworkPolicy")
+    policy = overlay.one("NetworkPolicy", "deniable")
     assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
     names, kafka = policy["spec"]["egress"]
     (to,) = names["to"]

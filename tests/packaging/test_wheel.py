@@ -46,6 +46,7 @@ def test_wheel_contains_only_what_runs(built: Path) -> None:
     needed = {
         "aggregator/records/estimate.schema.json",
         "aggregator/web/page/index.html",
+        "producers/budget/postgres/schema.sql",
         "deploy/broker/kafka/pom.xml",
         "deploy/broker/kafka/server.properties",
         "deniable/py.typed",

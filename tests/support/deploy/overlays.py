@@ -13,7 +13,7 @@ from tests.support.paths import REPOSITORY
 
 FOLDER = REPOSITORY / "deploy" / "kubernetes"
 WORKLOADS = ("Deployment", "StatefulSet", "Job")
-STEPS = ("topics", "aggregator", "producer")  # in the order of their deployment
+STEPS = ("topics", "aggregator", "producer", "replicas")  # in their order; the last two are alternatives
 
 
 def render(folder: Path) -> list[dict[str, Any]]:
