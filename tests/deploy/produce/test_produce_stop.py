@@ -35,7 +35,7 @@ def test_second_interrupt_ends_at_once_and_loses_nothing(tmp_path: Path) -> None
             assert is_kept, deployment.output("run.log")
             run.send_signal(signal.SIGINT)
             assert wait_until(
-                lambda: "waiting up to 10 s for Kafka" in deployment.output("run.log"), SOON_SECONDS
+                lambda: "waiting up to 10 s until Kafka has all" in deployment.output("run.log"), SOON_SECONDS
             )
             assert run.poll() is None
             run.send_signal(signal.SIGINT)

@@ -1,0 +1,1 @@
+"""A broker with passwords, certificates and permissions."""
