@@ -28,8 +28,8 @@ from estimators.errors import DeniableError
 PAGE = Path(__file__).with_name("page")
 STYLES = ("page.css", "table.css", "charts.css")
 SCRIPTS = (
-    *("page.js", "stream.js", "collection.js", "table.js", "history.js", "history_table.js", "plan.js"),
-    *("privacy.js", "format.js", "paths.js", "dom.js"),
+    *("page.js", "stream.js", "collection.js", "table.js", "axis.js", "history.js", "history_table.js"),
+    *("plan.js", "privacy.js", "format.js", "paths.js", "dom.js"),
 )
 PAGE_FILES = {"/": "index.html", **{f"/{name}": name for name in STYLES + SCRIPTS}}
 

@@ -2,6 +2,7 @@
 // Rule 1: noise does not change the layout: rows swap, and axes change, only beyond what noise explains.
 // Rule 2: the named values set the axis; a longer bar of unexplained reports is cut off there, and marked.
 
+import { drawAxis } from "./axis.js";
 import { NORMAL_95, formatInterval, formatPercent, formatWhole, percentDigits } from "./format.js";
 import { cloneTemplate, placeChildren, setTexts } from "./dom.js";
 
@@ -17,6 +18,7 @@ export function createTable(root) {
     drawTable(view);
     if (!view.expanded) button.scrollIntoView({ block: "nearest" });
   });
+  new ResizeObserver(() => redrawAxis(view)).observe(root.querySelector(".axis"));
   return view;
 }
 
@@ -104,19 +106,11 @@ function fitColumns(view, shown) {
   if (highest > view.axisEnd || highest < 0.6 * view.axisEnd) view.axisEnd = drawAxis(table, highest);
 }
 
-/** Draws ticks from 0 to the first multiple of 1, 2 or 5 x 10^i that reaches `highest`, and returns that. */
-function drawAxis(table, highest) {
-  const magnitude = 10 ** Math.floor(Math.log10(highest));
-  const step = [0.2, 0.5, 1, 2].map((part) => part * magnitude).find((part) => highest <= 5 * part);
-  const steps = Math.ceil(highest / step);
-  table.style.setProperty("--axis-step", `${100 / steps}%`);
-  table.querySelector(".axis").replaceChildren(...Array.from({ length: steps + 1 }, (_, index) => {
-    const tick = document.createElement("span");
-    tick.textContent = Number((100 * step * index).toPrecision(3));
-    tick.style.setProperty("inset-inline-start", `${100 * index / steps}%`);
-    return tick;
-  }));
-  return steps * step;
+/** After a change of width, such as a phone's rotation: other labels may fit. */
+function redrawAxis(view) {
+  if (view.estimate === null) return;
+  view.axisEnd = 0;
+  drawTable(view);
 }
 
 /** Reuses rows by value, so that a bar grows from its former length. */
