@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import sys
 import time
 from dataclasses import fields
@@ -75,7 +76,13 @@ def start_worker(configuration: Configuration, log: Path) -> Child:
 def rollup_command(configuration: Configuration, collection: str, start: int) -> str:
     """Return the command that estimates over all windows of a collection since `start`, unix seconds."""
     arguments = ["rollup", collection, "--config", str(configuration.path), "--from", str(start)]
-    return shlex.join(["deniable", *arguments])
+    return shlex.join([_program(), *arguments])
+
+
+def _program() -> str:
+    """Return how to call `deniable` here: by name, or by path if the environment is not in PATH."""
+    beside = Path(sys.executable).with_name("deniable")
+    return "deniable" if shutil.which("deniable") or not beside.exists() else os.path.relpath(beside)
 
 
 def page_of(worker: Child, log: Path) -> str:

@@ -27,9 +27,7 @@ def test_it_is_live_then_stays_for_questions(kafka_jars: None, tmp_path: Path) -
         assert len(screens) > 20
         assert "\ndemo: ok\n" in terminal.written
         (command,) = re.findall(rf"^{ROLL_UP}(.*)$", terminal.written, re.MULTILINE)
-        answer = subprocess.run(
-            shlex.split(command), cwd=tmp_path, capture_output=True, text=True, timeout=END_SECONDS
-        )
+        answer = subprocess.run(shlex.split(command), capture_output=True, text=True, timeout=END_SECONDS)
         assert re.match(r"[\d,]+ reports, 16 values, 95 % intervals", answer.stdout.strip()), answer.stderr
         picture = keep_picture(
             browser, screens[-1].split(CURSOR_IS_BACK)[0], "deniable demo", "terminal", tmp_path
