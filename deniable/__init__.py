@@ -29,7 +29,7 @@ from producers.config import ProducerConfig  # noqa: E402
 from producers.errors import ClosedError, DeliveryError  # noqa: E402
 from producers.metrics.counters import Backlog, Counters, Receipt  # noqa: E402
 from producers.randomization.secret import SecretError  # noqa: E402
-from producers.responders.validation import Clients, Times, Values  # noqa: E402
+from producers.responders.validation import Clients, EventTime, EventValue, Times, Values  # noqa: E402
 from producers.storage.store import StoreError  # noqa: E402
 from producers.transport.credential_files import SecurityError  # noqa: E402
 
@@ -45,6 +45,8 @@ __all__ = [
     "Counters",
     "DeliveryError",
     "DeniableError",
+    "EventTime",
+    "EventValue",
     "Producer",
     "ProducerConfig",
     "Receipt",

@@ -1,13 +1,12 @@
 """The producer: true values in, randomized packs out."""
 
+import asyncio
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
 from producers.concurrency import fork_hooks
@@ -17,14 +16,14 @@ from producers.config import ProducerConfig
 from producers.errors import ClosedError, DeliveryError
 from producers.metrics.collector import ProducerMetrics
 from producers.metrics.counters import Counters, Receipt, ReportTotals
+from producers.pipeline.queueing.submission import FlushRequest
+from producers.pipeline.recording import process_end
+from producers.pipeline.recording.recorder import Recorder
+from producers.pipeline.recording.submissions import Randomization
 from producers.pipeline.report_pipeline import ReportPipeline
-from producers.pipeline.submission_queue import FlushRequest, PendingReceipt, Submission
-from producers.randomization.prf import ClientKeys
 from producers.randomization.randomness import Keystream
 from producers.randomization.secret import secret_of
-from producers.responders.batch import Batch, parts
-from producers.responders.factory import responder_of
-from producers.responders.validation import Clients, Times, Values, window_starts
+from producers.responders.validation import Clients, EventTime, EventValue, Times, Values
 from producers.storage.input_progress import InputProgress
 from producers.transport.agreement import Disagreement
 
@@ -53,13 +52,9 @@ class Producer:
         self._config = config
         self._allowances = {each.collection.name: each for each in config.allowances}
         self._secret = secret_of(config.data_dir, config.secret_file)
-        self._client_keys = ClientKeys(self._secret)
         self._words = Keystream()
         self._clock = Clock()
-        self._responders = {
-            name: responder_of(allowance.collection, self._secret, self._words)
-            for name, allowance in self._allowances.items()
-        }
+        self._randomization = Randomization(self._allowances, self._secret, self._words, self._clock)
         self._closing = threading.Lock()  # never waited for: the first `close` keeps it
         self._begin_anew()
         self._pipeline.open()
@@ -71,6 +66,32 @@ class Producer:
         self.registry = CollectorRegistry() if registry is None else registry
         self.registry.register(ProducerMetrics(self._allowances, self.counters, self._differing))
         fork_hooks.watch(self)
+        process_end.watch(self)
+
+    def record(
+        self, collection: str, value: EventValue, client: str | None = None, at: EventTime = None
+    ) -> None:
+        """Record one event: keep it in memory for a thread that reports it within milliseconds.
+
+        Never waits and never fails the application: microseconds in any thread, coroutine or signal handler.
+        What cannot be reported is dropped and counted, as are events beyond 262,144 of a collection that
+        wait, an empty client, a time out of range, and events after `close`. `flush`, `close`, the end of
+        the interpreter and SIGTERM lose no recorded event; kill -9 loses those of the last milliseconds,
+        which `report` does not.
+
+        Parameters
+        ----------
+        collection : name of one of the collections.
+        value : text; an integer for a k-RR collection without a list of values; a set of text for k-hot
+            RAPPOR. A value that the collection does not know is reported, too.
+        client : whose limits apply; None means that every event is from a different client, as in `report`.
+        at : unix seconds of the event; None means now.
+
+        Raises
+        ------
+        ValueError if the collection is unknown; TypeError if value, client or time has the wrong type.
+        """
+        self._recorder.record(collection, value, client, at)
 
     def report(
         self,
@@ -117,18 +138,12 @@ class Producer:
     ) -> Receipt:
         """Like `report`; with `progress`, reports and place in the input are stored or dropped together."""
         pipeline = self._running()
-        if collection not in self._allowances:
-            raise ValueError(f"collection must be one of {', '.join(self._allowances)}")
-        batch = self._responders[collection].prepare(values, clients)
-        if batch.clients is None:
-            self._allowances[collection].check_own_clients()
-        question = self._allowances[collection].collection
-        moment = self._clock.unix() if at is None else at
-        windows = window_starts(moment, batch.count, question.window_seconds)
+        single = None if progress else self._randomization.single(collection, values, clients, at)
         time_left = TimeBudget(self._config.block_milliseconds / 1000)
         pending = []
-        for part in [slice(0, batch.count)] if progress else parts(question.mechanism, batch.count):
-            submission = self._randomize(collection, batch, windows, part, progress)
+        for submission in (
+            [single] if single else self._randomization.submissions(collection, values, clients, at, progress)
+        ):
             pending.append(submission.pending_receipt)
             with time_left:
                 is_queued = pipeline.put(submission, time_left.left)
@@ -143,15 +158,19 @@ class Producer:
         return receipt
 
     def flush(self, timeout: float = 30.0) -> None:
-        """Send all stored reports, also in packs that are not full, and wait until they are acknowledged.
+        """Send everything recorded or reported, also in packs that are not full, and wait for its arrival.
 
         Raises
         ------
         DeliveryError if not all are acknowledged within `timeout` seconds (at once if waiting cannot help),
         or if reports were dropped since the last flush; ClosedError, a RuntimeError, after `close`.
         """
-        wrong = self._flushed(self._running(), timeout, "later")
+        wrong = self._flushed(self._running(), self._recorder.drain, timeout, "later")
         _raise([*wrong, *self._newly_dropped()])
+
+    async def aflush(self, timeout: float = 30.0) -> None:  # noqa: ASYNC109 (as in `flush`)
+        """Like `flush`, without blocking the event loop."""
+        await asyncio.to_thread(self.flush, timeout)
 
     def close(self, timeout: float = 30.0) -> None:
         """Refuse further reports, flush, disconnect. Calling it again does nothing.
@@ -164,11 +183,19 @@ class Producer:
         """
         if not self._closing.acquire(blocking=False) or not self._pipeline.is_begun:
             return
-        wrong = self._flushed(self._pipeline, timeout, "by the next producer with it")
+        try:
+            drain, sent = self._recorder.close, "by the next producer with it"
+            wrong = self._flushed(self._pipeline, drain, timeout, sent)
+        except DeliveryError as error:  # a thread died; the others must end
+            wrong = [str(error)]
         try:
             self._pipeline.close()
         finally:  # report drops during closing, too
             _raise([*wrong, *self._newly_dropped()])
+
+    async def aclose(self, timeout: float = 30.0) -> None:  # noqa: ASYNC109 (as in `close`)
+        """Like `close`, without blocking the event loop."""
+        await asyncio.to_thread(self.close, timeout)
 
     def counters(self) -> Counters:
         """Return totals since the start, or since the fork."""
@@ -178,22 +205,24 @@ class Producer:
         """Return why reports are not counted; empty if nothing is known to be wrong.
 
         Packs wait, and none was acknowledged for 20 s: they are kept, and the application need not do
-        anything. Or the workers count a collection with other parameters: its reports are rejected, until
-        the collection file is theirs.
+        anything. Or the store cannot be written, and reports are dropped. Or the workers count a collection
+        with other parameters: its reports are rejected, until the collection file is theirs.
         """
-        differing = [str(each) for each in self._differing().values()]
+        reasons = [str(each) for each in self._differing().values()]
         if (away := self._pipeline.away) is not None:
-            differing.append(f"clients cannot be charged: {away}")
+            reasons.append(f"clients cannot be charged: {away}")
+        if trouble := self._pipeline.store_trouble:
+            reasons.append(f"reports are dropped: {trouble}")
         if self._totals.standstill_seconds() <= self._config.timing.stall:
-            return differing
+            return reasons
         reason = self._pipeline.trouble or f"nothing was acknowledged for {self._config.timing.stall:.0f} s"
         packs = self._totals.sendable()
         waiting = f"{'1 pack waits' if packs == 1 else f'{packs} packs wait'} in the outbox: {reason}"
-        return [waiting, *differing]
+        return [waiting, *reasons]
 
     def unknown(self) -> dict[str, int]:
         """Return the number of unknown values by collection. It depends on true values: never export it."""
-        return {name: responder.unknown for name, responder in self._responders.items()}
+        return self._randomization.unknown()
 
     def __enter__(self) -> Self:
         return self
@@ -209,6 +238,21 @@ class Producer:
             # The application sees its own error; raised here, this one would hide it.
             _log.error("closed while handling %s: %s", type(error).__name__, undelivered)
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.__exit__, kind, error, trace)
+
+    def save(self, seconds: float) -> bool:
+        """Wait until what was recorded is stored, refused or dropped; False if not all is within `seconds`.
+
+        Called when the process ends; Kafka is not waited for.
+        """
+        return self._recorder.save(seconds)
+
     def _before_fork(self) -> list[fork_hooks.Pause]:
         """Ask its threads to pause, with nothing open that must not be copied."""
         return self._pipeline.pauses()
@@ -217,7 +261,10 @@ class Producer:
         """Start afresh, forgetting what belongs to the parent, if there is one."""
         self._totals = ReportTotals(self._allowances)
         self._dropped_reported = 0
-        self._pipeline = ReportPipeline(self._config, self._secret, self._words, self._clock, self._totals)
+        self._pipeline = ReportPipeline(
+            self._config, self._secret, self._words, self._clock, self._totals, self._randomization
+        )
+        self._recorder = Recorder(self._randomization, self._pipeline, self._totals, self._clock)
 
     def _differing(self) -> Mapping[str, Disagreement]:
         return self._pipeline.differing
@@ -228,26 +275,16 @@ class Producer:
         self._pipeline.start()
         return self._pipeline
 
-    def _randomize(
-        self,
-        collection: str,
-        batch: Batch,
-        windows: NDArray[np.int64],
-        part: slice,
-        progress: tuple[str, InputProgress] | None,
-    ) -> Submission:
-        cohorts, rows = batch.respond(part)
-        clients = None if batch.clients is None else self._client_keys.of(batch.clients[part])
-        return Submission(
-            collection, windows[part], cohorts, rows, clients, PendingReceipt(len(rows)), progress
-        )
-
-    def _flushed(self, pipeline: ReportPipeline, timeout: float, sent: str) -> list[str]:
-        """Wait until all is acknowledged; return what is wrong, empty if nothing is."""
+    def _flushed(
+        self, pipeline: ReportPipeline, drain: Callable[[float], bool], timeout: float, sent: str
+    ) -> list[str]:
+        """Wait until all is acknowledged, first of all what `drain` queues; return what is wrong."""
         flush_request, time_left, wrong = FlushRequest(), TimeBudget(timeout), []
         with time_left:
+            is_drained = drain(time_left.left)
+        with time_left:
             is_queued = pipeline.put(flush_request, time_left.left)
-        is_done = is_queued and flush_request.done.wait(time_left.left)
+        is_done = is_queued and flush_request.done.wait(time_left.left) and is_drained
         if not is_done:
             wrong.append(f"not all was acknowledged within {timeout:g} s")
         reason = flush_request.error if is_done else pipeline.trouble

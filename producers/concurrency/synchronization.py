@@ -40,8 +40,9 @@ class WakeUp:
 
     def notify(self) -> None:
         """Wake the waiting thread, or the next one; several calls may count as one."""
-        with suppress(RuntimeError):  # already notified
-            self._lock.release()
+        if self._lock.locked():
+            with suppress(RuntimeError):  # somebody else has notified meanwhile
+                self._lock.release()
 
     def wait(self, seconds: float) -> bool:
         """Wait for `notify`; return False after `seconds` without a call."""

@@ -11,7 +11,7 @@ from estimators.collection import Collection
 from producers.budget.charging import ChargeResult
 from producers.budget.lateness import untimely
 from producers.budget.spending import Spending
-from producers.pipeline.submission_queue import Submission
+from producers.pipeline.queueing.submission import Submission
 
 
 def timely(

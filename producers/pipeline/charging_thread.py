@@ -20,9 +20,10 @@ from producers.config import ProducerConfig
 from producers.errors import ClosedError, DeliveryError
 from producers.metrics.counters import ReportTotals
 from producers.pipeline.admission import charged, timely
-from producers.pipeline.queue_thread import Item, QueueThread
+from producers.pipeline.queueing.queue_thread import Item, Queued, QueueThread, Reports
+from producers.pipeline.queueing.submission import FlushRequest, Submission
+from producers.pipeline.recording.submissions import Randomization
 from producers.pipeline.storing_thread import StoringThread
-from producers.pipeline.submission_queue import FlushRequest, Submission
 from producers.randomization.randomness import Words
 from producers.randomization.secret import Secret, SecretError
 from producers.storage.store import StoreError
@@ -44,6 +45,7 @@ class ChargingThread:
     clock : unix and steady seconds.
     totals : counts the outcomes of reports.
     storing : takes the charged reports.
+    randomization : of single reports.
 
     Attributes
     ----------
@@ -59,6 +61,7 @@ class ChargingThread:
         clock: Clock,
         totals: ReportTotals,
         storing: StoringThread,
+        randomization: Randomization,
     ) -> None:
         self.away: str | None = None
         self._config = config
@@ -73,7 +76,7 @@ class ChargingThread:
         self._spending: Spending | None = None
         self._failures = 0
         self._retry_at = 0.0
-        self._thread = QueueThread("charging", self, clock)
+        self._thread = QueueThread("charging", self, clock, randomization.joined)
 
     def open(self) -> None:
         """Connect before `start`; if the database is away, go on without.
@@ -104,7 +107,7 @@ class ChargingThread:
         """Why reports of clients are not charged; None while all is well."""
         return self._thread.death or self.away
 
-    def put(self, item: Item, seconds: float) -> bool:
+    def put(self, item: Queued, seconds: float) -> bool:
         """Queue an item; see `QueueThread`."""
         return self._thread.put(item, seconds)
 
@@ -160,7 +163,7 @@ class ChargingThread:
         """Disconnect: the thread ends."""
         self.suspend()
 
-    def drop(self, submission: Submission, why: str) -> None:
+    def drop(self, submission: Reports, why: str) -> None:
         """Count a submission as dropped and settle it. Any thread may call it."""
         self._storing.drop(submission, why)
 

@@ -7,9 +7,10 @@ from producers.concurrency.fork_hooks import Pause
 from producers.config import ProducerConfig
 from producers.metrics.counters import ReportTotals
 from producers.pipeline.charging_thread import ChargingThread
-from producers.pipeline.queue_thread import Item
+from producers.pipeline.queueing.queue_thread import Queued, Reports
+from producers.pipeline.queueing.submission import FlushRequest
+from producers.pipeline.recording.submissions import Randomization
 from producers.pipeline.storing_thread import StoringThread
-from producers.pipeline.submission_queue import FlushRequest, Submission
 from producers.randomization.randomness import Words
 from producers.randomization.secret import Secret
 from producers.transport.agreement import Disagreement
@@ -26,16 +27,23 @@ class ReportPipeline:
     words : source of pack ids, shuffling and ticks.
     clock : unix and steady seconds.
     totals : counts the outcomes of reports.
+    randomization : of single reports.
     """
 
     def __init__(
-        self, config: ProducerConfig, secret: Secret, words: Words, clock: Clock, totals: ReportTotals
+        self,
+        config: ProducerConfig,
+        secret: Secret,
+        words: Words,
+        clock: Clock,
+        totals: ReportTotals,
+        randomization: Randomization,
     ) -> None:
-        self._storing = StoringThread(config, secret, words, clock, totals)
+        self._storing = StoringThread(config, secret, words, clock, totals, randomization)
         self._charging: ChargingThread | None = None
         if config.budget_store is not None:
             self._charging = ChargingThread(
-                config, config.budget_store, secret, words, clock, totals, self._storing
+                config, config.budget_store, secret, words, clock, totals, self._storing, randomization
             )
 
     def open(self) -> None:
@@ -82,23 +90,28 @@ class ReportPipeline:
         return (self._charging and self._charging.trouble) or self._storing.trouble
 
     @property
+    def store_trouble(self) -> str:
+        """Why reports are dropped instead of stored; empty while all is well."""
+        return self._storing.store_trouble
+
+    @property
     def differing(self) -> Mapping[str, Disagreement]:
         """Collections that workers count with other parameters."""
         return self._storing.agreement.differing
 
-    def put(self, item: Item, seconds: float) -> bool:
+    def put(self, item: Queued, seconds: float) -> bool:
         """Queue an item; False if there is no room within `seconds`.
 
         Raises
         ------
         DeliveryError if a thread died; ClosedError after `close`.
         """
-        goes_first = isinstance(item, FlushRequest) or item.clients is not None
+        goes_first = isinstance(item, FlushRequest) or item.has_clients
         if self._charging is not None and goes_first:
             return self._charging.put(item, seconds)
         return self._storing.put(item, seconds)
 
-    def drop(self, submission: Submission, why: str) -> None:
+    def drop(self, submission: Reports, why: str) -> None:
         """Drop a submission that was not queued. Any thread may call it."""
         self._storing.drop(submission, why)
 

@@ -10,8 +10,9 @@ from producers.config import ProducerConfig
 from producers.metrics.counters import ReportTotals
 from producers.pipeline.dispatcher import Dispatch
 from producers.pipeline.open_store import StoreHandle
-from producers.pipeline.queue_thread import Item, QueueThread
-from producers.pipeline.submission_queue import FlushRequest, Submission
+from producers.pipeline.queueing.queue_thread import Item, Queued, QueueThread, Reports
+from producers.pipeline.queueing.submission import FlushRequest, Submission
+from producers.pipeline.recording.submissions import Randomization
 from producers.pipeline.transactions import StoreTransactions
 from producers.randomization.randomness import Words
 from producers.randomization.secret import Secret
@@ -31,6 +32,7 @@ class StoringThread:
     words : source of pack ids, shuffling and ticks.
     clock : unix and steady seconds.
     totals : counts the outcomes of reports.
+    randomization : of single reports.
 
     Attributes
     ----------
@@ -38,13 +40,19 @@ class StoringThread:
     """
 
     def __init__(
-        self, config: ProducerConfig, secret: Secret, words: Words, clock: Clock, totals: ReportTotals
+        self,
+        config: ProducerConfig,
+        secret: Secret,
+        words: Words,
+        clock: Clock,
+        totals: ReportTotals,
+        randomization: Randomization,
     ) -> None:
         self._pack_seconds = config.pack_seconds
         self._timing = config.timing
         self._words = words
         self._clock = clock
-        self._thread = QueueThread("storing", self, clock)
+        self._thread = QueueThread("storing", self, clock, randomization.joined)
         where = (config.cluster, config.topic, config.partitions, config.connect_seconds)
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
         self.agreement = Agreement(collections.values(), config.collections_topic, config.timing)
@@ -107,7 +115,12 @@ class StoringThread:
         """Why reports are not stored, or packs not acknowledged; None while all is well."""
         return self._thread.death or (str(self._delivery.trouble) if self._delivery.trouble else None)
 
-    def put(self, item: Item, seconds: float) -> bool:
+    @property
+    def store_trouble(self) -> str:
+        """Why reports are dropped instead of stored; empty while all is well."""
+        return self._transactions.trouble
+
+    def put(self, item: Queued, seconds: float) -> bool:
         """Queue an item; see `QueueThread`."""
         return self._thread.put(item, seconds)
 
@@ -128,7 +141,7 @@ class StoringThread:
         """
         self._thread.close(self._timing.end)
 
-    def drop(self, submission: Submission, why: str) -> None:
+    def drop(self, submission: Reports, why: str) -> None:
         """Drop a submission that was not queued. Any thread may call it."""
         self._transactions.drop(submission, why)
 

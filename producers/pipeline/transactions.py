@@ -19,8 +19,8 @@ from producers.pipeline.admission import charged, timely
 from producers.pipeline.dispatcher import Dispatch, unpacked
 from producers.pipeline.open_store import OpenStore, StoreHandle
 from producers.pipeline.packer import Packer, seal
+from producers.pipeline.queueing.submission import FlushRequest, SingleReport, Submission
 from producers.pipeline.small_pack_warning import SmallPacks
-from producers.pipeline.submission_queue import FlushRequest, Submission
 from producers.randomization.randomness import Words
 from producers.randomization.secret import SecretError
 from producers.storage.input_progress import set_progress
@@ -44,6 +44,10 @@ class StoreTransactions:
     clock : unix and steady seconds.
     totals : counts the outcomes of reports.
     dispatch : sends stored packs.
+
+    Attributes
+    ----------
+    trouble : why reports are dropped; empty while the store can be written.
     """
 
     def __init__(
@@ -68,7 +72,7 @@ class StoreTransactions:
         self._flushes: list[FlushRequest] = []
         self._last_number = 0
         self._adopted_at = -math.inf
-        self._trouble = ""
+        self.trouble = ""
 
     def run(
         self, submissions: Sequence[Submission], flushes: Sequence[FlushRequest], *, ticking: bool
@@ -107,13 +111,13 @@ class StoreTransactions:
         error: StoreError | SecretError,
     ) -> None:
         """Settle everything as dropped."""
+        self._log_trouble(str(error))
         for submission in submissions:
             self.drop(submission, str(error))
         for each in flushes:
             each.settle(str(error))
-        self._log_trouble(str(error))
 
-    def drop(self, submission: Submission, why: str) -> None:
+    def drop(self, submission: Submission | SingleReport, why: str) -> None:
         """Count a submission as dropped and settle it. Any thread may call it."""
         dropped = submission.pending_receipt.reports
         self._totals.drop(submission.collection, dropped)
@@ -150,7 +154,7 @@ class StoreTransactions:
             raise
         # After the commit: this lane's former buffers must be adopted before the first buffer is saved.
         self._adopted_at = now if is_adopting else self._adopted_at
-        self._trouble = ""
+        self.trouble = ""
         self._dispatch.forget(arrived)
         self._last_number = numbers[-1] if numbers else self._last_number
         self._publish_outcomes(submissions, stored, packs)
@@ -212,7 +216,7 @@ class StoreTransactions:
         for each in stored:
             receipt = Receipt(stored=len(each.rows), refused=sum(each.refused.values()))
             self._totals.settled(each.collection, receipt.stored, each.refused)
-            each.pending_receipt.settle(receipt)
+            each.pending_receipt.settle(receipt, each.calls)
         for submission in submissions[len(stored) :]:
             self.drop(submission, "the outbox is full")
         for pack in packs:
@@ -254,6 +258,6 @@ class StoreTransactions:
             self._flushes = [each for each in self._flushes if not each.done.is_open]
 
     def _log_trouble(self, trouble: str) -> None:
-        if trouble != self._trouble:
+        if trouble != self.trouble:
             _log.error("the store failed, submitted reports are dropped: %s", trouble)
-        self._trouble = trouble
+        self.trouble = trouble

@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from estimators.mechanisms.bloom_filter import numbered
 from producers.wire import MAX_WINDOW_START
 
+#: One value: text, an integer, or a set of text.
+EventValue: TypeAlias = str | int | np.integer | AbstractSet[str] | Sequence[str]
+#: Unix seconds of one event; None for now.
+EventTime: TypeAlias = float | np.integer | np.floating | None
 #: One value, or several: text, integers, or sets of text.
 Values: TypeAlias = (
     str

@@ -467,6 +467,9 @@ def test_deleted_folder_is_noticed_before_anything_is_stored(make, tmp_path):
     receipt = target.report("latency", [1, 2, 3], None)
     assert (receipt.stored, receipt.dropped) == (0, 3)
     assert "was deleted, moved or replaced" in receipt.why_dropped
+    (reason,) = target.reasons_not_ready()
+    assert reason.startswith("reports are dropped: ")
+    assert "was deleted, moved or replaced" in reason
     with pytest.raises(DeliveryError, match="was deleted, moved or replaced"):
         target.close(timeout=1)
     assert not folder.exists()

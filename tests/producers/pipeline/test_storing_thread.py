@@ -17,8 +17,9 @@ from producers.concurrency.synchronization import Latch
 from producers.config import ProducerConfig
 from producers.metrics.counters import Receipt, ReportTotals
 from producers.pipeline import storing_thread
+from producers.pipeline.queueing.submission import FlushRequest, PendingReceipt, Submission
+from producers.pipeline.recording.submissions import Randomization
 from producers.pipeline.storing_thread import StoringThread
-from producers.pipeline.submission_queue import FlushRequest, PendingReceipt, Submission
 from producers.pipeline.transactions import StoreTransactions
 from producers.randomization.randomness import Keystream
 from producers.randomization.secret import Secret
@@ -38,7 +39,9 @@ def thread(tmp_path, monkeypatch):
         data_dir=tmp_path,
         pack_seconds=8.0,
     )
-    thread = StoringThread(config, Secret(bytes(32)), Keystream(), Clock(), ReportTotals(["latency"]))
+    secret, words, clock = Secret(bytes(32)), Keystream(), Clock()
+    randomization = Randomization({"latency": config.allowances[0]}, secret, words, clock)
+    thread = StoringThread(config, secret, words, clock, ReportTotals(["latency"]), randomization)
     thread.open()
     thread.start()
     yield thread

@@ -20,7 +20,7 @@ from producers.metrics.collector import ProducerMetrics
 from producers.metrics.counters import Receipt, ReportTotals
 from producers.pipeline.dispatcher import Dispatch
 from producers.pipeline.open_store import StoreHandle
-from producers.pipeline.submission_queue import FlushRequest, PendingReceipt, Submission
+from producers.pipeline.queueing.submission import FlushRequest, PendingReceipt, Submission
 from producers.pipeline.transactions import StoreTransactions
 from producers.randomization.prf import ClientKeys
 from producers.randomization.secret import Secret

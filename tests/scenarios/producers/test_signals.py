@@ -161,7 +161,7 @@ def test_handler_forks_during_a_report(make):
     def call():
         assert producer.report("carrier", "AA", None) == Receipt(stored=1)
 
-    for at in range(1, steps_of(call), 97):
+    for at in range(1, steps_of(call), 61):
         with Steps(handler, at):
             call()
     assert len(children) > 10
@@ -261,7 +261,7 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from producers.pipeline import storing_thread
 from producers.budget.allowance import Allowance
-from producers.pipeline.submission_queue import ClosedError
+from producers.errors import ClosedError
 from producers.producer import Producer
 from producers.config import ProducerConfig
 

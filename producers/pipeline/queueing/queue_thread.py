@@ -2,19 +2,22 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, cast
 
 from producers.concurrency.background_thread import Background
 from producers.concurrency.clock import Clock
 from producers.concurrency.fork_hooks import Pause
 from producers.errors import ClosedError, DeliveryError
-from producers.pipeline.submission_queue import FlushRequest, Submission, SubmissionQueue
+from producers.pipeline.queueing.submission import FlushRequest, SingleReport, Submission
+from producers.pipeline.queueing.submission_queue import SubmissionQueue
 
 ENDING_SECONDS = 0.1
 
 Item = Submission | FlushRequest
+Reports = Submission | SingleReport
+Queued = Reports | FlushRequest
 
 
 class ItemHandler(Protocol):
@@ -32,7 +35,7 @@ class ItemHandler(Protocol):
     def release(self, error: str) -> None:
         """Close everything: the thread ends."""
 
-    def drop(self, submission: Submission, why: str) -> None:
+    def drop(self, submission: Reports, why: str) -> None:
         """Count a submission as dropped and settle it. Any thread may call it."""
 
 
@@ -44,19 +47,27 @@ class QueueThread:
     name : for messages.
     handler : ItemHandler.
     clock : unix and steady seconds.
+    randomized : makes submissions of single reports, which are randomized where they are taken.
 
     Attributes
     ----------
     is_ending : whether `close` was called.
     """
 
-    def __init__(self, name: str, handler: ItemHandler, clock: Clock) -> None:
+    def __init__(
+        self,
+        name: str,
+        handler: ItemHandler,
+        clock: Clock,
+        randomized: Callable[[Sequence[SingleReport]], Sequence[Submission]],
+    ) -> None:
         self.is_ending = False
         self._name = name
         self._handler = handler
         self._clock = clock
+        self._randomized = randomized
         self._queue = SubmissionQueue()
-        self._items: Sequence[Item] = ()
+        self._items: Sequence[Queued] = ()
         self._pauses: deque[Pause] = deque()
         self._is_computing = False
         self._is_over = False
@@ -76,7 +87,7 @@ class QueueThread:
         """What it died of; None if it has not."""
         return self._thread.death
 
-    def put(self, item: Item, seconds: float) -> bool:
+    def put(self, item: Queued, seconds: float) -> bool:
         """Queue an item; False if there is no room within `seconds`.
 
         Raises
@@ -152,11 +163,18 @@ class QueueThread:
         while not self.is_ending:
             self._items = self._queue.take(tick - self._clock.steady())
             is_ticking = self._clock.steady() >= tick
-            self._handler.handle(self._items, ticking=is_ticking, last=False)
+            self._handler.handle(self._without_singles(), ticking=is_ticking, last=False)
             if is_ticking:
                 tick = self._clock.steady() + self._handler.tick_seconds()
         self._items = self._queue.end()
-        self._handler.handle(self._items, ticking=True, last=True)
+        self._handler.handle(self._without_singles(), ticking=True, last=True)
+
+    def _without_singles(self) -> Sequence[Item]:
+        singles = [item for item in self._items if isinstance(item, SingleReport)]
+        if not singles:
+            return cast("Sequence[Item]", self._items)
+        others: list[Item] = [item for item in self._items if not isinstance(item, SingleReport)]
+        return [*self._randomized(singles), *others]
 
     def _release_forks(self) -> None:
         """Let waiting forks proceed."""
@@ -174,10 +192,10 @@ class QueueThread:
             self._is_over = True
             self._release_forks()
 
-    def _abandon(self, item: Item, error: str) -> None:
+    def _abandon(self, item: Queued, error: str) -> None:
         """Drop an item that was never taken. What happened to those taken last is unknown."""
         if isinstance(item, FlushRequest) and not item.done.is_open:
             item.settle(error)
-        elif isinstance(item, Submission) and item not in self._items:
+        elif isinstance(item, Reports) and item not in self._items:
             self._handler.drop(item, error)
         item.done.open()

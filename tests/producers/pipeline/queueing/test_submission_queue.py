@@ -8,13 +8,8 @@ import pytest
 
 from producers.errors import ClosedError
 from producers.metrics.counters import Receipt
-from producers.pipeline.submission_queue import (
-    QUEUE_BYTES,
-    FlushRequest,
-    PendingReceipt,
-    Submission,
-    SubmissionQueue,
-)
+from producers.pipeline.queueing.submission import FlushRequest, PendingReceipt, Submission
+from producers.pipeline.queueing.submission_queue import QUEUE_BYTES, SubmissionQueue
 
 
 def submission(size):

@@ -1,0 +1,168 @@
+"""What a producer's threads pass to each other: randomized reports, and requests to send them all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.concurrency.synchronization import Latch
+from producers.metrics.counters import Receipt
+from producers.storage.input_progress import InputProgress
+
+
+@dataclass
+class PendingReceipt:
+    """The future receipt of queued reports, for which their caller waits.
+
+    Parameters
+    ----------
+    reports : their number.
+    receipt : their outcome; until `done` is open they are pending.
+    """
+
+    reports: int
+    receipt: Receipt = field(init=False)
+    done: Latch = field(default_factory=Latch, init=False)
+
+    def __post_init__(self) -> None:
+        self.receipt = Receipt(pending=self.reports)
+
+    def settle(self, receipt: Receipt, calls: NDArray[np.int64] | None = None) -> None:
+        """Set the receipt and wake the caller; `calls` as in `SharedReceipt`."""
+        self.receipt = receipt
+        self.done.open()
+
+
+class SharedReceipt(PendingReceipt):
+    """The future receipts of several calls whose reports are stored or dropped together.
+
+    Parameters
+    ----------
+    calls : pending receipt of each.
+    """
+
+    def __init__(self, calls: Sequence[PendingReceipt]) -> None:
+        super().__init__(sum(each.reports for each in calls))
+        self._calls = calls
+
+    def settle(self, receipt: Receipt, calls: NDArray[np.int64] | None = None) -> None:
+        """Settle all calls: dropped, or with the stored reports, whose calls are given, int64 (n,)."""
+        stored = np.bincount([] if calls is None else calls, minlength=len(self._calls)).tolist()
+        for call, kept in zip(self._calls, stored, strict=True):
+            if receipt.dropped:
+                call.settle(Receipt(dropped=call.reports, why_dropped=receipt.why_dropped))
+            else:
+                call.settle(Receipt(stored=kept, refused=call.reports - kept))
+        super().settle(receipt)
+
+
+@dataclass(frozen=True, eq=False)
+class Submission:
+    """Randomized reports of one collection that are stored or dropped together, except refused ones.
+
+    Parameters
+    ----------
+    collection : its name.
+    windows : int64 (n,), window starts, unix seconds.
+    cohorts : uint16 (n,).
+    rows : uint8 (n, bytes of a report).
+    clients : uint8 (n, CLIENT_KEY_BYTES), key of each report's client; None: each is from a different client.
+    pending_receipt : settled when the reports are stored or dropped.
+    progress : path of an input and how far it was read, stored in the same transaction.
+    refused : reports of the call that were refused and are not among these, by reason.
+    calls : int64 (n,), index of each report's call in a SharedReceipt; None if all are of one call.
+    """
+
+    collection: str
+    windows: NDArray[np.int64]
+    cohorts: NDArray[np.uint16]
+    rows: NDArray[np.uint8]
+    clients: NDArray[np.uint8] | None
+    pending_receipt: PendingReceipt
+    progress: tuple[str, InputProgress] | None = None
+    refused: Mapping[str, int] = field(default_factory=dict)
+    calls: NDArray[np.int64] | None = None
+
+    @property
+    def size(self) -> int:
+        """Its approximate size in bytes."""
+        clients = 0 if self.clients is None else self.clients.nbytes
+        return self.windows.nbytes + self.cohorts.nbytes + self.rows.nbytes + clients
+
+    @property
+    def has_clients(self) -> bool:
+        """Whether clients are charged for these reports."""
+        return self.clients is not None
+
+    @property
+    def done(self) -> Latch:
+        """Open once the receipt is settled, or never can be because the storing thread died."""
+        return self.pending_receipt.done
+
+    def only(self, chosen: NDArray[np.bool_]) -> "Submission":
+        """Return the chosen reports, bool (n,), with the same pending receipt."""
+        if chosen.all():
+            return self
+        return replace(
+            self,
+            windows=self.windows[chosen],
+            cohorts=self.cohorts[chosen],
+            rows=self.rows[chosen],
+            clients=None if self.clients is None else self.clients[chosen],
+            calls=None if self.calls is None else self.calls[chosen],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SingleReport:
+    """One checked value, not yet randomized: the thread that takes it randomizes all that it finds together.
+
+    Parameters
+    ----------
+    collection : its name.
+    value : true value.
+    client : None if the event is from a different client.
+    time : unix seconds of the event.
+    pending_receipt : settled when the report is stored, refused or dropped.
+    """
+
+    collection: str
+    value: str | int = field(repr=False)
+    client: str | None = field(repr=False)
+    time: float = field(repr=False)
+    pending_receipt: PendingReceipt
+
+    size = 128
+
+    @property
+    def has_clients(self) -> bool:
+        """Whether a client is charged for it."""
+        return self.client is not None
+
+    @property
+    def done(self) -> Latch:
+        """As of a Submission."""
+        return self.pending_receipt.done
+
+
+@dataclass(eq=False)
+class FlushRequest:
+    """A request to pack and send everything queued before it.
+
+    Parameters
+    ----------
+    until : number of the last pack to be acknowledged; 0 as long as it is not known.
+    error : why not all can be acknowledged, once `done` is open; None if all is.
+    """
+
+    until: int = field(default=0, init=False)
+    error: str | None = field(default=None, init=False)
+    done: Latch = field(default_factory=Latch, init=False)
+
+    size = 0
+
+    def settle(self, error: str | None = None) -> None:
+        """Settle: everything is acknowledged, or `error` says why not."""
+        self.error = error
+        self.done.open()

@@ -1,0 +1,48 @@
+"""Store what was recorded when the process ends: at the interpreter's exit, and on SIGTERM.
+
+SIGTERM ends a process at once unless it has a handler, so opening a producer in the main thread sets one if
+the process has none: it stores what was recorded and lets SIGTERM end the process as before. An application
+that sets its own handler replaces it.
+"""
+
+import atexit
+import os
+import signal
+import threading
+from types import FrameType
+from typing import Protocol
+from weakref import WeakSet
+
+SAVE_SECONDS = 5.0
+
+
+class Saved(Protocol):
+    """What has events in memory."""
+
+    def save(self, seconds: float) -> bool:
+        """Store them; False if that takes longer."""
+
+
+def watch(one: Saved) -> None:
+    """Save an object's events at the end of the process, as long as it lives."""
+    _watched.add(one)
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if in_main_thread and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _on_sigterm)
+
+
+_watched: WeakSet[Saved] = WeakSet()
+
+
+def _save_all() -> None:
+    for one in list(_watched):
+        one.save(SAVE_SECONDS)
+
+
+def _on_sigterm(number: int, frame: FrameType | None) -> None:
+    _save_all()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+atexit.register(_save_all)

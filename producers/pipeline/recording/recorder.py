@@ -1,0 +1,270 @@
+"""Record one event a call, without waiting; a thread randomizes together what came within milliseconds.
+
+Rules:
+1. `record` takes no lock and does no I/O: it adds to a list, and wakes the thread if that may be asleep.
+2. Before it sleeps, the thread sets `_wake_above` to 0 and then looks for events once more. An event is added
+   before `_wake_above` is read, so either the thread sees it or its caller wakes the thread.
+3. Nothing that fails here fails the caller: what cannot be sent is dropped and counted.
+"""
+
+import logging
+import threading
+from collections import deque
+from time import monotonic, sleep
+from typing import cast
+
+from producers.concurrency.background_thread import Background
+from producers.concurrency.clock import Clock
+from producers.concurrency.synchronization import AtomicSum, Latch, WakeUp
+from producers.errors import ClosedError, DeliveryError
+from producers.metrics.counters import ReportTotals
+from producers.pipeline.queueing.submission import PendingReceipt, Submission
+from producers.pipeline.recording.event_buffer import FIELDS, MOST_EVENTS, EventBuffer, Events
+from producers.pipeline.recording.submissions import Randomization
+from producers.pipeline.report_pipeline import ReportPipeline
+from producers.responders.single_value import text, unix_seconds, value_rule
+from producers.responders.validation import EventTime
+from producers.wire import MAX_WINDOW_START
+
+INTERVAL_SECONDS = 0.02
+IDLE_SECONDS = 1.0
+MANY_EVENTS = 2**14
+#: Seconds between two messages about dropped events.
+MESSAGE_SECONDS = 60.0
+
+_log = logging.getLogger(__name__)
+
+
+class Recorder:
+    """The buffers of one producer and the thread that empties them. Belongs to the process that created it.
+
+    Parameters
+    ----------
+    randomization : of the producer's collections.
+    pipeline : takes the submissions.
+    totals : counts dropped events.
+    clock : unix seconds of events without a time.
+    """
+
+    def __init__(
+        self,
+        randomization: Randomization,
+        pipeline: ReportPipeline,
+        totals: ReportTotals,
+        clock: Clock,
+    ) -> None:
+        self._randomization = randomization
+        self._pipeline = pipeline
+        self._totals = totals
+        self._unix = clock.unix
+        self._buffers = {
+            name: EventBuffer(rule.exact, rule.checked)
+            for name, allowance in randomization.allowances.items()
+            for rule in [value_rule(allowance.collection)]
+        }
+        self._wake_above = 0
+        self._wake_up = WakeUp()
+        self._unqueued: dict[str, deque[Submission]] = {name: deque() for name in self._buffers}
+        self._undecided: deque[PendingReceipt] = deque()
+        self._requests: deque[Latch] = deque()
+        self._is_ending = False
+        self._is_over = False
+        self._lost = AtomicSum()
+        self._sweeping = threading.Lock()  # never waited for
+        self._message = _Message()
+        self._thread = Background("recording", self._run, self._end)
+
+    def record(self, collection: str, value: object, client: str | None, at: EventTime) -> None:
+        """Add an event to the buffer of its collection; see `Producer.record`."""
+        buffer = self._buffers.get(collection)
+        if buffer is None:
+            raise self._randomization.unknown_collection()
+        if type(value) is not buffer.value_type:
+            value = buffer.checked(value)
+        if client is not None and type(client) is not str:
+            client = text("client", client)
+        at = self._unix() if at is None else unix_seconds(at)
+        items = buffer.items
+        size = len(items)
+        if size >= buffer.full or self._is_ending:
+            self._refuse(collection)
+            return
+        items.extend((value, client, at))
+        if size >= self._wake_above:
+            self._wake()
+            if self._is_over:
+                self._sweep()
+
+    def drain(self, seconds: float) -> bool:
+        """Queue everything recorded before this call; False if that takes longer than `seconds`.
+
+        Raises
+        ------
+        DeliveryError if the thread died.
+        """
+        if not self._thread.is_begun:
+            return True
+        request = Latch()
+        self._requests.append(request)
+        self._wake_up.notify()
+        if self._is_over:
+            request.open()
+        is_done = request.wait(seconds)
+        self._check()
+        return is_done
+
+    def save(self, seconds: float) -> bool:
+        """Wait until everything recorded before this call is stored, refused or dropped; False if not all."""
+        deadline = monotonic() + seconds
+        try:
+            is_drained = self.drain(seconds)
+        except DeliveryError:
+            return False
+        return is_drained and all(each.done.wait(deadline - monotonic()) for each in tuple(self._undecided))
+
+    def close(self, seconds: float) -> bool:
+        """Drop and count further events, queue earlier ones, end; False if that takes longer than `seconds`.
+
+        Raises
+        ------
+        DeliveryError if the thread died.
+        """
+        self._is_ending = True
+        self._wake_up.notify()
+        is_done = self._thread.join(seconds)
+        self._check()
+        return is_done
+
+    def _check(self) -> None:
+        if self._thread.death is not None:
+            raise DeliveryError(self._thread.death)
+
+    def _refuse(self, collection: str) -> None:
+        """Count an event that cannot be kept."""
+        self._totals.drop(collection, 1)
+        if self._is_ending:
+            self._message.once("closed", "an event was recorded after close: such events are dropped")
+        else:
+            self._lost.add(1)
+            self._wake_up.notify()
+
+    def _wake(self) -> None:
+        try:
+            self._thread.start()
+        except DeliveryError as error:  # the next event tries again
+            self._message.once("thread", f"recorded events wait: {error}")
+        self._wake_up.notify()
+
+    def _run(self) -> None:
+        while not self._is_ending:
+            self._rest()
+            self._serve()
+        self._serve(float("inf"))
+
+    def _rest(self) -> None:
+        """Wait for an event, then as long as the others that come with it take."""
+        if any(self._unqueued.values()):
+            sleep(INTERVAL_SECONDS)
+            return
+        self._wake_above = 0
+        if not (self._holds(1) or self._is_needed()):
+            self._wake_up.wait(IDLE_SECONDS)
+        self._wake_above = FIELDS * MANY_EVENTS
+        deadline = monotonic() + INTERVAL_SECONDS
+        # A notice may be an earlier one that was not needed.
+        while not (self._holds(MANY_EVENTS) or self._is_needed()) and (left := deadline - monotonic()) > 0:
+            self._wake_up.wait(left)
+
+    def _holds(self, events: int) -> bool:
+        return any(len(each.items) >= FIELDS * events for each in self._buffers.values())
+
+    def _is_needed(self) -> bool:
+        return bool(self._requests) or self._is_ending
+
+    def _serve(self, seconds: float = 0.0) -> None:
+        """Randomize and queue what was recorded, and what had no room before."""
+        requests = tuple(self._requests)
+        for name, buffer in self._buffers.items():
+            waiting = self._unqueued[name]
+            self._queue(waiting, seconds)
+            while buffer.items and not waiting:
+                waiting.extend(self._randomized(name, buffer.take()))
+                self._queue(waiting, seconds)
+        while self._undecided and self._undecided[0].done.is_open:
+            self._undecided.popleft()
+        if self._lost.value:
+            self._message.at_most_each_minute(
+                f"{self._lost.value} recorded events were dropped since the start: they come faster than "
+                f"they are stored, and at most {MOST_EVENTS} of each collection wait"
+            )
+        if not any(self._unqueued.values()):
+            for request in requests:
+                request.open()
+                self._requests.remove(request)
+
+    def _queue(self, waiting: deque[Submission], seconds: float) -> None:
+        while waiting:
+            try:
+                self._pipeline.start()
+                if not self._pipeline.put(waiting[0], seconds):
+                    return
+            except (ClosedError, DeliveryError) as error:
+                self._pipeline.drop(waiting[0], str(error))
+            self._undecided.append(waiting.popleft().pending_receipt)
+
+    def _randomized(self, name: str, events: Events) -> list[Submission]:
+        """Randomize events; those with a client and those without it are separate submissions."""
+        usable = events.usable()
+        if len(usable.values) < len(events.values):
+            lost = len(events.values) - len(usable.values)
+            self._discard(name, lost, f"at must be in [0, {MAX_WINDOW_START}], and client not be empty")
+        submissions: list[Submission] = []
+        for part in usable.by_client():
+            clients = None if part.clients[0] is None else cast("list[str]", part.clients)
+            try:
+                submissions += self._randomization.submissions(name, part.values, clients, part.times)
+            except ValueError as error:  # one report costs more than the budget
+                self._discard(name, len(part.values), str(error))
+        return submissions
+
+    def _discard(self, name: str, events: int, why: str) -> None:
+        self._totals.drop(name, events)
+        self._message.once(f"{name} {why}", f"recorded events of {name} are dropped: {why}")
+
+    def _end(self) -> None:
+        """Count what is left as dropped, and release all who wait, however the thread ended."""
+        self._is_ending = self._is_over = True
+        self._wake_above = 0  # so that an event which comes after this is swept by its caller
+        self._sweep()
+        error = self._thread.death or str(ClosedError())
+        for waiting in self._unqueued.values():
+            for each in waiting:
+                self._pipeline.drop(each, error)
+        for request in self._requests:
+            request.open()
+
+    def _sweep(self) -> None:
+        """Count events that nobody will take as dropped."""
+        # Who finds the lock taken may leave: its holder looks again after it has released it.
+        while self._holds(1) and self._sweeping.acquire(blocking=False):
+            for name, buffer in self._buffers.items():
+                self._totals.drop(name, len(buffer.take().values))
+            self._sweeping.release()
+
+
+class _Message:
+    """Logs without repeating itself."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+        self._said_at = -float("inf")
+
+    def once(self, what: str, message: str) -> None:
+        if what not in self._said:
+            self._said.add(what)
+            _log.warning("%s", message)
+
+    def at_most_each_minute(self, message: str) -> None:
+        if monotonic() >= self._said_at + MESSAGE_SECONDS:
+            self._said_at = monotonic()
+            _log.warning("%s", message)

@@ -1,0 +1,75 @@
+"""Check the one value of a call that records an event, and its client and time, in less than a microsecond.
+
+As in `validation`, only types are checked, and no message contains a value, a client or a time.
+"""
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+import numpy as np
+
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor_hot import HotRappor
+
+
+@dataclass(frozen=True)
+class ValueRule:
+    """What one value of a collection may be.
+
+    Parameters
+    ----------
+    exact : type of values that need no further check.
+    checked : returns a value of another type as one that nobody can change, or raises TypeError.
+    """
+
+    exact: type
+    checked: Callable[[object], object]
+
+
+class _Unchecked:
+    """No value is of this type, so each is checked."""
+
+
+def value_rule(collection: Collection) -> ValueRule:
+    """Return the rule for values of a collection: text, an integer, or a set of text."""
+    what = f"a value of {collection.name}"
+    mechanism = collection.mechanism
+    if isinstance(mechanism, HotRappor) and mechanism.hot > 1:
+        return ValueRule(_Unchecked, lambda value: _text_set(what, value))
+    if isinstance(mechanism, KRR | LongitudinalKRR) and not collection.values:
+        return ValueRule(int, lambda value: _integer(what, value))
+    return ValueRule(str, lambda value: text(what, value))
+
+
+def text(what: str, value: object) -> str:
+    """Return a text as one of type `str` itself; TypeError if it is none."""
+    if not isinstance(value, str):
+        raise TypeError(
+            f"{what} must be text, got {type(value).__name__}; quote or convert numbers: '9', str(9)"
+        )
+    return str.__str__(value)
+
+
+def _integer(what: str, value: object) -> int:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool):
+        raise TypeError(f"{what} must be an integer, got {type(value).__name__}; convert it: int('9')")
+    return int(value)
+
+
+def _text_set(what: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, AbstractSet | list | tuple):
+        raise TypeError(f"{what} must be a set, list or tuple of text, got {type(value).__name__}")
+    return tuple(text(f"each item of {what}", item) for item in tuple(value))
+
+
+def unix_seconds(at: object) -> float:
+    """Return a time as a float; TypeError if it is no number."""
+    if not isinstance(at, float | int | np.integer | np.floating) or isinstance(at, bool):
+        raise TypeError(f"at must be unix seconds, got {type(at).__name__}")
+    try:
+        return float(at)
+    except OverflowError:
+        return float("inf")
