@@ -8,7 +8,7 @@ import time
 import click
 
 from bench.comparison.failures import attempt
-from bench.comparison.parts import client, counting, growth, hot_path
+from bench.comparison.parts import client, counting, growth, hot_path, recording
 from bench.comparison.parts.estimation import estimation
 from bench.comparison.parts.streaming import end_to_end
 from bench.comparison.peer_environment import install
@@ -20,6 +20,7 @@ SIGINT_STATUS, SIGTERM_STATUS = 130, 143
 
 #: In the order of the results. Each has `measure(scale)`.
 PARTS = {
+    "recording": recording,
     "client": client,
     "counting": counting,
     "end_to_end": end_to_end,

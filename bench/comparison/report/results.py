@@ -24,7 +24,10 @@ MARKDOWN = ROOT / "bench" / "results.md"
 TITLE, QUICK = "Beside its peers", "the quick cut"
 SUFFIXES = (".md", ".json", ".png")
 OURS = ("numpy", "scipy", "cryptography", "faust-streaming", "aiokafka", "kafka-python")
-PEERS = ("pure-ldp", "multi-freq-ldpy", "numba", "opendp", "scikit-learn", "bytewax", "quixstreams")
+PEERS = (
+    "pure-ldp", "multi-freq-ldpy", "numba", "opendp", "scikit-learn", "bytewax", "quixstreams",
+    "confluent-kafka", "opentelemetry-sdk",
+)  # fmt: skip
 
 
 def check_writable(markdown_file: Path = MARKDOWN) -> None:
