@@ -1,4 +1,4 @@
-"""Cut reports into packs: shuffled reports of one collection, window and cohort, sent together."""
+"""Cut reports into packs: reports of one collection, window and cohort, in an order that tells nothing."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,9 @@ from producers.wire import (
     HEADER_BYTES,
     MAX_RECORD_BYTES,
     PACK_ID_BYTES,
+    RAPPOR_NUMBER,
     Pack,
+    buckets,
     encode,
     mechanism_number,
     report_bytes,
@@ -53,7 +55,7 @@ class _Kind:
 class Packer:
     """Buffers randomized reports and cuts them into packs. Not thread-safe; reads no clock.
 
-    Packs contain reports in the order of arrival, shuffled within each pack.
+    A pack has reports that arrived one after the other; their order is lost, see `seal`.
 
     Parameters
     ----------
@@ -155,7 +157,15 @@ class Packer:
 
 
 def seal(pack: Pack, words: Words) -> Pack:
-    """Return the same reports, shuffled, under a new id."""
+    """Return the same reports under a new id, in an order that tells nothing about their arrival.
+
+    Buckets are sorted: sorted numbers depend on which reports there are and on nothing else. Rows of bits are
+    shuffled.
+    """
+    if pack.mechanism != RAPPOR_NUMBER:
+        # A radix sort for 1 and 2 bytes.
+        payload = np.sort(buckets(pack), kind="stable").tobytes()
+        return replace(pack, pack_id=words.words64((PACK_ID_BYTES // 8,)).tobytes(), payload=payload)
     drawn = words.words64((PACK_ID_BYTES // 8 + pack.reports,))
     rows = np.frombuffer(pack.payload, np.uint8).reshape(pack.reports, -1)
     payload = rows.take(_order(drawn[PACK_ID_BYTES // 8 :]), axis=0).tobytes()

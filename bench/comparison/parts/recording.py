@@ -21,6 +21,7 @@ FULL_ROUNDS, QUICK_ROUNDS = 5, 1
 #: Offered beyond the goal, so that a run which keeps up reaches it.
 OFFERED = 1.05
 ALONE, BEHIND = 200_000, 20_000.0
+PROFILED = 50_000
 REPORTS = 10_000
 THREADS = 8
 ABOUT = (
@@ -77,13 +78,14 @@ def measure(scale: Scale) -> ResultsPart:
         figures, rows, unjudged, spent = _sustained(ours, seconds)
         more, calls = _calls(ours)
         beside, table, missing = _beside(ours, rounds)
-        private = _beside_ldp(spent)
+        private, steps = _beside_ldp(spent), _steps(ours)
     return ResultsPart(
         "Recording",
         ABOUT.format(seconds=seconds, alone=ALONE, behind=BEHIND),
         [*figures, *more, *beside, *private],
         [
             Table("Sustained", rows),
+            Table("Where the processor time of an event goes", steps),
             Table("A call alone", calls),
             Table("What applications call today", table),
         ],
@@ -138,6 +140,19 @@ def _calls(ours: Contestant) -> tuple[list[Figure], list[ResultRow]]:
         {"percentile": name, "nanoseconds": value} for name, value in took.items() if name[0] == "p"
     ]
     return figures, rows
+
+
+def _steps(ours: Contestant) -> list[ResultRow]:
+    """Nanoseconds of processor time of an event, by step and load, the least of three runs."""
+    rows: list[ResultRow] = []
+    for load in LOADS:
+        found: list[Mapping[str, float]] = []
+        for _ in range(3):
+            ours.prepare("profile", PROFILED, kind=load.kind)
+            found.append(cast("Mapping[str, float]", ours.run().result))
+        least = min(found, key=lambda each: sum(each.values()))
+        rows.append({"load": load.name, **{step: took / PROFILED * 1e9 for step, took in least.items()}})
+    return rows
 
 
 def _loops(ours: Contestant, threads: int) -> float:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar, cast
 
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
@@ -19,6 +20,8 @@ from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import Allowance, Budget
 from producers.config import ProducerConfig
 from producers.errors import DeliveryError
+from producers.pipeline.queueing.submission import Submission
+from producers.pipeline.recording.event_buffer import FIELDS
 from producers.producer import Producer
 
 LIBRARY = "deniable"
@@ -40,6 +43,7 @@ ALLOWANCES = {
     ),
 }
 Call = tuple[str, str | None]
+Result = TypeVar("Result")
 
 
 class _Opened:
@@ -211,7 +215,50 @@ def called(count: int, servers: str, topic: str) -> Callable[[], object]:
     return run
 
 
+def profile(count: int, kind: str) -> Callable[[], object]:
+    """Take `count` events through each step, one step after the other; processor time by step, seconds."""
+
+    def run() -> object:
+        _on_all_cores()
+        opened = _Opened(kind)
+        try:
+            return _profiled(opened, count)
+        finally:
+            opened.close()
+
+    return run
+
+
+def _profiled(opened: _Opened, count: int) -> dict[str, float]:
+    recorder, randomization = opened.producer._recorder, opened.producer._randomization
+    pipeline, took = opened.producer._pipeline, {}
+    recorder._wake_above = count * FIELDS  # its thread stays asleep
+
+    def step(name: str, work: Callable[[], Result]) -> Result:
+        began = time.process_time()
+        result = work()
+        took[name] = time.process_time() - began
+        return result
+
+    def stored(submissions: list[Submission]) -> None:
+        for each in submissions:
+            pipeline.put(each, 60.0)
+        for each in submissions:
+            each.done.wait(60.0)
+
+    step("the call", lambda: _looped(opened, count))
+    events = step("taking and checking", lambda: recorder._buffers["events"].take().usable())
+    clients = None if events.clients[0] is None else cast("list[str]", events.clients)
+    submissions = step(
+        "randomizing",
+        lambda: list(randomization.submissions("events", events.values, clients, events.times)),
+    )
+    step("charging, packing and storing", lambda: stored(submissions))
+    return took
+
+
 JOBS = {
+    "profile": profile,
     "sustained": sustained,
     "loop": loop,
     "latencies": latencies,
