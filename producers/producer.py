@@ -152,7 +152,9 @@ class Producer:
         for each in pending:
             with time_left:
                 each.done.wait(time_left.left)
-        receipt = sum((each.receipt for each in pending), Receipt())
+        receipt = (
+            pending[0].receipt if len(pending) == 1 else sum((each.receipt for each in pending), Receipt())
+        )
         if receipt.pending:
             pipeline.check()
         return receipt

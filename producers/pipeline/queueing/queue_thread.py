@@ -14,6 +14,8 @@ from producers.pipeline.queueing.submission import FlushRequest, SingleReport, S
 from producers.pipeline.queueing.submission_queue import SubmissionQueue
 
 ENDING_SECONDS = 0.1
+#: Time for callers that were answered together to come back together: their next reports share one commit.
+SHARING_SECONDS = 1e-4
 
 Item = Submission | FlushRequest
 Reports = Submission | SingleReport
@@ -164,6 +166,8 @@ class QueueThread:
             self._items = self._queue.take(tick - self._clock.steady())
             is_ticking = self._clock.steady() >= tick
             self._handler.handle(self._without_singles(), ticking=is_ticking, last=False)
+            if len(self._items) > 1:
+                time.sleep(SHARING_SECONDS)
             if is_ticking:
                 tick = self._clock.steady() + self._handler.tick_seconds()
         self._items = self._queue.end()

@@ -10,6 +10,8 @@ from producers.concurrency.synchronization import Latch
 from producers.metrics.counters import Receipt
 from producers.storage.input_progress import InputProgress
 
+STORED = Receipt(stored=1)
+
 
 @dataclass
 class PendingReceipt:
@@ -18,19 +20,20 @@ class PendingReceipt:
     Parameters
     ----------
     reports : their number.
-    receipt : their outcome; until `done` is open they are pending.
     """
 
     reports: int
-    receipt: Receipt = field(init=False)
     done: Latch = field(default_factory=Latch, init=False)
+    _settled: Receipt | None = field(default=None, init=False)
 
-    def __post_init__(self) -> None:
-        self.receipt = Receipt(pending=self.reports)
+    @property
+    def receipt(self) -> Receipt:
+        """Outcome of the reports; until they are settled they are pending."""
+        return self._settled or Receipt(pending=self.reports)
 
     def settle(self, receipt: Receipt, calls: NDArray[np.int64] | None = None) -> None:
         """Set the receipt and wake the caller; `calls` as in `SharedReceipt`."""
-        self.receipt = receipt
+        self._settled = receipt
         self.done.open()
 
 
@@ -48,12 +51,12 @@ class SharedReceipt(PendingReceipt):
 
     def settle(self, receipt: Receipt, calls: NDArray[np.int64] | None = None) -> None:
         """Settle all calls: dropped, or with the stored reports, whose calls are given, int64 (n,)."""
-        stored = np.bincount([] if calls is None else calls, minlength=len(self._calls)).tolist()
-        for call, kept in zip(self._calls, stored, strict=True):
+        kept = np.bincount([] if calls is None else calls, minlength=len(self._calls)).tolist()
+        for call, stored in zip(self._calls, kept, strict=True):
             if receipt.dropped:
                 call.settle(Receipt(dropped=call.reports, why_dropped=receipt.why_dropped))
             else:
-                call.settle(Receipt(stored=kept, refused=call.reports - kept))
+                call.settle(STORED if stored == call.reports == 1 else Receipt(stored, call.reports - stored))
         super().settle(receipt)
 
 
