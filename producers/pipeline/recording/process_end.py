@@ -38,7 +38,7 @@ def watch(one: Saved) -> None:
 
 
 def watch_child() -> None:
-    """Save at the end of this process also if it is a child of `multiprocessing`. Called before it records."""
+    """Save also at the end of a child of `multiprocessing`; called before it records."""
     # Whoever is such a child has imported it; others need not, which takes 50 ms.
     if util := sys.modules.get("multiprocessing.util"):
         util.Finalize(None, _save_all, exitpriority=LAST)
