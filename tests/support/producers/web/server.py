@@ -66,7 +66,7 @@ class Server:
 
 @contextmanager
 def serve(line: str, folder: Path, options: Sequence[str] = ()) -> Iterator[Server]:
-    """Run a command line of uvicorn or gunicorn with two workers in a folder; kill what is left at the end."""
+    """Run a command line of uvicorn or gunicorn with two workers in a folder; kill it if it is left."""
     program, *arguments = shlex.split(line)
     port = free_port()
     place = {"uvicorn": ["--port", str(port)], "gunicorn": ["--bind", f"127.0.0.1:{port}"]}[program]
