@@ -20,7 +20,7 @@ pytestmark = pytest.mark.broker
 
 FEW, MANY = 1000, 4000
 #: Events of so many seconds may be lost by `kill -9`: 0.02, a transaction, and what a busy machine adds.
-LAST_SECONDS = 0.3
+LAST_SECONDS = 0.5
 #: A client's thread may see an answer so much later than it was sent.
 SEEN_SECONDS = 0.05
 

@@ -1,5 +1,9 @@
-"""Forked children: the parent sends its events once, and a child its own, however it ends."""
+"""What was recorded last is stored when a process ends: by itself, by SIGTERM, or as another process's child.
 
+Forked children send their own events, and their parent its own once.
+"""
+
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 #: Kafka is away all the time; what a process recorded last was not stored when it ends.
 BEGIN = """
-import multiprocessing, os, sys
+import multiprocessing, os, signal, sys, threading
 from concurrent.futures import ProcessPoolExecutor
 import deniable
 
@@ -69,10 +73,52 @@ def test_events_of_parent_and_children_are_reported_once(
     assert reports_in(tmp_path, monkeypatch) == times * 50
 
 
-def run(command: list[str], folder: Path) -> None:
+#: How the process ends, its exit status, and how many events are stored.
+ALONE = {
+    "last-line": ("pass", 0, 50),
+    "exit": ("sys.exit(3)", 3, 50),
+    "uncaught": ("raise KeyError", 1, 50),
+    "sigint": ("os.kill(os.getpid(), signal.SIGINT)", -signal.SIGINT, 50),
+    "sigterm": ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM, 50),
+    "sigterm-waiting": (
+        "threading.Timer(0.001, os.kill, (os.getpid(), signal.SIGTERM)).start(); threading.Event().wait()",
+        -signal.SIGTERM,
+        50,
+    ),
+    "saved": ("PRODUCERS[0].save(5); os._exit(0)", 0, 50),
+    "own-handler": (
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); os.kill(os.getpid(), signal.SIGTERM)",
+        7,
+        50,
+    ),
+    # The first events are stored; the last ones come in the same millisecond as the end.
+    "killed": (
+        "PRODUCERS[0].save(5); record(1); os.kill(os.getpid(), signal.SIGKILL)",
+        -signal.SIGKILL,
+        range(50, 101),
+    ),
+}
+
+
+@pytest.mark.parametrize("how", ALONE)
+def test_last_events_are_stored_when_the_process_ends(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    what, status, stored = ALONE[how]
+    monkeypatch.setenv("DENIABLE_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:1")
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    write_files(tmp_path)
+    (tmp_path / "program.py").write_text(f"{BEGIN}\nbefore_all()\n{what}\n")
+    run([sys.executable, "program.py"], tmp_path, status)
+    found = reports_in(tmp_path, monkeypatch)
+    assert found in stored if isinstance(stored, range) else found == stored
+
+
+def run(command: list[str], folder: Path, status: int = 0) -> None:
     """Run a program to its end, and that of the children that have its output open."""
     ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-    assert (ended.returncode, "Traceback" in ended.stderr) == (0, False), ended.stderr
+    assert ended.returncode == status, ended.stderr
+    assert "producers/" not in ended.stderr, ended.stderr
 
 
 def reports_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
