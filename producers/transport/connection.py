@@ -53,6 +53,8 @@ class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no typ
             if refusals and isinstance(error, KafkaTimeoutError):  # it retried until then and gives no reason
                 raise refusals[0] from None
             raise
+        # At the interpreter's exit it would be closed under a producer that sends its last packs then.
+        self._unregister_cleanup()
         self.manager: Manager = clients[0]._manager
         for client in clients:  # otherwise each later request would add to the list
             del client._manager.get_connection

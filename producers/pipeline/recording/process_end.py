@@ -1,5 +1,8 @@
 """Store what was recorded when the process ends: at the interpreter's exit, and on SIGTERM.
 
+A child that `multiprocessing` forked leaves by `os._exit`, without the interpreter's exit: there, its own
+finalizers are what runs last.
+
 SIGTERM ends a process at once unless it has a handler, so opening a producer in the main thread sets one if
 the process has none: it stores what was recorded and lets SIGTERM end the process as before. An application
 that sets its own handler replaces it.
@@ -8,12 +11,15 @@ that sets its own handler replaces it.
 import atexit
 import os
 import signal
+import sys
 import threading
 from types import FrameType
 from typing import Protocol
 from weakref import WeakSet
 
 SAVE_SECONDS = 5.0
+#: Finalizers with a higher priority run earlier, and may record.
+LAST = -100
 
 
 class Saved(Protocol):
@@ -29,6 +35,13 @@ def watch(one: Saved) -> None:
     in_main_thread = threading.current_thread() is threading.main_thread()
     if in_main_thread and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _on_sigterm)
+
+
+def watch_child() -> None:
+    """Save also at the end of a child of `multiprocessing`; called before it records."""
+    # Whoever is such a child has imported it; others need not, which takes 50 ms.
+    if util := sys.modules.get("multiprocessing.util"):
+        util.Finalize(None, _save_all, exitpriority=LAST)
 
 
 _watched: WeakSet[Saved] = WeakSet()

@@ -19,6 +19,7 @@ from producers.concurrency.synchronization import AtomicSum, Latch, WakeUp
 from producers.errors import ClosedError, DeliveryError
 from producers.metrics.counters import ReportTotals
 from producers.pipeline.queueing.submission import PendingReceipt, Submission
+from producers.pipeline.recording import process_end
 from producers.pipeline.recording.event_buffer import FIELDS, MOST_EVENTS, EventBuffer, Events
 from producers.pipeline.recording.submissions import Randomization
 from producers.pipeline.report_pipeline import ReportPipeline
@@ -149,6 +150,8 @@ class Recorder:
             self._wake_up.notify()
 
     def _wake(self) -> None:
+        if not self._thread.is_begun:
+            process_end.watch_child()
         try:
             self._thread.start()
         except DeliveryError as error:  # the next event tries again
