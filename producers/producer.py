@@ -183,9 +183,14 @@ class Producer:
         ------
         DeliveryError like `flush`, or if queued reports are not stored within some seconds after that.
         """
-        if not self._closing.acquire(blocking=False) or not self._pipeline.is_begun:
+        if not self._closing.acquire(blocking=False):
+            return
+        if not (self._pipeline.is_begun or self._recorder.is_used):  # in a forked child
+            self._recorder.close(timeout)
+            process_end.forget(self)
             return
         try:
+            self._pipeline.start()
             drain, sent = self._recorder.close, "by the next producer with it"
             wrong = self._flushed(self._pipeline, drain, timeout, sent)
         except DeliveryError as error:  # a thread died; the others must end
@@ -193,6 +198,7 @@ class Producer:
         try:
             self._pipeline.close()
         finally:  # report drops during closing, too
+            process_end.forget(self)
             _raise([*wrong, *self._newly_dropped()])
 
     async def aclose(self, timeout: float = 30.0) -> None:  # noqa: ASYNC109 (as in `close`)
@@ -267,6 +273,8 @@ class Producer:
             self._config, self._secret, self._words, self._clock, self._totals, self._randomization
         )
         self._recorder = Recorder(self._randomization, self._pipeline, self._totals, self._clock)
+        if self._closing.locked():
+            self._recorder.close(0.0)
 
     def _differing(self) -> Mapping[str, Disagreement]:
         return self._pipeline.differing

@@ -38,6 +38,8 @@ class SubmissionQueue:
             self._waiting.append(freed)
             # Ask again: room may have become free before `freed` was in the list.
             if not self._has_room(item) and not freed.wait(deadline - time.monotonic()):
+                with suppress(ValueError):
+                    self._waiting.remove(freed)
                 return False
         if self._is_closed:
             raise ClosedError

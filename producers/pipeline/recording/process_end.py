@@ -15,7 +15,6 @@ import sys
 import threading
 from types import FrameType
 from typing import Protocol
-from weakref import WeakSet
 
 SAVE_SECONDS = 5.0
 #: Finalizers with a higher priority run earlier, and may record.
@@ -30,7 +29,10 @@ class Saved(Protocol):
 
 
 def watch(one: Saved) -> None:
-    """Save an object's events at the end of the process, as long as it lives."""
+    """Save an object's events at the end of the process, unless it is forgotten before.
+
+    It is kept alive: an application may have no reference to it while its events wait.
+    """
     _watched.add(one)
     in_main_thread = threading.current_thread() is threading.main_thread()
     if in_main_thread and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -44,7 +46,12 @@ def watch_child() -> None:
         util.Finalize(None, _save_all, exitpriority=LAST)
 
 
-_watched: WeakSet[Saved] = WeakSet()
+def forget(one: Saved) -> None:
+    """Keep the object no longer: it is closed."""
+    _watched.discard(one)
+
+
+_watched: set[Saved] = set()
 
 
 def _save_all() -> None:

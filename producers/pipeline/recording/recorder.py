@@ -96,15 +96,21 @@ class Recorder:
             if self._is_over:
                 self._sweep()
 
+    @property
+    def is_used(self) -> bool:
+        """Whether an event was recorded in this process."""
+        return self._thread.is_begun or self._holds(1)
+
     def drain(self, seconds: float) -> bool:
         """Queue everything recorded before this call; False if that takes longer than `seconds`.
 
         Raises
         ------
-        DeliveryError if the thread died.
+        DeliveryError if the thread died or cannot be started.
         """
-        if not self._thread.is_begun:
+        if not self.is_used:
             return True
+        self._thread.start()  # it could not be started before, or its first event is just being recorded
         request = Latch()
         self._requests.append(request)
         self._wake_up.notify()
@@ -128,9 +134,15 @@ class Recorder:
 
         Raises
         ------
-        DeliveryError if the thread died.
+        DeliveryError if the thread died or cannot be started: then no event is queued.
         """
         self._is_ending = True
+        if self.is_used:
+            try:
+                self._thread.start()
+            except DeliveryError:
+                self._sweep()
+                raise
         self._wake_up.notify()
         is_done = self._thread.join(seconds)
         self._check()
@@ -144,7 +156,10 @@ class Recorder:
         """Count an event that cannot be kept."""
         self._totals.drop(collection, 1)
         if self._is_ending:
-            self._message.once("closed", "an event was recorded after close: such events are dropped")
+            death = self._thread.death
+            self._message.once(
+                "over", f"recorded events are dropped: {death or 'an event was recorded after close'}"
+            )
         else:
             self._lost.add(1)
             self._wake_up.notify()
@@ -190,16 +205,16 @@ class Recorder:
         for name, buffer in self._buffers.items():
             waiting = self._unqueued[name]
             self._queue(waiting, seconds)
-            while buffer.items and not waiting:
+            if buffer.items and not waiting:  # only once: other collections and `flush` wait
                 waiting.extend(self._randomized(name, buffer.take()))
                 self._queue(waiting, seconds)
         while self._undecided and self._undecided[0].done.is_open:
             self._undecided.popleft()
-        if self._lost.value:
-            self._message.at_most_each_minute(
-                f"{self._lost.value} recorded events were dropped since the start: they come faster than "
-                f"they are stored, and at most {MOST_EVENTS} of each collection wait"
-            )
+        self._message.each_minute(
+            self._lost.value,
+            "recorded events were dropped since the start: they come faster than they are stored, and at "
+            f"most {MOST_EVENTS} of each collection wait",
+        )
         if not any(self._unqueued.values()):
             for request in requests:
                 request.open()
@@ -228,6 +243,9 @@ class Recorder:
                 submissions += self._randomization.submissions(name, part.values, clients, part.times)
             except ValueError as error:  # one report costs more than the budget
                 self._discard(name, len(part.values), str(error))
+            except BaseException:  # the thread dies of a defect
+                self._totals.drop(name, len(usable.values))
+                raise
         return submissions
 
     def _discard(self, name: str, events: int, why: str) -> None:
@@ -243,7 +261,7 @@ class Recorder:
         for waiting in self._unqueued.values():
             for each in waiting:
                 self._pipeline.drop(each, error)
-        for request in self._requests:
+        for request in tuple(self._requests):  # another thread may add one meanwhile
             request.open()
 
     def _sweep(self) -> None:
@@ -261,13 +279,15 @@ class _Message:
     def __init__(self) -> None:
         self._said: set[str] = set()
         self._said_at = -float("inf")
+        self._said_number = 0
 
     def once(self, what: str, message: str) -> None:
         if what not in self._said:
             self._said.add(what)
             _log.warning("%s", message)
 
-    def at_most_each_minute(self, message: str) -> None:
-        if monotonic() >= self._said_at + MESSAGE_SECONDS:
-            self._said_at = monotonic()
-            _log.warning("%s", message)
+    def each_minute(self, number: int, message: str) -> None:
+        """Log a number that has grown since the last message, at most once in MESSAGE_SECONDS."""
+        if number > self._said_number and monotonic() >= self._said_at + MESSAGE_SECONDS:
+            self._said_at, self._said_number = monotonic(), number
+            _log.warning("%d %s", number, message)

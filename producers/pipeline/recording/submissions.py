@@ -64,7 +64,11 @@ class Randomization:
         elif type(client) is not str or not client:
             return None
         moment = self._clock.unix() if at is None else at
-        if not isinstance(moment, float | int) or not 0 <= moment <= MAX_WINDOW_START:
+        if (
+            not isinstance(moment, float | int)
+            or isinstance(moment, bool)
+            or not 0 <= moment <= MAX_WINDOW_START
+        ):
             return None
         return SingleReport(collection, value, client, moment, PendingReceipt(1))
 

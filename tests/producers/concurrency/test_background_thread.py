@@ -78,3 +78,34 @@ def test_death_is_reported_without_its_message(monkeypatch, fails_afterwards):
         pass
     (error,) = traces
     assert "canary" in repr((error, error.__context__))
+
+
+def test_start_within_a_start_relies_on_no_other(monkeypatch):
+    """A signal handler starts the thread in the middle of a start that never continues."""
+    done, start = [], _thread.start_new_thread
+    thread = Background("testing", lambda: done.append("work"), lambda: done.append("afterwards"))
+
+    def interrupted(*given):
+        with monkeypatch.context() as patch:
+            patch.setattr(_thread, "start_new_thread", start)
+            thread.start()
+            assert thread.join(10)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_thread, "start_new_thread", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        thread.start()
+    thread.start()
+    assert done == ["work", "afterwards"]
+
+
+def test_only_one_of_several_started_threads_works():
+    done, going_on = [], threading.Event()
+    thread = Background("testing", lambda: done.append(going_on.wait(10)), lambda: done.append("afterwards"))
+    callers = [threading.Thread(target=thread._run) for _ in range(5)]
+    for each in callers:
+        each.start()
+    going_on.set()
+    for each in callers:
+        each.join()
+    assert done == [True, "afterwards"]

@@ -1,4 +1,4 @@
-"""Planted values and client ids never appear in a producer's files, logs or output."""
+"""Planted values and client ids, reported or recorded, never appear in a producer's files, logs or output."""
 
 import base64
 import logging
@@ -12,6 +12,7 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import Allowance, Budget
 from producers.config import ProducerConfig
+from producers.errors import DeliveryError
 from producers.producer import Producer
 from tests.support.producers.topics import make_topic, read
 
@@ -65,12 +66,21 @@ def test_values_and_clients_appear_nowhere(broker, topic_prefix, tmp_path, caplo
                 stored = [producer.report(name, VALUE, CLIENT).stored for _ in range(3)]
                 assert stored == [1, 0, 0]
                 assert producer.report(name, [VALUE] * 50, [f"{CLIENT}{i}" for i in range(50)]).stored == 50
+                for number in range(100):
+                    producer.record(name, VALUE, CLIENT if number % 2 else f"{CLIENT}{number}")
+                    producer.record(name, VALUE, None if number % 2 else "", -1 if number % 3 else None)
+                for wrong in ({VALUE: 1}, VALUE.encode(), [VALUE]):
+                    with pytest.raises(TypeError) as caught:
+                        producer.record(name, wrong, CLIENT)
+                    found[f"error of record {name} {type(wrong)}"] = str(caught.value).encode()
                 for wrong in ([VALUE, 7], {VALUE: 1}):
                     with pytest.raises(TypeError) as caught:
                         producer.report(name, wrong, CLIENT)
                     found[f"error {name} {type(wrong)}"] = str(caught.value).encode()
             found |= {f"before {path.name}": path.read_bytes() for path in tmp_path.iterdir()}
-            producer.flush()
+            with pytest.raises(DeliveryError, match="reports were dropped since the last flush"):
+                producer.flush()
+            found["recorder"] = repr(vars(producer._recorder)).encode()
             found["metrics"] = generate_latest(producer.registry)
             found["repr"] = repr((producer, producer.counters())).encode()
         found |= {f"after {path.name}": path.read_bytes() for path in tmp_path.iterdir()}

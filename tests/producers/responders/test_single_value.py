@@ -1,0 +1,186 @@
+"""One value of a call is checked by type; what passes is exactly what a batch would report."""
+
+from collections.abc import Sequence, Set
+from enum import IntEnum, StrEnum
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from producers.responders.single_value import text, unix_seconds, value_rule
+
+LISTED = Collection("listed", KRR.from_epsilon(3, 1.0), values=("AA", "B6"), other=True)
+SIZED = Collection("sized", KRR.from_epsilon(1000, 1.0))
+LONGITUDINAL = Collection("again", LongitudinalKRR.from_epsilons(4, 2.5, 1.5), memoize=True)
+LONGITUDINAL_LISTED = Collection(
+    "again_listed", LongitudinalKRR.from_epsilons(2, 2.5, 1.5), values=("AA", "B6"), memoize=True
+)
+BLOOM = Collection("bloom", Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65), memoize=True)
+ONE_HOT = Collection("one", HotRappor.from_probabilities(8, 1, 0.25, 0.25, 0.75), values=tuple("abcdefgh"))
+TWO_HOT = Collection("two", HotRappor.from_probabilities(8, 2, 0.25, 0.25, 0.75), values=tuple("abcdefgh"))
+TEXT = (LISTED, LONGITUDINAL_LISTED, BLOOM, ONE_HOT)
+INTEGER = (SIZED, LONGITUDINAL)
+
+
+class Carrier(StrEnum):
+    """A text with a class of its own."""
+
+    AMERICAN = "AA"
+
+
+class Level(IntEnum):
+    """An integer with a class of its own."""
+
+    HIGH = 3
+
+
+class Loud(str):
+    """Text that shows itself differently."""
+
+    def __str__(self):
+        return "loud"
+
+
+class Frozen(Set):
+    """A set that is neither `set` nor `frozenset`."""
+
+    def __init__(self, items):
+        self._items = items
+
+    def __contains__(self, item):
+        return item in self._items
+
+    def __iter__(self):
+        return iter(self._items)
+
+    def __len__(self):
+        return len(self._items)
+
+
+class Row(Sequence):
+    """A sequence that is neither list nor tuple."""
+
+    def __getitem__(self, index):
+        return "AA"
+
+    def __len__(self):
+        return 1
+
+
+@pytest.mark.parametrize("collection", TEXT, ids=lambda each: each.name)
+def test_text_is_the_exact_type_of_collections_of_text(collection):
+    assert value_rule(collection).exact is str
+
+
+@pytest.mark.parametrize("collection", INTEGER, ids=lambda each: each.name)
+def test_integers_are_the_exact_type_of_sized_collections(collection):
+    assert value_rule(collection).exact is int
+
+
+@pytest.mark.parametrize("value", ["a", {"a"}, ("a", "b"), 5, None])
+def test_every_set_is_checked(value):
+    """Since it must be copied: its owner may change it."""
+    assert not isinstance(value, value_rule(TWO_HOT).exact)
+
+
+@pytest.mark.parametrize("value", [Carrier.AMERICAN, np.str_("AA"), Loud("AA")])
+@pytest.mark.parametrize("collection", TEXT, ids=lambda each: each.name)
+def test_text_of_other_types_becomes_text(collection, value):
+    checked = value_rule(collection).checked(value)
+    assert checked == "AA"
+    assert type(checked) is str
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [(np.int8(-3), -3), (np.uint64(2**64 - 1), 2**64 - 1), (Level.HIGH, 3), (10**30, 10**30)],
+)
+def test_integers_of_other_types_become_integers(value, kept):
+    checked = value_rule(SIZED).checked(value)
+    assert checked == kept
+    assert type(checked) is int
+
+
+@given(st.lists(st.text(), max_size=5))
+def test_sets_are_copied(items):
+    for given_set in (
+        items,
+        tuple(items),
+        set(items),
+        frozenset(items),
+        Frozen(items),
+        dict.fromkeys(items).keys(),
+    ):
+        checked = value_rule(TWO_HOT).checked(given_set)
+        assert type(checked) is tuple
+        assert list(checked) == list(given_set)
+
+
+def test_later_change_of_a_set_has_no_effect():
+    items = ["a"]
+    checked = value_rule(TWO_HOT).checked(items)
+    items.append("b")
+    assert checked == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("collection", "value", "message"),
+    [
+        (LISTED, 7391, "a value of listed must be text, got int; quote or convert numbers: '9', str(9)"),
+        (BLOOM, b"7391", "a value of bloom must be text, got bytes; quote or convert numbers: '9', str(9)"),
+        (ONE_HOT, None, "a value of one must be text, got NoneType; quote or convert numbers: '9', str(9)"),
+        (SIZED, "7391", "a value of sized must be an integer, got str; convert it: int('9')"),
+        (SIZED, True, "a value of sized must be an integer, got bool; convert it: int('9')"),
+        (SIZED, np.bool_(True), "a value of sized must be an integer, got bool; convert it: int('9')"),
+        (LONGITUDINAL, 7391.0, "a value of again must be an integer, got float; convert it: int('9')"),
+        (TWO_HOT, "7391", "a value of two must be a set, list or tuple of text, got str"),
+        (TWO_HOT, Row(), "a value of two must be a set, list or tuple of text, got Row"),
+        (TWO_HOT, {"a": 1}, "a value of two must be a set, list or tuple of text, got dict"),
+        (
+            TWO_HOT,
+            {"a", 7391},
+            "each item of a value of two must be text, got int; quote or convert numbers: '9', str(9)",
+        ),
+    ],
+)
+def test_value_of_another_type_is_refused_and_not_shown(collection, value, message):
+    with pytest.raises(TypeError) as caught:
+        value_rule(collection).checked(value)
+    assert str(caught.value) == message
+
+
+def test_client_of_another_type_is_refused_and_not_shown():
+    with pytest.raises(
+        TypeError, match=r"^client must be text, got int; quote or convert numbers: '9', str\(9\)$"
+    ):
+        text("client", 7391)
+
+
+@pytest.mark.parametrize(
+    ("at", "seconds"),
+    [
+        (5, 5.0),
+        (2.5, 2.5),
+        (np.int32(7), 7.0),
+        (np.float32(0.5), 0.5),
+        (-1, -1.0),
+        (10**400, float("inf")),
+        (-(10**400), float("inf")),  # either is out of range
+    ],
+)
+def test_time_becomes_a_float(at, seconds):
+    assert unix_seconds(at) == seconds
+    assert type(unix_seconds(at)) is float
+
+
+@pytest.mark.parametrize("at", ["7391", True, np.bool_(True), None, [7391], np.array([7391]), 1j])
+def test_time_of_another_type_is_refused_and_not_shown(at):
+    with pytest.raises(TypeError) as caught:
+        unix_seconds(at)
+    assert str(caught.value) == f"at must be unix seconds, got {type(at).__name__}"

@@ -1,0 +1,1 @@
+"""Producers that record events: signals, forks, ends of processes, kills, latency, and privacy."""

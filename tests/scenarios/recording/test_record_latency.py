@@ -1,0 +1,108 @@
+"""A call to `record` takes microseconds while the store is locked by another process and Kafka is away."""
+
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from producers.errors import DeliveryError
+from producers.pipeline.queueing import submission_queue
+from producers.pipeline.recording.event_buffer import MOST_EVENTS
+from tests.support.processes import wait_until
+
+pytestmark = pytest.mark.slow
+
+CALLS = 100_000
+HOLD = (
+    "import sqlite3, sys; held = sqlite3.connect(sys.argv[1], isolation_level=None); "
+    "held.execute('BEGIN IMMEDIATE'); print('held', flush=True); input()"
+)
+
+
+@pytest.fixture
+def locked(tmp_path):
+    """Lock the folder's store by another process, until the returned function is called."""
+    holders = []
+
+    def lock():
+        holder = subprocess.Popen(
+            [sys.executable, "-c", HOLD, str(tmp_path / "producer.sqlite")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        holders.append(holder)
+        assert holder.stdout.readline() == "held\n"
+        return lambda: holder.communicate("go on\n")
+
+    yield lock
+    for holder in holders:
+        holder.kill()
+        holder.communicate()
+
+
+def test_call_does_not_wait_for_store_or_kafka(make, kafka, locked):
+    """99 % of the calls take less than a millisecond; on an idle machine, less than 20 microseconds."""
+    kafka.refuses = OSError("away")
+    target = make()
+    release = locked()
+    target.record("latency", 5)
+    took = np.zeros(CALLS)
+    for number in range(CALLS):
+        began = time.perf_counter()
+        target.record("latency", 5)
+        took[number] = time.perf_counter() - began
+    assert np.quantile(took, 0.99) < 0.001
+    assert np.median(took) < 0.0002
+    assert target.counters().stored == {}
+    release()
+    kafka.refuses = None
+    target.flush()
+    assert target.counters().acknowledged == {"latency": CALLS + 1}
+
+
+def test_full_buffer_does_not_slow_calls(make, kafka, locked, monkeypatch):
+    """Nor may memory grow: what has no room is dropped and counted."""
+    monkeypatch.setattr(submission_queue, "QUEUE_BYTES", 10_000)
+    target = make()
+    release = locked()
+    calls, took = 4 * MOST_EVENTS, []
+    for number in range(calls):
+        began = time.perf_counter()
+        target.record("latency", 5)
+        if number % 10 == 0:
+            took.append(time.perf_counter() - began)
+    assert np.quantile(took, 0.99) < 0.001
+    dropped = target.counters().dropped["latency"]
+    assert dropped > 0
+    release()
+    with pytest.raises(DeliveryError, match=f"^{dropped} reports were dropped since the last flush$"):
+        target.flush(120)
+    assert target.counters().stored == {"latency": calls - dropped}
+
+
+def test_busy_threads_do_not_starve_another_collection(make, kafka):
+    """Eight threads record one collection without pause; an event of another is stored within seconds."""
+    target, over = make(pack_seconds=0.05), threading.Event()
+
+    def work():
+        while not over.is_set():
+            target.record("latency", 5)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(1, 4):
+            target.record("carrier", "AA")
+            assert wait_until(lambda: target.counters().stored.get("carrier") == number, 60)  # noqa: B023
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+        with suppress(DeliveryError):  # a slow machine drops some
+            target.close(60)
