@@ -19,7 +19,7 @@ from tests.support.producers.web.visitors import Visitors
 pytestmark = pytest.mark.broker
 
 FEW, MANY = 1000, 4000
-#: Answers until a new worker has begun: gunicorn misses a SIGTERM before that, and kills the worker after 30 s.
+#: Answers until a new worker has begun. Before, gunicorn misses a SIGTERM, and kills the worker after 30 s.
 STARTED = 300
 #: Events of so many seconds may be lost by `kill -9`: 0.02, a transaction, and what a busy machine adds.
 LAST_SECONDS = 0.5
