@@ -42,6 +42,10 @@ class Visitors:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Send no more requests, and wait for the answers."""
         self._is_over = True
         for each in self._threads:
             each.join(SECONDS)
