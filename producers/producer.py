@@ -76,8 +76,8 @@ class Producer:
         Never waits and never fails the application: microseconds in any thread, coroutine or signal handler.
         What cannot be reported is dropped and counted, as are events beyond 262,144 of a collection that
         wait, an empty client, a time out of range, and events after `close`. `flush`, `close`, the end of
-        the interpreter and SIGTERM lose no recorded event; kill -9 loses those of the last milliseconds,
-        which `report` does not.
+        the interpreter and SIGTERM lose no recorded event; kill -9 and `os._exit` lose those of the last
+        milliseconds, which `report` does not.
 
         Parameters
         ----------

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from producers.pipeline.recording.event_buffer import FIELDS, EventBuffer, Events
 from producers.responders.single_value import text
 from producers.wire import MAX_WINDOW_START
+from tests.support.producers.steps import Steps, steps_of
 
 CANARY = "canary-7391"
 EVENT = st.tuples(
@@ -99,6 +100,24 @@ def test_threads_neither_lose_nor_double_events(threads):
     for number in range(threads):
         own = [event for event in taken if event[1] == str(number)]
         assert own == [(number * count + index, str(number), float(index)) for index in range(count)]
+
+
+def test_event_that_comes_within_a_take_stays():
+    """At every step of the interpreter."""
+    buffer, taken, added = buffer_of(), [], []
+
+    def add():
+        added.append((str(len(added)), None, 5.0))
+        buffer.items.extend(added[-1])
+
+    add()
+    for at in range(1, steps_of(buffer.take)):
+        add()
+        with Steps(add, at):
+            taken += rows(buffer.take())
+    taken += rows(buffer.take())
+    assert taken == added[1:]
+    assert len(added) > 30
 
 
 def test_list_is_never_replaced():
