@@ -120,6 +120,11 @@ def load(
     ------
     CollectionFileError with file, place, allowed range and value.
     """
+    if path == DEFAULT_FILE and not path.exists():
+        raise CollectionFileError(
+            f"there is no {path} in this folder: cd to the one that has it, name it with --config FILE, or "
+            "write one with deniable init"
+        )
     try:
         text = text_at(path, MOST_BYTES)
         document = _read(text)
