@@ -10,7 +10,9 @@ from urllib.request import urlopen
 
 import pytest
 
+from aggregator.maintenance.adoption import Adoption
 from deploy.broker.ports import free_port
+from deploy.start.edited_file import changes
 from deploy.start.sample import COLLECTION_FILE, events
 from tests.support.deploy.dev_process import Dev
 from tests.support.processes import wait_until
@@ -63,25 +65,25 @@ def final_of(dev: Dev, collection: str) -> Mapping[str, object]:
     return found["record"]
 
 
+def counted(
+    dev: Dev, folder: Path, environment: Mapping[str, str], collection: str, field: str
+) -> Mapping[str, object]:
+    """Send all lines, at once; return the final estimate."""
+    words = f"produce {collection} --input events.csv --field {field} --clients user"
+    sent = run(folder, environment, *words.split())
+    assert sent.returncode == 0, sent.stderr
+    record = final_of(dev, collection)
+    assert record["reports"] == LINES
+    return record
+
+
 @pytest.mark.broker
 @pytest.mark.slow
-def test_an_edited_file_counts_and_a_former_definition_is_refused(
+def test_another_epsilon_counts_and_the_former_one_needs_fresh(
     tmp_path: Path, environment: Mapping[str, str], kafka_jars: None
 ) -> None:
-    def counted(collection: str, field: str, clients: str = "user") -> Mapping[str, object]:
-        sent = run(
-            tmp_path,
-            environment,
-            *f"produce {collection} --input events.csv --field {field}".split(),
-            *("--clients", clients),
-        )
-        assert sent.returncode == 0, sent.stderr
-        record = final_of(dev, collection)
-        assert record["reports"] == LINES
-        return record
-
     dev = Dev(tmp_path, environment)
-    first = counted("plan", "plan")
+    first = counted(dev, tmp_path, environment, "plan", "plan")
     dev.end()
 
     edit(tmp_path, "    epsilon: 2  ", "    epsilon: 1  ")
@@ -90,27 +92,11 @@ def test_an_edited_file_counts_and_a_former_definition_is_refused(
         "plan: defined differently now; what was counted before stays in the estimates already published\n"
         in dev.output()
     )
-    second = counted("plan", "plan")
+    second = counted(dev, tmp_path, environment, "plan", "plan")
     assert second["fingerprint"] != first["fingerprint"]
     dev.end()
 
-    dev = Dev(tmp_path, environment)  # unchanged: nothing to say
-    assert "plan:" not in dev.output()
-    dev.end()
-
-    edit(tmp_path, "name: plan ", "name: tier ")
-    text = (tmp_path / "deniable.yaml").read_text()
-    block = text[text.index("  # - name: country") : text.index("\n\n# kafka:")]
-    edit(tmp_path, block, without_marks(block))
-    dev = Dev(tmp_path, environment)
-    assert "plan: no longer in the file; what was counted of it stays" in dev.output()
-    assert "country: counted from now on\ntier: counted from now on\n" in dev.output()
-    counted("tier", "plan")
-    counted("country", "country")
-    assert run(tmp_path, environment, "replay").stdout == "difference: 0\n"
-    dev.end()
-
-    edit(tmp_path, "name: tier ", "name: plan ")
+    edit(tmp_path, "    epsilon: 1  ", "    epsilon: 2  ")
     refused = run(tmp_path, environment, "dev", "--web-port", "0")
     assert refused.returncode == 1
     assert refused.stderr.splitlines()[-1] == (
@@ -122,5 +108,37 @@ def test_an_edited_file_counts_and_a_former_definition_is_refused(
     assert (
         "emptying .deniable-dev: the reports, counts and estimates that its Kafka holds are" in dev.output()
     )
-    assert counted("plan", "plan")["fingerprint"] == second["fingerprint"]
+    assert counted(dev, tmp_path, environment, "plan", "plan")["fingerprint"] == first["fingerprint"]
     dev.end()
+
+
+@pytest.mark.all
+@pytest.mark.broker
+def test_a_new_name_and_another_collection_count(
+    tmp_path: Path, environment: Mapping[str, str], kafka_jars: None
+) -> None:
+    Dev(tmp_path, environment).end()
+    edit(tmp_path, "name: plan ", "name: tier ")
+    text = (tmp_path / "deniable.yaml").read_text()
+    block = text[text.index("  # - name: country") : text.index("\n\n# kafka:")]
+    edit(tmp_path, block, without_marks(block))
+    dev = Dev(tmp_path, environment)
+    assert "plan: no longer in the file; what was counted of it stays" in dev.output()
+    assert "country: counted from now on\ntier: counted from now on\n" in dev.output()
+    counted(dev, tmp_path, environment, "tier", "plan")
+    counted(dev, tmp_path, environment, "country", "country")
+    assert run(tmp_path, environment, "replay").stdout == "difference: 0\n"
+    dev.end()
+    dev = Dev(tmp_path, environment)  # unchanged: nothing to say
+    assert "counted from now on" not in dev.output()
+    dev.end()
+
+
+def test_changes_are_one_line_for_each_collection() -> None:
+    found = Adoption(3, redefined=["a"], removed=["b"], added=["c"], changed=["d"], retired=[])
+    assert changes(found) == [
+        "a: defined differently now; what was counted before stays in the estimates already published",
+        "b: no longer in the file; what was counted of it stays in the estimates already published",
+        "c: counted from now on",
+        "d: the new grace, retention or window_packs apply to windows that begin in more than 5 minutes",
+    ]
