@@ -6,7 +6,8 @@
         producer.report("carrier", "AA", clients="client-17")
 
 The only `__init__` of the project with names in it, since applications should depend on these and on nothing
-deeper. Nothing inside the project imports it. May import everything; begin with `open_producer`.
+deeper: every type of a signature, and of what it takes and returns, is here. Nothing inside the project
+imports it. May import everything; begin with `open_producer`.
 """
 
 from importlib.util import find_spec
@@ -22,24 +23,48 @@ from deploy.cli.hidden_packages import refuse_hidden_packages  # noqa: E402
 
 refuse_hidden_packages()
 
+from aggregator.topics.names import Topics  # noqa: E402
 from deploy.config.file import CollectionFileError, Configuration, load  # noqa: E402
 from deploy.config.producer import producer_config  # noqa: E402
+from deploy.config.sections import (  # noqa: E402
+    BudgetStoreSection,
+    KafkaSection,
+    ProducerSection,
+    SecuritySection,
+)
+from estimators.collection import Collection  # noqa: E402
 from estimators.errors import DeniableError  # noqa: E402
+from estimators.mechanisms.krr import KRR  # noqa: E402
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR  # noqa: E402
+from estimators.mechanisms.rappor import Rappor  # noqa: E402
+from estimators.mechanisms.rappor_hot import HotRappor  # noqa: E402
+from producers.budget.allowance import Allowance, Budget  # noqa: E402
+from producers.budget.postgres.database import BudgetDatabase  # noqa: E402
+from producers.concurrency.timing import ProducerTiming  # noqa: E402
 from producers.config import ProducerConfig  # noqa: E402
 from producers.errors import ClosedError, DeliveryError  # noqa: E402
 from producers.metrics.counters import Backlog, Counters, Receipt  # noqa: E402
 from producers.randomization.secret import SecretError  # noqa: E402
 from producers.responders.validation import Clients, EventTime, EventValue, Times, Values  # noqa: E402
 from producers.storage.store import StoreError  # noqa: E402
+from producers.transport.cluster import Cluster  # noqa: E402
 from producers.transport.credential_files import SecurityError  # noqa: E402
+from producers.transport.security import Security  # noqa: E402
 
 if TYPE_CHECKING:
     from producers.producer import Producer
 
 __all__ = [
+    "KRR",
+    "Allowance",
     "Backlog",
+    "Budget",
+    "BudgetDatabase",
+    "BudgetStoreSection",
     "Clients",
     "ClosedError",
+    "Cluster",
+    "Collection",
     "CollectionFileError",
     "Configuration",
     "Counters",
@@ -47,13 +72,22 @@ __all__ = [
     "DeniableError",
     "EventTime",
     "EventValue",
+    "HotRappor",
+    "KafkaSection",
+    "LongitudinalKRR",
     "Producer",
     "ProducerConfig",
+    "ProducerSection",
+    "ProducerTiming",
+    "Rappor",
     "Receipt",
     "SecretError",
+    "Security",
     "SecurityError",
+    "SecuritySection",
     "StoreError",
     "Times",
+    "Topics",
     "Values",
     "load",
     "open_producer",

@@ -6,6 +6,7 @@ continues with the change.
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from difflib import get_close_matches
 from functools import partial
 from typing import TypeVar
 
@@ -65,9 +66,9 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
     LedgerRefusedError or RowError if a ledger cannot be continued.
     """
     offsets: dict[int, int] = {}
-    ended = False
+    ended, known = False, set[str]()
     for partition in range(deployment.topics.partitions):
-        offset, is_new = await _retry_when_fenced(partial(_retire_in, deployment, partition, name))
+        offset, is_new = await _retry_when_fenced(partial(_retire_in, deployment, partition, name, known))
         ended |= is_new
         if offset is not None:
             offsets[partition] = offset
@@ -77,14 +78,23 @@ async def retire(deployment: Deployment, name: str) -> dict[int, int]:
             f"to end it, first remove it from the file and raise revision"
         )
     if not offsets:
-        raise MaintenanceError(f"no collection '{name}' is counted")
+        near = get_close_matches(name, known, 1)
+        guess = f"; did you mean '{near[0]}'?" if near else ""
+        raise MaintenanceError(f"no collection '{name}' is counted{guess}")
     return offsets
 
 
-async def _retire_in(deployment: Deployment, partition: int, name: str) -> tuple[int | None, bool]:
-    """Offset from which a collection's packs are rejected, or None; and whether that is new."""
+async def _retire_in(
+    deployment: Deployment, partition: int, name: str, known: set[str]
+) -> tuple[int | None, bool]:
+    """Offset from which a collection's packs are rejected, or None; and whether that is new.
+
+    Adds the names that the ledger counts to `known`.
+    """
     found = await ledger_rows(deployment, partition)
-    named = {fingerprint: terms for fingerprint, terms in terms_in(found).items() if terms.name == name}
+    counted = terms_in(found)
+    known |= {terms.name for terms in counted.values()}
+    named = {fingerprint: terms for fingerprint, terms in counted.items() if terms.name == name}
     ending = [each for each, terms in named.items() if terms.until is None]
     ending = [each for each in ending if each not in deployment.collections]
     if not ending:

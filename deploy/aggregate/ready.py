@@ -27,18 +27,23 @@ def ready(address: tuple[str, int]) -> None:
     Example: deniable ready --address 127.0.0.1:9100
     """
     host, port = address
-    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    if why := why_not_ready(f"[{host}]:{port}" if ":" in host else f"{host}:{port}"):
+        raise click.ClickException(why)
+    click.echo("ready")
+
+
+def why_not_ready(place: str) -> str:
+    """Ask a worker or producer at ADDRESS:PORT; return why it is not ready, empty if it is."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(f"http://{place}/readyz", timeout=SECONDS) as answer:
-            if not _is_ready(answer.read(MOST_BYTES)):
-                raise click.ClickException(f"the server at {place} is not deniable, or serves no /readyz")
-            click.echo("ready")
+            is_ready = _is_ready(answer.read(MOST_BYTES))
+            return "" if is_ready else f"the server at {place} is not deniable, or serves no /readyz"
     except HTTPError as error:
-        raise click.ClickException(f"{place} is not ready: {_reasons(error)}") from None
+        return f"{place} is not ready: {_reasons(error)}"
     except (URLError, OSError) as error:
         reason = error.reason if isinstance(error, URLError) else error
-        raise click.ClickException(f"nothing answers at {place}: {reason}") from None
+        return f"nothing answers at {place}: {reason}"
 
 
 def _is_ready(body: bytes) -> bool:

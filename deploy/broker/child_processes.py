@@ -56,6 +56,14 @@ def spawn(
         )
 
 
+def deniable_command(*arguments: str) -> list[str]:
+    """Return how to run a command of `deniable` as a child.
+
+    -P: without it Python would look for `deploy` in the working folder first, and run a user's deploy.py.
+    """
+    return [sys.executable, "-P", "-m", "deploy", *arguments]
+
+
 def signal_group(child: Child, number: signal.Signals) -> None:
     """Send a signal to a child, or to its whole session if it has one; nothing once it was waited for."""
     if child.returncode is None:

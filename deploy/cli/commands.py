@@ -1,7 +1,6 @@
 """The commands of `deniable`, imported only when called, so `--help` and Ctrl-C do not wait for Faust."""
 
 import signal
-from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -95,17 +94,6 @@ class LazyGroup(click.Group):
                 raise
             raise click.ClickException(extra_missing(name, error.name)) from None
         return command
-
-    def resolve_command(
-        self, context: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; an unknown name is refused with the nearest known one."""
-        try:
-            return super().resolve_command(context, args)
-        except click.UsageError as error:
-            if near := get_close_matches(args[0], COMMANDS, 1):
-                error.message += f" Did you mean '{near[0]}'?"
-            raise
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the name and line of each command, by task."""

@@ -41,6 +41,7 @@ def _run() -> int:
 
     from deploy.cli.commands import deniable
     from deploy.cli.hidden_packages import refuse_hidden_packages
+    from deploy.cli.near_names import with_nearest
 
     try:
         refuse_hidden_packages()
@@ -55,7 +56,7 @@ def _run() -> int:
     except SystemExit as ended:
         status = ended.code
     except click.ClickException as error:
-        error.show()
+        with_nearest(error).show()
         return error.exit_code
     except DeniableError as error:
         return _refuse(str(error), error.exit_status)

@@ -11,16 +11,17 @@ from producers.budget.allowance import UNLIMITED, Allowance, Budget
 
 
 def describe(allowance: Allowance) -> str:
-    """Return one paragraph: name, mechanism, windows, epsilon as odds, and the limits of a client."""
+    """Return one paragraph: name, mechanism, windows, epsilon, a client's limits; last, what few need."""
     collection = allowance.collection
     epsilon = collection.mechanism.epsilon
     lines = [
         f"{collection.name}: {_mechanism(collection)}, windows of {collection.window_seconds} s"
-        f" + {collection.grace_seconds} s grace, fingerprint {collection.fingerprint:016x}",
-        f"one report: epsilon {rounded_up(epsilon)}, it cannot change anyone's odds by more than"
-        f" a factor {rounded_up(math.exp(epsilon))}",
+        f" + {collection.grace_seconds} s grace",
+        f"one report: epsilon {rounded_up(epsilon)}",
         _further_reports(allowance),
         *_limits(allowance),
+        f"a report cannot change anyone's odds by more than a factor {rounded_up(math.exp(epsilon))}; "
+        f"fingerprint {collection.fingerprint:016x}",
     ]
     return "\n  ".join(lines)
 

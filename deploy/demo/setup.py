@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from uuid import uuid4
 
-from deploy.broker.child_processes import Child, last_lines, spawn
+from deploy.broker.child_processes import Child, deniable_command, last_lines, spawn
 from deploy.config.file import PASSWORD_VARIABLE, Configuration, load
 from deploy.demo.flights import Flights
 from estimators.errors import DeniableError
@@ -69,8 +69,8 @@ def _kafka(cluster: Cluster, prefix: str) -> dict[str, object]:
 
 def start_worker(configuration: Configuration, log: Path) -> Child:
     """Start an aggregator that ends with this process."""
-    arguments = ["aggregate", "--config", str(configuration.path), "--web-port", "0"]
-    return spawn([sys.executable, "-m", "deploy", *arguments], log)
+    command = deniable_command("aggregate", "--config", str(configuration.path), "--web-port", "0")
+    return spawn(command, log)
 
 
 def rollup_command(configuration: Configuration, collection: str, start: int) -> str:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from estimators.frequency.estimate import Estimate
+from estimators.frequency.estimate import QUANTILE_975, Estimate
 from estimators.rollup import RollUp
 
 SHOWN = 50  # lines of a table, the most frequent first
@@ -32,29 +32,41 @@ def _finite(figure: float | None) -> float | None:
     return figure if figure is not None and math.isfinite(figure) else None
 
 
-def table(names: Sequence[str], result: Estimate, name: str = "candidate") -> str:
-    """Return the most frequent values for people; `*` marks significant ones."""
+def table(
+    names: Sequence[str], result: Estimate, name: str = "candidate", remainder: int | None = None
+) -> str:
+    """Return the most frequent values for people; `*` marks significant ones.
+
+    The remainder, see `roll_up_table`, has no interval: at 0, clipping it would leave an interval of width 0.
+    """
     head = f"{result.reports} reports, {len(names)} {name}s, 95 % intervals, * significant"
-    return "\n".join([head, *_lines(names, [result], name), *_last(names, result, name)])
+    return "\n".join([head, *_lines(names, [result], name, remainder), *_last(names, result, name)])
 
 
-def roll_up_table(names: Sequence[str], result: RollUp, name: str) -> str:
-    """Like `table`, with errors under both assumptions about who reported."""
+def roll_up_table(names: Sequence[str], result: RollUp, name: str, remainder: int | None = None) -> str:
+    """Like `table`, with errors under both assumptions about who reported.
+
+    Parameters
+    ----------
+    names, name : see `table`.
+    result : of a period.
+    remainder : place of the bucket for all other values among `names`, if there is one.
+    """
     independent, shared = result.independent, result.shared
     if shared is independent:
-        return table(names, independent, name)
+        return table(names, independent, name, remainder)
     head = [
         f"{independent.reports} reports, {len(names)} {name}s, 95 % intervals, * significant",
         "left: if every report comes from another client; right: also valid if the same clients report in",
         "every window",
     ]
-    lines = [*_lines(names, [independent, shared], name), *_last(names, independent, name)]
+    lines = [*_lines(names, [independent, shared], name, remainder), *_last(names, independent, name)]
     if independent.other is not None and shared.other is not None:
         lines[-1] += f" (safe: {shared.other[1]:.6f})"
     return "\n".join([*head, *lines])
 
 
-def _lines(names: Sequence[str], results: Sequence[Estimate], name: str) -> list[str]:
+def _lines(names: Sequence[str], results: Sequence[Estimate], name: str, remainder: int | None) -> list[str]:
     """Return header and rows; frequencies are those of the first result."""
     order = (-results[0].frequency).argsort(kind="stable")[:SHOWN].tolist()
     printable = {place: _printable(names[place]) for place in order}
@@ -64,12 +76,15 @@ def _lines(names: Sequence[str], results: Sequence[Estimate], name: str) -> list
     )
     return [head.rstrip()] + [
         f"{printable[place]:<{width}} {results[0].frequency[place]:>10.6f}"
-        + "".join(_errors(result, place) for result in results).rstrip()
+        + "".join(_errors(result, place, place == remainder) for result in results).rstrip()
         for place in order
     ]
 
 
-def _errors(result: Estimate, place: int) -> str:
+def _errors(result: Estimate, place: int, is_remainder: bool) -> str:
+    if is_remainder:
+        error = float(result.std_error[place])
+        return f" {error:>10.6f} {f'± {QUANTILE_975 * error:.6f}':>19}  "
     error, low, high = (float(column[place]) for column in (result.std_error, result.low, result.high))
     return f" {error:>10.6f} {low:>9.6f} {high:>9.6f} {'*' if result.significant[place] else ' '}"
 

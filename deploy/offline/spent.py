@@ -43,14 +43,17 @@ def spent(config: Path, data_dir: Path | None) -> None:
     clients by their line numbers. Producers may run meanwhile. Connects to nothing but the budget_store, if
     the collection file has one.
 
-    Example: deniable spent --config deniable.yaml
+    Example: echo user-1 | deniable spent
     """
     settings = producer_config(load(config), data_dir=data_dir, connects=False)
     allowances = {each.collection.name: each for each in settings.allowances}
     if settings.budget_store and data_dir:
         raise click.UsageError("--data-dir cannot be used: producer.budget_store has the budgets")
+    stream = click.get_binary_stream("stdin")
     with _statements(settings) as statements:
-        for number, client in _clients(click.get_binary_stream("stdin")):
+        if stream.isatty():
+            click.echo("client ids, one a line, then Ctrl-D", err=True)
+        for number, client in _clients(stream):
             spending = statements.of(client, time.time())
             click.echo(f"client of line {number}\n{_table(spending, allowances)}")
 

@@ -52,7 +52,9 @@ def run_canary(
     finally:
         with one_more_interrupt_ends():
             close(producer, timing.stop, WaitView(timing))
-        click.echo(summary(producer.counters(), 0, time.monotonic() - began), err=True)
+        click.echo(
+            summary(producer.counters(), 0, time.monotonic() - began, config.bootstrap_servers), err=True
+        )
 
 
 def draw(words: NDArray[np.uint64], k: int) -> NDArray[np.intp]:

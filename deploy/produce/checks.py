@@ -1,5 +1,6 @@
 """Checks before any command sends reports."""
 
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,8 +11,15 @@ from deploy.cluster.topics import setup as topic_setup
 from deploy.cluster.topics.published import compared
 from deploy.config.file import Configuration
 from estimators.collection import Collection
+from producers.budget.postgres.connection import AwayError, DatabaseConnection
 from producers.config import ProducerConfig
 from producers.transport.publication_reader import UnreadableError
+
+# What PostgreSQL answers to a producer that it will never let in; libpq gives no code for these.
+FOR_GOOD = re.compile(
+    r'(database|role) ".*" does not exist|authentication failed|no password supplied|no pg_hba\.conf entry'
+    r"|is not permitted to log in|permission denied for database"
+)
 
 
 def check_topics(loaded: Configuration, collection: Collection, data_dir: Path) -> None:
@@ -39,6 +47,23 @@ def check_parameters(loaded: Configuration, collection: Collection) -> None:
         differing, _ = compared(loaded.cluster, loaded.topics, [collection])
         if differing:
             raise click.ClickException(f"nothing was sent: {differing[0]}")
+
+
+def check_budget_store(settings: ProducerConfig) -> None:
+    """Raise ClickException if the database with the budgets refuses this producer for good.
+
+    If it is only away, continue: reports of clients wait for it.
+    """
+    if settings.budget_store is None:
+        return
+    try:
+        DatabaseConnection(settings.budget_store).close()
+    except AwayError as error:
+        if FOR_GOOD.search(str(error)):
+            raise click.ClickException(
+                f"nothing was sent: {error}; clients cannot be charged. See that database, user and password "
+                "(PGPASSWORD) are right"
+            ) from None
 
 
 def check_own_clients(settings: ProducerConfig) -> None:

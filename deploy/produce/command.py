@@ -15,7 +15,7 @@ from deploy.cli.options import (
 )
 from deploy.config.file import load
 from deploy.config.producer import producer_config
-from deploy.produce.checks import check_own_clients, check_topics
+from deploy.produce.checks import check_budget_store, check_own_clients, check_topics
 from deploy.produce.input.batches import BATCH_LINES, InputBatches
 from deploy.produce.input.inputs import InputParameter, Inputs, is_file
 from deploy.produce.input.resume import ResumePoints
@@ -55,7 +55,7 @@ from producers.wire import mechanism_number, report_bytes
     "--time-field",
     metavar="NAME",
     help="Column or field with the time of the event: unix seconds, or ISO 8601, UTC where it names no zone. "
-    "Reports later than the grace are refused.  [default: when the line is read]",
+    "Reports later than the grace do not count.  [default: when the line is read]",
 )
 @click.option("--no-clients", is_flag=True, help="Every line is a different client: no client limits apply.")
 @click.option(
@@ -127,6 +127,8 @@ def produce(
     settings = producer_config(loaded, [asked], data_dir=data_dir, block_milliseconds=1000 * DEFAULT.wait)
     if no_clients:
         check_own_clients(settings)
+    else:
+        check_budget_store(settings)
     check_topics(loaded, asked, settings.data_dir)
     progress = _progress(settings, asked, field, Path(stream.name)) if is_file(stream) else None
     run_produce(

@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 import click
@@ -16,7 +16,7 @@ from deploy.produce.input_producer import InputProducer
 from deploy.produce.metrics_server import probes_at, served
 from deploy.produce.timing import DEFAULT, RunTiming
 from deploy.produce.unknown_values import UnknownValues
-from deploy.produce.view import ProduceView, WaitView, number_of, summary
+from deploy.produce.view import ProduceView, WaitView, number_of, spent_notice, summary
 from producers.config import ProducerConfig
 from producers.errors import DeliveryError
 from producers.metrics.counters import Receipt
@@ -73,16 +73,39 @@ def run_produce(
         is_whole = True
     finally:
         with one_more_interrupt_ends():
+            if patience and producer.counters().is_budget_store_away:
+                click.echo(uncharged_notice(producer.reasons_not_ready(), inputs.key), err=True)
+                patience = timing.uncharged
             close(producer, patience, waits)
         counters = producer.counters()
         used = counters.packs or counters.stored or counters.refused or counters.backlog.packs
         if is_whole or used or feed.skipped:
-            click.echo(summary(counters, feed.skipped, time.monotonic() - began), err=True)
+            seconds = time.monotonic() - began
+            click.echo(summary(counters, feed.skipped, seconds, config.bootstrap_servers), err=True)
+        if notice := spent_notice(counters, config.allowances[0].budget, time.time()):
+            click.echo(notice, err=True)
         if sentence := unknown.summary():
             click.echo(sentence, err=True)
         if logs_unknown:
             _log.info("values that the collection does not know", count=producer.unknown()[collection])
     inputs.forget_progress()
+
+
+def uncharged_notice(reasons: Iterable[str], progress_key: str) -> str:
+    """Say why clients cannot be charged, and what happens to their lines when the run is interrupted.
+
+    Parameters
+    ----------
+    reasons : why the producer is not ready.
+    progress_key : of the input's stored progress; empty if none is stored.
+    """
+    why = "; ".join(reasons) or "clients cannot be charged"
+    lines = (
+        "the same command reads them again"
+        if progress_key
+        else "they are lost, since this input has no place to resume at"
+    )
+    return f"{why}; lines that wait for it are not sent: {lines}"
 
 
 def close(producer: Producer, seconds: float, waits: WaitView) -> None:
@@ -142,8 +165,7 @@ class ProduceRun:
                     self._send(batch)
                     view.update(self._feed.used, time.monotonic() - began, *self._inputs.position())
         if self._feed.skipped and not self._feed.used and not self._inputs.is_resumed:
-            field = self._feed.value_field
-            raise FeedError(f"no line of the input can be used; are --field {field} and --format right?")
+            raise FeedError(f"no line of the input can be used; are {self._feed.options} and --format right?")
 
     def drain(self) -> None:
         """Wait until all is acknowledged, as long as an acknowledgement arrives every `timing.wait` seconds.

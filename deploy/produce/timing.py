@@ -11,6 +11,7 @@ class RunTiming:
     ----------
     wait : for the store, for room in the outbox, and at the end for each acknowledgement.
     stop : for acknowledgements of an interrupted run.
+    uncharged : the same if clients cannot be charged: their reports would use up any wait.
     notice : before a wait is reported on stderr.
     batch : most between the first and the last line of a batch, which all get the same window.
     poll : for more input; then a batch that is due is sent.
@@ -19,6 +20,7 @@ class RunTiming:
 
     wait: float = 60.0
     stop: float = 10.0
+    uncharged: float = 1.0
     notice: float = 0.5
     batch: float = 1.0
     poll: float = 0.2

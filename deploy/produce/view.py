@@ -8,11 +8,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from deploy.produce.timing import DEFAULT, RunTiming
+from producers.budget.allowance import Budget
 from producers.metrics.counters import Counters
 
 if TYPE_CHECKING:
@@ -99,11 +101,21 @@ class WaitView:
             click.echo(notice, err=True)
 
 
-def summary(counters: Counters, skipped: int, seconds: float) -> str:
-    """Summarize a run in one line."""
+def summary(counters: Counters, skipped: int, seconds: float, servers: str) -> str:
+    """Summarize a run in one line.
+
+    Parameters
+    ----------
+    counters : of the run's producer.
+    skipped : lines of the input that became no report.
+    seconds : that the run took.
+    servers : bootstrap servers that the reports went to.
+    """
     sent = sum(counters.acknowledged.values())
     rate = f"{sent / max(seconds, 1e-9):.0f} reports/s"
     parts = [f"{number_of(sent, 'report')} sent in {number_of(counters.packs, 'pack')} ({rate})"]
+    if sent:
+        parts[0] += f" to {servers}"
     # A lower bound while some of this run's reports still wait.
     if (earlier := sent - sum(counters.stored.values())) > 0:
         parts.append(f"{earlier} of those kept by earlier runs")
@@ -121,6 +133,32 @@ def summary(counters: Counters, skipped: int, seconds: float) -> str:
     if (packs := counters.backlog.packs - unsendable) > 0:
         parts.append(f"{number_of(packs, 'pack')} kept for the next deniable produce with this folder")
     return "; ".join(parts)
+
+
+def spent_notice(counters: Counters, budget: Budget | None, now: float) -> str:
+    """Say when clients can report again if this run's reports were all over their budgets; else empty.
+
+    Parameters
+    ----------
+    counters : of the run's producer.
+    budget : of its collection.
+    now : unix seconds.
+    """
+    is_over = any(reason == "over_budget" for _, reason in counters.refused)
+    if budget is None or not is_over or any(counters.stored.values()):
+        return ""
+    end = (int(now // budget.period_seconds) + 1) * budget.period_seconds
+    return (
+        f"the clients have spent their budgets; the period ends at {_utc(end)}, and the next one begins with "
+        "whole budgets. deniable spent shows what a client has spent"
+    )
+
+
+def _utc(unix_seconds: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(unix_seconds, UTC):%Y-%m-%d %H:%M:%SZ}"
+    except (ValueError, OverflowError):  # beyond the year 9999
+        return f"{unix_seconds} s after 1970"
 
 
 def number_of(count: int, thing: str) -> str:

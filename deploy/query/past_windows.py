@@ -64,7 +64,8 @@ class Past:
         if result is None:
             raise self._too_few()
         if not as_json:
-            click.echo(roll_up_table(names, result, name))
+            remainder = len(names) - 1 if len(names) > self.collection.entries else None
+            click.echo(roll_up_table(names, result, name, remainder))
 
     def _too_few(self) -> click.ClickException:
         return click.ClickException(

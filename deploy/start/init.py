@@ -1,6 +1,7 @@
 """`deniable init`."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -9,12 +10,12 @@ from deploy.config.file import DEFAULT_FILE
 from deploy.start.sample import COLLECTION_FILE, EVENTS, events
 
 EVENTS_FILE = "events.csv"
-NEXT = f"""\
-deniable check          # what a report costs
-deniable dev            # Kafka, a worker and its page, until Ctrl-C; go on in another terminal
-deniable produce plan --input {EVENTS_FILE} --field plan --clients user
-deniable watch plan     # a window is final 35 s after its start; or open the page\
-"""
+#: For one terminal, and for another one. Without comments: zsh would take them for arguments.
+FIRST = ("deniable check", "deniable dev")
+SECOND = (
+    f"deniable produce plan --input {EVENTS_FILE} --field plan --clients user",
+    "deniable watch plan",
+)
 
 
 @click.command()
@@ -42,9 +43,15 @@ def init(folder: Path) -> None:
             f"{error.filename or folder} cannot be written: {error.strerror}; name a folder that this user "
             "may write"
         ) from None
-    click.echo(
-        f"wrote {folder / DEFAULT_FILE}, and {folder / EVENTS_FILE} with {EVENTS:,} events. Next:\n", err=True
-    )
-    if folder != Path():
-        click.echo(f"cd {shlex.quote(str(folder))}")
-    click.echo(NEXT)
+    click.echo(f"wrote {folder / DEFAULT_FILE}, and {folder / EVENTS_FILE} with {EVENTS:,} events", err=True)
+    enter = () if folder == Path() else (f"cd {shlex.quote(str(folder))}",)
+    _print("next, what a report costs; then Kafka, a worker and its page, until Ctrl-C:", [*enter, *FIRST])
+    _print("once all runs, in another terminal:", [*enter, *SECOND])
+    click.echo("a window's estimate is final 35 s after its start", err=True)
+
+
+def _print(heading: str, commands: Sequence[str]) -> None:
+    """Print a heading on stderr and commands on stdout."""
+    click.echo(f"\n{heading}\n", err=True)
+    for command in commands:
+        click.echo(command)

@@ -12,12 +12,13 @@ collections:
     values: [free, team, business]  # any other value counts as (other)
     epsilon: 2                      # privacy of one report: less is more private, and less exact
     window_seconds: 30              # an estimate every 30 seconds; take an hour or a day for real
-    grace_seconds: 5                # a report that comes later than this does not count
+    grace_seconds: 5                # how long after its window a report still counts
     budget:                         # what all reports of one user may cost in a day: about 4 reports
       epsilon: 8
       delta: 1e-6
       period_seconds: 86400
 
+  # Nothing below is needed to begin.
   # Any text, also text that nobody listed: remove the # of these lines.
   # - name: country
   #   mechanism: rappor

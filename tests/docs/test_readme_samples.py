@@ -120,7 +120,7 @@ def test_first_file_of_readme_is_valid(tmp_path: Path, monkeypatch: pytest.Monke
     (file,) = re.findall("```yaml\n(.*?)```", README, re.DOTALL)
     (tmp_path / "deniable.yaml").write_text(file, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert "one report: epsilon 2, " in printed("check")
+    assert "one report: epsilon 2\n" in printed("check")
 
 
 @pytest.mark.parametrize("command", sorted(set(re.findall(r"^    deniable ([a-z]+)", README, re.MULTILINE))))

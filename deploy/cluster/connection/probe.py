@@ -58,7 +58,10 @@ def probe(cluster: Cluster, seconds: float = PROBE_SECONDS) -> None:
         remedies = dict.fromkeys(cause.remedy for cause in causes.values() if cause.is_answer)
         raise RefusedError(f"Kafka cannot be used ({reasons}); {'; '.join(remedies)}")
     if cluster.security is None and all(is_loopback(host) for host, _ in cluster.addresses()):
-        remedy = "start one with deniable broker, or name an existing one with --bootstrap-servers HOST:PORT"
+        remedy = (
+            "start one with deniable dev, which keeps its data, or with deniable broker; or name an existing "
+            "one with --bootstrap-servers HOST:PORT"
+        )
     else:
         remedy = "check that it runs and that kafka.bootstrap_servers names it; deniable doctor says more"
     raise UnreachableError(f"no Kafka broker answers ({reasons}); {remedy}")

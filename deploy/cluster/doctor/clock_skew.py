@@ -23,9 +23,11 @@ def clock_skew(case: Case, _seconds: float) -> StepAnswer:
     behind = None if newest is None else newest - case.clock()
     if behind is None:
         raise NotUsedError("unknown: there is no record yet")
-    if behind < -LIMIT_SECONDS:
-        age = f"the newest record is {-behind:.0f} s old"
+    if behind <= 0:
+        age = f"the newest record is {-behind:.0f} s old by this clock"
         return StepAnswer([], f"not behind Kafka's; unknown whether ahead: {age}")
+    if behind <= LIMIT_SECONDS:
+        return StepAnswer([], f"behind Kafka's by {behind:.1f} s or more, which is no harm up to 60 s")
     return _judge(behind, "or more")
 
 

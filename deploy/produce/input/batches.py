@@ -81,6 +81,17 @@ class InputBatches:
     used: int = field(default=0, init=False)
     skipped: int = field(default=0, init=False)
 
+    @property
+    def options(self) -> str:
+        """The options that name fields, as given."""
+        fields = {
+            "--field": self.value_field,
+            "--clients": self.client_field,
+            "--time-field": self.time_field,
+        }
+        given = [f"{option} {name}" for option, name in fields.items() if name is not None]
+        return ", ".join(given)
+
     def batches(self, source: InputSource, place: Place) -> Iterator[InputBatch]:
         """Yield batches of up to `batch_lines` lines, or of a second.
 

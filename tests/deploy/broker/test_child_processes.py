@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.child_processes import GUARD, last_lines, spawn, stop
+from deploy.broker.child_processes import GUARD, deniable_command, last_lines, spawn, stop
+from tests.support.paths import REPOSITORY
 from tests.support.processes import state_of, wait_until
 
 PARENT = """
@@ -39,6 +40,29 @@ def test_child_of_a_dead_parent_does_not_run() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == ""
     assert done.stderr == "cannot run echo: the process that wanted it has ended\n"
+
+
+def test_a_command_of_ours_runs_no_file_of_the_folder(tmp_path: Path) -> None:
+    """Without -P, Python would look for `deploy` in the working folder first."""
+    for name in ("deploy.py", "producers/__init__.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("raise SystemExit('a file of the user was run')")
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        deniable_command("--version"),
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("deniable, version ")
+
+
+def test_no_other_child_is_started_in_that_way() -> None:
+    sources = {path: path.read_text() for path in (REPOSITORY / "deploy").rglob("*.py")}
+    assert [path.name for path, text in sources.items() if '"-m"' in text] == ["child_processes.py"]
 
 
 def test_missing_command_is_named_in_the_log(tmp_path: Path) -> None:

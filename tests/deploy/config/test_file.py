@@ -276,6 +276,12 @@ def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
         (7, "collections[0]: unknown field `epsilom`"),
         (8, "collections[0].window_seconds: must be an integer"),
         (10, "collections[0].budget: field `period_seconds` is missing"),
+        (10, "collections[0].budget: epsilon of a budget must be in"),
+        (11, "collections[1]: field `grace_seconds` is missing"),
+        (11, "collections[1]: field `budget` is missing"),
+        (11, "collections[1]: field `bits` is missing"),
+        (11, "collections[1]: field `hashes` is missing"),
+        (11, "collections[1]: field `cohorts` is missing"),
         (12, "collections[1].mechanism: must be one of"),
         (18, "collections[2]: window_seconds must be in"),
     ]
@@ -298,6 +304,87 @@ def test_contradictions_of_all_collections_are_named_at_once(tmp_path: Path) -> 
     assert "epsilon must be in" in found[0][1]
     assert "give either values" in found[1][1]
     assert "name must be distinct" in found[2][1]
+
+
+INDEPENDENT = """\
+kafka:
+  bootstrap_servers: a
+  partitions: 0
+collections:
+  - name: plan
+    mechanism: k-rr
+    values: [a, a]
+    epsilon: -2
+    window_seconds: 0
+    grace_seconds: 5
+    budget:
+      epsilon: 8
+      delta: 2
+      period_seconds: 86400
+  - name: plan
+    mechanism: k-rr
+    size: 3
+    epsilon: 1
+    window_seconds: 1
+    grace_seconds: 0
+    budget: none
+    colour: red
+    retention_seconds: 1
+"""
+
+
+def test_independent_mistakes_of_all_kinds_come_together(tmp_path: Path) -> None:
+    found = errors_of(tmp_path / "deniable.yaml", INDEPENDENT)
+    expected = [
+        (2, "kafka.bootstrap_servers must be HOST:PORT"),
+        (3, "kafka: partitions must be in [1, 1000], got 0"),
+        (7, "collections[0] (plan): values must be distinct, got 'a' twice"),
+        (8, "collections[0] (plan): epsilon must be in (0, 16], got -2"),
+        (9, "collections[0]: window_seconds must be in [1, 31622400], got 0"),
+        (13, "collections[0].budget: delta of a budget must be in (0, 1), got 2"),
+        (15, "collections[1] (plan): name must be distinct, got that of collections[0]"),
+        (22, "collections[1]: unknown field `colour`"),
+        (23, "collections[1]: retention_seconds must be in [60, "),
+    ]
+    assert [line for line, _ in found] == [line for line, _ in expected]
+    assert all(said.startswith(begin) for (_, said), (_, begin) in zip(found, expected, strict=True)), found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        ("epsilon_inf: 4", "epsilon_inf: x", [8]),  # epsilon_one is compared with it
+        ("epsilon_inf: 4", "epsilon_inf: 99", [8]),
+        ("candidates: [Austria]", "candidates: [5]", [10]),
+        ("candidates: [Austria]", "candidatse: [Austria]", [10]),
+        ("mechanism: rappor", "mechansim: rappor", [4]),
+        ("bits: 128", "bits: many", [5]),
+        ("security: {}", "security:", [1]),
+        ("security: {}", "security: {username: x, ca_fiel: y}", [1]),
+        ("security: {}", "security: 5", [1]),
+    ],
+)
+def test_what_follows_from_a_mistake_is_not_named(
+    tmp_path: Path, old: str, new: str, lines: list[int]
+) -> None:
+    text = (
+        'kafka: {bootstrap_servers: "kafka.example:9093", security: {}}\n'
+        "collections:\n"
+        "  - name: country\n"
+        "    mechanism: rappor\n"
+        "    bits: 128\n"
+        "    hashes: 2\n"
+        "    cohorts: 8\n"
+        "    epsilon_inf: 4\n"
+        "    epsilon_one: 3\n"
+        "    candidates: [Austria]\n"
+        "    window_seconds: 30\n"
+        "    grace_seconds: 5\n"
+        "    budget: none\n"
+    )
+    (tmp_path / "deniable.yaml").write_text(text)
+    assert load(tmp_path / "deniable.yaml").collections
+    assert [line for line, _ in errors_of(tmp_path / "deniable.yaml", text.replace(old, new))] == lines
 
 
 def test_no_more_than_twenty_mistakes_are_named(tmp_path: Path) -> None:

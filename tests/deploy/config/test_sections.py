@@ -213,7 +213,10 @@ def test_a_number_beyond_floats_is_refused(file: Path) -> None:
         ("minimum_reports: 1", ": field `budget` is missing; it must be none, or a mapping"),
         ("budget: 8", ".budget: must be none, or a mapping, got 8"),
         ("budget: some", ".budget: must be none or a mapping, got 'some'"),
-        ("budget: {epsilon: 8}", ".budget: field `delta` is missing; it must be a number in (0, 1)"),
+        (
+            "budget: {epsilon: 8, period_seconds: 1}",
+            ".budget: field `delta` is missing; it must be a number in (0, 1)",
+        ),
         (
             "budget: {epsilon: 0, delta: 1e-6, period_seconds: 1}",
             ".budget: epsilon of a budget must be in (0, inf), got 0.0",

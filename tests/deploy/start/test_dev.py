@@ -9,40 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.child_processes import Child, last_lines, spawn, stop
+from deploy.broker.child_processes import stop
 from deploy.broker.ports import free_port
+from tests.support.deploy.dev_process import Dev
 from tests.support.processes import state_of, wait_until
 
 FILE = """\
 collections:
   - {name: plan, mechanism: k-rr, size: 3, epsilon: 2, window_seconds: 10, grace_seconds: 5, budget: none}
 """
-READY = "Ctrl-C ends it"
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Mapping[str, str]:
     (tmp_path / "deniable.yaml").write_text(FILE)
     return {"DENIABLE_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{free_port()}"}
-
-
-class Dev:
-    """A running `deniable dev`."""
-
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
-        self.log = folder / "dev.log"
-        self.log.write_text("")
-        command = [sys.executable, "-m", "deploy", "dev", "--web-port", "0"]
-        self.process: Child = spawn(command, self.log, {**environment, "PYTHONPATH": os.getcwd()}, folder)
-        assert wait_until(lambda: READY in self.output() or self.process.poll() is not None)
-        assert READY in self.output(), self.output()
-
-    def output(self) -> str:
-        return last_lines(self.log, count=100)
-
-    def children(self) -> list[int]:
-        text = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-        return [int(pid) for pid in text.split()]
 
 
 @pytest.fixture
@@ -83,8 +64,33 @@ def test_kill_leaves_no_process_and_a_lost_worker_ends_it(
     assert wait_until(lambda: state_of(broker) == "Z")
 
 
-def refused(folder: Path, environment: Mapping[str, str]) -> str:
-    command = [sys.executable, "-m", "deploy", "dev"]
+@pytest.mark.broker
+def test_a_second_one_in_the_folder_is_refused(
+    dev: Dev, tmp_path: Path, environment: Mapping[str, str]
+) -> None:
+    said = refused(tmp_path, environment)
+    assert said == (
+        "Error: deniable dev already runs with the data in .deniable-dev: use it, or end it with Ctrl-C "
+        "in its terminal\n"
+    )
+    assert "already runs with the data" in refused(tmp_path, environment, "--fresh")
+
+
+@pytest.mark.broker
+def test_files_of_the_folder_are_not_run(
+    tmp_path: Path, environment: Mapping[str, str], kafka_jars: None
+) -> None:
+    """Python would look for modules in the working folder first."""
+    for name in ("deploy.py", "producers/__init__.py", "aggregator/__init__.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("raise SystemExit('a file of the user was run')")
+    running = Dev(tmp_path, environment)
+    running.end()
+    assert "a file of the user was run" not in running.output()
+
+
+def refused(folder: Path, environment: Mapping[str, str], *options: str) -> str:
+    command = [sys.executable, "-m", "deploy", "dev", *options]
     run = {**os.environ, **environment, "PYTHONPATH": os.getcwd()}
     done = subprocess.run(command, cwd=folder, env=run, capture_output=True, text=True, check=False)
     assert done.returncode == 1
@@ -106,7 +112,20 @@ def test_another_kafka_and_a_used_port_are_refused(tmp_path: Path, environment: 
         port = listener.stdout.readline().strip()
         used = {"DENIABLE_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{port}"}
         assert f"port {port} is in use: is another Kafka or deniable dev running?" in refused(tmp_path, used)
+        page = refused(tmp_path, environment, "--web-port", port)
+        assert page == (
+            f"Error: port {port} is in use: is another worker or deniable dev running? Stop it, or give the "
+            f"page another port: --web-port {int(port) + 1}, or 0 for a free one\n"
+        )
+        assert not (tmp_path / ".deniable-dev").exists()  # nothing was started
         listener.kill()
+
+
+@pytest.mark.slow
+def test_both_ports_must_differ(tmp_path: Path, environment: Mapping[str, str]) -> None:
+    port = environment["DENIABLE_KAFKA__BOOTSTRAP_SERVERS"].partition(":")[2]
+    said = refused(tmp_path, environment, "--web-port", port)
+    assert said == f"Error: --web-port must not be Kafka's port, got {port} for both; 0 takes a free one\n"
 
 
 LISTEN = """

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from ruamel.yaml import YAML
 
 from deploy.config.file import load
 from deploy.start.init import init
@@ -39,6 +40,43 @@ def test_file_is_valid_also_with_its_commented_collection() -> None:
     block, _, after = f"{mark}{rest}".partition("\n\n")
     Path("deniable.yaml").write_text(f"{before}{re.sub('^  # ', '  ', block, flags=re.MULTILINE)}\n\n{after}")
     assert [each.name for each in load(Path("deniable.yaml")).collections] == ["plan", "country"]
+
+
+#: The idea behind each field. With `--clients`, a newcomer meets six before the first estimate.
+IDEAS = {
+    "name": "collection",
+    "values": "collection",
+    "mechanism": "mechanism",
+    "epsilon": "epsilon",
+    "window_seconds": "window",
+    "grace_seconds": "window",
+    "budget": "budget",
+}
+
+
+def test_sample_needs_five_ideas_and_the_client() -> None:
+    run()
+    document = YAML(typ="safe", pure=True).load(Path("deniable.yaml").read_text())
+    assert document.keys() == {"collections"}
+    (collection,) = document["collections"]
+    assert len({IDEAS[field] for field in collection}) <= 5
+    before, mark, _ = Path("deniable.yaml").read_text().partition("# Nothing below is needed to begin.")
+    assert mark
+    assert "budget:" in before
+
+
+def test_commands_can_be_pasted_into_any_shell() -> None:
+    """A comment behind a command is an argument in zsh."""
+    made = run("shop")
+    lines = made.stdout.splitlines()
+    assert all(line.startswith(("cd ", "deniable ")) and "#" not in line for line in lines)
+    assert [number for number, line in enumerate(lines) if line == "cd shop"] == [0, 3]  # of both terminals
+    assert [line.split()[1] for line in lines if line.startswith("deniable")] == [
+        "check",
+        "dev",
+        "produce",
+        "watch",
+    ]
 
 
 def test_folder_is_created_and_entered_first() -> None:

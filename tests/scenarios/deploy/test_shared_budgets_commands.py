@@ -1,6 +1,8 @@
 """Two hosts share budgets in PostgreSQL, by collection file, through the commands."""
 
+import re
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,8 @@ LINES = "client,carrier\n" + "".join(f"client-{number},AA\n" for number in range
 BUDGET = "budget: {epsilon: 3, delta: 1e-6, period_seconds: 315360000}"  # one report until 2029
 REFUSED = "100 reports refused, over the budget of their client"
 SOON_SECONDS = 60
+# Python notices a signal that comes just before a wait for the store only after that wait, of up to a minute.
+INTERRUPTED_SECONDS = 90
 
 
 @pytest.fixture
@@ -70,6 +74,32 @@ def test_what_one_host_has_charged_the_other_refuses(hosts: tuple[Deployment, De
     assert "budget store    ok: it answers, and its tables belong to this secret\n" in doctor.stdout
 
 
+@pytest.mark.parametrize("change", ["database", "user"])
+def test_a_database_that_refuses_for_good_ends_it_at_once(
+    hosts: tuple[Deployment, Deployment], change: str
+) -> None:
+    file = hosts[0].folder / "deniable.yaml"
+    text = file.read_text(encoding="utf-8")
+    wrong = (
+        re.sub(r"(?<=/)budgets_\w+", "absent", text)
+        if change == "database"
+        else text.replace("deniable@", "nobody@")
+    )
+    assert wrong != text
+    file.write_text(wrong, encoding="utf-8")
+    began = time.monotonic()
+    ended = hosts[0].run(*PRODUCE)
+    assert time.monotonic() - began < SOON_SECONDS
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("Error: nothing was sent: budget store 127.0.0.1:")
+    assert line.endswith(
+        "does not exist; clients cannot be charged. See that database, user and password (PGPASSWORD) are "
+        "right"
+    )
+    assert not (hosts[0].folder / ".deniable" / "producer.sqlite").exists()
+
+
 def test_nothing_is_sent_while_the_database_is_away(
     hosts: tuple[Deployment, Deployment], server: PostgresServer
 ) -> None:
@@ -83,8 +113,10 @@ def test_nothing_is_sent_while_the_database_is_away(
         waits = wait_until(lambda: "reports of clients wait: budget store" in first.output("run.log"), 60)
         assert waits, first.output("run.log")
         run.send_signal(signal.SIGINT)
-        assert run.wait(SOON_SECONDS) == 130
+        assert run.wait(INTERRUPTED_SECONDS) == 130
     assert "Traceback" not in first.output("run.log")
+    assert "clients cannot be charged: budget store 127.0.0.1:" in first.output("run.log")
+    assert "lines that wait for it are not sent: the same command reads them again" in first.output("run.log")
     with second.running("run.log", *PRODUCE) as run:
         waits = wait_until(lambda: "reports of clients wait: budget store" in second.output("run.log"), 60)
         assert waits, second.output("run.log")

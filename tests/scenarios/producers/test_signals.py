@@ -24,7 +24,7 @@ from producers.producer import Producer
 from producers.randomization.randomness import Keystream
 from tests.support.paths import REPOSITORY
 from tests.support.producers.fake_kafka import FakeKafka
-from tests.support.producers.steps import Steps, steps_of
+from tests.support.producers.recording.steps import Steps, steps_of
 
 pytestmark = pytest.mark.slow
 

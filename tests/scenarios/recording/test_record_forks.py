@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.producers.scripts import each_once, left_in, run
+from tests.support.producers.recording.scripts import each_once, left_in, run
 
 pytestmark = pytest.mark.slow
 
@@ -194,7 +194,7 @@ def test_fork_while_events_are_recorded_doubles_nothing(tmp_path, make, kafka):
 
 
 HANDLER = """
-from tests.support.producers.steps import Steps, steps_of
+from tests.support.producers.recording.steps import Steps, steps_of
 
 producer = Producer(config)
 number, children = 0, 0

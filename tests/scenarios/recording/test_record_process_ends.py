@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from tests.support.producers.scripts import command, each_once, left_in, run
+from tests.support.producers.recording.scripts import command, each_once, left_in, run
 
 pytestmark = pytest.mark.slow
 

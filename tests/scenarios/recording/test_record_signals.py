@@ -20,7 +20,7 @@ from producers.producer import Producer
 from tests.support.paths import REPOSITORY
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.producers.questions import CARRIER, DESTINATION, LATENCY
-from tests.support.producers.steps import Steps, steps_of
+from tests.support.producers.recording.steps import Steps, steps_of
 
 pytestmark = pytest.mark.slow
 

@@ -174,6 +174,10 @@ def test_everybody_can_do_their_work(working: Principals, monkeypatch: pytest.Mo
         if command.startswith("inspect"):
             assert invoke(aggregator, monkeypatch, *COMMANDS[command])[0] == 0, command
     assert invoke(aggregator, monkeypatch, "retire", "gone") == (1, "Error: no collection 'gone' is counted")
+    assert invoke(aggregator, monkeypatch, "retire", "carier") == (
+        1,
+        "Error: no collection 'carier' is counted; did you mean 'carrier'?",
+    )
     with KafkaAdminClient(**aggregator.cluster.client_settings()) as admin:
         for _ in range(100):  # while the worker's transactions go on, which asking does not disturb
             assert missing(admin, working.topics, permissions_of(Role.AGGREGATOR, working.topics)) == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from producers.pipeline.recording.event_buffer import FIELDS, EventBuffer, Events
 from producers.responders.single_value import text
 from producers.wire import MAX_WINDOW_START
-from tests.support.producers.steps import Steps, steps_of
+from tests.support.producers.recording.steps import Steps, steps_of
 
 CANARY = "canary-7391"
 EVENT = st.tuples(

@@ -1,0 +1,51 @@
+"""The worker that `deniable dev` runs."""
+
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from deploy.aggregate.ready import why_not_ready
+from deploy.broker.child_processes import Child, deniable_command, last_lines, spawn
+from estimators.errors import DeniableError
+
+# A worker that was killed stays in Kafka's group for a while, and the next one waits for its partitions.
+READY_SECONDS = 120.0
+STEP_SECONDS = 0.1
+
+
+class TrialWorkerError(DeniableError, RuntimeError):
+    """The worker cannot start or has ended; the message shows the end of its log."""
+
+
+def start_worker(config: Path, revision: int, web_port: int, log: Path) -> Child:
+    """Start a worker on this file, which counts with this revision."""
+    log.write_text("")
+    return spawn(
+        deniable_command(
+            "aggregate",
+            *("--config", str(config), "--web-port", str(web_port), "--trial-revision", str(revision)),
+        ),
+        log,
+    )
+
+
+def ready_page_of(worker: Child, log: Path) -> str:
+    """Wait until the worker is ready; return the address of its page.
+
+    Raises
+    ------
+    TrialWorkerError if it ends, or is not ready within two minutes.
+    """
+    deadline, page, why = time.monotonic() + READY_SECONDS, "", "it printed no address of its page"
+    while time.monotonic() < deadline and worker.poll() is None:
+        page = page or _page_in(log)
+        if page and not (why := why_not_ready(urlsplit(page).netloc)):
+            return page
+        time.sleep(STEP_SECONDS)
+    what = f"is not ready after {READY_SECONDS:g} s: {why}" if worker.poll() is None else "did not start"
+    raise TrialWorkerError(f"the worker {what}; the end of {log}:\n{last_lines(log)}")
+
+
+def _page_in(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((line.removeprefix("page: ") for line in lines if line.startswith("page: ")), "")

@@ -1,0 +1,32 @@
+"""Databases with budgets that refuse for good, and what becomes of lines that wait for one."""
+
+import pytest
+
+from deploy.produce.checks import FOR_GOOD
+from deploy.produce.run import uncharged_notice
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_for_good"),
+    [
+        ('FATAL:  database "absent" does not exist', True),
+        ('FATAL:  password authentication failed for user "deniable"', True),
+        ('FATAL:  role "nobody" does not exist', True),
+        ("fe_sendauth: no password supplied", True),
+        ('FATAL:  no pg_hba.conf entry for host "10.0.0.1"', True),
+        ('FATAL:  role "reader" is not permitted to log in', True),
+        ('connection to server at "127.0.0.1", port 5432 failed: Connection refused', False),
+        ("FATAL:  the database system is starting up", False),
+        ("FATAL:  sorry, too many clients already", False),
+        ("FATAL:  terminating connection due to administrator command", False),
+    ],
+)
+def test_only_refusals_that_waiting_cannot_change_end_a_run(answer: str, is_for_good: bool) -> None:
+    assert (FOR_GOOD.search(f"budget store 127.0.0.1:5432/deniable: {answer}") is not None) is is_for_good
+
+
+def test_lines_that_wait_are_read_again_or_lost() -> None:
+    why = "clients cannot be charged: budget store db:5432/a: away"
+    begin = f"{why}; lines that wait for it are not sent: "
+    assert uncharged_notice([why], "key") == begin + "the same command reads them again"
+    assert uncharged_notice([why], "") == begin + "they are lost, since this input has no place to resume at"

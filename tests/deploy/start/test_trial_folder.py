@@ -1,0 +1,55 @@
+"""What `deniable dev --fresh` deletes, and what it leaves."""
+
+from pathlib import Path
+
+import pytest
+
+from deploy.broker.locked_folder import FolderError, HeldFolder
+from deploy.start.trial_folder import CONTENT, AlreadyRunsError, empty, refuse_second
+
+
+def test_only_what_dev_has_written_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "data"
+    (folder / "kafka").mkdir(parents=True)
+    for name in ("kafka/log", "worker.log", "broker.log", "server.properties", "mine.txt"):
+        (folder / name).touch()
+    empty(folder)
+    assert {path.name for path in folder.iterdir()} == {"mine.txt", "lock"}
+    said = capsys.readouterr().err
+    assert said.startswith(f"emptying {folder}: the reports, counts and estimates that its Kafka holds are")
+    assert "stays spent" in said
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    (elsewhere / "file").touch()
+    (folder / CONTENT[0]).symlink_to(elsewhere)
+    empty(folder)
+    assert (elsewhere / "file").exists()
+    assert not (folder / CONTENT[0]).is_symlink()
+
+
+def test_absent_folder_is_not_created(tmp_path: Path) -> None:
+    refuse_second(tmp_path / "none")
+    empty(tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_folder_in_use_is_refused(tmp_path: Path) -> None:
+    with HeldFolder(tmp_path):
+        with pytest.raises(AlreadyRunsError, match="deniable dev already runs with the data in"):
+            refuse_second(tmp_path)
+        with pytest.raises(FolderError, match="is in use by another process"):
+            empty(tmp_path)
+    refuse_second(tmp_path)
+
+
+def test_what_cannot_be_deleted_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(FolderError, match="cannot be deleted: Permission denied"):
+        empty(tmp_path)

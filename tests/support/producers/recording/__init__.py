@@ -1,0 +1,1 @@
+"""Processes that record events, and handlers that interrupt them at any step."""
