@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from kafka.errors import KafkaTimeoutError
 
 from producers.errors import DeliveryError
 from producers.pipeline.queueing import submission_queue
@@ -47,7 +48,7 @@ def locked(tmp_path):
 
 def test_call_does_not_wait_for_store_or_kafka(make, kafka, locked):
     """99 % of the calls take less than a millisecond; on an idle machine, less than 20 microseconds."""
-    kafka.refuses = OSError("away")
+    kafka.refuses = KafkaTimeoutError("no metadata")
     target = make()
     release = locked()
     target.record("latency", 5)

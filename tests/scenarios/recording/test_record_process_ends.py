@@ -162,7 +162,12 @@ WAITS = "print('recorded', flush=True)\nwhile True: time.sleep(0.05)\n"
 
 
 def test_kafka_that_is_away_does_not_delay_the_end(tmp_path, make, kafka):
-    script = BEGIN + "kafka.refuses = OSError()\nrecord(300)\n" + WAITS
+    script = (
+        "from kafka.errors import KafkaTimeoutError\n"
+        + BEGIN
+        + "kafka.refuses = KafkaTimeoutError()\nrecord(300)\n"
+        + WAITS
+    )
     status, seconds = terminated(script, tmp_path)
     assert status == -signal.SIGTERM
     assert seconds < 4  # not the 5 s that saving may take
