@@ -1,4 +1,4 @@
-"""Cut reports into packs: reports of one collection, window and cohort, in an order that tells nothing."""
+"""Cut reports into packs: shuffled reports of one collection, window and cohort, sent together."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -15,9 +15,7 @@ from producers.wire import (
     HEADER_BYTES,
     MAX_RECORD_BYTES,
     PACK_ID_BYTES,
-    RAPPOR_NUMBER,
     Pack,
-    buckets,
     encode,
     mechanism_number,
     report_bytes,
@@ -55,7 +53,7 @@ class _Kind:
 class Packer:
     """Buffers randomized reports and cuts them into packs. Not thread-safe; reads no clock.
 
-    A pack has reports that arrived one after the other; their order is lost, see `seal`.
+    Packs contain reports in the order of arrival, shuffled within each pack.
 
     Parameters
     ----------
@@ -157,34 +155,24 @@ class Packer:
 
 
 def seal(pack: Pack, words: Words) -> Pack:
-    """Return the same reports under a new id, in an order that tells nothing about their arrival.
-
-    Buckets are sorted: sorted numbers depend on which reports there are and on nothing else. Rows of bits are
-    shuffled.
-    """
-    if pack.mechanism != RAPPOR_NUMBER:
-        # A radix sort for 1 and 2 bytes.
-        payload = np.sort(buckets(pack), kind="stable").tobytes()
-        return replace(pack, pack_id=words.words64((PACK_ID_BYTES // 8,)).tobytes(), payload=payload)
-    drawn = words.words64((PACK_ID_BYTES // 8 + pack.reports,))
+    """Return the same reports, shuffled, under a new id."""
+    drawn = words.words64((PACK_ID_BYTES // 8 + -(-pack.reports // 2),))
+    keys = drawn[PACK_ID_BYTES // 8 :].view("<u2")[: 2 * pack.reports].reshape(2, pack.reports)
     rows = np.frombuffer(pack.payload, np.uint8).reshape(pack.reports, -1)
-    payload = rows.take(_order(drawn[PACK_ID_BYTES // 8 :]), axis=0).tobytes()
+    payload = rows.take(_order(keys), axis=0).tobytes()
     return replace(pack, pack_id=drawn[: PACK_ID_BYTES // 8].tobytes(), payload=payload)
 
 
-def _order(words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Sort 0 … n-1 by independent words: every order is equally likely, except for ties.
+def _order(keys: NDArray[np.uint16]) -> NDArray[np.int64]:
+    """Sort 0 … n-1 by independent keys of 32 bits, uint16 (2, n): all orders are equally likely but for ties.
 
-    The lowest bits of each word are replaced by its index, so sorting the words sorts the indices, in half
-    the time of an argsort. A pack has fewer than 2^20 reports, which leaves 44 random bits: two reports tie,
-    and keep their order, with probability at most 2^-44.
+    Two passes of a radix sort, which is stable. Two reports tie, and keep their order, with probability
+    2^-32, so each of them comes first with a probability within 2^-33 of one half. One sort of 64-bit words
+    takes three times as long where numpy sorts with AVX-512.
     """
-    numbers = np.uint64((1 << len(words).bit_length()) - 1)
-    order = words & ~numbers
-    order |= np.arange(len(words), dtype=np.uint64)
-    order.sort()
-    order &= numbers
-    return order.view(np.int64)
+    order = keys[0].argsort(kind="stable")
+    shuffled: NDArray[np.int64] = order.take(keys[1].take(order).argsort(kind="stable"))
+    return shuffled
 
 
 def _kind_of(collection: Collection, pack_reports: int) -> _Kind:
