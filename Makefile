@@ -6,7 +6,7 @@ GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 # As the commands set it: with several threads OpenBLAS waits for busy cores.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install java check quick test test-all fuzz chaos demo pictures metrics dashboards bench bench-quick bench-estimators bench-aggregator bench-poisoning bench-installed bench-postgres lock
+.PHONY: help install java check quick test test-all fuzz chaos demo pictures metrics dashboards bench bench-quick bench-recording bench-estimators bench-aggregator bench-poisoning bench-installed bench-postgres lock
 
 help: ## list of targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -62,6 +62,9 @@ bench: .venv/installed java ## compare with peers, installed in .peers: bench/re
 
 bench-quick: .venv/installed java ## its goals at smaller sizes, in less than two minutes
 	@$(GUARD) .venv/bin/python -m bench.comparison --quick $(ARGS)
+
+bench-recording: .venv/installed java ## its parts on clients, one event a call and in batches: bench/results/recording.md
+	@$(GUARD) .venv/bin/python -m bench.comparison --recording $(ARGS)
 
 bench-estimators: .venv/installed ## coverage of the intervals, and the comparison of the MLE* poster
 	@$(GUARD) .venv/bin/python -m bench.estimators.coverage

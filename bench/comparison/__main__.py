@@ -30,23 +30,29 @@ PARTS = {
 }
 
 
+#: Those of applications, without a broker's and a worker's.
+RECORDING = ("recording", "client")
+
+
 @click.command()
 @click.option("--quick", is_flag=True, help="Smaller sizes: every goal within two minutes.")
 @click.option(
     "--only", type=click.Choice(list(PARTS)), multiple=True, help="These parts; nothing is written."
 )
-def main(quick: bool, only: tuple[str, ...]) -> None:
+@click.option("--recording", is_flag=True, help="Clients, one event a call and in batches: recording.md.")
+def main(quick: bool, only: tuple[str, ...], recording: bool) -> None:
     """Measure this project and its peers, and write bench/results.md, .json and .png."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(SIGTERM_STATUS))  # cleans up folders and children
     logging.getLogger("producers").setLevel(logging.ERROR)  # hides advice to keep the throwaway secrets
+    file = results.RECORDING if recording else results.MARKDOWN
     if not only:
-        results.check_writable()
+        results.check_writable(file)
     failed = install()
     for peer, why in failed.items():
         click.echo(f"{peer} could not be installed, and is left out: {why}", err=True)
     scale = QUICK if quick else FULL
     parts: list[ResultsPart] = []
-    for name in only or PARTS:
+    for name in only or (RECORDING if recording else PARTS):
         began = time.monotonic()
         click.echo(f"{name} ", err=True, nl=False)
         parts.append(attempt(PARTS[name], scale))
@@ -54,7 +60,7 @@ def main(quick: bool, only: tuple[str, ...]) -> None:
     if only:
         click.echo(results.sections(parts))
     else:
-        results.write(parts, failed, scale)
+        results.write(parts, failed, scale, file)
 
 
 if __name__ == "__main__":

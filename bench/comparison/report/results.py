@@ -21,6 +21,7 @@ from bench.comparison.timing.rounds import Scale
 from deploy.broker.jars import POM
 
 MARKDOWN = ROOT / "bench" / "results.md"
+RECORDING = ROOT / "bench" / "results" / "recording.md"
 TITLE, QUICK = "Beside its peers", "the quick cut"
 SUFFIXES = (".md", ".json", ".png")
 OURS = ("numpy", "scipy", "cryptography", "faust-streaming", "aiokafka", "kafka-python")
@@ -46,12 +47,14 @@ def write(
     parts: Sequence[ResultsPart], failed: Mapping[str, str], scale: Scale, markdown_file: Path = MARKDOWN
 ) -> None:
     """Write the Markdown, JSON and picture, and print the unmet goals."""
+    command = _command(scale, markdown_file)
     figures = [figure for part in parts for figure in part.figures]
     records = json.dumps([each.record() for each in figures], indent=1)
-    markdown_file.write_text(markdown(parts, failed, scale), encoding="utf-8")
+    text = markdown(parts, failed, scale, markdown_file)
+    markdown_file.write_text(text, encoding="utf-8")
     markdown_file.with_suffix(".json").write_text(records + "\n", encoding="utf-8")
     title = f"{TITLE}: {QUICK}" if scale.quick else TITLE
-    picture.draw(parts, title, f"By {_command(scale)} on {_setting()}", markdown_file.with_suffix(".png"))
+    picture.draw(parts, title, f"By {command} on {_setting()}", markdown_file.with_suffix(".png"))
     unmet = [figure for figure in figures if figure.met is False]
     click.echo(f"{tally(parts)}; {markdown_file}")
     if unjudged := [each for part in parts for each in part.unjudged]:
@@ -61,13 +64,17 @@ def write(
         click.echo(f"not met: {shortfall(figure).replace('**', '')}")
 
 
-def markdown(parts: Sequence[ResultsPart], failed: Mapping[str, str], scale: Scale) -> str:
+def markdown(
+    parts: Sequence[ResultsPart], failed: Mapping[str, str], scale: Scale, markdown_file: Path = MARKDOWN
+) -> str:
     """A summary, then all parts; packages that could not be installed come first."""
-    text = f"# {TITLE}\n\nBy `{_command(scale)}` on {_setting()}.\n"
+    text = f"# {TITLE}\n\nBy `{_command(scale, markdown_file)}` on {_setting()}.\n"
     if scale.quick:
         text += f"\n**This is {QUICK}**: smaller sizes and fewer rounds than those of `make bench`.\n"
     text += "".join(f"\n**{peer} could not be installed**: {why}\n" for peer, why in failed.items())
-    text += f"\n![How many times better each figure is, and how time and memory grow]({MARKDOWN.stem}.png)\n"
+    text += (
+        f"\n![How many times better each figure is, and how time and memory grow]({markdown_file.stem}.png)\n"
+    )
     return text + summary(parts) + sections(parts)
 
 
@@ -76,7 +83,9 @@ def sections(parts: Sequence[ResultsPart]) -> str:
     return "".join(_section(part) for part in parts)
 
 
-def _command(scale: Scale) -> str:
+def _command(scale: Scale, markdown_file: Path) -> str:
+    if markdown_file == RECORDING:
+        return "make bench-recording"
     return "make bench-quick" if scale.quick else "make bench"
 
 
