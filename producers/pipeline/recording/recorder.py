@@ -3,11 +3,14 @@
 Rules:
 1. `record` takes no lock and does no I/O: it adds to a list, and wakes the thread if that may be asleep.
 2. Before it sleeps, the thread sets `_wake_above` to 0 and then looks for events once more. An event is added
-   before `_wake_above` is read, so either the thread sees it or its caller wakes the thread.
+   before `_wake_above` is read, so either the thread sees it or its caller wakes the thread. One caller does:
+   it raises `_wake_above` first. If an exception of a signal handler ends it there, the thread looks by
+   itself after IDLE_SECONDS.
 3. Nothing that fails here fails the caller: what cannot be sent is dropped and counted.
 """
 
 import logging
+import sys
 import threading
 from collections import deque
 from time import monotonic, sleep
@@ -93,8 +96,6 @@ class Recorder:
         items.extend((value, client, at))
         if size >= self._wake_above:
             self._wake()
-            if self._is_over:
-                self._sweep()
 
     @property
     def is_used(self) -> bool:
@@ -167,11 +168,16 @@ class Recorder:
     def _wake(self) -> None:
         if not self._thread.is_begun:
             process_end.watch_child()
+        self._wake_above = sys.maxsize  # before the notice: the thread sets it again once it has seen that
         try:
             self._thread.start()
         except DeliveryError as error:  # the next event tries again
             self._message.once("thread", f"recorded events wait: {error}")
+            self._wake_above = 0
         self._wake_up.notify()
+        if self._is_over:
+            self._wake_above = 0
+            self._sweep()
 
     def _run(self) -> None:
         while not self._is_ending:

@@ -446,7 +446,7 @@ def test_what_can_be_seen_does_not_depend_on_values(monkeypatch, values):
             same_steps(Recorder(randomization, pipeline, totals, clock), pipeline, monkeypatch, given)
         )
     assert seen[0] == seen[1]
-    assert len(seen[0][0]) > 10
+    assert len(seen[0][0]) == 5  # one for each ten events that come while the thread may be asleep
     assert len(seen[0][1]) == 10
 
 
