@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.collection import Collection
+from producers.randomization.order import random_order
 from producers.randomization.randomness import Words
 from producers.wire import (
     HEADER_BYTES,
@@ -168,23 +169,8 @@ def seal(pack: Pack, words: Words) -> Pack:
         return replace(pack, pack_id=words.words64((PACK_ID_BYTES // 8,)).tobytes(), payload=payload)
     drawn = words.words64((PACK_ID_BYTES // 8 + pack.reports,))
     rows = np.frombuffer(pack.payload, np.uint8).reshape(pack.reports, -1)
-    payload = rows.take(_order(drawn[PACK_ID_BYTES // 8 :]), axis=0).tobytes()
+    payload = rows.take(random_order(drawn[PACK_ID_BYTES // 8 :]), axis=0).tobytes()
     return replace(pack, pack_id=drawn[: PACK_ID_BYTES // 8].tobytes(), payload=payload)
-
-
-def _order(words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Sort 0 … n-1 by independent words: every order is equally likely, except for ties.
-
-    The lowest bits of each word are replaced by its index, so sorting the words sorts the indices, in half
-    the time of an argsort. A pack has fewer than 2^20 reports, which leaves 44 random bits: two reports tie,
-    and keep their order, with probability at most 2^-44.
-    """
-    numbers = np.uint64((1 << len(words).bit_length()) - 1)
-    order = words & ~numbers
-    order |= np.arange(len(words), dtype=np.uint64)
-    order.sort()
-    order &= numbers
-    return order.view(np.int64)
 
 
 def _kind_of(collection: Collection, pack_reports: int) -> _Kind:

@@ -55,16 +55,12 @@ def decode_frame(record: bytes | None) -> list[memoryview]:
     """
     if record is None:
         raise UploadError(MALFORMED)
-    ends = upload_ends(record).tolist()
-    first = len(record) - ends[-1]
-    view = memoryview(record)[first:]
-    return [view[start:end] for start, end in pairwise((0, *ends))]
+    view = memoryview(record)
+    return [view[start:end] for start, end in pairwise(upload_bounds(record).tolist())]
 
 
-def upload_ends(record: bytes) -> NDArray[np.int64]:
-    """Return where each upload ends, int64 (m,), in bytes from the start of the first one.
-
-    The first begins after the lengths, and the last ends where the record does.
+def upload_bounds(record: bytes) -> NDArray[np.int64]:
+    """Return where each upload begins, and at last where the last one ends: int64 (m + 1,), ascending.
 
     Raises
     ------
@@ -83,7 +79,10 @@ def upload_ends(record: bytes) -> NDArray[np.int64]:
     if not 1 <= count <= MAX_UPLOADS or len(record) < first:
         raise UploadError(MALFORMED)
     lengths = np.frombuffer(record, "<u4", count, FRAME_HEADER_BYTES)
-    ends = lengths.cumsum(dtype=np.int64)
-    if not lengths.all() or first + int(ends[-1]) != len(record):
+    bounds = np.empty(count + 1, np.int64)
+    bounds[0] = first
+    bounds[1:] = lengths
+    bounds = bounds.cumsum()
+    if not lengths.all() or bounds[-1] != len(record):
         raise UploadError(MALFORMED)
-    return ends
+    return bounds
