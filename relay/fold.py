@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from producers import wire
 from producers.transport.uploads.upload import UploadError
-from relay.acceptance import UploadAcceptance, Moment, Outcomes
+from relay.acceptance import Moment, Outcomes, UploadAcceptance
 from relay.columns import Groups, decode_columns
 from relay.control import ControlError, RelaySettings, decode_control, is_control, is_settings
 from relay.intake import EARLY_MS, Intakes

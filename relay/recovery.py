@@ -17,7 +17,7 @@ from typing import Self
 
 import msgspec
 
-from relay.fold import RelayBatch, Fold, Start
+from relay.fold import Fold, RelayBatch, Start
 
 METADATA_VERSION = 1
 ENTRIES = 256  # about, from `rewind` to the position

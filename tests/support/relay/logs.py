@@ -9,7 +9,7 @@ from producers.randomization.secret import Secret
 from producers.transport.uploads.frame import encode_frame
 from producers.transport.uploads.upload import Upload, UploadGroup, encode_upload
 from relay.control import Intake, RelaySettings, encode_marker, encode_settings
-from relay.fold import RelayBatch, Fold, Start
+from relay.fold import Fold, RelayBatch, Start
 from relay.keys import RelayKeys
 from relay.recovery import Ends, Position
 
