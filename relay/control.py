@@ -12,6 +12,7 @@ settings change nothing, because only a higher revision does.
 import msgspec
 
 from estimators.errors import DeniableError
+from producers.wire import report_bytes
 from relay.keys import MAC_BYTES, RelayKeys, context_of
 
 MAGIC = b"DNBC"
@@ -78,7 +79,16 @@ class RelaySettings(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if min(self.partitions, self.batch_reports, self.pack_reports) < 1 or self.shuffle_reports < 0:
-            raise ValueError("partitions, batch_reports and pack_reports must be at least 1")
+            raise ValueError(
+                "partitions, batch_reports and pack_reports must be at least 1, shuffle_reports at least 0"
+            )
+        for each in self.collections:
+            if (
+                each.window_seconds < 1
+                or each.grace_seconds < 0
+                or not report_bytes(each.mechanism, each.width)
+            ):
+                raise ValueError(f"collection {each.fingerprint:016x} has no valid width, window or grace")
 
     def follow(self, former: "RelaySettings") -> bool:
         """Whether they may replace the former ones: newer, of the same partitions, and nothing comes back."""

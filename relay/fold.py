@@ -9,6 +9,9 @@ Rule 3: what happens to a window depends on batch ends and on the uploads that c
 appended from EARLY_SECONDS before its start until it closed. So a fold that begins at any earlier end
 releases the reports of this window like every other fold.
 
+A retired collection never returns, and a changed grace applies to windows that nothing has reached yet
+(`control`, `intake`): else a fold that begins after the change would differ from one that began before it.
+
 By rules 2 and 3 a relay needs no memory but the log: see `recovery`.
 """
 

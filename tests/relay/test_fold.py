@@ -5,11 +5,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from producers import wire
 from producers.transport.uploads.frame import encode_frame
 from producers.transport.uploads.upload import Upload, encode_upload
-from relay.control import ControlError, decode_control, encode_marker, encode_settings
+from relay import control
+from relay.control import ControlError, Intake, decode_control, encode_marker, encode_settings
 from relay.fold import Fold, Start
 from relay.recovery import NO_SETTINGS, Position
 from tests.support.relay.logs import (
@@ -255,6 +258,64 @@ def test_null_record_is_malformed():
     fold.apply(0, 0, encode_settings(KEYS, PARTITION, settings_of(SHORT)))
     fold.apply(1, 0, None)
     assert fold.apply(2, 0, encode_marker(KEYS, PARTITION)).outcomes.rejected == {(0, 0, "malformed"): 1}
+
+
+@given(st.lists(st.binary(max_size=60) | st.binary(max_size=60).map(lambda tail: b"DNBF\x01\x01\0" + tail)))
+def test_any_records_end_no_batch_and_raise_nothing(records):
+    fold = Fold(PARTITION, KEYS, Start(0))
+    fold.apply(0, 0, encode_settings(KEYS, PARTITION, settings_of(SHORT)))
+    assert [fold.apply(1 + each, 0, value) for each, value in enumerate(records)] == [None] * len(records)
+    assert sum(fold.apply(999, 0, encode_marker(KEYS, PARTITION)).outcomes.rejected.values()) == len(records)
+
+
+def test_retired_collection_does_not_return():
+    """Neither by settings that list it again, nor by ones that forget that it ended."""
+    fold = Fold(PARTITION, KEYS, Start(0))
+    retired = (LONG.fingerprint,)
+    settings = [
+        settings_of(SHORT, LONG),
+        settings_of(SHORT, revision=2),
+        settings_of(SHORT, revision=3, retired=retired),
+        settings_of(SHORT, LONG, revision=4),
+        settings_of(SHORT, LONG, revision=5, retired=retired),
+        settings_of(SHORT, revision=6, retired=retired),
+    ]
+    for offset, each in enumerate(settings):
+        fold.apply(offset, 0, encode_settings(KEYS, PARTITION, each))
+    assert fold.settings == settings[-1]
+    assert fold.settings_offsets == {1: 0, 3: 2, 6: 5}
+
+
+def test_grace_of_a_window_that_has_begun_does_not_change():
+    fold = Fold(PARTITION, KEYS, Start(0))
+    longer = Intake(11, wire.KRR_NUMBER, 5, 1, 20, 100)
+    fold.apply(0, BEGIN * 1000, encode_settings(KEYS, PARTITION, settings_of(SHORT)))
+    fold.apply(1, BEGIN * 1000, encode_settings(KEYS, PARTITION, settings_of(longer, revision=2)))
+    assert fold.intakes.closes_ms(longer, BEGIN + 300) == (BEGIN + 323) * 1000
+    assert fold.intakes.closes_ms(longer, BEGIN + 320) == (BEGIN + 440) * 1000
+
+
+@pytest.mark.parametrize("wrong", [{"batch_reports": 0}, {"pack_reports": 0}, {"shuffle_reports": -1}])
+def test_settings_out_of_range_are_refused(wrong):
+    with pytest.raises(ValueError, match="must be at least 1, shuffle_reports at least 0"):
+        settings_of(SHORT, **wrong)
+
+
+@pytest.mark.parametrize("wrong", [(1, 5, 1, 0, 3), (1, 1, 1, 20, 3), (9, 5, 1, 20, 3), (1, 5, 1, 20, -1)])
+def test_collections_out_of_range_are_refused(wrong):
+    with pytest.raises(ValueError, match="collection 000000000000000b has no valid width, window or grace"):
+        settings_of(Intake(11, *wrong))
+
+
+def test_records_of_newer_relays_stop_this_one(monkeypatch):
+    monkeypatch.setattr(control, "VERSION", 2)
+    marker = encode_marker(KEYS, PARTITION)
+    monkeypatch.undo()
+    with pytest.raises(ControlError, match="record version must be 1, got 2; upgrade this relay"):
+        decode_control(KEYS, PARTITION, marker)
+    settings = encode_settings(KEYS, PARTITION, settings_of(SHORT, fold_version=2))
+    with pytest.raises(ControlError, match="fold version must be 1, got 2; upgrade this relay"):
+        decode_control(KEYS, PARTITION, settings)
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"v":2,"rewind":1,"ms":1,"settings":1}', '{"v":"1"}'])
