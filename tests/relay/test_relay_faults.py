@@ -36,15 +36,17 @@ ROUNDS = {
 }
 
 
-def run(servers, seed, orders, settle=SETTLE_SECONDS, **defect):
+def run(servers, seed, orders, seconds=SEND_SECONDS, settle=SETTLE_SECONDS, **defect):
     turn = Round(servers, seed)
     try:
         for order in orders[:2]:
             turn.start(**order, **defect)
-        turn.send(SEND_SECONDS / 2)
+        turn.send(seconds / 2)
         for order in orders[2:]:
             turn.start(**order, **defect)
-        turn.send(SEND_SECONDS / 2)
+        turn.send(seconds / 2)
+        rewinds = turn.rewinds() if seconds > SEND_SECONDS else []
+        assert all(each > 0 for each in rewinds)
         time.sleep(1)
         turn.start(**defect)
         counted = turn.settled(settle)
@@ -62,6 +64,14 @@ def run(servers, seed, orders, settle=SETTLE_SECONDS, **defect):
 @pytest.mark.parametrize("name", ROUNDS)
 def test_each_accepted_report_is_counted_once(broker, name):
     turn, counted = run(broker, list(ROUNDS).index(name), ROUNDS[name])
+    assert turn.difference(counted) == 0
+    assert counted.rejected.keys() <= {"duplicate"}
+
+
+def test_relays_that_do_not_begin_at_the_start_of_the_log(broker):
+    """After 12 s no window is open that any early upload could reach, so relays rewind to later offsets."""
+    orders = [die("in", 20), stop("after", 12), {"point": "after", "batches": 12}]
+    turn, counted = run(broker, 7, orders, seconds=24.0)
     assert turn.difference(counted) == 0
     assert counted.rejected.keys() <= {"duplicate"}
 

@@ -18,6 +18,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from producers import wire
+from relay import acceptance, fold, intake
 from relay.control import decode_control, encode_marker
 from relay.fold import Fold, RelayBatch, Start
 from relay.recovery import NO_SETTINGS, Ends, Position
@@ -113,8 +114,15 @@ def _renamed(pack: wire.Pack) -> wire.Pack:
     return wire.Pack(**fields | {"pack_id": os.urandom(16)})
 
 
+def shorten_lives(early_seconds: int) -> None:
+    """Let windows take uploads only shortly before their start, so that relays of a short test rewind."""
+    intake.EARLY_SECONDS = early_seconds
+    intake.EARLY_MS = acceptance.EARLY_MS = fold.EARLY_MS = early_seconds * 1000
+
+
 def main() -> None:
     order = json.loads(sys.argv[1])
+    shorten_lives(order["early_seconds"])
     if order.get("defect") == "no upload ids":
         UploadIds.add = lambda self, low, high: None
     consumer = KafkaConsumer(

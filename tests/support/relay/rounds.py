@@ -24,12 +24,14 @@ from producers import wire
 from producers.transport.uploads.frame import encode_frame
 from producers.transport.uploads.upload import Upload, encode_upload
 from relay.control import Intake, encode_settings
+from relay.recovery import Position
 from tests.support.paths import REPOSITORY
 from tests.support.relay.logs import KEYS, group_of, settings_of
 
 PARTITIONS = 2
 REPORT_PARTITIONS = 3
 INTAKE_GRACE = 4
+EARLY_SECONDS = 1
 COLLECTIONS = [
     Collection("relayed-krr", KRR.from_epsilon(7, 2.0), window_seconds=2, grace_seconds=120),
     Collection(
@@ -118,6 +120,7 @@ class Round:
             "reports": self.reports,
             "report_partitions": REPORT_PARTITIONS,
             "partitions": PARTITIONS,
+            "early_seconds": EARLY_SECONDS,
             **order,
         }
         command = [sys.executable, "-m", "tests.support.relay.relay_process", json.dumps(given)]
@@ -192,6 +195,16 @@ class Round:
         keys = self.uploaded.counts.keys() | counted.counts.keys()
         pairs = ((self.uploaded.counts.get(key, 0), counted.counts.get(key, 0)) for key in keys)
         return int(sum(np.abs(np.asarray(one) - other).sum() for one, other in pairs))
+
+    def rewinds(self) -> list[int]:
+        """Return where a relay would begin to read now, by partition."""
+        consumer = KafkaConsumer(bootstrap_servers=self.servers, group_id=self.uploads)
+        try:
+            sources = [TopicPartition(self.uploads, each) for each in range(PARTITIONS)]
+            held = [consumer.committed(each, metadata=True) for each in sources]
+        finally:
+            consumer.close()
+        return [Position.of(each.offset, each.metadata).rewind for each in held]
 
     def settled(self, seconds: float) -> Counted:
         """Wait until the difference is 0, at most so long; then once more, after all relays went on."""
