@@ -50,7 +50,6 @@ def run(servers, seed, orders, seconds=SEND_SECONDS, settle=SETTLE_SECONDS, **de
         time.sleep(1)
         turn.start(**defect)
         counted = turn.settled(settle)
-        assert turn.uploaded.reports > 1000
         rejected, difference = dict(counted.rejected), turn.difference(counted)
         # Shown by pytest -rP.
         sys.stdout.write(

@@ -32,6 +32,7 @@ PARTITIONS = 2
 REPORT_PARTITIONS = 3
 INTAKE_GRACE = 4
 EARLY_SECONDS = 1
+LEAST_REPORTS = 600
 COLLECTIONS = [
     Collection("relayed-krr", KRR.from_epsilon(7, 2.0), window_seconds=2, grace_seconds=120),
     Collection(
@@ -128,9 +129,9 @@ class Round:
         return self.relays[-1]
 
     def send(self, seconds: float) -> None:
-        """Upload for some seconds; a tenth is sent again at once, and a tenth again at the end."""
-        ends_at = time.monotonic() + seconds
-        while time.monotonic() < ends_at:
+        """Upload for some seconds, longer on a busy machine; a tenth is sent again at once, and a tenth again at the end."""
+        ends_at, least = time.monotonic() + seconds, self.uploaded.reports + LEAST_REPORTS
+        while time.monotonic() < ends_at or self.uploaded.reports < least:
             fresh = [self._upload() for _ in range(30)]
             data = [encode_upload(each) for each in fresh]
             self._send(data)
