@@ -129,7 +129,10 @@ class Round:
         return self.relays[-1]
 
     def send(self, seconds: float) -> None:
-        """Upload for some seconds, longer on a busy machine; a tenth is sent again at once, and a tenth again at the end."""
+        """Upload for some seconds, longer on a busy machine.
+
+        A tenth is sent again at once, and a tenth again at the end.
+        """
         ends_at, least = time.monotonic() + seconds, self.uploaded.reports + LEAST_REPORTS
         while time.monotonic() < ends_at or self.uploaded.reports < least:
             fresh = [self._upload() for _ in range(30)]
