@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.collection import Collection
+from producers.randomization.order import random_order
 from producers.randomization.randomness import Words
 from producers.wire import (
     HEADER_BYTES,
@@ -156,23 +157,10 @@ class Packer:
 
 def seal(pack: Pack, words: Words) -> Pack:
     """Return the same reports, shuffled, under a new id."""
-    drawn = words.words64((PACK_ID_BYTES // 8 + -(-pack.reports // 2),))
-    keys = drawn[PACK_ID_BYTES // 8 :].view("<u2")[: 2 * pack.reports].reshape(2, pack.reports)
+    drawn = words.words64((PACK_ID_BYTES // 8 + pack.reports,))
     rows = np.frombuffer(pack.payload, np.uint8).reshape(pack.reports, -1)
-    payload = rows.take(_order(keys), axis=0).tobytes()
+    payload = rows.take(random_order(drawn[PACK_ID_BYTES // 8 :]), axis=0).tobytes()
     return replace(pack, pack_id=drawn[: PACK_ID_BYTES // 8].tobytes(), payload=payload)
-
-
-def _order(keys: NDArray[np.uint16]) -> NDArray[np.int64]:
-    """Sort 0 … n-1 by independent keys of 32 bits, uint16 (2, n): all orders are equally likely but for ties.
-
-    Two passes of a radix sort, which is stable. Two reports tie, and keep their order, with probability
-    2^-32, so each of them comes first with a probability within 2^-33 of one half. One sort of 64-bit words
-    takes three times as long where numpy sorts with AVX-512.
-    """
-    order = keys[0].argsort(kind="stable")
-    shuffled: NDArray[np.int64] = order.take(keys[1].take(order).argsort(kind="stable"))
-    return shuffled
 
 
 def _kind_of(collection: Collection, pack_reports: int) -> _Kind:

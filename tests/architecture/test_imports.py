@@ -10,7 +10,7 @@ import pytest
 from tests.architecture.imports import ARROWS, MODULES, imported, is_in, rooms_of
 from tests.support.paths import REPOSITORY as ROOT
 
-ROOMS = ("estimators", "producers", "aggregator", "deploy")
+ROOMS = ("estimators", "producers", "relay", "aggregator", "deploy")
 SOURCES = sorted(path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 OF_PRODUCERS = (
     "producers.wire",
@@ -19,6 +19,7 @@ OF_PRODUCERS = (
     "producers.transport.publication",
     "producers.transport.publication_reader",
 )  # what the aggregator may import
+RELAY_OF_PRODUCERS = ("producers.wire", "producers.transport.uploads", "producers.randomization")
 MOST_FILES_WITH_FAUST = 2
 MOST_ROOMS = 12
 
@@ -31,6 +32,10 @@ ORDER = {
     "producers": (
         "errors", "wire", "concurrency", "metrics", "transport", "randomization", "storage", "budget",
         "responders", "config", "pipeline", "producer",
+    ),
+    "relay": (
+        "keys", "control", "columns", "intake", "upload_ids", "windows", "acceptance", "sealing", "fold",
+        "recovery",
     ),
     "aggregator": (
         "ledger", "topics", "deployment", "records", "metrics", "estimation", "partition", "history", "views",
@@ -55,7 +60,11 @@ def forbidden(room: str, name: str) -> bool:
         return top not in {"estimators", "numpy", "scipy"} and top not in sys.stdlib_module_names
     if room == "producers":
         return is_in(name, "random") or is_in(name, "numpy.random")
+    if room == "relay":
+        return is_in(name, "producers") and not any(is_in(name, each) for each in RELAY_OF_PRODUCERS)
     if room == "aggregator":
+        if is_in(name, "relay"):
+            return True
         return is_in(name, "producers") and not any(is_in(name, each) for each in OF_PRODUCERS)
     return False
 
@@ -134,6 +143,10 @@ def test_faust_is_imported_in_two_files_at_most() -> None:
         ("producers", "import random"),
         ("producers", "from numpy import random"),
         ("producers", "from numpy.random import default_rng"),
+        ("relay", "from aggregator.ledger.ledger import Ledger"),
+        ("relay", "from producers.pipeline.packer import Packer"),
+        ("relay", "from producers.transport.sender import Sender"),
+        ("aggregator", "from relay.fold import Fold"),
         ("aggregator", "import deploy.cli.main"),
         ("aggregator", "import producers"),
         ("aggregator", "from producers.randomization import randomizers"),
@@ -150,6 +163,7 @@ def test_violation_is_detected(room: str, source: str) -> None:
     [
         ("estimators", "import numpy as np\nfrom estimators.mechanisms.krr import KRR\nimport random"),
         ("producers", "from estimators.mechanisms.krr import KRR\nimport numpy"),
+        ("relay", "from producers import wire\nfrom producers.transport.uploads.upload import decode_upload"),
         ("aggregator", "from producers import wire\nfrom producers.wire import decode"),
         ("aggregator", "from producers.metrics.metric import GaugeMetric"),
         ("deploy", "from aggregator import ledger\nfrom producers.randomization import randomizers"),

@@ -1,0 +1,91 @@
+"""The position of a relay: what one ordinary commit of its consumer group remembers. Pure.
+
+A relay sends the packs of a batch, waits for all acknowledgements, then commits the batch's end, with this as
+the commit's metadata. A relay that starts begins to read at `rewind`, an earlier end of a batch, and sends no
+packs until it reaches `position`.
+
+Rule: every upload that could reach a window that is open at `position` was appended at or after `rewind`. So
+by the rules of `fold`, the relay then holds the ids and reports that the one before it held.
+
+A lost commit, or one that a paused relay overwrites with an older one, only sends packs again. Without any
+commit, a fold begins at the first record that is left; if that is not the log's first, it works from the
+first settings on, and windows that had begun are incomplete.
+"""
+
+from collections import deque
+from typing import Self
+
+import msgspec
+
+from relay.fold import Fold, RelayBatch, Start
+
+METADATA_VERSION = 1
+ENTRIES = 256  # about, from `rewind` to the position
+NO_SETTINGS = -1
+
+
+class Position(msgspec.Struct, frozen=True):
+    """Where a relay continues.
+
+    Parameters
+    ----------
+    position : the first offset whose batch may not have been sent.
+    rewind : offset to begin to read at.
+    watermark_ms : the highest append time before `rewind`, unix milliseconds.
+    settings : offset of a record with the settings in force at `rewind`; NO_SETTINGS if that is the log's
+        first offset.
+    """
+
+    position: int
+    rewind: int
+    watermark_ms: int
+    settings: int
+
+    def metadata(self) -> str:
+        """Return the text to commit beside `position`."""
+        return msgspec.json.encode(
+            {"v": METADATA_VERSION, "rewind": self.rewind, "ms": self.watermark_ms, "settings": self.settings}
+        ).decode()
+
+    @classmethod
+    def of(cls, position: int, metadata: str) -> Self:
+        """Read a commit.
+
+        Raises
+        ------
+        ValueError if a relay with this version did not write it.
+        """
+        try:
+            held = msgspec.json.decode(metadata, type=dict[str, int])
+            known = (held["rewind"], held["ms"], held["settings"]) if held["v"] == METADATA_VERSION else None
+        except (msgspec.MsgspecError, KeyError):
+            known = None
+        if known is None:
+            raise ValueError("the committed position is not one of this version of the relay")
+        return cls(position, *known)
+
+
+class Ends:
+    """Ends of batches, to choose the one to rewind to.
+
+    Parameters
+    ----------
+    start : of the fold whose batches follow.
+    """
+
+    def __init__(self, start: Start) -> None:
+        revision = start.settings.revision if start.settings else None
+        self._ends = deque([(start.offset, start.watermark_ms, revision)])
+
+    def passed(self, batch: RelayBatch, fold: Fold) -> Position:
+        """Note the end of a batch; return the position to commit once it is sent."""
+        lifetime = fold.intakes.longest_ms
+        ends = self._ends
+        # The first end stays as long as no other one lies before all windows that are open now.
+        while len(ends) > 1 and ends[1][1] < batch.watermark_ms - lifetime:
+            ends.popleft()
+        if batch.watermark_ms - ends[-1][1] >= lifetime // ENTRIES:
+            ends.append((batch.end, batch.watermark_ms, batch.settings.revision))
+        rewind, watermark_ms, revision = ends[0]
+        settings = NO_SETTINGS if revision is None else fold.settings_offsets[revision]
+        return Position(batch.end, rewind, watermark_ms, settings)

@@ -1,0 +1,83 @@
+"""A set of upload ids that only grows, for arrays of ids.
+
+A Python set takes 100 bytes an id, and a look-up of its own for each. Here an id takes 16 bytes, in runs
+sorted by its first half, and all ids of a frame are looked up in each run at once. Runs of equal size are
+merged, so n ids have about log2(n / 256) runs, and runs of RUN_IDS are left as they are.
+
+Nearly all ids that are looked up are new. So a table has a byte for each value of the first bits of an id,
+four to eight bytes for each id: where it has zero, the id is new, and no run is searched.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+RUN_IDS = 1 << 21
+LEAST_SLOTS_BITS = 12
+SLOTS_PER_ID = 4  # at least
+GROWTH = 2  # a run that is at most this many times the next one is merged with it
+
+Halves = NDArray[np.uint64]
+
+
+class UploadIds:
+    """Ids, each given as its two halves, uint64."""
+
+    __slots__ = ("_bits", "_count", "_runs", "_taken")
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[Halves, Halves]] = []
+        self._count = 0
+        self._bits = LEAST_SLOTS_BITS
+        self._taken = np.zeros(1 << self._bits, np.uint8)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def holds(self, low: Halves, high: Halves) -> NDArray[np.bool_]:
+        """Whether each id was added, bool (n,); faster if `low` is sorted."""
+        held: NDArray[np.bool_] = self._taken[low >> np.uint64(64 - self._bits)] > 0
+        maybe = np.flatnonzero(held)
+        if len(maybe):
+            found: NDArray[np.bool_] = np.zeros(len(maybe), np.bool_)
+            for run in self._runs:
+                found |= _holds(run, low[maybe], high[maybe])
+            held[maybe] = found
+        return held
+
+    def add(self, low: Halves, high: Halves) -> None:
+        """Add new ids, `low` ascending."""
+        run = (low, high)
+        self._count += len(low)
+        self._taken[low >> np.uint64(64 - self._bits)] = 1
+        while self._runs and len(self._runs[-1][0]) <= GROWTH * len(run[0]):
+            if len(self._runs[-1][0]) + len(run[0]) > RUN_IDS:
+                break
+            run = _merged(self._runs.pop(), run)
+        if len(low):
+            self._runs.append(run)
+        if self._count * SLOTS_PER_ID > len(self._taken):
+            self._grow()
+
+    def _grow(self) -> None:
+        self._bits += 1
+        self._taken = np.zeros(1 << self._bits, np.uint8)
+        for low, _ in self._runs:
+            self._taken[low >> np.uint64(64 - self._bits)] = 1
+
+
+def _holds(run: tuple[Halves, Halves], low: Halves, high: Halves) -> NDArray[np.bool_]:
+    place = run[0].searchsorted(low)
+    place[place == len(run[0])] = 0
+    same: NDArray[np.bool_] = run[0][place] == low
+    held: NDArray[np.bool_] = same & (run[1][place] == high)
+    # Different ids with one first half: random ones never, but anybody may choose them.
+    for number in np.flatnonzero(same & ~held).tolist():
+        end = int(run[0].searchsorted(low[number], "right"))
+        held[number] = (run[1][place[number] : end] == high[number]).any()
+    return held
+
+
+def _merged(first: tuple[Halves, Halves], second: tuple[Halves, Halves]) -> tuple[Halves, Halves]:
+    low, high = (np.concatenate(halves) for halves in zip(first, second, strict=True))
+    order = low.argsort(kind="stable")  # which merges sorted runs in one pass
+    return low[order], high[order]

@@ -1,0 +1,40 @@
+"""The set of upload ids: it is a set, whatever the ids, and many ids take few runs."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from relay.upload_ids import UploadIds
+
+#: Few first halves, so that different ids often share one, and all lie in few places of the table.
+halves = st.integers(0, 3) | st.sampled_from([2**63, 2**64 - 1, 2**64 - 2])
+frames = st.lists(st.sets(st.tuples(halves, halves), min_size=1, max_size=6), max_size=20)
+
+
+def arrays(ids):
+    given = sorted(ids)
+    return np.array([low for low, _ in given], np.uint64), np.array([high for _, high in given], np.uint64)
+
+
+@given(frames, st.sets(st.tuples(halves, halves), min_size=1))
+def test_it_is_a_set(added, asked):
+    ids, model = UploadIds(), set()
+    for frame in added:
+        fresh = frame - model
+        assert ids.holds(*arrays(frame)).tolist() == [each in model for each in sorted(frame)]
+        ids.add(*arrays(fresh))
+        model |= fresh
+    assert len(ids) == len(model)
+    assert ids.holds(*arrays(asked)).tolist() == [each in model for each in sorted(asked)]
+
+
+def test_many_ids_are_held_after_the_table_has_grown():
+    words, ids, low, high = np.random.default_rng(1), UploadIds(), [], []
+    for _ in range(300):
+        low.append(np.sort(words.integers(0, 2**64, 200, np.uint64)))
+        high.append(words.integers(0, 2**64, 200, np.uint64))
+        ids.add(low[-1], high[-1])
+    assert len(ids) == 60_000
+    assert len(ids._runs) < 12
+    assert ids.holds(np.concatenate(low), np.concatenate(high)).all()
+    assert not ids.holds(np.concatenate(low), np.concatenate(high) ^ np.uint64(1)).any()

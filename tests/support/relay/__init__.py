@@ -1,0 +1,1 @@
+"""Logs of uploads: random ones in memory, and a literal model of what counts."""
