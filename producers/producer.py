@@ -75,9 +75,9 @@ class Producer:
 
         Never waits and never fails the application: microseconds in any thread, coroutine or signal handler.
         What cannot be reported is dropped and counted, as are events beyond 262,144 of a collection that
-        wait, an empty client, a time out of range, and events after `close`. `flush`, `close`, the end of
-        the interpreter and SIGTERM lose no recorded event; kill -9 and `os._exit` lose those of the last
-        milliseconds, which `report` does not.
+        wait, an empty client, a time out of range, and events after `close`. `flush`, `close` and the end of
+        the interpreter lose no recorded event, nor does SIGTERM if the producer was opened in the main
+        thread; kill -9 and `os._exit` lose those of the last milliseconds, which `report` does not.
 
         Parameters
         ----------

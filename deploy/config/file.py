@@ -138,7 +138,7 @@ def load(
     except _VariableError as error:  # nothing is wrong with the file
         raise CollectionFileError(str(error)) from error
     except _SeveralErrors as several:
-        raise CollectionFileError(_located(path, text, several.errors)) from several
+        raise CollectionFileError(_located(path, text, several.errors)) from None
     except ValueError as error:
         raise CollectionFileError(f"{path}: {error}") from error
     return Configuration(path, file.revision, file.kafka, connection, file.producer, allowances)

@@ -1,5 +1,6 @@
 """`report` of one value: threads share transactions, and each call gets its own exact receipt."""
 
+import gc
 import threading
 import time
 from collections import Counter
@@ -10,9 +11,11 @@ from producers.budget.allowance import Allowance, Budget
 from producers.errors import DeliveryError
 from producers.metrics.counters import Receipt
 from producers.pipeline.queueing.queue_thread import QueueThread
+from producers.pipeline.queueing.submission import SingleReport
 from producers.pipeline.transactions import StoreTransactions
 from producers.storage.outbox import Outbox
 from producers.wire import decode
+from tests.support.processes import wait_until
 from tests.support.producers.questions import CARRIER, DESTINATION, LATENCY
 
 THREADS = 8
@@ -219,3 +222,14 @@ def test_singles_of_a_memoizing_collection_keep_their_cohort(make, kafka):
         cohorts[pack.cohort] += pack.reports
     assert all(count % 4 == 0 for count in cohorts.values())
     assert len(cohorts) > 1
+
+
+def test_true_value_is_forgotten_once_it_is_stored(make, kafka):
+    """Although the thread may sleep for long after it."""
+    target, value = make(), "".join(["canary", "-single-5518"])
+    assert target.report("carrier", value, None) == Receipt(stored=1)
+    assert wait_until(
+        lambda: (
+            not [each for each in gc.get_objects() if isinstance(each, SingleReport) and each.value == value]
+        )
+    )

@@ -166,7 +166,8 @@ class QueueThread:
             self._items = self._queue.take(tick - self._clock.steady())
             is_ticking = self._clock.steady() >= tick
             self._handler.handle(self._without_singles(), ticking=is_ticking, last=False)
-            if len(self._items) > 1:
+            shared, self._items = len(self._items) > 1, ()  # forgets the true values of single reports
+            if shared:
                 time.sleep(SHARING_SECONDS)
             if is_ticking:
                 tick = self._clock.steady() + self._handler.tick_seconds()

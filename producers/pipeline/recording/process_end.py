@@ -9,6 +9,7 @@ that sets its own handler replaces it.
 """
 
 import atexit
+import logging
 import os
 import signal
 import sys
@@ -19,6 +20,8 @@ from typing import Protocol
 SAVE_SECONDS = 5.0
 #: Finalizers with a higher priority run earlier, and may record.
 LAST = -100
+
+_log = logging.getLogger(__name__)
 
 
 class Saved(Protocol):
@@ -34,9 +37,16 @@ def watch(one: Saved) -> None:
     It is kept alive: an application may have no reference to it while its events wait.
     """
     _watched.add(one)
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    if in_main_thread and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return
+    if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _on_sigterm)
+    else:
+        _log.warning(
+            "a producer was opened outside of the main thread, where no handler can be set: SIGTERM ends "
+            "this process without storing what `record` took last; open it in the main thread, or set a "
+            "handler that lets the interpreter exit"
+        )
 
 
 def watch_child() -> None:

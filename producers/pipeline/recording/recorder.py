@@ -13,6 +13,7 @@ import logging
 import sys
 import threading
 from collections import deque
+from contextlib import suppress
 from time import monotonic, sleep
 from typing import cast
 
@@ -290,10 +291,15 @@ class _Message:
     def once(self, what: str, message: str) -> None:
         if what not in self._said:
             self._said.add(what)
-            _log.warning("%s", message)
+            _warn(message)
 
     def each_minute(self, number: int, message: str) -> None:
         """Log a number that has grown since the last message, at most once in MESSAGE_SECONDS."""
         if number > self._said_number and monotonic() >= self._said_at + MESSAGE_SECONDS:
             self._said_at, self._said_number = monotonic(), number
-            _log.warning("%d %s", number, message)
+            _warn(f"{number} {message}")
+
+
+def _warn(message: str) -> None:
+    with suppress(Exception):  # of a handler of the application, which may raise anything
+        _log.warning("%s", message)

@@ -22,6 +22,21 @@ class Remembering:
         return True
 
 
+def in_a_thread(work):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(60)
+
+
+def test_opening_in_another_thread_says_what_sigterm_loses(caplog):
+    in_a_thread(lambda: process_end.watch(Remembering()))
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert caplog.text.count("SIGTERM ends this process without storing what `record` took last") == 1
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    in_a_thread(lambda: process_end.watch(Remembering()))
+    assert len(caplog.records) == 1
+
+
 @pytest.fixture(autouse=True)
 def default_handler(monkeypatch):
     """Begin with nothing watched and the default action, and restore the handler of the tests."""

@@ -455,3 +455,25 @@ def test_messages_are_warnings_of_this_module(recorder, caplog):
     record(recorder, 1)
     (logged,) = caplog.records
     assert (logged.name, logged.levelno) == ("producers.pipeline.recording.recorder", logging.WARNING)
+
+
+class RaisingHandler(logging.Handler):
+    """A handler of an application that is broken."""
+
+    def emit(self, record):
+        raise RuntimeError("the disk of the log is full")
+
+
+def test_broken_log_handler_fails_neither_thread_nor_caller(recorder, pipeline):
+    """Each message is lost; events go on."""
+    logger, handler = logging.getLogger("producers.pipeline.recording.recorder"), RaisingHandler()
+    logger.addHandler(handler)
+    try:
+        recorder.record("latency", 1, "", None)  # the thread warns of it
+        assert recorder.drain(60)
+        recorder.record("latency", 1, None, None)
+        assert recorder.close(60)
+        recorder.record("latency", 1, None, None)  # the caller warns of it
+    finally:
+        logger.removeHandler(handler)
+    assert pipeline.counts() == {"latency": 1}
