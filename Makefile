@@ -60,7 +60,7 @@ dashboards: .venv/installed ## update Grafana's dashboards in deploy/monitoring/
 bench: .venv/installed java ## compare with peers, installed in .peers: bench/results.md, .json and .png
 	@$(GUARD) .venv/bin/python -m bench.comparison $(ARGS)
 
-bench-quick: .venv/installed java ## its goals at smaller sizes, in less than two minutes
+bench-quick: .venv/installed java ## its goals at smaller sizes, in less than three minutes
 	@$(GUARD) .venv/bin/python -m bench.comparison --quick $(ARGS)
 
 bench-recording: .venv/installed java ## its parts on clients, one event a call and in batches: bench/results/recording.md

@@ -35,7 +35,7 @@ RECORDING = ("recording", "client")
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Smaller sizes: every goal within two minutes.")
+@click.option("--quick", is_flag=True, help="Smaller sizes: every goal within three minutes.")
 @click.option(
     "--only", type=click.Choice(list(PARTS)), multiple=True, help="These parts; nothing is written."
 )

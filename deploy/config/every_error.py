@@ -41,6 +41,8 @@ _RELATED: dict[str, set[str]] = {
     "candidates": {"candidates_file", "publish"},
 }
 
+_STAND_IN = re.compile(r" \(set-aside-\d+\)")
+
 Check = Callable[[File], list[PlacedError]]
 
 
@@ -57,7 +59,7 @@ def every_error(document: dict[str, Any], check: Check) -> list[PlacedError]:
         mistakes = list(found.mistakes(check))
         if not all(found.mend(mistake) for mistake in mistakes) or not mistakes:
             break
-    return found.known[:MOST_ERRORS]
+    return [_without_stand_in(each) for each in found.known[:MOST_ERRORS]]
 
 
 class _Mended:
@@ -160,6 +162,11 @@ class _Mended:
         if value is not None:
             mapping.setdefault(field, value)
         return value is not None
+
+
+def _without_stand_in(mistake: PlacedError) -> PlacedError:
+    """Return the mistake without the name that `_aside` gave to its collection."""
+    return PlacedError(mistake.place, _STAND_IN.sub("", str(mistake)), mistake.field)
 
 
 def _aside(index: object) -> dict[str, Any]:

@@ -21,7 +21,7 @@ class Scale:
 
     Parameters
     ----------
-    quick : True for smaller sizes, to measure all goals within two minutes.
+    quick : True for smaller sizes, to measure all goals within three minutes.
     rounds : number of rounds; the median counts.
     seconds : target processor time of a round.
     most_count : largest number of repetitions of a job in a round.

@@ -4,6 +4,7 @@ import csv
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from deploy.produce.input.json_lines import NO_UTF8, InputRecord, passed
 from deploy.produce.input.lines import LONGEST_LINE, LinePart, Lines
@@ -60,7 +61,9 @@ class CsvRecords:
         header = row.cells
         for name in self._wanted:
             if name not in header:
-                raise FeedError(f"the input has no column '{name}'; its first line must name the columns")
+                near = get_close_matches(name, header, 1)
+                guess = f"; did you mean '{near[0]}'?" if near else "; its first line must name the columns"
+                raise FeedError(f"the input has no column '{name}'{guess}")
             if header.count(name) > 1:
                 raise FeedError(f"the input has {header.count(name)} columns '{name}'; rename all but one")
         self._columns = {name: header.index(name) for name in self._wanted}

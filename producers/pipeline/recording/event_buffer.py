@@ -37,13 +37,17 @@ class Events:
     clients: list[str | None] = field(repr=False)
     times: list[float] = field(repr=False)
 
-    def usable(self) -> "Events":
-        """Return the events without those whose client is empty or whose time no window has."""
+    def with_clients(self) -> "Events":
+        """Return the events without those whose client is empty."""
+        if "" not in self.clients:
+            return self
+        return self._only(np.array([each != "" for each in self.clients]))
+
+    def in_time(self) -> "Events":
+        """Return the events without those whose time no window has."""
         times = np.array(self.times, np.float64)
-        is_usable = (times >= 0) & (times <= MAX_WINDOW_START)
-        if "" in self.clients:
-            is_usable &= np.array([each != "" for each in self.clients])
-        return self if is_usable.all() else self._only(is_usable)
+        is_in_time = (times >= 0) & (times <= MAX_WINDOW_START)
+        return self if is_in_time.all() else self._only(is_in_time)
 
     def by_client(self) -> Iterator["Events"]:
         """Yield events with a client, then events without, each if there are any."""

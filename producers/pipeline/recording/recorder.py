@@ -239,10 +239,12 @@ class Recorder:
 
     def _randomized(self, name: str, events: Events) -> list[Submission]:
         """Randomize events; those with a client and those without it are separate submissions."""
-        usable = events.usable()
-        if len(usable.values) < len(events.values):
-            lost = len(events.values) - len(usable.values)
-            self._discard(name, lost, f"at must be in [0, {MAX_WINDOW_START}], and client not be empty")
+        named = events.with_clients()
+        if lost := len(events.values) - len(named.values):
+            self._discard(name, lost, "client must not be empty")
+        usable = named.in_time()
+        if lost := len(named.values) - len(usable.values):
+            self._discard(name, lost, f"at must be in [0, {MAX_WINDOW_START}]")
         submissions: list[Submission] = []
         for part in usable.by_client():
             clients = None if part.clients[0] is None else cast("list[str]", part.clients)

@@ -390,3 +390,11 @@ def test_what_follows_from_a_mistake_is_not_named(
 def test_no_more_than_twenty_mistakes_are_named(tmp_path: Path) -> None:
     text = MISTAKEN + "".join(f"wrong{number}: 1\n" for number in range(50))
     assert len(errors_of(tmp_path / "deniable.yaml", text)) == 20
+
+
+def test_messages_name_no_stand_in_of_ours(tmp_path: Path) -> None:
+    """A collection whose name cannot be used is set aside under another, which is not the user's."""
+    collection = "  - {mechanism: k-rr, values: [a, b], epsilon: 99, window_seconds: 0, grace_seconds: 0}\n"
+    found = errors_of(tmp_path / "deniable.yaml", f"collections:\n{collection}")
+    assert len(found) >= 2
+    assert not [message for _, message in found if "set-aside" in message]

@@ -205,7 +205,7 @@ def test_nothing_to_accept_or_retire(deployment: Deployment) -> None:
     edit(deployment, ("revision: 1", "revision: 2"))
     unknown = deployment.run("retire", "carriers")
     assert unknown.returncode == 1
-    assert unknown.stderr == "Error: no collection 'carriers' is counted\n"
+    assert unknown.stderr == "Error: no collection 'carriers' is counted; did you mean 'carrier'?\n"
     both = deployment.run("replay", "--rebuild", "--accept-loss")
     assert both.returncode == 2
     assert "give either --rebuild or --accept-loss" in both.stderr

@@ -247,7 +247,7 @@ def _profiled(opened: _Opened, count: int) -> dict[str, float]:
             each.done.wait(60.0)
 
     step("the call", lambda: _looped(opened, count))
-    events = step("taking and checking", lambda: recorder._buffers["events"].take().usable())
+    events = step("taking and checking", lambda: recorder._buffers["events"].take().with_clients().in_time())
     clients = None if events.clients[0] is None else cast("list[str]", events.clients)
     submissions = step(
         "randomizing",

@@ -175,6 +175,7 @@ def test_few_bad_lines_are_named_and_many_counted(capsys: pytest.CaptureFixture[
     ("text", "words"),
     [
         (f"{CANARY}\nx\n", "the input has no column 'value'; its first line must name the columns"),
+        ("values\nx\n", "the input has no column 'value'; did you mean 'values'?"),
         ("", "the input is empty; its first line must name the columns"),
         (f"value,x,value\n{CANARY},1,2\n", "the input has 2 columns 'value'; rename all but one"),
         (

@@ -57,13 +57,13 @@ def test_any_mix_of_events_and_takes_keeps_all_in_order(steps):
 
 @given(st.lists(EVENT))
 def test_usable_events_have_a_time_and_no_empty_client(given_events):
-    usable = buffer_of(given_events).take().usable()
+    usable = buffer_of(given_events).take().with_clients().in_time()
     assert rows(usable) == [event for event in given_events if is_usable(event)]
 
 
 def test_usable_events_are_not_copied():
     events = buffer_of([("AA", "ann", 5.0), ("B6", None, 0.0)]).take()
-    assert events.usable() is events
+    assert events.with_clients().in_time() is events
 
 
 @given(st.lists(st.tuples(st.text(), st.one_of(st.none(), st.text(min_size=1)), st.just(5.0))))

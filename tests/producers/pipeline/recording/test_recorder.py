@@ -217,7 +217,7 @@ def test_full_buffer_drops_and_counts_exactly(recorder, pipeline, totals, monkey
     assert pipeline.counts() == {"latency": 11, "carrier": 5}
 
 
-def test_unusable_events_are_dropped_with_one_message(recorder, pipeline, totals, caplog):
+def test_unusable_events_are_dropped_with_one_message_a_reason(recorder, pipeline, totals, caplog):
     for at in (float("nan"), -0.1, 253402300800, float("inf")) * 2:
         recorder.record("latency", 5, None, at)
     recorder.record("latency", 5, "", 60)
@@ -228,7 +228,8 @@ def test_unusable_events_are_dropped_with_one_message(recorder, pipeline, totals
     assert pipeline.counts() == {"latency": 1}
     assert dropped(totals) == {"latency": 10}
     assert caplog.messages == [
-        "recorded events of latency are dropped: at must be in [0, 253402300799], and client not be empty"
+        "recorded events of latency are dropped: client must not be empty",
+        "recorded events of latency are dropped: at must be in [0, 253402300799]",
     ]
 
 
