@@ -45,7 +45,7 @@ def packs(kafka):
 
 
 @pytest.mark.usefixtures("one_dies")
-@pytest.mark.parametrize("where", ["usable", "submissions", "put"])
+@pytest.mark.parametrize("where", ["in_time", "submissions", "put"])
 def test_dying_thread_shows_no_value_or_client(make, kafka, monkeypatch, capfd, caplog, where):
     """Neither in its traceback, nor in logs, errors, or the repr of what it held."""
     caplog.set_level(logging.DEBUG)
@@ -58,7 +58,7 @@ def test_dying_thread_shows_no_value_or_client(make, kafka, monkeypatch, capfd, 
         raise KeyError
 
     place = {
-        "usable": (Events, "usable"),
+        "in_time": (Events, "in_time"),
         "submissions": (target._recorder._randomization, "submissions"),
         "put": (target._pipeline, "put"),
     }[where]
