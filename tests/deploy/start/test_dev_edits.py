@@ -78,7 +78,7 @@ def counted(
 
 
 @pytest.mark.broker
-@pytest.mark.slow
+@pytest.mark.all
 def test_another_epsilon_counts_and_the_former_one_needs_fresh(
     tmp_path: Path, environment: Mapping[str, str], kafka_jars: None
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.producers.recording.scripts import command, each_once, left_in, run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.all
 
 SLOW = "recorder.INTERVAL_SECONDS = 30.0\n"
 BEGIN = SLOW + "producer = Producer(config)\n"

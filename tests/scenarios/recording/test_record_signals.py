@@ -22,7 +22,7 @@ from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.producers.questions import CARRIER, DESTINATION, LATENCY
 from tests.support.producers.recording.steps import Steps, steps_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.all
 
 
 @pytest.fixture
