@@ -1,6 +1,5 @@
 """`record` of a whole producer with a fake Kafka: what is sent, refused, dropped and counted."""
 
-import sqlite3
 import time
 from collections import Counter
 from dataclasses import replace
@@ -17,8 +16,8 @@ from estimators.mechanisms.rappor_hot import HotRappor
 from producers.budget.allowance import Allowance, Budget
 from producers.errors import DeliveryError
 from producers.metrics.counters import Receipt
-from producers.wire import decode
 from tests.support.producers.questions import CARRIER, LATENCY
+from tests.support.producers.recording.outcomes import reports, sent
 
 CANARY = "canary-7391"
 EIGHT = tuple("abcdefgh")
@@ -52,25 +51,6 @@ VALUES = {
     "one_hot": TEXTS,
     "two_hot": SETS,
 }
-
-
-def sent(kafka):
-    """Reports by fingerprint and window."""
-    counts = Counter()
-    for record in kafka.sent:
-        pack = decode(record["value"])
-        counts[pack.fingerprint, pack.window_start] += pack.reports
-    return counts
-
-
-def reports(kafka):
-    return sum(sent(kafka).values())
-
-
-def lock(folder):
-    connection = sqlite3.connect(folder / "producer.sqlite", isolation_level=None, check_same_thread=False)
-    connection.execute("BEGIN IMMEDIATE")
-    return connection
 
 
 def test_every_mechanism_records_with_and_without_clients(make, kafka):

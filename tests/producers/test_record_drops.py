@@ -1,7 +1,6 @@
 """`record` of a whole producer with a fake Kafka: full buffers, closing, absent stores, dead threads."""
 
 import _thread
-import sqlite3
 import sys
 import threading
 import time
@@ -18,30 +17,11 @@ from producers.pipeline.queueing import submission_queue
 from producers.pipeline.recording.event_buffer import FIELDS, EventBuffer
 from producers.pipeline.recording.recorder import Recorder
 from producers.pipeline.storing_thread import StoringThread
-from producers.wire import decode
 from tests.support.processes import wait_until
 from tests.support.producers.questions import CARRIER, LATENCY
+from tests.support.producers.recording.outcomes import lock, reports
 
 CANARY = "canary-7391"
-
-
-def sent(kafka):
-    """Reports by fingerprint and window."""
-    counts = Counter()
-    for record in kafka.sent:
-        pack = decode(record["value"])
-        counts[pack.fingerprint, pack.window_start] += pack.reports
-    return counts
-
-
-def reports(kafka):
-    return sum(sent(kafka).values())
-
-
-def lock(folder):
-    connection = sqlite3.connect(folder / "producer.sqlite", isolation_level=None, check_same_thread=False)
-    connection.execute("BEGIN IMMEDIATE")
-    return connection
 
 
 def test_full_buffer_drops_and_says_so_once(make, kafka, tmp_path, monkeypatch, caplog):
