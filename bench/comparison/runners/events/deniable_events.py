@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,10 +47,11 @@ Result = TypeVar("Result")
 
 
 class _Opened:
-    """A producer whose Kafka is away, in a temporary folder, until `close`."""
+    """A producer whose Kafka is away, in a temporary folder, until `close`; its process uses all cores."""
 
     def __init__(self, kind: str, servers: str = "127.0.0.1:9", topic: str = "reports") -> None:
         logging.getLogger("producers").setLevel(logging.ERROR)
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
         self._folder = TemporaryDirectory()
         self.producer = Producer(
             ProducerConfig(
@@ -84,24 +85,16 @@ class _Opened:
         self._folder.cleanup()
 
 
-def _on_all_cores() -> None:
-    os.sched_setaffinity(0, range(os.cpu_count() or 1))
-
-
 def sustained(count: int, kind: str, rate: float) -> Callable[[], object]:
     """Record `count` events, `rate` a second, on all cores; the time ends when all are stored."""
 
     def run() -> object:
-        _on_all_cores()
-        opened = _Opened(kind)
-        try:
+        with closing(_Opened(kind)) as opened:
             began = time.perf_counter()
             _paced(opened.producer, opened.calls, count, rate)
             called = time.perf_counter() - began
             opened.producer.save(600.0)
             return {**opened.counts(), "called": called, "seconds": time.perf_counter() - began}
-        finally:
-            opened.close()
 
     return run
 
@@ -123,14 +116,10 @@ def loop(count: int, threads: int = 1) -> Callable[[], object]:
     """Record `count` events as fast as the threads can, on all cores; the time of the calls alone counts."""
 
     def run() -> object:
-        _on_all_cores()
-        opened = _Opened("k-RR")
-        try:
+        with closing(_Opened("k-RR")) as opened:
             seconds = _in_threads(threads, lambda: _looped(opened, count // threads))
             opened.producer.save(600.0)
             return {**opened.counts(), "seconds": seconds}
-        finally:
-            opened.close()
 
     return run
 
@@ -145,10 +134,8 @@ def latencies(count: int, rate: float) -> Callable[[], object]:
     """Time each of `count` calls, `rate` a second, in nanoseconds, sorted, beside the threads behind them."""
 
     def run() -> object:
-        _on_all_cores()
-        opened = _Opened("k-RR")
-        took: list[int] = []
-        try:
+        with closing(_Opened("k-RR")) as opened:
+            took: list[int] = []
             record, clock, began = opened.producer.record, time.perf_counter_ns, time.perf_counter()
             for number in range(count):
                 while (number - 100) > (time.perf_counter() - began) * rate:
@@ -160,8 +147,6 @@ def latencies(count: int, rate: float) -> Callable[[], object]:
             took.sort()
             ranks = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
             return {name: took[int(rank * count)] for name, rank in ranks.items()} | opened.counts()
-        finally:
-            opened.close()
 
     return run
 
@@ -170,18 +155,14 @@ def report(count: int, threads: int) -> Callable[[], object]:
     """Call `report` with one value `count` times, which waits for the disk, from several threads."""
 
     def run() -> object:
-        _on_all_cores()
-        opened = _Opened("k-RR")
+        with closing(_Opened("k-RR")) as opened:
 
-        def calls() -> None:
-            for value, client in opened.calls[: count // threads]:
-                opened.producer.report("events", value, client)
+            def calls() -> None:
+                for value, client in opened.calls[: count // threads]:
+                    opened.producer.report("events", value, client)
 
-        try:
             seconds = _in_threads(threads, calls)
             return {**opened.counts(), "seconds": seconds}
-        finally:
-            opened.close()
 
     return run
 
@@ -201,16 +182,12 @@ def called(count: int, servers: str, topic: str) -> Callable[[], object]:
     """Record `count` events with Kafka there, as fast as one thread can; then wait until Kafka has all."""
 
     def run() -> object:
-        _on_all_cores()
-        opened = _Opened("k-RR", servers, topic)
-        try:
+        with closing(_Opened("k-RR", servers, topic)) as opened:
             began = time.perf_counter()
             _looped(opened, count)
             seconds = time.perf_counter() - began
             opened.producer.flush(120.0)
             return {**opened.counts(), "seconds": seconds, "flushed": time.perf_counter() - began}
-        finally:
-            opened.close()
 
     return run
 
@@ -219,12 +196,8 @@ def profile(count: int, kind: str) -> Callable[[], object]:
     """Take `count` events through each step, one step after the other; processor time by step, seconds."""
 
     def run() -> object:
-        _on_all_cores()
-        opened = _Opened(kind)
-        try:
+        with closing(_Opened(kind)) as opened:
             return _profiled(opened, count)
-        finally:
-            opened.close()
 
     return run
 
