@@ -8,7 +8,7 @@ cli             the command `deniable` itself: start, end, logs, shared options
 offline         commands that use only files
 broker          an embedded Kafka broker
 cluster         an existing Kafka cluster: topics, permissions, connections, diagnosis
-aggregate       commands of the aggregator
+services        what runs all the time: workers, edge, relay
 produce         commands of a producer
 query           commands that read estimates and counts
 start           `deniable init` and `deniable dev`

@@ -52,6 +52,21 @@ class Topics:
         return f"{self.prefix}collections"
 
     @property
+    def uploads(self) -> str:
+        """Uploads of devices, as written by edges, with the control records of relays."""
+        return f"{self.prefix}uploads"
+
+    @property
+    def rejected_uploads(self) -> str:
+        """Reason and number of rejected groups of uploads, by batch; no payload."""
+        return f"{self.prefix}rejected-uploads"
+
+    @property
+    def relay_group(self) -> str:
+        """Consumer group of the relays."""
+        return f"{self.prefix}relay"
+
+    @property
     def group(self) -> str:
         """Consumer group of the aggregator's workers."""
         return f"{self.prefix}aggregator"

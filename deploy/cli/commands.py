@@ -42,13 +42,16 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Count": {
         "aggregate": (
-            "deploy.aggregate.command:aggregate",
+            "deploy.services.aggregate.command:aggregate",
             "Run a worker: count reports, publish estimates, serve the page.",
         ),
-        "ready": ("deploy.aggregate.ready:ready", "Ask a worker or producer whether it is ready."),
-        "replay": ("deploy.aggregate.replay:replay", "Recount the log and compare with the stored counts."),
+        "ready": ("deploy.services.aggregate.ready:ready", "Ask a worker or producer whether it is ready."),
+        "replay": (
+            "deploy.services.aggregate.replay:replay",
+            "Recount the log and compare with the stored counts.",
+        ),
         "retire": (
-            "deploy.aggregate.retire:retire_command",
+            "deploy.services.aggregate.retire:retire_command",
             "End a collection that was removed from the file.",
         ),
     },

@@ -42,7 +42,7 @@ ORDER = {
         "maintenance", "web", "worker",
     ),
     "deploy": (
-        "config", "cli", "offline", "broker", "cluster", "aggregate", "start", "produce", "query", "demo",
+        "config", "cli", "offline", "broker", "cluster", "services", "start", "produce", "query", "demo",
         "monitoring", "__main__",
     ),
     "deploy/cluster": ("finding", "connection", "permissions", "topics", "deployment", "doctor"),

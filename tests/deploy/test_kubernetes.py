@@ -11,10 +11,10 @@ from jsonschema import ValidationError, validate
 from kafka.admin import ResourceType
 
 from aggregator.partition.faust_app import SESSION_SECONDS
-from deploy.aggregate.command import STOP_SECONDS
 from deploy.cluster.permissions.quotas import DEFAULT_BYTES_PER_SECOND
 from deploy.cluster.permissions.roles import Role, permissions_of, words
 from deploy.cluster.topics.plan import plan, settings_made
+from deploy.services.aggregate.command import STOP_SECONDS
 from tests.support.deploy.custom_resources import SPECS
 from tests.support.deploy.overlays import FOLDER, WORKLOADS, Overlay
 

@@ -10,9 +10,9 @@ from click import Context
 from msgspec import structs
 
 from aggregator.ledger.row_values import RowError
-from deploy.aggregate.command import STOP_SECONDS
 from deploy.cli.commands import deniable
 from deploy.cluster.permissions.roles import Role
+from deploy.services.aggregate.command import STOP_SECONDS
 from tests.support.deploy.collection_texts import WHOLE, read
 from tests.support.needed import missing
 from tests.support.paths import REPOSITORY

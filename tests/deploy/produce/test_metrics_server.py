@@ -16,10 +16,10 @@ import pytest
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, Counter
 
-from deploy.aggregate.command import aggregate
-from deploy.aggregate.ready import ready
 from deploy.broker.ports import free_port
 from deploy.produce.metrics_server import probes_at, served
+from deploy.services.aggregate.command import aggregate
+from deploy.services.aggregate.ready import ready
 
 pytestmark = pytest.mark.slow
 
@@ -174,6 +174,6 @@ def test_ready_says_when_nothing_answers() -> None:
 
 def test_ready_loads_little() -> None:
     """A health check runs it every ten seconds: without numpy, scipy and clients of Kafka."""
-    code = "import sys, deploy.aggregate.ready; print(*sys.modules)"
+    code = "import sys, deploy.services.aggregate.ready; print(*sys.modules)"
     expected = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not {"numpy", "scipy", "kafka", "faust", "aiohttp"} & set(expected.split())

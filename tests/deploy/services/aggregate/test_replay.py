@@ -4,7 +4,7 @@ import pytest
 
 from aggregator.estimation.merged_counts import MergedCounts
 from aggregator.maintenance.replay import Comparison, ReplayError
-from deploy.aggregate.replay import _compare
+from deploy.services.aggregate.replay import _compare
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from aggregator.deployment import Deployment
 from aggregator.ledger.row_values import Genesis
 from aggregator.partition.ledger_checks import LedgerRefusedError
 from aggregator.topics.names import Topics
-from deploy.aggregate.log_watch import LogWatch
 from deploy.cluster.connection.probe import UnreachableError
 from deploy.cluster.finding import Finding
 from deploy.cluster.topics import log_identity
 from deploy.cluster.topics import setup as topic_setup
 from deploy.cluster.topics.setup import TopicSetupError
+from deploy.services.aggregate.log_watch import LogWatch
 from producers.transport.cluster import Cluster
 
 OURS = Genesis(bytes(range(16)), 4)

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
 from aggregator.metrics.privacy_metrics import PrivacyMetrics
-from deploy.aggregate import privacy_watch
-from deploy.aggregate.privacy_watch import PrivacyWatch
 from deploy.offline.account import account
+from deploy.services.aggregate import privacy_watch
+from deploy.services.aggregate.privacy_watch import PrivacyWatch
 from estimators.accounting.accountant import loss_of_reports
 from estimators.accounting.renyi import zcdp_rho
 from estimators.collection import Collection

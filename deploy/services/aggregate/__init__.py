@@ -1,4 +1,4 @@
 """Commands of the aggregator: run workers, check readiness, replay, retire.
 
-May import `config`, `cli` and `cluster`. Begin with `command`.
+May import no sibling. Begin with `command`.
 """

@@ -9,8 +9,8 @@ from aiokafka.errors import TopicAuthorizationFailedError
 from click.testing import CliRunner
 
 from aggregator.worker import WorkerError
-from deploy.aggregate import command as aggregate_command
 from deploy.cluster.topics.setup import TopicSetupError
+from deploy.services.aggregate import command as aggregate_command
 
 
 @pytest.mark.parametrize(

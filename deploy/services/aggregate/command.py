@@ -14,13 +14,13 @@ from aiokafka.errors import GroupAuthorizationFailedError, TopicAuthorizationFai
 
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.worker import WorkerError, run_worker
-from deploy.aggregate.log_watch import LogWatch
-from deploy.aggregate.privacy_watch import PrivacyWatch
 from deploy.cli.options import config_option, metrics_listen_option, servers_option
 from deploy.cli.signals import handle, leave_at_once
 from deploy.cluster.deployment import deployment_of
 from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import load
+from deploy.services.aggregate.log_watch import LogWatch
+from deploy.services.aggregate.privacy_watch import PrivacyWatch
 
 DEFAULT_WEB_PORT = 8321
 STOP_SECONDS = 15.0
