@@ -49,10 +49,10 @@ def no_gate() -> None:
         def chain(self, _: int) -> Any:
             return Agreeable(self.offset)
 
-    def offer_anything(self: PartitionOwner, offset: int, append_ms: int, record: bytes) -> None:
+    def offer_anything(self: PartitionOwner, offset: int, *record: Any) -> None:
         source, self.source = self.source, AnyChain(offset)
         try:
-            offer(self, offset, append_ms, record)
+            offer(self, offset, *record)
         finally:
             self.source = source
 
