@@ -45,7 +45,14 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
             "deploy.services.aggregate.command:aggregate",
             "Run a worker: count reports, publish estimates, serve the page.",
         ),
-        "ready": ("deploy.services.aggregate.ready:ready", "Ask a worker or producer whether it is ready."),
+        "relay": (
+            "deploy.services.relay.command:relay",
+            "Run a relay: shuffle what devices upload, and pack it for the workers.",
+        ),
+        "ready": (
+            "deploy.services.aggregate.ready:ready",
+            "Ask a worker, relay or producer whether it is ready.",
+        ),
         "replay": (
             "deploy.services.aggregate.replay:replay",
             "Recount the log and compare with the stored counts.",

@@ -46,6 +46,11 @@ _FIELDS: Mapping[str, str] = {
     "pack_seconds": "a number in [0.001, 3600]",
     "outbox_bytes": f"an integer in [{2**20}, {2**40}]",
     "block_milliseconds": "an integer in [0, 3600000]",
+    "batch_reports": "an integer in [1, 10000000]",
+    "shuffle_reports": "an integer in [0, 1000000]",
+    "window_uploads": "an integer in [1, 1000000000]",
+    "idle_seconds": "a number in [0.01, 3600]",
+    "delivery_seconds": "an integer in [1, 86400]",
     "url": "postgresql://USER@HOST:PORT/DATABASE, without a password",
     "when_away": "wait or drop",
 }

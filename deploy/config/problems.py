@@ -19,6 +19,7 @@ from deploy.config.sections import (
     File,
     KafkaSection,
     ProducerSection,
+    RelaySection,
     SecuritySection,
 )
 
@@ -62,6 +63,7 @@ SECTIONS: Mapping[YamlPath, type[msgspec.Struct]] = {
     _SECRET: SecuritySection,
     ("producer",): ProducerSection,
     _DATABASE: BudgetStoreSection,
+    ("relay",): RelaySection,
 }
 
 

@@ -99,6 +99,28 @@ class ProducerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 )
 
 
+class RelaySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `relay`; paths are relative to the file."""
+
+    secret_file: str | None = None
+    batch_reports: int = 10_000
+    shuffle_reports: int = 1000
+    pack_reports: int = 1000
+    window_uploads: int = 4_000_000
+    idle_seconds: float = 1.0
+    delivery_seconds: int = 10
+
+    def __post_init__(self) -> None:
+        if self.secret_file == "":
+            raise ValueError("secret_file must not be empty; leave it out for .deniable/relay-secret")
+        check_range("batch_reports", self.batch_reports, 1, 10_000_000)
+        check_range("shuffle_reports", self.shuffle_reports, 0, 1_000_000)
+        check_range("pack_reports", self.pack_reports, 1, 1_000_000)
+        check_range("window_uploads", self.window_uploads, 1, 1_000_000_000)
+        check_range("idle_seconds", self.idle_seconds, 0.01, 3600)
+        check_range("delivery_seconds", self.delivery_seconds, 1, 86_400)
+
+
 class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
@@ -106,6 +128,7 @@ class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     revision: int = 1
     kafka: KafkaSection = KafkaSection()
     producer: ProducerSection = ProducerSection()
+    relay: RelaySection | None = None
 
     def __post_init__(self) -> None:
         check_range("revision", self.revision, 1, 2**63 - 1)

@@ -19,7 +19,13 @@ OF_PRODUCERS = (
     "producers.transport.publication",
     "producers.transport.publication_reader",
 )  # what the aggregator may import
-RELAY_OF_PRODUCERS = ("producers.wire", "producers.transport.uploads", "producers.randomization")
+RELAY_OF_PRODUCERS = (
+    "producers.wire",
+    "producers.metrics.metric",
+    "producers.transport.cluster",
+    "producers.transport.uploads",
+    "producers.randomization",
+)
 MOST_FILES_WITH_FAUST = 2
 MOST_ROOMS = 12
 
@@ -35,7 +41,7 @@ ORDER = {
     ),
     "relay": (
         "keys", "control", "columns", "intake", "upload_ids", "windows", "acceptance", "sealing", "fold",
-        "recovery",
+        "recovery", "service",
     ),
     "aggregator": (
         "ledger", "topics", "deployment", "records", "metrics", "estimation", "partition", "history", "views",
