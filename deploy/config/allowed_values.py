@@ -51,6 +51,10 @@ _FIELDS: Mapping[str, str] = {
     "window_uploads": "an integer in [1, 1000000000]",
     "idle_seconds": "a number in [0.01, 3600]",
     "delivery_seconds": "an integer in [1, 86400]",
+    "allow_origins": "a list of origins such as https://shop.example, or of '*' alone",
+    "uploads_per_minute": f"an integer in [0, {10**9}]",
+    "trusted_proxies": "an integer in [0, 100]",
+    "max_age_seconds": "an integer in [0, 86400]",
     "url": "postgresql://USER@HOST:PORT/DATABASE, without a password",
     "when_away": "wait or drop",
 }

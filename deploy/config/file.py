@@ -1,7 +1,8 @@
 """The collection file, `deniable.yaml`: one file for producers, aggregator and tools.
 
 YAML 1.2, so 1e-6 is a number and `no` is text; unknown fields are refused. Environment variables override the
-sections `kafka`, `producer` and `relay`: `DENIABLE_KAFKA__BOOTSTRAP_SERVERS` sets `kafka.bootstrap_servers`.
+sections `kafka`, `producer`, `edge` and `relay`: `DENIABLE_KAFKA__BOOTSTRAP_SERVERS` sets
+`kafka.bootstrap_servers`.
 """
 
 import os
@@ -20,6 +21,7 @@ from deploy.config.every_error import MOST_ERRORS, every_error
 from deploy.config.problems import PlacedError, YamlPath, explain
 from deploy.config.sections import (
     BudgetStoreSection,
+    EdgeSection,
     File,
     KafkaSection,
     ProducerSection,
@@ -42,9 +44,10 @@ SECTIONS: Mapping[tuple[str, ...], type[msgspec.Struct]] = {
     ("kafka", "security"): SecuritySection,
     ("producer",): ProducerSection,
     ("producer", "budget_store"): BudgetStoreSection,
+    ("edge",): EdgeSection,
     ("relay",): RelaySection,
 }
-OPTIONAL_SECTIONS = ("relay",)  # there, even if empty, for deployments that take uploads
+OPTIONAL_SECTIONS = ("edge", "relay")  # there, even if empty, for deployments that take uploads
 
 
 class CollectionFileError(DeniableError, ValueError):
@@ -67,7 +70,8 @@ class _VariableError(ValueError):
 class Configuration:
     """The checked content of the file.
 
-    `connection` is an error message if credentials are missing; `relay` is None without that section.
+    `connection` is an error message if credentials are missing; `edge` and `relay` are None without
+    their section.
     """
 
     path: Path
@@ -76,12 +80,13 @@ class Configuration:
     connection: Cluster | str
     producer: ProducerSection
     allowances: tuple[Allowance, ...]
+    edge: EdgeSection | None = None
     relay: RelaySection | None = None
 
     @property
     def takes_uploads(self) -> bool:
         """Whether devices may upload: the file has a section for edges or relays."""
-        return self.relay is not None
+        return self.edge is not None or self.relay is not None
 
     @property
     def delivery_seconds(self) -> int:
@@ -159,7 +164,9 @@ def load(
         raise CollectionFileError(_located(path, text, several.errors)) from None
     except ValueError as error:
         raise CollectionFileError(f"{path}: {error}") from error
-    return Configuration(path, file.revision, file.kafka, connection, file.producer, allowances, file.relay)
+    return Configuration(
+        path, file.revision, file.kafka, connection, file.producer, allowances, file.edge, file.relay
+    )
 
 
 def _read(text: str) -> dict[str, Any]:
@@ -168,7 +175,8 @@ def _read(text: str) -> dict[str, Any]:
         kind = "a list" if isinstance(document, list) else "one value"
         found = "but is empty" if document is None else f"got {kind}"
         raise ValueError(
-            f"must be a mapping with collections, and optionally kafka, producer, relay and revision, {found}"
+            "must be a mapping with collections, and optionally kafka, producer, edge, relay and revision, "
+            f"{found}"
         )
     return document
 

@@ -144,12 +144,12 @@ def test_a_variable_of_no_section_is_refused(file: Path) -> None:
         ("revision: 2020-13-45\n", "is not YAML: a value is no date, or not what its tag "),
         (
             "",
-            "must be a mapping with collections, and optionally kafka, producer, relay and "
+            "must be a mapping with collections, and optionally kafka, producer, edge, relay and "
             "revision, but is empty",
         ),
         (
             "- 1\n",
-            "must be a mapping with collections, and optionally kafka, producer, relay and "
+            "must be a mapping with collections, and optionally kafka, producer, edge, relay and "
             "revision, got a list",
         ),
     ],
