@@ -1,7 +1,8 @@
 """From uploads of devices to packs: what arrived together is shuffled together and packed once.
 
-May import `estimators` and `producers`, of which only `wire`, `transport.uploads` and `randomization`. Begin
-with `fold`, which states what the packs of a log are; `recovery` says where a restarted relay continues.
+May import `estimators` and `producers`, of which only `wire`, `transport.uploads`, `transport.cluster`,
+`randomization` and `metrics.metric`. Begin with `fold`, which states what the packs of a log are; `recovery`
+says where a restarted relay continues, and `service` is the process.
 
 fold        one partition of `uploads`, record by record, to batches
 recovery    the position of a relay, and where it begins to read again
@@ -13,4 +14,5 @@ columns     the groups of a frame as arrays
 sealing     from released reports to packs
 control     markers and settings, the records of relays
 keys        what relays keep secret
+service     the process that reads `uploads` and writes `reports`; all else is pure
 """

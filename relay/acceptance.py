@@ -48,11 +48,13 @@ class Outcomes:
     rejected : groups by fingerprint, window start and reason; whole uploads that do not decode count as one.
         Fingerprint and window are 0 unless the group is in time for a window of a known collection.
     rejected_reports : reports of these groups, by the same.
+    uploads : number of them.
     """
 
     reports: Counter[tuple[int, int]] = field(default_factory=Counter)
     rejected: Counter[tuple[int, int, str]] = field(default_factory=Counter)
     rejected_reports: Counter[tuple[int, int, str]] = field(default_factory=Counter)
+    uploads: int = 0
 
     def reject(self, reason: str, groups: Groups, window: tuple[int, int] = (0, 0)) -> None:
         """Count rejected groups."""

@@ -10,7 +10,7 @@ import numpy as np
 from crc32c import crc32c
 from numpy.typing import NDArray
 
-from producers.transport.uploads.frame import upload_bounds
+from producers.transport.uploads.frame import FRAME_HEADER_BYTES, upload_bounds
 from producers.transport.uploads.upload import (
     CRC_BYTES,
     GROUP_BYTES,
@@ -117,6 +117,11 @@ def decode_columns(record: bytes) -> tuple[Groups, Counter[str]]:
     for place in np.flatnonzero(~is_right).tolist():
         damaged[_reason(record[starts[place] : ends[place]])] += 1
     return (found.take(is_right[found.upload]) if damaged else found), damaged
+
+
+def uploads_in(record: bytes) -> int:
+    """Return how many uploads a frame that decodes has."""
+    return int.from_bytes(record[FRAME_HEADER_BYTES - 2 : FRAME_HEADER_BYTES], "little")
 
 
 def _whole(record: bytes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -20,6 +20,7 @@ VERSION = 1
 MARKER = 1
 SETTINGS = 2
 FOLD_VERSION = 1  # of what the packs of a log are
+RESTATE_SECONDS = 300.0  # relays append the settings in force again, so that retention does not delete them
 _HEAD_BYTES = len(MAGIC) + 2
 _BODY_AT = _HEAD_BYTES + MAC_BYTES
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from producers import wire
 from producers.transport.uploads.upload import UploadError
 from relay.acceptance import Moment, Outcomes, UploadAcceptance
-from relay.columns import Groups, decode_columns
+from relay.columns import Groups, decode_columns, uploads_in
 from relay.control import ControlError, RelaySettings, decode_control, is_control, is_settings
 from relay.intake import EARLY_MS, Intakes
 from relay.keys import RelayKeys
@@ -124,6 +124,7 @@ class Fold:
         except UploadError as error:
             self._outcomes.rejected[0, 0, error.reason] += 1
             return None
+        self._outcomes.uploads += uploads_in(record or b"")
         for reason, count in damaged.items():
             self._outcomes.rejected[0, 0, reason] += count
         return self._take(groups, append_ms)

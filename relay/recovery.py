@@ -77,6 +77,11 @@ class Ends:
         revision = start.settings.revision if start.settings else None
         self._ends = deque([(start.offset, start.watermark_ms, revision)])
 
+    @property
+    def first(self) -> int:
+        """Offset of the end to rewind to."""
+        return self._ends[0][0]
+
     def passed(self, batch: RelayBatch, fold: Fold) -> Position:
         """Note the end of a batch; return the position to commit once it is sent."""
         lifetime = fold.intakes.longest_ms

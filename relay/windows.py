@@ -66,6 +66,11 @@ class OpenWindow:
         """Whether reports wait to be released."""
         return bool(self._fresh or self._pools)
 
+    @property
+    def held_reports(self) -> int:
+        """Number of reports that wait to be released."""
+        return sum(len(rows) for _, rows in self._fresh) + sum(map(len, list(self._pools.values())))
+
     def add(self, cohorts: NDArray[np.uint16], rows: Rows) -> None:
         """Add reports: uint16 (n,), uint8 (n, bytes of a report)."""
         self._fresh.append((cohorts, rows))

@@ -11,10 +11,12 @@ class Topics:
     ----------
     prefix : of every name, such as `deniable-`.
     partitions : of every topic; never changes, since pack ids depend on it.
+    takes_uploads : whether the deployment has the topics of edges and relays.
     """
 
     prefix: str
     partitions: int
+    takes_uploads: bool = False
 
     @property
     def reports(self) -> str:

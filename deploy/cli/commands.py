@@ -40,12 +40,25 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "spent": ("deploy.offline.spent:spent", "Show how much of their budgets clients have spent."),
     },
+    "Collect from devices": {
+        "edge": (
+            "deploy.services.edge.command:edge",
+            "Take uploads of devices over HTTP and write them to Kafka.",
+        ),
+    },
     "Count": {
         "aggregate": (
             "deploy.services.aggregate.command:aggregate",
             "Run a worker: count reports, publish estimates, serve the page.",
         ),
-        "ready": ("deploy.services.aggregate.ready:ready", "Ask a worker or producer whether it is ready."),
+        "relay": (
+            "deploy.services.relay.command:relay",
+            "Run a relay: shuffle what devices upload, and pack it for the workers.",
+        ),
+        "ready": (
+            "deploy.services.aggregate.ready:ready",
+            "Ask a worker, relay or producer whether it is ready.",
+        ),
         "replay": (
             "deploy.services.aggregate.replay:replay",
             "Recount the log and compare with the stored counts.",

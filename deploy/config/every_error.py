@@ -18,9 +18,10 @@ MOST_CHECKS = 100
 
 #: Allowed values of required fields, which take the place of wrong or missing ones.
 _BUDGET = {"epsilon": 1, "delta": 1e-6, "period_seconds": 1}
+_GRACE_SECONDS = 86_401  # more than relays may take to deliver
 _COLLECTION: dict[str, Any] = {
     "window_seconds": 1,
-    "grace_seconds": 0,
+    "grace_seconds": _GRACE_SECONDS,
     "budget": "none",
     "epsilon": 1,
     "epsilon_inf": 2,
@@ -171,7 +172,7 @@ def _without_stand_in(mistake: PlacedError) -> PlacedError:
 
 def _aside(index: object) -> dict[str, Any]:
     """Return a collection without mistakes, with a name that no other has, to keep indices."""
-    shape = {"window_seconds": 1, "grace_seconds": 0, "budget": "none", "size": 2, "epsilon": 1}
+    shape = {"window_seconds": 1, "grace_seconds": _GRACE_SECONDS, "budget": "none", "size": 2, "epsilon": 1}
     return {"mechanism": "k-rr", "name": f"set-aside-{index}", **shape}
 
 

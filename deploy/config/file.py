@@ -1,7 +1,8 @@
 """The collection file, `deniable.yaml`: one file for producers, aggregator and tools.
 
 YAML 1.2, so 1e-6 is a number and `no` is text; unknown fields are refused. Environment variables override the
-sections `kafka` and `producer`: `DENIABLE_KAFKA__BOOTSTRAP_SERVERS` sets `kafka.bootstrap_servers`.
+sections `kafka`, `producer`, `edge` and `relay`: `DENIABLE_KAFKA__BOOTSTRAP_SERVERS` sets
+`kafka.bootstrap_servers`.
 """
 
 import os
@@ -20,9 +21,11 @@ from deploy.config.every_error import MOST_ERRORS, every_error
 from deploy.config.problems import PlacedError, YamlPath, explain
 from deploy.config.sections import (
     BudgetStoreSection,
+    EdgeSection,
     File,
     KafkaSection,
     ProducerSection,
+    RelaySection,
     SecuritySection,
 )
 from deploy.config.text_files import text_at
@@ -41,7 +44,10 @@ SECTIONS: Mapping[tuple[str, ...], type[msgspec.Struct]] = {
     ("kafka", "security"): SecuritySection,
     ("producer",): ProducerSection,
     ("producer", "budget_store"): BudgetStoreSection,
+    ("edge",): EdgeSection,
+    ("relay",): RelaySection,
 }
+OPTIONAL_SECTIONS = ("edge", "relay")  # there, even if empty, for deployments that take uploads
 
 
 class CollectionFileError(DeniableError, ValueError):
@@ -62,7 +68,11 @@ class _VariableError(ValueError):
 
 @dataclass(frozen=True)
 class Configuration:
-    """The checked content of the file. `connection` is an error message if credentials are missing."""
+    """The checked content of the file.
+
+    `connection` is an error message if credentials are missing; `edge` and `relay` are None without
+    their section.
+    """
 
     path: Path
     revision: int
@@ -70,6 +80,18 @@ class Configuration:
     connection: Cluster | str
     producer: ProducerSection
     allowances: tuple[Allowance, ...]
+    edge: EdgeSection | None = None
+    relay: RelaySection | None = None
+
+    @property
+    def takes_uploads(self) -> bool:
+        """Whether devices may upload: the file has a section for edges or relays."""
+        return self.edge is not None or self.relay is not None
+
+    @property
+    def delivery_seconds(self) -> int:
+        """What relays need to deliver packs: windows take uploads until that long before their grace ends."""
+        return (self.relay or RelaySection()).delivery_seconds
 
     @property
     def cluster(self) -> Cluster:
@@ -86,7 +108,7 @@ class Configuration:
     @property
     def topics(self) -> Topics:
         """Names of this deployment's topics."""
-        return Topics(self.kafka.topic_prefix, self.kafka.partitions)
+        return Topics(self.kafka.topic_prefix, self.kafka.partitions, self.takes_uploads)
 
     def by_fingerprint(self) -> dict[int, Collection]:
         """Collections by fingerprint."""
@@ -134,6 +156,7 @@ def load(
             _check_option(bootstrap_servers)
             _set(document, ("kafka",), "bootstrap_servers", bootstrap_servers)
         wrong += _empty_security(document)
+        document.update({name: {} for name in OPTIONAL_SECTIONS if document.get(name, {}) is None})
         file, connection, allowances = _built(document, path, variables, wrong)
     except _VariableError as error:  # nothing is wrong with the file
         raise CollectionFileError(str(error)) from error
@@ -141,7 +164,9 @@ def load(
         raise CollectionFileError(_located(path, text, several.errors)) from None
     except ValueError as error:
         raise CollectionFileError(f"{path}: {error}") from error
-    return Configuration(path, file.revision, file.kafka, connection, file.producer, allowances)
+    return Configuration(
+        path, file.revision, file.kafka, connection, file.producer, allowances, file.edge, file.relay
+    )
 
 
 def _read(text: str) -> dict[str, Any]:
@@ -150,7 +175,8 @@ def _read(text: str) -> dict[str, Any]:
         kind = "a list" if isinstance(document, list) else "one value"
         found = "but is empty" if document is None else f"got {kind}"
         raise ValueError(
-            f"must be a mapping with collections, and optionally kafka, producer and revision, {found}"
+            "must be a mapping with collections, and optionally kafka, producer, edge, relay and revision, "
+            f"{found}"
         )
     return document
 
@@ -163,7 +189,7 @@ def _override(document: dict[str, Any], environment: Mapping[str, str]) -> list[
     for variable, text in environment.items():
         *sections, field = variable.removeprefix(PREFIX).lower().split("__")
         section = tuple(sections)
-        is_meant = section or field.startswith(("kafka", "producer"))
+        is_meant = section or field.startswith(("kafka", "producer", *OPTIONAL_SECTIONS))
         if not variable.startswith(PREFIX) or not is_meant:
             continue
         if section not in SECTIONS:
@@ -272,7 +298,8 @@ def _built(
             _connection(file.kafka, path, variables)
         except PlacedError as error:
             found.append(error)
-        return found + _add_allowances(allowances, file.collections, path.parent)
+        found += _add_allowances(allowances, file.collections, path.parent)
+        return found + _too_short_graces(file)
 
     try:
         file = msgspec.convert(document, File)
@@ -281,6 +308,23 @@ def _built(
     if file is None or wrong or check(file):
         raise _SeveralErrors([*wrong, *every_error(document, check)][:MOST_ERRORS])
     return file, _connection(file.kafka, path, variables), tuple(allowances)
+
+
+def _too_short_graces(file: File) -> list[PlacedError]:
+    """Refuse graces in which relays could not deliver; canaries send no uploads."""
+    if file.relay is None:
+        return []
+    least = file.relay.delivery_seconds
+    return [
+        PlacedError(
+            ("collections", i),
+            f"collections[{i}] ({entry.name}): grace_seconds must be more than delivery_seconds of relay, "
+            f"{least}, got {entry.grace_seconds}",
+            "grace_seconds",
+        )
+        for i, entry in enumerate(file.collections)
+        if entry.grace_seconds <= least and not getattr(entry, "canary", False)
+    ]
 
 
 def _add_allowances(allowances: list[Allowance], entries: Sequence[Entry], folder: Path) -> list[PlacedError]:

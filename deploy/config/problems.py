@@ -16,9 +16,11 @@ from deploy.config.allowed_values import MECHANISMS, allowed
 from deploy.config.entries import BudgetEntry
 from deploy.config.sections import (
     BudgetStoreSection,
+    EdgeSection,
     File,
     KafkaSection,
     ProducerSection,
+    RelaySection,
     SecuritySection,
 )
 
@@ -62,6 +64,8 @@ SECTIONS: Mapping[YamlPath, type[msgspec.Struct]] = {
     _SECRET: SecuritySection,
     ("producer",): ProducerSection,
     _DATABASE: BudgetStoreSection,
+    ("relay",): RelaySection,
+    ("edge",): EdgeSection,
 }
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from deploy.config.checks import check_range
+from deploy.config.checks import check_origins, check_range
 from deploy.config.entries import Entry
 from producers.budget.postgres.database import BudgetDatabase, WhenAway
 from producers.transport.security import Security
@@ -99,6 +99,51 @@ class ProducerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 )
 
 
+class EdgeSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `edge`; paths are relative to the file."""
+
+    allow_origins: list[str] = msgspec.field(default_factory=list)
+    signing_key_file: str | None = None
+    uploads_per_minute: int = 600
+    trusted_proxies: int = 0
+    max_age_seconds: int = 300
+    certificate_file: str | None = None
+    key_file: str | None = None
+
+    def __post_init__(self) -> None:
+        check_origins(self.allow_origins)
+        for field in ("signing_key_file", "certificate_file", "key_file"):
+            if getattr(self, field) == "":
+                raise ValueError(f"{field} must not be empty: leave it out")
+        if (self.certificate_file is None) != (self.key_file is None):
+            raise ValueError("certificate_file and key_file belong together: give both or neither")
+        check_range("uploads_per_minute", self.uploads_per_minute, 0, 10**9)
+        check_range("trusted_proxies", self.trusted_proxies, 0, 100)
+        check_range("max_age_seconds", self.max_age_seconds, 0, 86_400)
+
+
+class RelaySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `relay`; paths are relative to the file."""
+
+    secret_file: str | None = None
+    batch_reports: int = 10_000
+    shuffle_reports: int = 1000
+    pack_reports: int = 1000
+    window_uploads: int = 4_000_000
+    idle_seconds: float = 1.0
+    delivery_seconds: int = 10
+
+    def __post_init__(self) -> None:
+        if self.secret_file == "":
+            raise ValueError("secret_file must not be empty; leave it out for .deniable/relay-secret")
+        check_range("batch_reports", self.batch_reports, 1, 10_000_000)
+        check_range("shuffle_reports", self.shuffle_reports, 0, 1_000_000)
+        check_range("pack_reports", self.pack_reports, 1, 1_000_000)
+        check_range("window_uploads", self.window_uploads, 1, 1_000_000_000)
+        check_range("idle_seconds", self.idle_seconds, 0.01, 3600)
+        check_range("delivery_seconds", self.delivery_seconds, 1, 86_400)
+
+
 class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
@@ -106,6 +151,8 @@ class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     revision: int = 1
     kafka: KafkaSection = KafkaSection()
     producer: ProducerSection = ProducerSection()
+    edge: EdgeSection | None = None
+    relay: RelaySection | None = None
 
     def __post_init__(self) -> None:
         check_range("revision", self.revision, 1, 2**63 - 1)

@@ -30,7 +30,7 @@ from deploy.demo.setup import DemoError, configure, page_of, rollup_command, sta
 from deploy.demo.stream import DemoStream
 from deploy.demo.verdict import JudgedCollection, faults
 from deploy.demo.view import live_view, truth_table, verdict
-from deploy.produce.metrics_server import served
+from deploy.services.metrics_server import served
 from estimators.mechanisms.krr import KRR
 from producers.producer import Producer
 from producers.transport.cluster import Cluster

@@ -6,10 +6,10 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from deploy.produce.metrics_server import probes_at, served
 from deploy.produce.run import close, one_more_interrupt_ends
 from deploy.produce.timing import DEFAULT, RunTiming
 from deploy.produce.view import WaitView, summary
+from deploy.services.metrics_server import probes_at, served
 from estimators.canary import true_frequencies
 from estimators.collection import Collection
 from producers.config import ProducerConfig

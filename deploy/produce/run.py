@@ -13,10 +13,10 @@ from deploy.produce.input.batches import InputBatch, InputBatches
 from deploy.produce.input.inputs import Inputs
 from deploy.produce.input.source import FeedError
 from deploy.produce.input_producer import InputProducer
-from deploy.produce.metrics_server import probes_at, served
 from deploy.produce.timing import DEFAULT, RunTiming
 from deploy.produce.unknown_values import UnknownValues
 from deploy.produce.view import ProduceView, WaitView, number_of, spent_notice, summary
+from deploy.services.metrics_server import probes_at, served
 from producers.config import ProducerConfig
 from producers.errors import DeliveryError
 from producers.metrics.counters import Receipt

@@ -2,5 +2,8 @@
 
 May import `config`, `cli` and `cluster`. Its sub-packages know nothing of each other. Begin with `aggregate`.
 
-aggregate   commands of the aggregator: run workers, check readiness, replay, retire
+edge            the command that runs an edge
+aggregate       commands of the aggregator: run workers, check readiness, replay, retire
+relay           `deniable relay`
+metrics_server  metrics and health of processes without a web server
 """

@@ -15,6 +15,7 @@ NEW_SECRET_BYTES = 32
 MIN_SECRET_BYTES = 32
 MAX_SECRET_BYTES = 4096
 STORE_NAME = "producer.sqlite"
+LOSS = "would redraw every permanent response"
 
 _log = logging.getLogger(__name__)
 
@@ -87,11 +88,16 @@ def _warn_of_open_folder(data_dir: Path) -> None:
         _log.warning("other users may replace files in %s; run: chmod go-w %s", data_dir, data_dir)
 
 
-def load_secret(path: Path) -> Secret:
+def load_secret(path: Path, loss: str = LOSS) -> Secret:
     """Read the secret file; if absent, create it with mode 0600 and log that.
 
     An existing file is never replaced: a new secret would redraw every client's permanent responses, and two
     responses to one value reveal more than one.
+
+    Parameters
+    ----------
+    path : of the file.
+    loss : what another secret instead of this one does, for messages.
 
     Raises
     ------
@@ -101,12 +107,12 @@ def load_secret(path: Path) -> Secret:
         try:
             path.stat()
         except FileNotFoundError:
-            _create(path)
-    return read_secret(path)
+            _create(path, loss)
+    return read_secret(path, loss)
 
 
-def read_secret(path: Path) -> Secret:
-    """Read the secret file.
+def read_secret(path: Path, loss: str = LOSS) -> Secret:
+    """Read the secret file; for `loss` see `load_secret`.
 
     Raises
     ------
@@ -126,8 +132,7 @@ def read_secret(path: Path) -> Secret:
         )
     if _is_wrong(key):
         raise SecretError(
-            f"secret file {path}: {_wanted(key)}; restore it from a copy, since a new one would redraw every "
-            "permanent response"
+            f"secret file {path}: {_wanted(key)}; restore it from a copy, since a new one {loss}"
         )
     return Secret(key)
 
@@ -149,7 +154,7 @@ def _secret_errors(path: Path) -> Iterator[None]:
         raise SecretError(f"secret file {path}: {error.strerror}") from None
 
 
-def _create(path: Path) -> None:
+def _create(path: Path, loss: str) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # mkstemp creates mode 0600. A link appears atomically and never replaces a file: if two processes do this
     # at once, one link remains and both read it.
@@ -170,6 +175,4 @@ def _create(path: Path) -> None:
             os.close(folder)
     finally:
         os.unlink(name)
-    _log.warning(
-        "created a new secret, %s: back it up; losing it would redraw every permanent response", path
-    )
+    _log.warning("created a new secret, %s: back it up; losing it %s", path, loss)

@@ -44,7 +44,8 @@ def _judge(behind_seconds: float, more: str) -> StepAnswer:
 def _newest_append(case: Case) -> float | None:
     """Return the newest append time, unix seconds; None if topics are empty. Needs only Describe."""
     names = case.configuration.topics
-    topic = names.estimates if case.role is Role.READER else names.reports
+    of_role = {Role.READER: names.estimates, Role.EDGE: names.uploads, Role.RELAY: names.uploads}
+    topic = of_role.get(case.role, names.reports)
     admin = KafkaAdminClient(**case.cluster.client_settings())
     try:
         number = len(admin.describe_topics([topic])[0]["partitions"])

@@ -2,6 +2,7 @@
 
 from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deploy.cluster.finding import Finding
+from deploy.cluster.permissions.findings import with_article
 from deploy.cluster.permissions.roles import Role
 from deploy.cluster.topics.published import compared
 from producers.transport.publication_reader import UnreadableError
@@ -15,6 +16,8 @@ def parameters(case: Case, _seconds: float) -> StepAnswer:
     """Compare each collection; one with other parameters is a finding."""
     if case.role is Role.READER:
         raise NotUsedError(f"a {case.role} sends and counts nothing")
+    if case.role in (Role.EDGE, Role.RELAY):
+        raise NotUsedError(f"{with_article(case.role)} may not read what workers publish")
     configuration = case.configuration
     try:
         found, number = compared(case.cluster, configuration.topics, configuration.collections)

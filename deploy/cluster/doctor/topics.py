@@ -8,10 +8,11 @@ from kafka.errors import KafkaError
 from aggregator.ledger.row_values import RowError
 from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.findings import lack_of_role, missing
+from deploy.cluster.permissions.findings import lack_of_role, missing, with_article
 from deploy.cluster.permissions.roles import Role, permissions_of
 from deploy.cluster.topics import findings as topic_findings
 from deploy.cluster.topics import log_identity
+from deploy.cluster.topics.setup import of_uploads
 
 Ask = Callable[[KafkaAdminClient, Case], list[Finding]]
 
@@ -35,13 +36,15 @@ def topics(case: Case, _seconds: float) -> StepAnswer:
             return StepAnswer(_asked(case, _all_topics), "all exist and fit")
         case Role.PRODUCER:
             return StepAnswer(_asked(case, _reports), "the topic of reports exists and fits")
+        case Role.EDGE | Role.RELAY:
+            return StepAnswer(_asked(case, _uploads), "the topics that it reads and writes exist and fit")
     return StepAnswer(_asked(case, _read_topics), "the topics to read exist and fit")
 
 
 def state(case: Case, _seconds: float) -> StepAnswer:
     """Check that ledgers are set up, count this log and have missed none of it."""
     if case.role is not Role.AGGREGATOR:
-        raise NotUsedError(f"a {case.role} has none")
+        raise NotUsedError(f"{with_article(case.role)} has none")
     return StepAnswer(_asked(case, _ledgers), "ledgers count this log, and none of it was lost")
 
 
@@ -54,6 +57,11 @@ def _all_topics(admin: KafkaAdminClient, case: Case) -> list[Finding]:
 
 def _reports(admin: KafkaAdminClient, case: Case) -> list[Finding]:
     return topic_findings.reports_findings(admin, case.configuration.topics)
+
+
+def _uploads(admin: KafkaAdminClient, case: Case) -> list[Finding]:
+    configuration = case.configuration
+    return of_uploads(admin, configuration.topics, case.role, configuration.collections)
 
 
 def _read_topics(admin: KafkaAdminClient, case: Case) -> list[Finding]:

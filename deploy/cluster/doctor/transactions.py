@@ -11,6 +11,7 @@ from aiokafka.errors import KafkaError, ProducerFenced
 
 from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deploy.cluster.finding import Finding
+from deploy.cluster.permissions.findings import with_article
 from deploy.cluster.permissions.roles import Role
 
 TRANSACTION_MILLISECONDS = 10_000  # if we are killed, readers of that partition wait this long
@@ -20,7 +21,7 @@ KEY = b"doctor"
 def transactions(case: Case, seconds: float) -> StepAnswer:
     """Begin a transaction, write into partition 0 of `state`, and abort it; note the broker's clock."""
     if case.role is not Role.AGGREGATOR:
-        raise NotUsedError(f"a {case.role} has none")
+        raise NotUsedError(f"{with_article(case.role)} has none")
     try:
         case.appended = asyncio.run(_abort_one(case, seconds))
     except ProducerFenced:

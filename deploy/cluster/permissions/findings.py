@@ -22,7 +22,14 @@ from kafka.protocol.producer import EndTxnRequest
 from aggregator.topics.names import Topics
 from deploy.cluster.connection.coordinator import STARTING_ERRORS, patiently
 from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.roles import Permission, Role, permissions_of, required_permissions, words
+from deploy.cluster.permissions.roles import (
+    Permission,
+    Role,
+    permissions_of,
+    required_permissions,
+    roles_of,
+    words,
+)
 from producers.transport.cluster import Cluster
 
 NO_PRODUCER = -1  # an id that Kafka assigns to nobody
@@ -47,7 +54,7 @@ def lack_of_role(
 
 def suited(admin: KafkaAdminClient, topics: Topics, other_than: Role) -> Role | None:
     """Return another role that the principal has all permissions for, and whose topics exist; else None."""
-    for role in Role:
+    for role in roles_of(topics):
         asked = required_permissions(role, topics)
         names = {each.name for each in asked if each.kind is ResourceType.TOPIC}
         is_other = role is not other_than and names <= topic_operations(admin, sorted(names)).keys()
@@ -147,24 +154,27 @@ def lack(
     what = f"{principal_text(cluster)} may not {', '.join(map(str, missing))}"
     if role is None:
         return Finding(f"{what}, which no role needs", f"allow it with {_acls_lines(cluster, missing)}")
-    hint = f"did you mean --as {other}?" if other else f"run it as the principal of {_a(role)}."
+    a_role = with_article(role)
+    hint = f"did you mean --as {other}?" if other else f"run it as the principal of {a_role}."
     return Finding(
-        f"{what}, which {_a(role)} needs",
-        f"{hint} If it should be {_a(role)}, let an administrator of the cluster run deniable topics create "
+        f"{what}, which {a_role} needs",
+        f"{hint} If it should be {a_role}, let an administrator of the cluster run deniable topics create "
         f"--acls --{role} {principal_name(cluster) or 'NAME'}",
     )
 
 
 def unreadable(cluster: Cluster, asked: Permission, role: Role) -> Finding:
     """Like `lack`, for a command that needs only this permission: no whole role is granted for it."""
+    a_role = with_article(role)
     return Finding(
-        f"{principal_text(cluster)} may not {asked}, which {_a(role)} may",
-        f"run it as the principal of {_a(role)}, or allow this alone: {_acls_lines(cluster, [asked])}",
+        f"{principal_text(cluster)} may not {asked}, which {a_role} may",
+        f"run it as the principal of {a_role}, or allow this alone: {_acls_lines(cluster, [asked])}",
     )
 
 
-def _a(role: Role) -> str:
-    return f"{'an' if role is Role.AGGREGATOR else 'a'} {role}"
+def with_article(role: Role) -> str:
+    """Return the role as sentences name it."""
+    return f"{'an' if role in (Role.AGGREGATOR, Role.EDGE) else 'a'} {role}"
 
 
 def _acls_lines(cluster: Cluster, missing: Iterable[Permission]) -> str:

@@ -1,6 +1,6 @@
-"""Limit the bytes a second that each producer may send to each broker, so none can fill the topic.
+"""Limit the bytes a second that each producer and edge may send to each broker, so none can fill a topic.
 
-Kafka throttles producers above the limit; it refuses nothing.
+Kafka throttles those above the limit; it refuses nothing.
 """
 
 from collections.abc import Iterable
@@ -10,20 +10,29 @@ from kafka.errors import KafkaError, for_code
 from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
 from deploy.cluster.permissions.acls import refusal
+from deploy.cluster.permissions.roles import Role
 
 DEFAULT_BYTES_PER_SECOND = 10_000_000
+EDGE_BYTES_PER_SECOND = 50_000_000  # an edge sends what many devices upload
+USUAL = {Role.PRODUCER: DEFAULT_BYTES_PER_SECOND, Role.EDGE: EDGE_BYTES_PER_SECOND}
 KEY = "producer_byte_rate"
 EXACTLY = 0  # match an entity by its exact name
 
 
-def limit(admin: KafkaAdminClient, names: Iterable[str], bytes_per_second: int | None) -> list[str]:
-    """Set the quota of producers.
+def limit(
+    admin: KafkaAdminClient,
+    names: Iterable[str],
+    bytes_per_second: int | None,
+    usual: int = DEFAULT_BYTES_PER_SECOND,
+) -> list[str]:
+    """Set the quota of producers or edges.
 
     Parameters
     ----------
     admin : connected as a principal that may alter the cluster's settings.
     names : of the principals, without `User:`.
-    bytes_per_second : for each, >= 0, 0 for no quota; None: 10,000,000 for those without a quota.
+    bytes_per_second : for each, >= 0, 0 for no quota; None: `usual` for those without a quota.
+    usual : see there.
 
     Returns
     -------
@@ -36,7 +45,7 @@ def limit(admin: KafkaAdminClient, names: Iterable[str], bytes_per_second: int |
     changed = []
     for name in names:
         present = quota_of(admin, name)
-        wanted = present or DEFAULT_BYTES_PER_SECOND if bytes_per_second is None else bytes_per_second or None
+        wanted = present or usual if bytes_per_second is None else bytes_per_second or None
         if wanted != present:
             _set(admin, name, wanted)
             changed.append(f"User:{name} sends {_in_words(wanted)}")

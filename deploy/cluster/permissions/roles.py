@@ -24,6 +24,8 @@ class Role(StrEnum):
     PRODUCER = "producer"
     AGGREGATOR = "aggregator"
     READER = "reader"
+    EDGE = "edge"
+    RELAY = "relay"
 
 
 class Permission(NamedTuple):
@@ -69,6 +71,10 @@ def permissions_of(role: Role, topics: Topics) -> list[Permission]:
                 topic_permission(topics.windows, ACLOperation.READ),
                 Permission(ResourceType.GROUP, topics.reader_groups, ACLOperation.READ, is_prefix=True),
             ]
+        case Role.EDGE:
+            return [topic_permission(topics.uploads, ACLOperation.WRITE)]
+        case Role.RELAY:
+            return _of_relay(topics)
 
 
 def required_permissions(role: Role, topics: Topics) -> list[Permission]:
@@ -98,6 +104,31 @@ def _of_aggregator(topics: Topics) -> list[Permission]:
             ResourceType.TRANSACTIONAL_ID, topics.transactional_ids, ACLOperation.WRITE, is_prefix=True
         ),
     ]
+
+
+def _of_relay(topics: Topics) -> list[Permission]:
+    return [
+        topic_permission(topics.uploads, ACLOperation.READ),
+        # Relays append markers and settings.
+        *(
+            topic_permission(name, ACLOperation.WRITE)
+            for name in (topics.uploads, topics.reports, topics.rejected_uploads)
+        ),
+        topic_permission(topics.uploads, ACLOperation.DESCRIBE_CONFIGS),
+        Permission(ResourceType.GROUP, topics.relay_group, ACLOperation.READ),
+    ]
+
+
+def topics_of(role: Role, topics: Topics) -> list[str]:
+    """Return the names of the topics that a role works with."""
+    asked = permissions_of(role, topics)
+    return list(dict.fromkeys(each.name for each in asked if each.kind is ResourceType.TOPIC))
+
+
+def roles_of(topics: Topics) -> list[Role]:
+    """Return the roles of a deployment: edges and relays only if it takes uploads."""
+    of_uploads = (Role.EDGE, Role.RELAY)
+    return [role for role in Role if topics.takes_uploads or role not in of_uploads]
 
 
 def topic_permission(name: str, operation: ACLOperation) -> Permission:

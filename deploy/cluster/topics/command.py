@@ -11,8 +11,9 @@ from aggregator.topics.names import Topics
 from deploy.cli.options import config_option, servers_option
 from deploy.cluster.permissions import acls as acl_setup
 from deploy.cluster.permissions import quotas as quota_setup
+from deploy.cluster.permissions.findings import with_article
 from deploy.cluster.permissions.role_option import role_option
-from deploy.cluster.permissions.roles import Role
+from deploy.cluster.permissions.roles import Role, roles_of
 from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import load
 from producers.transport.cluster import Cluster
@@ -63,12 +64,20 @@ def topics() -> None:
 @_principal_option(Role.PRODUCER)
 @_principal_option(Role.AGGREGATOR)
 @_principal_option(Role.READER)
+@_principal_option(Role.EDGE)
+@_principal_option(Role.RELAY)
 @click.option(
     "--producer-bytes-per-second",
     type=click.IntRange(min=0),
     metavar="BYTES",
     help=f"With --acls, bytes a second that each producer may send to each broker; 0 for no limit. Default: "
     f"{quota_setup.DEFAULT_BYTES_PER_SECOND} for producers without a quota.",
+)
+@click.option(
+    "--edge-bytes-per-second",
+    type=click.IntRange(min=0),
+    metavar="BYTES",
+    help=f"The same for each edge. Default: {quota_setup.EDGE_BYTES_PER_SECOND} for edges without a quota.",
 )
 @click.pass_context
 def create(
@@ -80,20 +89,32 @@ def create(
     producers: Sequence[str],
     aggregators: Sequence[str],
     readers: Sequence[str],
+    edges: Sequence[str],
+    relays: Sequence[str],
     producer_bytes_per_second: int | None,
+    edge_bytes_per_second: int | None,
 ) -> None:
     """Create absent topics and, with --acls, permissions; a second call changes nothing.
 
     Users and passwords are not created. A principal with a certificate is named by its subject, as the broker
-    maps it. If you name any principal, only named ones get permissions: name all three roles at first, and
-    later only the principal that you add.
+    maps it. If you name any principal, only named ones get permissions: name all roles at first, and later
+    only the principal that you add. Edges and relays are for files with a section edge or relay.
 
     Example: deniable topics create --acls --producer app-1 --aggregator worker --reader dashboard
     """
-    given = _given(context, producers, aggregators, readers)
-    if not with_acls and (given or producer_bytes_per_second is not None):
-        raise click.UsageError("--producer, --aggregator, --reader and the quota need --acls")
+    everybody = {
+        Role.PRODUCER: producers,
+        Role.AGGREGATOR: aggregators,
+        Role.READER: readers,
+        Role.EDGE: edges,
+        Role.RELAY: relays,
+    }
+    given = _given(context, everybody)
+    quotas = {Role.PRODUCER: producer_bytes_per_second, Role.EDGE: edge_bytes_per_second}
+    if not with_acls and (given or any(each is not None for each in quotas.values())):
+        raise click.UsageError("the options of roles and quotas need --acls")
     loaded = load(config, bootstrap_servers)
+    _check_roles(given, config, loaded.topics)
     wanted = replace(loaded.topics, partitions=partitions or loaded.topics.partitions)
     created = topic_setup.create(loaded.cluster, wanted, loaded.kafka.replication_factor)
     for name in created:
@@ -101,8 +122,8 @@ def create(
     few = "1 topic" if len(created) == 1 else f"{len(created)} topics"
     click.echo(f"{few} created" if created else "all topics existed already", err=True)
     if with_acls:
-        everybody = {Role.PRODUCER: producers, Role.AGGREGATOR: aggregators, Role.READER: readers}
-        _allow(loaded.cluster, wanted, given or everybody, producer_bytes_per_second)
+        usual = {role: everybody[role] for role in roles_of(wanted)}
+        _allow(loaded.cluster, wanted, given or usual, quotas)
     for finding in topic_setup.check(loaded.cluster, wanted, role=None, collections=loaded.collections):
         click.echo(f"not ready: {finding}", err=True)
     if wanted != loaded.topics:
@@ -113,26 +134,33 @@ def create(
         )
 
 
-def _given(
-    context: click.Context, producers: Sequence[str], aggregators: Sequence[str], readers: Sequence[str]
-) -> dict[Role, Sequence[str]]:
-    """Return the principals given; the default ones if none is given."""
-    named = {Role.PRODUCER: producers, Role.AGGREGATOR: aggregators, Role.READER: readers}
+def _given(context: click.Context, named: Mapping[Role, Sequence[str]]) -> dict[Role, Sequence[str]]:
+    """Return those roles whose principals were given as options."""
     default = click.core.ParameterSource.DEFAULT
     return {
         role: names for role, names in named.items() if context.get_parameter_source(f"{role}s") != default
     }
 
 
+def _check_roles(given: Mapping[Role, Sequence[str]], config: Path, topics: Topics) -> None:
+    for role in given:
+        if role not in roles_of(topics):
+            raise click.UsageError(
+                f"--{role} needs a section edge or relay in {config}: without one no device uploads"
+            )
+
+
 def _allow(
     cluster: Cluster,
     topics: Topics,
     principals: Mapping[Role, Sequence[str]],
-    bytes_per_second: int | None,
+    quotas: Mapping[Role, int | None],
 ) -> None:
     with topic_setup.connected(cluster) as admin:
         lines = acl_setup.allow(admin, topics, principals)
-        lines += quota_setup.limit(admin, principals.get(Role.PRODUCER, ()), bytes_per_second)
+        for role, bytes_per_second in quotas.items():
+            usual = quota_setup.USUAL[role]
+            lines += quota_setup.limit(admin, principals.get(role, ()), bytes_per_second, usual)
         more = acl_setup.beyond(admin, topics, principals)
     for line in lines:
         click.echo(line)
@@ -155,4 +183,5 @@ def check_topics(config: Path, bootstrap_servers: str | None, role: str) -> None
     """
     loaded = load(config, bootstrap_servers)
     topic_setup.refuse(topic_setup.check(loaded.cluster, loaded.topics, Role(role), loaded.collections))
-    click.echo("all topics fit" if role == Role.AGGREGATOR else f"all topics that a {role} needs fit")
+    which = "" if role == Role.AGGREGATOR else f" that {with_article(Role(role))} needs"
+    click.echo(f"all topics{which} fit")

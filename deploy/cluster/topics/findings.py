@@ -13,13 +13,13 @@ from aggregator.topics.names import Topics
 from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.findings import topic_operations
 from deploy.cluster.topics import log_identity
-from deploy.cluster.topics.limits import limit_findings
-from deploy.cluster.topics.plan import TopicPlan, plan
+from deploy.cluster.topics.limits import UPLOADS_SPARE_SECONDS, Kept, limit_findings
+from deploy.cluster.topics.plan import DAY_MILLISECONDS, TopicPlan, plan
 from estimators.collection import Collection
 from producers.transport.cluster import Cluster
 
 # Settings that change counts; retention and segments are the operator's choice.
-REQUIRED = ("cleanup.policy", "message.timestamp.type")
+REQUIRED = ("cleanup.policy", "message.timestamp.type", "unclean.leader.election.enable")
 
 
 def numbers_of(admin: KafkaAdminClient, topics: Topics) -> dict[str, int]:
@@ -48,17 +48,22 @@ def visible_findings(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
 
 
 def limits_exceeded(
-    admin: KafkaAdminClient, topics: Topics, collections: Sequence[Collection]
+    admin: KafkaAdminClient,
+    topics: Topics,
+    collections: Sequence[Collection],
+    names: Sequence[str] | None = None,
 ) -> list[Finding]:
-    """Find settings that change no count now, but will stop counting later."""
-    planned = _visible(admin, topics)
+    """Find settings that change no count now, but will stop counting later; of all topics, or of these."""
+    planned = [each for each in _visible(admin, topics) if names is None or each.name in names]
     described = admin.describe_topics([topic.name for topic in planned]) if planned else []
     replicas = {
         topic["name"]: min(len(each["replica_nodes"]) for each in topic["partitions"]) for topic in described
     }
     settings = settings_of(admin, replicas)
     longest = max(collections, key=lambda each: each.window_seconds + each.grace_seconds, default=None)
-    kept = None if longest is None else (topics.reports, longest)
+    kept = {} if longest is None else {topics.reports: Kept(longest)}
+    if longest is not None and topics.takes_uploads:
+        kept[topics.uploads] = Kept(longest, UPLOADS_SPARE_SECONDS, DAY_MILLISECONDS)
     return limit_findings(planned, settings, replicas, kept, _change(admin))
 
 
@@ -89,7 +94,7 @@ def number_findings(
     notes = log_identity.notes(cluster, topics, numbers.get(topics.state, 0), log)
     if log is not None and (found := log_identity.log_findings(topics, log, notes)):
         return found
-    kept = {topics.reports, topics.state} if notes else {topics.reports}
+    kept = {topics.reports, topics.uploads, *([topics.state] if notes else ())}
     return [
         Finding(
             f"topic {name} has {numbers[name]} partitions, not {topics.partitions}, and the number must "
@@ -144,6 +149,14 @@ def reports_findings(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
     return setting_findings(admin, [each for each in _visible(admin, topics) if each == reports])
 
 
+def upload_findings(admin: KafkaAdminClient, topics: Topics, names: Sequence[str]) -> list[Finding]:
+    """Find what concerns an edge or a relay: these topics, and those settings that it may see."""
+    found = [finding for name in names for finding in fit_findings(admin, topics, name)]
+    allowed = topic_operations(admin, names)
+    seen = [name for name in names if "DESCRIBE_CONFIGS" in allowed.get(name, ())]
+    return found or setting_findings(admin, [each for each in plan(topics) if each.name in seen])
+
+
 def fit_findings(admin: KafkaAdminClient, topics: Topics, name: str) -> list[Finding]:
     """Find whether one topic is absent or lacks partitions that are read."""
     numbers = numbers_of(admin, topics)
@@ -167,7 +180,7 @@ def setting_findings(admin: KafkaAdminClient, planned: Sequence[TopicPlan]) -> l
         )
         for topic in planned
         for key in REQUIRED
-        if settings[topic.name][key] != topic.settings[key]
+        if key in topic.settings and settings[topic.name][key] != topic.settings[key]
     ]
 
 

@@ -12,11 +12,31 @@ from deploy.cluster.topics.plan import (
     TopicPlan,
 )
 from estimators.collection import Collection
+from producers.wire import EARLY_SECONDS
+from relay.control import RESTATE_SECONDS
 
 LEAST_COMPACTION_MILLISECONDS = 60_000
 FOREVER = -1
+#: What `uploads` keeps beyond window and grace: uploads come early, and relays begin to read before a window
+#: with settings that they restate.
+UPLOADS_SPARE_SECONDS = EARLY_SECONDS + 3 * int(RESTATE_SECONDS)
 
 Settings = Mapping[str, str]
+
+
+class Kept(NamedTuple):
+    """How long a topic must keep records.
+
+    Parameters
+    ----------
+    longest : the collection whose records it must keep longest.
+    spare_seconds : beyond its window and grace.
+    usual_milliseconds : what to set.
+    """
+
+    longest: Collection
+    spare_seconds: int = 0
+    usual_milliseconds: int = WEEK_MILLISECONDS
 
 
 class Limit(NamedTuple):
@@ -65,7 +85,7 @@ def limit_findings(
     planned: Sequence[TopicPlan],
     settings: Mapping[str, Settings],
     replicas: Mapping[str, int],
-    longest: tuple[str, Collection] | None,
+    kept: Mapping[str, Kept],
     change: str,
 ) -> list[Finding]:
     """Find settings beyond a limit, each with its remedy.
@@ -75,14 +95,14 @@ def limit_findings(
     planned : topics that exist.
     settings : by topic.
     replicas : of each partition, by topic.
-    longest : the topic of reports, and the collection whose reports it must keep longest.
+    kept : how long topics that have the reports must keep them, by topic.
     change : the command that changes settings, up to its --topic.
     """
     found = []
     for topic in planned:
         wrong_settings = [*_of_topic(topic, settings[topic.name], replicas[topic.name])]
-        if longest is not None and topic.name == longest[0]:
-            wrong_settings += _of_retention(int(settings[topic.name]["retention.ms"]), longest[1])
+        if topic.name in kept:
+            wrong_settings += _of_retention(int(settings[topic.name]["retention.ms"]), kept[topic.name])
         found += [
             Finding(
                 f"topic {topic.name}: {key} {wrong}",
@@ -108,8 +128,11 @@ def _of_topic(topic: TopicPlan, settings: Settings, replicas: int) -> Iterator[t
         yield key, "must be at least 2, got 1 (a failing broker may lose acknowledged records)", 2
 
 
-def _of_retention(retention_ms: int, longest: Collection) -> Iterator[tuple[str, str, int]]:
-    least = 1000 * (longest.window_seconds + longest.grace_seconds)
+def _of_retention(retention_ms: int, kept: Kept) -> Iterator[tuple[str, str, int]]:
+    longest, spare = kept.longest, kept.spare_seconds
+    least = 1000 * (longest.window_seconds + longest.grace_seconds + spare)
     if FOREVER < retention_ms < least:
-        why = f"window_seconds and grace_seconds of {longest.name}; records deleted earlier may be uncounted"
-        yield "retention.ms", f"must be at least {least}, got {retention_ms} ({why})", WEEK_MILLISECONDS
+        why = f"window_seconds and grace_seconds of {longest.name}{f' and {spare} s' if spare else ''}"
+        why += "; records deleted earlier may be uncounted"
+        said = f"must be at least {least}, got {retention_ms} ({why})"
+        yield "retention.ms", said, max(kept.usual_milliseconds, least)

@@ -1,6 +1,6 @@
 """The topics of a deployment, and the settings that its correctness depends on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from aggregator.topics.names import Topics
@@ -29,6 +29,8 @@ def plan(topics: Topics) -> list[TopicPlan]:
 
     Tombstones stay for as long as brokers remember a producer (producer.id.expiration.ms): if a transaction's
     marker is emptied before, it stays in the log as its producer's last batch, and aiokafka cannot read it.
+
+    `uploads`, whose log alone decides what relays send, must not lose acknowledged records to an election.
     """
     log_time = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": str(RECORD_BYTES)}
     compacted = {
@@ -50,7 +52,14 @@ def plan(topics: Topics) -> list[TopicPlan]:
             {**kept, **log_time, "retention.ms": str(WINDOWS_MILLISECONDS)},
         ),
         TopicPlan(topics.collections, topics.partitions, {**compacted, **log_time}),
+        *(_of_uploads(topics, {**kept, **log_time}) if topics.takes_uploads else ()),
     ]
+
+
+def _of_uploads(topics: Topics, kept: Mapping[str, str]) -> Iterator[TopicPlan]:
+    uploads = {"retention.ms": str(DAY_MILLISECONDS), "unclean.leader.election.enable": "false"}
+    yield TopicPlan(topics.uploads, topics.partitions, {**kept, **uploads})
+    yield TopicPlan(topics.rejected_uploads, topics.partitions, kept)
 
 
 def settings_made(topic: TopicPlan, replication_factor: int) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from kafka import KafkaAdminClient
 from kafka.admin import ACLOperation
@@ -18,7 +19,13 @@ from aggregator.topics.names import Topics
 from deploy.cluster.connection.probe import probe
 from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.findings import lack, missing, permission_findings, principal_text, unreadable
-from deploy.cluster.permissions.roles import Role, permissions_of, required_permissions, topic_permission
+from deploy.cluster.permissions.roles import (
+    Role,
+    permissions_of,
+    required_permissions,
+    topic_permission,
+    topics_of,
+)
 from deploy.cluster.topics import findings as topic_findings
 from deploy.cluster.topics import log_identity
 from deploy.cluster.topics.findings import numbers_of
@@ -106,6 +113,8 @@ def check(
         if role is Role.PRODUCER:
             unusable = [each for each in lacks if not each.is_warning]
             return unusable or lacks + topic_findings.reports_findings(admin, topics)
+        if role in (Role.EDGE, Role.RELAY):
+            return lacks + of_uploads(admin, topics, role, collections)
         if role is Role.READER:
             names = (topics.estimates, topics.windows)
             return lacks + [
@@ -121,12 +130,13 @@ def check(
 def require(cluster: Cluster, topics: Topics) -> Genesis:
     """Return the log's identity if all topics exist and fit and we have an aggregator's permissions.
 
-    Workers count without the topic `collections`, which is no reason to refuse.
+    Workers count without the topic `collections`, and without those of uploads, which is no reason to refuse.
 
     Raises
     ------
     TopicSetupError with a line for each finding.
     """
+    topics = replace(topics, takes_uploads=False)
     with connected(cluster) as admin:
         _refuse_lacks(admin, cluster, topics, Role.AGGREGATOR)
         found = topic_findings.topic_findings(admin, cluster, topics)
@@ -199,6 +209,30 @@ def require_reports(cluster: Cluster, topics: Topics) -> None:
     with connected(cluster) as admin:
         _refuse_lacks(admin, cluster, topics, Role.PRODUCER)
         refuse(topic_findings.reports_findings(admin, topics))
+
+
+def require_uploads(cluster: Cluster, topics: Topics, role: Role, collections: Sequence[Collection]) -> None:
+    """Check the topics of an edge or a relay; TopicSetupError with a line for each finding.
+
+    Parameters
+    ----------
+    cluster, topics : of the deployment.
+    role : Role.EDGE or Role.RELAY.
+    collections : of the collection file; they determine how long uploads must be kept.
+    """
+    with connected(cluster) as admin:
+        _refuse_lacks(admin, cluster, topics, role)
+        refuse(of_uploads(admin, topics, role, collections))
+
+
+def of_uploads(
+    admin: KafkaAdminClient, topics: Topics, role: Role, collections: Sequence[Collection]
+) -> list[Finding]:
+    """Find what is wrong with the topics of an edge or a relay, which may see no others."""
+    names = topics_of(role, topics)
+    found = topic_findings.upload_findings(admin, topics, names)
+    is_whole = role is Role.RELAY and not found
+    return found + (topic_findings.limits_exceeded(admin, topics, collections, names) if is_whole else [])
 
 
 def refuse(findings: Sequence[Finding]) -> None:

@@ -142,10 +142,15 @@ def test_a_variable_of_no_section_is_refused(file: Path) -> None:
         ("[1, [2]]: 3\n", "names of fields must be text, got a list or a mapping for one"),
         ("kafka: {}\n5: 3\n", "names of fields must be text, got 5"),
         ("revision: 2020-13-45\n", "is not YAML: a value is no date, or not what its tag "),
-        ("", "must be a mapping with collections, and optionally kafka, producer and revision, but is empty"),
+        (
+            "",
+            "must be a mapping with collections, and optionally kafka, producer, edge, relay and "
+            "revision, but is empty",
+        ),
         (
             "- 1\n",
-            "must be a mapping with collections, and optionally kafka, producer and revision, got a list",
+            "must be a mapping with collections, and optionally kafka, producer, edge, relay and "
+            "revision, got a list",
         ),
     ],
 )

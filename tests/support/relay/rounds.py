@@ -8,7 +8,7 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,15 +135,25 @@ class Round:
         """
         ends_at, least = time.monotonic() + seconds, self.uploaded.reports + LEAST_REPORTS
         while time.monotonic() < ends_at or self.uploaded.reports < least:
-            fresh = [self._upload() for _ in range(30)]
-            data = [encode_upload(each) for each in fresh]
-            self._send(data)
-            for each in fresh:
-                self.uploaded.add(each)
-            self.uploaded.uploads += data
-            self._send(self.chance.sample(data, 3))
-            time.sleep(0.05)
+            self._send_some()
         self._send(self.chance.sample(self.uploaded.uploads, len(self.uploaded.uploads) // 10))
+
+    def send_until(self, is_done: Callable[[], bool], seconds: float) -> None:
+        """Upload until this is true, at most for so many seconds, with relays that nothing stops beside."""
+        self.start()
+        ends_at = time.monotonic() + seconds
+        while not is_done() and time.monotonic() < ends_at:
+            self._send_some()
+
+    def _send_some(self) -> None:
+        fresh = [self._upload() for _ in range(30)]
+        data = [encode_upload(each) for each in fresh]
+        self._send(data)
+        for each in fresh:
+            self.uploaded.add(each)
+        self.uploaded.uploads += data
+        self._send(self.chance.sample(data, 3))
+        time.sleep(0.05)
 
     def _upload(self) -> Upload:
         groups = []
@@ -200,15 +210,15 @@ class Round:
         pairs = ((self.uploaded.counts.get(key, 0), counted.counts.get(key, 0)) for key in keys)
         return int(sum(np.abs(np.asarray(one) - other).sum() for one, other in pairs))
 
-    def rewinds(self) -> list[int]:
-        """Return where a relay would begin to read now, by partition."""
+    def has_rewound(self) -> bool:
+        """Whether a relay would now begin to read behind the first record of each partition."""
         consumer = KafkaConsumer(bootstrap_servers=self.servers, group_id=self.uploads)
         try:
             sources = [TopicPartition(self.uploads, each) for each in range(PARTITIONS)]
             held = [consumer.committed(each, metadata=True) for each in sources]
         finally:
             consumer.close()
-        return [Position.of(each.offset, each.metadata).rewind for each in held]
+        return all(each and Position.of(each.offset, each.metadata).rewind > 0 for each in held)
 
     def settled(self, seconds: float) -> Counted:
         """Wait until the difference is 0, at most so long; then once more, after all relays went on."""

@@ -1,4 +1,4 @@
-"""Serve a producer's metrics and health, on loopback and to other machines."""
+"""Serve the metrics and health of a producer or relay, on loopback and to other machines."""
 
 import json
 import threading
@@ -42,7 +42,7 @@ class ProbeServer6(ProbeServer):
 
 
 class MetricsSource(Protocol):
-    """The source of metrics and health: a producer."""
+    """The source of metrics and health: a producer or relay."""
 
     @property
     def registry(self) -> CollectorRegistry:

@@ -17,9 +17,9 @@ from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, Counter
 
 from deploy.broker.ports import free_port
-from deploy.produce.metrics_server import probes_at, served
 from deploy.services.aggregate.command import aggregate
 from deploy.services.aggregate.ready import ready
+from deploy.services.metrics_server import probes_at, served
 
 pytestmark = pytest.mark.slow
 

@@ -1,0 +1,72 @@
+"""`deniable relay`."""
+
+import asyncio
+import os
+import signal
+import threading
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from deploy.cli.options import config_option, metrics_listen_option, metrics_port_option, servers_option
+from deploy.cli.signals import handle, leave_at_once
+from deploy.cluster.permissions.roles import Role
+from deploy.cluster.topics import setup as topic_setup
+from deploy.config.file import CollectionFileError, load
+from deploy.services.metrics_server import probes_at, served
+from deploy.services.relay.relay_config import relay_config, relay_keys
+from relay.service.service import RelayService
+
+STOP_SECONDS = 25.0
+
+
+@click.command()
+@metrics_port_option
+@metrics_listen_option
+@config_option
+@servers_option
+def relay(
+    metrics_port: int | None,
+    metrics_listen: tuple[str, int] | None,
+    config: Path,
+    bootstrap_servers: str | None,
+) -> None:
+    """Shuffle and pack what devices upload until Ctrl-C. Run up to as many relays as there are partitions.
+
+    The collection file needs a section `relay`; `relay: {}` takes all defaults. All relays of a deployment
+    share one secret. A second Ctrl-C ends the relay at once; the next one sends again what was not committed.
+
+    Example: deniable relay --metrics-listen 127.0.0.1:9102
+    """
+    loaded = load(config, bootstrap_servers)
+    if loaded.relay is None:
+        raise CollectionFileError(
+            f"{config}: there is no section relay; write relay: {{}} for all defaults, then run "
+            "deniable topics "
+            "create"
+        )
+    keys = relay_keys(loaded)
+    topic_setup.require_uploads(loaded.cluster, loaded.topics, Role.RELAY, loaded.collections)
+    service = RelayService(relay_config(loaded, keys), keys)
+    deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
+    deadline.daemon = True
+    with served(metrics_port, service), probes_at(metrics_listen, service):
+        asyncio.run(_run(service, deadline))
+
+
+async def _run(service: RelayService, deadline: threading.Timer) -> None:
+    loop = asyncio.get_running_loop()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        if not deadline.is_alive():
+            deadline.start()
+        handle(signal.SIGINT, leave_at_once)
+        loop.call_soon_threadsafe(service.stop)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        handle(number, end)
+    try:
+        await service.run()
+    finally:
+        deadline.cancel()

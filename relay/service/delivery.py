@@ -1,0 +1,122 @@
+"""Records that are sent until Kafka has them all."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    InvalidTopicError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    TopicAuthorizationFailedError,
+)
+
+from producers.transport.cluster import Cluster
+from relay.service.away import Away
+from relay.service.errors import RelayError
+from relay.service.partition import Sendable
+
+BATCH_BYTES = 1 << 18
+RECORD_BYTES = 1_048_588
+REQUEST_MILLISECONDS = 10_000
+RETRY_SECONDS = 0.5
+NEVER = (
+    ClusterAuthorizationFailedError,
+    InvalidTopicError,
+    MessageSizeTooLargeError,
+    TopicAuthorizationFailedError,
+)
+
+
+class Delivery:
+    """A producer without idempotence or transactions: a pack that is in the log twice counts once.
+
+    Parameters
+    ----------
+    cluster : which Kafka.
+    away : notes whether it answers.
+    """
+
+    def __init__(self, cluster: Cluster, away: Away) -> None:
+        self._away = away
+        self._producer: AIOKafkaProducer[bytes, bytes] = AIOKafkaProducer(
+            **cluster.client_settings(),
+            acks="all",
+            max_batch_size=BATCH_BYTES,
+            max_request_size=RECORD_BYTES,
+            request_timeout_ms=REQUEST_MILLISECONDS,
+        )
+
+    async def start(self) -> None:
+        """Connect; KafkaError if no broker answers."""
+        await self._producer.start()
+
+    async def stop(self) -> None:
+        """Disconnect."""
+        await self._producer.stop()
+
+    async def send(self, records: Sequence[Sendable], is_wanted: Callable[[], bool]) -> bool:
+        """Send all records, again and again, until all are acknowledged.
+
+        Parameters
+        ----------
+        records : in any order.
+        is_wanted : asked before each further attempt; False gives up.
+
+        Returns
+        -------
+        Whether Kafka has all.
+
+        Raises
+        ------
+        RelayError if Kafka will never take one of them.
+        """
+        left = list(records)
+        while left:
+            left = await self._attempt(left)
+            if left:
+                if not is_wanted():
+                    return False
+                await asyncio.sleep(RETRY_SECONDS)
+        if records:
+            self._away.answered()
+        return True
+
+    async def append(self, topic: str, partition: int, value: bytes) -> int | None:
+        """Send one record; return its offset, None if Kafka did not answer."""
+        (answer,) = await asyncio.gather(
+            self._send(Sendable(topic, value, partition)), return_exceptions=True
+        )
+        if isinstance(answer, BaseException):
+            self._judge(answer, topic)
+            return None
+        self._away.answered()
+        return int(answer)
+
+    async def _attempt(self, records: Sequence[Sendable]) -> list[Sendable]:
+        """Return the records that Kafka did not acknowledge."""
+        answers = await asyncio.gather(*map(self._send, records), return_exceptions=True)
+        failed = []
+        for record, answer in zip(records, answers, strict=True):
+            if isinstance(answer, BaseException):
+                self._judge(answer, record.topic)
+                failed.append(record)
+        return failed
+
+    async def _send(self, record: Sendable) -> int:
+        future = await self._producer.send(
+            record.topic, record.value, key=record.key, partition=record.partition
+        )
+        return int((await future).offset)
+
+    def _judge(self, error: BaseException, topic: str) -> None:
+        """Note an error that a retry may mend; raise what it may not."""
+        if isinstance(error, NEVER):
+            raise RelayError(
+                f"topic {topic} takes no record of this relay ({type(error).__name__}): run deniable doctor "
+                "--as relay, which says what is missing"
+            ) from error
+        if not isinstance(error, KafkaError):
+            raise error
+        self._away.failed(error)

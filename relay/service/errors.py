@@ -1,0 +1,9 @@
+"""Why a relay ends."""
+
+from estimators.errors import DeniableError
+
+
+class RelayError(DeniableError, RuntimeError):
+    """No retry mends it. The message says what is wrong, and the remedy."""
+
+    exit_status = 3

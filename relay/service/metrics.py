@@ -1,0 +1,101 @@
+"""What Prometheus sees of a relay."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from prometheus_client import CollectorRegistry
+
+from relay.acceptance import REASONS
+from relay.service import definitions
+from relay.service.partition import PartitionRelay, SealedBatch
+
+UNKNOWN = "unknown"  # a collection that is no longer in this relay's file
+
+
+class RelayMetrics:
+    """All metrics of one relay, in `registry`.
+
+    Parameters
+    ----------
+    names : of the collections, by fingerprint; each is exported from the start, at 0.
+    """
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        self.registry = registry = CollectorRegistry()
+        self._names = names
+        self._uploads = definitions.UPLOADS.register(registry)
+        self._reports = definitions.REPORTS.register(registry)
+        self._rejected = definitions.REJECTED.register(registry)
+        self._groups = definitions.REJECTED_GROUPS.register(registry)
+        self._batches = definitions.BATCHES.register(registry)
+        self._packs = definitions.PACKS.register(registry)
+        self._packed = definitions.PACKED.register(registry)
+        self._held = definitions.HELD.register(registry)
+        self._shuffled = definitions.SHUFFLED.register(registry)
+        self._least = definitions.SHUFFLED_LEAST.register(registry)
+        self._lag = definitions.LAG.register(registry)
+        self._rewind = definitions.REWIND.register(registry)
+        self._ids = definitions.IDS.register(registry)
+        self._windows = definitions.WINDOWS.register(registry)
+        self.openings = definitions.OPENINGS.register(registry)
+        self.losses = definitions.LOSSES.register(registry)
+        self.away = definitions.AWAY.register(registry)
+        self._smallest: dict[str, int] = {}
+        for name in names.values():
+            for result in ("accepted", "rejected"):
+                self._reports.labels(name, result)
+            self._shuffled.labels(name)
+        for reason in REASONS:
+            self._rejected.labels(reason)
+            self._groups.labels(reason)
+
+    def sent(self, sealed: SealedBatch) -> None:
+        """Count a batch that Kafka has."""
+        outcomes = sealed.batch.outcomes
+        self._batches.inc()
+        self._packs.inc(sealed.packs)
+        self._packed.inc(sealed.reports)
+        self._uploads.inc(outcomes.uploads)
+        for (fingerprint, _), reports in outcomes.reports.items():
+            self._reports.labels(self._name(fingerprint), "accepted").inc(reports)
+        for (_, _, reason), groups in outcomes.rejected.items():
+            self._groups.labels(reason).inc(groups)
+        for (fingerprint, _, reason), reports in outcomes.rejected_reports.items():
+            self._rejected.labels(reason).inc(reports)
+            if fingerprint:
+                self._reports.labels(self._name(fingerprint), "rejected").inc(reports)
+        for release in sealed.batch.releases:
+            name = self._name(release.intake.fingerprint)
+            self._shuffled.labels(name).observe(release.shuffled)
+            self._smallest[name] = min(release.shuffled, self._smallest.get(name, release.shuffled))
+            self._least.labels(name).set(self._smallest[name])
+
+    def show(self, relays: Iterable[PartitionRelay], ends: Mapping[int, int]) -> None:
+        """Set the figures of the present partitions.
+
+        Parameters
+        ----------
+        relays : of all partitions of this relay.
+        ends : of their logs, by partition, as far as known.
+        """
+        held, windows, ids = Counter[str](), Counter[str](), 0
+        for gauge in (self._lag, self._rewind):
+            gauge.clear()
+        for relay in relays:
+            fold = relay.fold
+            partition = str(fold.partition)
+            self._rewind.labels(partition).set(fold.position - relay.rewind)
+            if fold.partition in ends:
+                self._lag.labels(partition).set(max(0, ends[fold.partition] - fold.position))
+            for (fingerprint, _), window in list(fold.windows.open.items()):
+                name = self._name(fingerprint)
+                held[name] += window.held_reports
+                windows[name] += 1
+                ids += len(window.ids)
+        self._ids.set(ids)
+        for name in {*self._names.values(), *held, *windows}:
+            self._held.labels(name).set(held[name])
+            self._windows.labels(name).set(windows[name])
+
+    def _name(self, fingerprint: int) -> str:
+        return self._names.get(fingerprint, UNKNOWN)

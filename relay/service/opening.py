@@ -1,0 +1,113 @@
+"""Where a relay begins with a partition: at what its commit names, if the log still has that.
+
+Rule: a relay continues from a commit only with the log that the commit is of. If that log ends before the
+committed position, new uploads come at offsets whose packs were sent already, and their packs could get the
+same ids: so the relay refuses.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from relay.control import RelaySettings, decode_control
+from relay.fold import Start
+from relay.keys import RelayKeys
+from relay.recovery import NO_SETTINGS, Position
+from relay.service.errors import RelayError
+
+
+class UploadLog(Protocol):
+    """What the brokers know of a partition of `uploads`."""
+
+    async def bounds(self, partition: int) -> tuple[int, int]:
+        """Return the first offset, and the one after the last."""
+
+    async def committed(self, partition: int) -> tuple[int, str] | None:
+        """Return the position and its metadata; None without a commit."""
+
+    async def value_at(self, partition: int, offset: int) -> bytes | None:
+        """Return the value of this record; None if the log no longer has it."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Where a partition begins.
+
+    Parameters
+    ----------
+    start : of the fold.
+    after : batches that end later are sent.
+    end : of the log now.
+    loss : what is lost, and why; empty if nothing is.
+    """
+
+    start: Start
+    after: int
+    end: int
+    loss: str = ""
+
+
+async def open_partition(log: UploadLog, partition: int, keys: RelayKeys) -> Opening:
+    """Find where to begin.
+
+    Raises
+    ------
+    RelayError if the commit is of another log or version; ControlError if a newer relay wrote the log; what
+    `log` raises.
+    """
+    held = await log.committed(partition)  # first: retention continues
+    first, end = await log.bounds(partition)
+    if held is None or not held[1]:
+        why = "" if first == 0 else _cut(first, "no position is committed for it")
+        return Opening(Start(first), -1, end, why)
+    position = _position(partition, *held)
+    if position.position > end:
+        raise RelayError(
+            f"uploads partition {partition} ends at offset {end}, but a relay has read it to "
+            f"{position.position}: acknowledged records were lost, or the topic was created again. "
+            "Packs of new "
+            "uploads could get ids that workers know already: delete the topic, give all relays a "
+            "new secret, "
+            "and run deniable topics create"
+        )
+    if position.rewind < first:
+        why = _cut(first, f"the relay must read it from offset {position.rewind} on")
+        return Opening(Start(first), position.position, end, why)
+    if position.settings == NO_SETTINGS:
+        return Opening(Start(position.rewind, position.watermark_ms), position.position, end)
+    settings = await _settings(log, partition, position.settings, keys)
+    if settings is None:
+        why = _cut(first, f"the settings at offset {position.settings} are needed")
+        return Opening(Start(first), position.position, end, why)
+    start = Start(position.rewind, position.watermark_ms, settings, position.settings)
+    return Opening(start, position.position, end)
+
+
+def _cut(first: int, why: str) -> str:
+    return (
+        f"records before offset {first} are deleted, but {why}: reports that were held back are lost, and "
+        "uploads for windows that have begun are rejected as incomplete"
+    )
+
+
+def _position(partition: int, offset: int, metadata: str) -> Position:
+    try:
+        return Position.of(offset, metadata)
+    except ValueError as error:
+        raise RelayError(
+            f"uploads partition {partition}: {error}; upgrade this relay, or reset the group's offsets to "
+            "begin at the first record that is left"
+        ) from None
+
+
+async def _settings(log: UploadLog, partition: int, offset: int, keys: RelayKeys) -> RelaySettings | None:
+    value = await log.value_at(partition, offset)
+    if value is None:
+        return None
+    try:
+        return decode_control(keys, partition, value)
+    except ValueError:
+        raise RelayError(
+            f"uploads partition {partition}: the settings at offset {offset} were written with "
+            "another secret; "
+            "all relays of a deployment must have the same one: restore it from a copy"
+        ) from None

@@ -1,0 +1,285 @@
+"""The loop of a relay: poll, fold, send, commit. Then markers, and partitions that are new.
+
+Rule: a batch's position is committed after Kafka has all its records. So whatever ends the process, the next
+relay sends at most the last batches again, byte for byte (see `relay.recovery`).
+
+The fold runs in a thread, so that heartbeats and probes are answered meanwhile; one poll is folded, sent and
+committed before the next one, which bounds what is in memory.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+
+import structlog
+from aiokafka.errors import (
+    GroupAuthorizationFailedError,
+    IllegalStateError,
+    KafkaError,
+    OffsetOutOfRangeError,
+    TopicAuthorizationFailedError,
+)
+
+from producers.transport.cluster import Cluster
+from relay.control import RelaySettings, is_settings
+from relay.fold import Fold
+from relay.keys import RelayKeys
+from relay.service.away import Away
+from relay.service.delivery import Delivery
+from relay.service.errors import RelayError
+from relay.service.following import names_of
+from relay.service.group import UploadGroup
+from relay.service.metrics import RelayMetrics
+from relay.service.opening import open_partition
+from relay.service.partition import PartitionRelay, SealedBatch, UploadRecord
+from relay.service.pulse import Pulse
+
+POLL_MILLISECONDS = 100
+RETRY_SECONDS = 1.0
+SHOW_SECONDS = 2.0
+STOP_SECONDS = 10.0
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class RelayConfig:
+    """What a relay needs to know.
+
+    Parameters
+    ----------
+    cluster : which Kafka.
+    uploads, reports, rejected : names of topics.
+    group : of the relays.
+    report_partitions : of `reports`.
+    settings : of the collection file.
+    idle_seconds : see the collection file.
+    names : of the collections, by fingerprint.
+    """
+
+    cluster: Cluster
+    uploads: str
+    reports: str
+    rejected: str
+    group: str
+    report_partitions: int
+    settings: RelaySettings
+    idle_seconds: float
+    names: Mapping[int, str]
+
+
+@dataclass
+class Work:
+    """A partition that is ours: its fold, its control records, and the rebalance it was positioned after."""
+
+    relay: PartitionRelay
+    pulse: Pulse
+    reads_to: int
+    turn: int
+
+
+class RelayService:
+    """One relay.
+
+    Parameters
+    ----------
+    config : see there.
+    keys : of the relays.
+    """
+
+    def __init__(self, config: RelayConfig, keys: RelayKeys) -> None:
+        self._config, self._keys = config, keys
+        self._away = Away()
+        self._metrics = RelayMetrics(config.names)
+        self.registry = self._metrics.registry
+        self._works: dict[int, Work] = {}
+        self._ends: dict[int, int] = {}
+        self._stopping = asyncio.Event()
+        self._fold_thread = ThreadPoolExecutor(1, "fold")
+        self._has_begun = False
+        self._stop_at = float("inf")
+
+    def stop(self) -> None:
+        """End `run` after what is being sent."""
+        self._stop_at = time.monotonic() + STOP_SECONDS
+        self._stopping.set()
+
+    def reasons_not_ready(self) -> list[str]:
+        """Return why `/readyz` answers 503; empty if it answers 200."""
+        reasons = [f"Kafka does not answer: {self._away.cause}"] if self._away.cause else []
+        if not self._has_begun:
+            reasons.append("the relay has not joined its group yet")
+        for partition, work in sorted(self._works.items()):
+            if work.relay.fold.position < work.reads_to:
+                reasons.append(f"partition {partition} is read again up to offset {work.reads_to}")
+        return reasons
+
+    async def run(self) -> None:
+        """Relay until `stop`.
+
+        Raises
+        ------
+        RelayError or ControlError if no retry helps.
+        """
+        config = self._config
+        while not self._stopping.is_set():
+            group = UploadGroup(config.cluster, config.uploads, config.group)
+            delivery = Delivery(config.cluster, self._away)
+            try:
+                await group.start()
+                await delivery.start()
+                self._away.answered()
+                await self._relay(group, delivery)
+            except (KafkaError, TimeoutError, OSError) as error:
+                self._judge(error)
+                await self._pause()
+            finally:
+                self._works.clear()
+                await _stopped(delivery, group)
+        self._fold_thread.shutdown(wait=False)
+
+    async def _relay(self, group: UploadGroup, delivery: Delivery) -> None:
+        shown = asyncio.create_task(self._show(group))
+        try:
+            while not self._stopping.is_set():
+                try:
+                    await self._turn(group, delivery)
+                except OffsetOutOfRangeError:
+                    self._works.clear()
+        finally:
+            shown.cancel()
+            with suppress(asyncio.CancelledError):
+                await shown
+
+    async def _turn(self, group: UploadGroup, delivery: Delivery) -> None:
+        await self._open(group)
+        for partition, records in (await group.poll(POLL_MILLISECONDS)).items():
+            if (work := self._works.get(partition)) is not None:
+                await self._take(group, delivery, work, records)
+        for work in list(self._works.values()):
+            await self._beat(group, delivery, work)
+
+    async def _open(self, group: UploadGroup) -> None:
+        """Position partitions after a rebalance; keep the folds of those that we already had."""
+        turn, ours = group.turns.number, group.assigned()
+        if not group.turns.is_open:
+            return
+        self._has_begun = True
+        for lost in self._works.keys() - ours:
+            del self._works[lost]
+        for partition in sorted(ours):
+            work = self._works.get(partition) or await self._opened(group, partition)
+            if work.turn != turn:
+                with suppress(IllegalStateError):  # the next rebalance has begun
+                    group.seek(partition, work.relay.fold.position)
+                    work.turn = turn
+            self._works[partition] = work
+
+    async def _opened(self, group: UploadGroup, partition: int) -> Work:
+        opening = await open_partition(group, partition, self._keys)
+        self._metrics.openings.inc()
+        if opening.loss:
+            self._metrics.losses.inc()
+            _log.error("uploads are lost", partition=partition, why=opening.loss)
+        config = self._config
+        relay = PartitionRelay(
+            partition,
+            self._keys,
+            opening.start,
+            opening.after,
+            (config.reports, config.rejected),
+            config.report_partitions,
+        )
+        _log.info("partition opened", partition=partition, offset=opening.start.offset, end=opening.end)
+        return Work(relay, Pulse(config.settings, self._keys, config.idle_seconds), opening.after, -1)
+
+    async def _take(
+        self, group: UploadGroup, delivery: Delivery, work: Work, records: Sequence[UploadRecord]
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        sealed = await loop.run_in_executor(self._fold_thread, work.relay.take, records)
+        if sealed and await delivery.send(
+            [record for each in sealed for record in each.records], lambda: self._is_ours(work)
+        ):
+            await self._commit(group, work, sealed)
+
+    async def _commit(self, group: UploadGroup, work: Work, sealed: Sequence[SealedBatch]) -> None:
+        for each in sealed:
+            self._metrics.sent(each)
+        partition = work.relay.fold.partition
+        try:
+            await group.commit(partition, sealed[-1].position)
+        except (KafkaError, TimeoutError, IllegalStateError) as error:
+            # The next commit covers it; whoever takes the partition over sends these batches again.
+            _log.info("position not committed", partition=partition, why=type(error).__name__)
+
+    def _is_ours(self, work: Work) -> bool:
+        """Whether a batch of this partition is still to be sent by us, while Kafka does not take it."""
+        return self._works.get(work.relay.fold.partition) is work and time.monotonic() < self._stop_at
+
+    async def _beat(self, group: UploadGroup, delivery: Delivery, work: Work) -> None:
+        """Append the control record that is due, if any."""
+        fold = work.relay.fold
+        is_at_end = work.turn == group.turns.number and await group.is_at_end(fold.partition)
+        value = work.pulse.due(fold, is_at_end, time.monotonic(), time.time() * 1000)
+        if value is None:
+            return
+        offset = await delivery.append(self._config.uploads, fold.partition, value)
+        if offset is not None:
+            work.pulse.appended(is_settings(value), offset, time.monotonic())
+        self._say_what_follows(fold, work.pulse)
+
+    def _say_what_follows(self, fold: Fold, pulse: Pulse) -> None:
+        """Log, once for each settings, what the file asks for in vain."""
+        if (found := pulse.news()) is None:
+            return
+        if found.returned:
+            _log.error(
+                "collections ended on this log cannot return: change a name or a parameter",
+                partition=fold.partition,
+                collections=names_of(found.returned, self._config.names),
+            )
+        if found.differs:
+            _log.warning(
+                "settings under this revision are already in force and differ from the file's: "
+                "raise revision",
+                partition=fold.partition,
+                revision=self._config.settings.revision,
+            )
+
+    async def _show(self, group: UploadGroup) -> None:
+        """Refresh gauges, and notice when Kafka no longer answers."""
+        while True:
+            try:
+                if partitions := list(self._works):
+                    self._ends = await group.ends(partitions)
+                    self._away.answered()
+            except (KafkaError, TimeoutError) as error:
+                self._away.failed(error)
+            self._metrics.away.set(bool(self._away.cause))
+            self._metrics.show([work.relay for work in self._works.values()], self._ends)
+            await asyncio.sleep(SHOW_SECONDS)
+
+    def _judge(self, error: Exception) -> None:
+        """Note an error that is worth a retry; raise what needs another permission."""
+        if isinstance(error, GroupAuthorizationFailedError | TopicAuthorizationFailedError):
+            raise RelayError(
+                f"Kafka refuses ({type(error).__name__}): run deniable doctor --as relay, which says what is "
+                "missing"
+            ) from error
+        self._away.failed(error)
+        self._metrics.away.set(1)
+
+    async def _pause(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), RETRY_SECONDS)
+
+
+async def _stopped(delivery: Delivery, group: UploadGroup) -> None:
+    """Stop both; a broker that does not answer must not keep the process."""
+    for each in (delivery, group):
+        with suppress(KafkaError, TimeoutError):
+            await asyncio.wait_for(each.stop(), STOP_SECONDS)
