@@ -108,6 +108,7 @@ def test_same_packs_from_every_committed_position(seed):
     assert len(rewinds) > 3, "the log is too short to show anything"
 
 
+@pytest.mark.all
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS[:3])
 def test_chain_of_restarts_gives_the_same_packs(seed):

@@ -9,6 +9,8 @@ from tests.support.aggregator.browser import Watched, watched
 from tests.support.aggregator.builders import changed, estimate_of
 from tests.support.aggregator.served import Served
 
+pytestmark = pytest.mark.all
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 

@@ -48,6 +48,7 @@ def test_interrupt_ends_all_and_a_second_start_continues(
     stop([again.process], 60)
 
 
+@pytest.mark.all
 @pytest.mark.broker
 def test_kill_leaves_no_process_and_a_lost_worker_ends_it(
     dev: Dev, tmp_path: Path, environment: Mapping[str, str]
@@ -64,6 +65,7 @@ def test_kill_leaves_no_process_and_a_lost_worker_ends_it(
     assert wait_until(lambda: state_of(broker) == "Z")
 
 
+@pytest.mark.all
 @pytest.mark.broker
 def test_a_second_one_in_the_folder_is_refused(
     dev: Dev, tmp_path: Path, environment: Mapping[str, str]
@@ -76,6 +78,7 @@ def test_a_second_one_in_the_folder_is_refused(
     assert "already runs with the data" in refused(tmp_path, environment, "--fresh")
 
 
+@pytest.mark.all
 @pytest.mark.broker
 def test_files_of_the_folder_are_not_run(
     tmp_path: Path, environment: Mapping[str, str], kafka_jars: None
@@ -98,6 +101,7 @@ def refused(folder: Path, environment: Mapping[str, str], *options: str) -> str:
     return done.stderr
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_another_kafka_and_a_used_port_are_refused(tmp_path: Path, environment: Mapping[str, str]) -> None:
     elsewhere = {

@@ -17,7 +17,7 @@ from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor_hot import HotRappor
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.all]
 
 Law = tuple[tuple[Decimal, Decimal], ...]
 Matrix = list[list[Fraction]]

@@ -114,6 +114,7 @@ SHARED = [
 ]
 
 
+@pytest.mark.all
 @pytest.mark.slow
 @pytest.mark.parametrize(("shared", "epsilon_inf"), SHARED)
 def test_cost_grows_up_to_the_permanent_response(shared: Shared, epsilon_inf: float) -> None:

@@ -53,6 +53,7 @@ def test_reports_per_window_out_of_range_are_refused(number):
         allowance(KRR_MECHANISM, reports_per_window=number)
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("mechanism", "memoize", "memoized"),
     [

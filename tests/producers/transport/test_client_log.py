@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.producers.topics import make_topic
 
+pytestmark = pytest.mark.all
+
 APPLICATION = """
 import logging, sys
 logging.basicConfig(level=logging.DEBUG, format="%(name)s")

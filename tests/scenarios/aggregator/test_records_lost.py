@@ -15,6 +15,8 @@ from tests.chaos.processes.workers import ROOT, Workers
 from tests.scenarios.aggregator.test_exact_counts import stored_positions
 from tests.support.processes import wait_until
 
+pytestmark = pytest.mark.all
+
 LOST = "offsets were deleted uncounted"
 
 

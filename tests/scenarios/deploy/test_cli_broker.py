@@ -237,6 +237,7 @@ def test_web_port_in_use_is_reported(deployment: Deployment) -> None:
     )
 
 
+@pytest.mark.all
 @pytest.mark.usefixtures("kafka_jars")
 def test_canary_ends_quickly_and_quietly(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     """Stopping a worker is a success; the others are interrupted: 128 plus the signal."""
@@ -269,6 +270,7 @@ def test_canary_ends_quickly_and_quietly(broker: str, topic_prefix: str, tmp_pat
             assert f"{BATCH_LINES} reports sent in " in output
 
 
+@pytest.mark.all
 def test_broker_command_and_kafka_are_one_process_group(
     broker: str, topic_prefix: str, tmp_path: Path
 ) -> None:

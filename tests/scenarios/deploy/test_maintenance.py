@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from tests.support.deployments import Deployment
 from tests.support.processes import wait_until
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.all]
 
 FLIGHTS = 600
 

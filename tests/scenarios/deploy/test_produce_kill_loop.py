@@ -14,7 +14,7 @@ from producers.wire import decode
 from tests.support.deployments import Deployment
 from tests.support.processes import wait_until
 
-pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
+pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars"), pytest.mark.all]
 
 KILLS = 20
 LINES = 20_000

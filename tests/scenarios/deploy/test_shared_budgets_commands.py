@@ -13,7 +13,7 @@ from tests.support.processes import wait_until
 from tests.support.producers.postgres_server import PostgresServer, postgres_server
 from tests.support.producers.topics import read
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.all]
 
 PRODUCE = ("produce", "carrier", "--input", "lines.csv", "--field", "carrier", "--clients", "client")
 LINES = "client,carrier\n" + "".join(f"client-{number},AA\n" for number in range(100))

@@ -45,7 +45,7 @@ from tests.support.producers.audit.suite import (
 )
 from tests.support.producers.sources import RepeatableWords
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.all]
 
 OUTPUTS = 200_000
 ERROR = 1e-8
