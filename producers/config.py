@@ -7,7 +7,7 @@ from producers.budget.allowance import Allowance
 from producers.budget.postgres.database import BudgetDatabase
 from producers.concurrency.timing import DEFAULT, ProducerTiming
 from producers.transport.cluster import Cluster
-from producers.transport.edge.address import Edge
+from producers.transport.edge.address import EdgeAddress
 from producers.transport.security import Security
 from producers.wire import MAX_RECORD_BYTES
 
@@ -50,7 +50,7 @@ class ProducerConfig:
     """
 
     allowances: tuple[Allowance, ...]
-    edge: Edge | None = None
+    edge: EdgeAddress | None = None
     bootstrap_servers: str = ""
     topic: str = ""
     partitions: int = 0

@@ -46,6 +46,8 @@ _FIELDS: Mapping[str, str] = {
     "pack_seconds": "a number in [0.001, 3600]",
     "outbox_bytes": f"an integer in [{2**20}, {2**40}]",
     "block_milliseconds": "an integer in [0, 3600000]",
+    "deliver": "kafka, or the URL of an edge such as https://edge.example; http only to this machine",
+    "edge_public_key": "base64 of 32 bytes: public_key of the edge's /v1/collections",
     "allow_origins": "a list of origins such as https://shop.example, or of '*' alone",
     "uploads_per_minute": f"an integer in [0, {10**9}]",
     "trusted_proxies": "an integer in [0, 100]",

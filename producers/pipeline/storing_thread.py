@@ -23,7 +23,7 @@ from producers.randomization.secret import Secret
 from producers.storage.store import BusyError
 from producers.transport.agreement import Agreement
 from producers.transport.connection import connect
-from producers.transport.edge.address import Edge
+from producers.transport.edge.address import EdgeAddress
 from producers.transport.edge.agreement import EdgeAgreement
 from producers.transport.edge.connection import EdgeConnection
 from producers.transport.edge.delivery import EdgeDelivery
@@ -93,7 +93,11 @@ class StoringThread:
         return ToKafka(config.partitions), agreement, delivery
 
     def _to_edge(
-        self, config: ProducerConfig, edge: Edge, collections: Iterable[Collection], totals: ReportTotals
+        self,
+        config: ProducerConfig,
+        edge: EdgeAddress,
+        collections: Iterable[Collection],
+        totals: ReportTotals,
     ) -> tuple[ToEdge, EdgeAgreement, EdgeDelivery]:
         agreement = EdgeAgreement(collections, edge, config.timing)
         delivery = EdgeDelivery(

@@ -17,7 +17,7 @@ _PATH = re.compile(r"[A-Za-z0-9._~/-]*")
 
 
 @dataclass(frozen=True)
-class Edge:
+class EdgeAddress:
     """Where uploads go, and how the edge is known to be the right one.
 
     Parameters

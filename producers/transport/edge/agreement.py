@@ -12,7 +12,7 @@ from estimators.collection import Collection
 from producers.concurrency.timing import DEFAULT, ProducerTiming
 from producers.errors import DeliveryError, HopelessError
 from producers.transport.agreement import Disagreement, log_changes
-from producers.transport.edge.address import Edge
+from producers.transport.edge.address import EdgeAddress
 from producers.transport.edge.answers import HttpAnswer
 from producers.transport.edge.collection_list import (
     COLLECTIONS_PATH,
@@ -47,7 +47,7 @@ class EdgeAgreement:
     """
 
     def __init__(
-        self, collections: Iterable[Collection], edge: Edge, timing: ProducerTiming = DEFAULT
+        self, collections: Iterable[Collection], edge: EdgeAddress, timing: ProducerTiming = DEFAULT
     ) -> None:
         self._collections = {each.fingerprint: each for each in collections}
         self._edge = edge

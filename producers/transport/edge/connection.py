@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from producers.errors import DeliveryError
 from producers.transport.credential_files import SecurityError, read_small
-from producers.transport.edge.address import Edge
+from producers.transport.edge.address import EdgeAddress
 from producers.transport.edge.answers import HttpAnswer
 
 USER_AGENT = "deniable"
@@ -35,7 +35,7 @@ class EdgeConnection:
     answer_seconds : how long one exchange may take after that.
     """
 
-    def __init__(self, edge: Edge, connect_seconds: float, answer_seconds: float) -> None:
+    def __init__(self, edge: EdgeAddress, connect_seconds: float, answer_seconds: float) -> None:
         self._edge = edge
         self._connect_seconds = connect_seconds
         self._answer_seconds = answer_seconds
@@ -147,7 +147,7 @@ class EdgeConnection:
         return f"no edge answers at {self._edge.url}: {cause(error)}"
 
 
-def tls_context(edge: Edge) -> ssl.SSLContext:
+def tls_context(edge: EdgeAddress) -> ssl.SSLContext:
     """Return a context that trusts the edge's authorities; SecurityError if `ca_file` cannot be used."""
     if edge.ca_file is None:
         return ssl.create_default_context()
