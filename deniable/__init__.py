@@ -50,6 +50,7 @@ from producers.responders.validation import Clients, EventTime, EventValue, Time
 from producers.storage.store import StoreError  # noqa: E402
 from producers.transport.cluster import Cluster  # noqa: E402
 from producers.transport.credential_files import SecurityError  # noqa: E402
+from producers.transport.edge.address import EdgeAddress  # noqa: E402
 from producers.transport.security import Security  # noqa: E402
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ __all__ = [
     "Counters",
     "DeliveryError",
     "DeniableError",
+    "EdgeAddress",
     "EdgeSection",
     "EventTime",
     "EventValue",
@@ -113,8 +115,8 @@ def __getattr__(name: str) -> Any:
 def open_producer(path: str | Path) -> "Producer":
     """Open a producer for all collections of a collection file. A context manager: leaving it closes.
 
-    The folder of secret, budgets and outbox is created beside the file when it is missing. Kafka need not be
-    reachable: reports are stored in the folder until it is.
+    The folder of secret, budgets and outbox is created beside the file when it is missing. Kafka, or the
+    edge that the file delivers to, need not be reachable: reports are stored in the folder until it is.
 
     Parameters
     ----------

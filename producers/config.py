@@ -7,6 +7,7 @@ from producers.budget.allowance import Allowance
 from producers.budget.postgres.database import BudgetDatabase
 from producers.concurrency.timing import DEFAULT, ProducerTiming
 from producers.transport.cluster import Cluster
+from producers.transport.edge.address import EdgeAddress
 from producers.transport.security import Security
 from producers.wire import MAX_RECORD_BYTES
 
@@ -22,6 +23,7 @@ class ProducerConfig:
     Parameters
     ----------
     allowances : one for each collection, with its budget and reports per window; names distinct.
+    edge : that reports go to over HTTP; None: they go to Kafka, and the next three must be given.
     bootstrap_servers : "host:port", or several with commas.
     topic : name of the topic `reports`, prefix included.
     partitions : of that topic, in [1, 1000]; must be its real number, which is checked once Kafka answers.
@@ -31,11 +33,12 @@ class ProducerConfig:
     secret_file : default `secret` in data_dir, created if absent; needed if there is a budget_store.
     budget_store : PostgreSQL database with the budgets of any number of producers; None: they are in
         data_dir.
-    pack_reports : reports of a full pack, in [1, 1000000]; fewer if a record would exceed MAX_RECORD_BYTES.
+    pack_reports : reports of a full pack, in [1, 1000000]; fewer if a record would exceed MAX_RECORD_BYTES,
+        or an upload to an edge MAX_UPLOAD_BYTES.
     pack_seconds : age at which a pack is sent although it is not full, in (0, 3600].
     outbox_bytes : that may wait in data_dir for acknowledgement, in [1000000, inf).
     block_milliseconds : how long a call to `report` may wait in all, in [0, 3600000].
-    connect_seconds : how long one attempt to reach Kafka may take, in (0, 3600].
+    connect_seconds : how long one attempt to reach Kafka or the edge may take, in (0, 3600].
     security : of the connections; None for plaintext connections.
     allow_plaintext : True if plaintext connections to other machines are allowed.
     timing : of the producer's threads; the default suits applications.
@@ -47,9 +50,10 @@ class ProducerConfig:
     """
 
     allowances: tuple[Allowance, ...]
-    bootstrap_servers: str
-    topic: str
-    partitions: int
+    edge: EdgeAddress | None = None
+    bootstrap_servers: str = ""
+    topic: str = ""
+    partitions: int = 0
     data_dir: Path
     collections_topic: str | None = None
     secret_file: Path | None = None
@@ -68,12 +72,15 @@ class ProducerConfig:
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"names of collections must be distinct, got {name} twice")
-        _ = self.cluster  # checks the addresses
+        if self.edge is None:
+            _ = self.cluster  # checks the addresses
+            if not self.topic:
+                raise ValueError("topic must be the name of the topic of reports, got ''")
+            self._check("partitions", 1, MAX_PARTITIONS)
         if self.budget_store is not None and self.secret_file is None:
             raise ValueError(
                 "secret_file must be given with budget_store: the producers that share it share one secret"
             )
-        self._check("partitions", 1, MAX_PARTITIONS)
         self._check("pack_reports", 1, MAX_PACK_REPORTS)
         self._check("pack_seconds", 0, MAX_SECONDS, open_below=True)
         self._check("outbox_bytes", MAX_RECORD_BYTES, None)
@@ -84,6 +91,16 @@ class ProducerConfig:
     def secret_path(self) -> Path:
         """Path of the secret: `secret_file`, else `secret` in data_dir."""
         return self.secret_file or self.data_dir / "secret"
+
+    @property
+    def receiver(self) -> str:
+        """Who takes the reports, in words."""
+        return "Kafka" if self.edge is None else "the edge"
+
+    @property
+    def destination(self) -> str:
+        """Address that the reports go to: of an edge, or of brokers."""
+        return self.bootstrap_servers if self.edge is None else self.edge.url
 
     @property
     def cluster(self) -> Cluster:

@@ -51,6 +51,8 @@ _FIELDS: Mapping[str, str] = {
     "window_uploads": "an integer in [1, 1000000000]",
     "idle_seconds": "a number in [0.01, 3600]",
     "delivery_seconds": "an integer in [1, 86400]",
+    "deliver": "kafka, or the URL of an edge such as https://edge.example; http only to this machine",
+    "edge_public_key": "base64 of 32 bytes: public_key of the edge's /v1/collections",
     "allow_origins": "a list of origins such as https://shop.example, or of '*' alone",
     "uploads_per_minute": f"an integer in [0, {10**9}]",
     "trusted_proxies": "an integer in [0, 100]",

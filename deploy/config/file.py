@@ -34,6 +34,7 @@ from estimators.collection import Collection
 from estimators.errors import DeniableError
 from producers.budget.allowance import Allowance
 from producers.transport.cluster import Cluster, split_addresses
+from producers.transport.edge.address import EdgeAddress
 from producers.transport.security import CredentialsError
 
 DEFAULT_FILE = Path("deniable.yaml")
@@ -70,8 +71,8 @@ class _VariableError(ValueError):
 class Configuration:
     """The checked content of the file.
 
-    `connection` is an error message if credentials are missing; `edge` and `relay` are None without
-    their section.
+    `connection` is an error message if credentials are missing, or if the file is of a machine that reaches
+    no Kafka: then `is_without_kafka`. `edge` and `relay` are None without their section.
     """
 
     path: Path
@@ -82,11 +83,17 @@ class Configuration:
     allowances: tuple[Allowance, ...]
     edge: EdgeSection | None = None
     relay: RelaySection | None = None
+    is_without_kafka: bool = False
 
     @property
     def takes_uploads(self) -> bool:
         """Whether devices may upload: the file has a section for edges or relays."""
         return self.edge is not None or self.relay is not None
+
+    @property
+    def edge_address(self) -> EdgeAddress | None:
+        """The edge that producers deliver to; None for Kafka."""
+        return self.producer.edge(self.path.parent)
 
     @property
     def delivery_seconds(self) -> int:
@@ -95,7 +102,7 @@ class Configuration:
 
     @property
     def cluster(self) -> Cluster:
-        """Return addresses and credentials; CollectionFileError if user name or password is missing."""
+        """Return addresses and credentials; CollectionFileError if there are none, or one is missing."""
         if isinstance(self.connection, str):
             raise CollectionFileError(self.connection)
         return self.connection
@@ -164,9 +171,33 @@ def load(
         raise CollectionFileError(_located(path, text, several.errors)) from None
     except ValueError as error:
         raise CollectionFileError(f"{path}: {error}") from error
+    is_without_kafka = _is_without_kafka(document, file)
+    if is_without_kafka:
+        connection = (
+            f"{path}: this needs Kafka, and there is no section kafka: producers deliver to "
+            f"{file.producer.deliver}. Do it where Kafka is reached, or name its kafka.bootstrap_servers"
+        )
     return Configuration(
-        path, file.revision, file.kafka, connection, file.producer, allowances, file.edge, file.relay
+        path,
+        file.revision,
+        file.kafka,
+        connection,
+        file.producer,
+        allowances,
+        file.edge,
+        file.relay,
+        is_without_kafka,
     )
+
+
+def _is_without_kafka(document: Mapping[str, Any], file: File) -> bool:
+    """Whether the file is of a machine that delivers to an edge elsewhere and names no Kafka.
+
+    Beside an edge on this machine, Kafka is expected where it is by default.
+    """
+    edge = file.producer.edge(Path())
+    is_elsewhere = edge is not None and not edge.is_on_this_machine
+    return is_elsewhere and "kafka" not in document and file.edge is None
 
 
 def _read(text: str) -> dict[str, Any]:

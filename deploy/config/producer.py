@@ -28,14 +28,16 @@ def producer_config(
 
     Raises
     ------
-    CollectionFileError if it connects and user name or password is missing.
+    CollectionFileError if it connects to Kafka and user name or password is missing.
     """
-    home, settings = configuration.path.parent, configuration.producer
+    home, settings, edge = configuration.path.parent, configuration.producer, configuration.edge_address
+    needs_kafka = connects and edge is None
     wanted = configuration.collections if collections is None else collections
     return ProducerConfig(
         allowances=tuple(each for each in configuration.allowances if each.collection in wanted),
         bootstrap_servers=configuration.kafka.bootstrap_servers,
-        security=configuration.cluster.security if connects else Security(),
+        edge=edge,
+        security=configuration.cluster.security if needs_kafka else Security(),
         allow_plaintext=configuration.kafka.allow_plaintext,
         topic=configuration.topics.reports,
         collections_topic=configuration.topics.collections,

@@ -9,7 +9,10 @@ from msgspec import Meta
 from deploy.config.checks import check_origins, check_range
 from deploy.config.entries import Entry
 from producers.budget.postgres.database import BudgetDatabase, WhenAway
+from producers.transport.edge.address import EdgeAddress
 from producers.transport.security import Security
+
+KAFKA = "kafka"  # in `deliver`
 
 Prefix = Annotated[str, Meta(pattern="^[a-zA-Z0-9._-]{0,100}$")]
 
@@ -80,9 +83,13 @@ class ProducerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pack_seconds: float = 1.0
     outbox_bytes: int = 2**28
     block_milliseconds: int = 50
+    deliver: str = KAFKA
+    edge_ca_file: str | None = None
+    edge_public_key: str | None = None
     budget_store: BudgetStoreSection | None = None
 
     def __post_init__(self) -> None:
+        self.edge(Path())
         if not self.data_dir:
             raise ValueError("data_dir must not be empty; '.' is this file's folder")
         if self.secret_file == "":
@@ -97,6 +104,18 @@ class ProducerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise ValueError(
                     "budget_store needs secret_file: the producers that share it share one secret"
                 )
+
+    def edge(self, folder: Path) -> EdgeAddress | None:
+        """Return the edge that producers deliver to, None for Kafka; ValueError if a field is wrong."""
+        if self.deliver == KAFKA:
+            for field in ("edge_ca_file", "edge_public_key"):
+                if getattr(self, field) is not None:
+                    raise ValueError(f"{field} needs deliver: the URL of an edge, got deliver: {KAFKA}")
+            return None
+        if self.edge_ca_file == "":
+            raise ValueError("edge_ca_file must not be empty; leave it out for this system's authorities")
+        ca_file = None if self.edge_ca_file is None else folder / self.edge_ca_file
+        return EdgeAddress(self.deliver, ca_file, self.edge_public_key)
 
 
 class EdgeSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

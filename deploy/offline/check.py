@@ -28,7 +28,7 @@ def check(as_json: bool, schema: bool, config: Path) -> None:
         return
     loaded = load(config)
     try:
-        _ = loaded.cluster
+        _ = None if loaded.is_without_kafka else loaded.cluster
         refusal = None
     except CollectionFileError as error:  # other commands may get the missing fields from their environment
         refusal = str(error)

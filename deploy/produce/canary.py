@@ -51,10 +51,8 @@ def run_canary(
                 time.sleep(STEP_SECONDS)
     finally:
         with one_more_interrupt_ends():
-            close(producer, timing.stop, WaitView(timing))
-        click.echo(
-            summary(producer.counters(), 0, time.monotonic() - began, config.bootstrap_servers), err=True
-        )
+            close(producer, timing.stop, WaitView(timing), config.receiver)
+        click.echo(summary(producer.counters(), 0, time.monotonic() - began, config.destination), err=True)
 
 
 def draw(words: NDArray[np.uint64], k: int) -> NDArray[np.intp]:

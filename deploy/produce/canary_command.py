@@ -14,7 +14,7 @@ from deploy.cli.options import (
 from deploy.config.file import load
 from deploy.config.producer import producer_config
 from deploy.produce.canary import run_canary
-from deploy.produce.checks import check_own_clients, check_topics
+from deploy.produce.checks import check_destination, check_option, check_own_clients
 
 REPORTS_PER_WINDOW = 100_000
 
@@ -54,6 +54,7 @@ def canary(
     Example: deniable canary canary --reports 100000
     """
     loaded = load(config, bootstrap_servers)
+    check_option(loaded, bootstrap_servers)
     asked = loaded.collection(collection)
     if not asked.canary:
         raise click.UsageError(f"{collection} is not a canary; its entry must say canary: true")
@@ -61,5 +62,5 @@ def canary(
         raise click.UsageError(f"--reports must be at least minimum_reports, {least}, got {reports}")
     settings = producer_config(loaded, [asked], data_dir=data_dir)
     check_own_clients(settings)
-    check_topics(loaded, asked, settings.data_dir)
+    check_destination(loaded, asked, settings.data_dir)
     run_canary(settings, reports, metrics_port=metrics_port, metrics_listen=metrics_listen)

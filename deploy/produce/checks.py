@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from deploy.cluster.connection.edge import ask_edge, collections_of
 from deploy.cluster.connection.probe import RefusedError, UnreachableError
 from deploy.cluster.topics import setup as topic_setup
 from deploy.cluster.topics.published import compared
@@ -13,7 +14,12 @@ from deploy.config.file import Configuration
 from estimators.collection import Collection
 from producers.budget.postgres.connection import AwayError, DatabaseConnection
 from producers.config import ProducerConfig
+from producers.errors import DeliveryError, HopelessError
+from producers.transport.edge.address import EdgeAddress
+from producers.transport.edge.collection_list import edge_disagreements
 from producers.transport.publication_reader import UnreadableError
+
+EDGE_SECONDS = 10.0
 
 # What PostgreSQL answers to a producer that it will never let in; libpq gives no code for these.
 FOR_GOOD = re.compile(
@@ -22,20 +28,47 @@ FOR_GOOD = re.compile(
 )
 
 
-def check_topics(loaded: Configuration, collection: Collection, data_dir: Path) -> None:
-    """Check the topic of reports, then the parameters; if Kafka is away, warn and continue."""
+def check_destination(loaded: Configuration, collection: Collection, data_dir: Path) -> None:
+    """Check the topic of reports, or the edge, then the parameters; if it is away, warn and continue."""
     try:
-        topic_setup.require_reports(loaded.cluster, loaded.topics)
-    except RefusedError:
+        if (edge := loaded.edge_address) is not None:
+            check_edge(edge, collection)
+        else:
+            topic_setup.require_reports(loaded.cluster, loaded.topics)
+            check_parameters(loaded, collection)
+    except (RefusedError, HopelessError):
         raise
-    except UnreachableError as error:
+    except (UnreachableError, DeliveryError) as error:
         click.echo(
             f"{error}\nreports are kept in {data_dir} and sent once it answers; those later than "
             f"{collection.grace_seconds} s after their window are not counted",
             err=True,
         )
-    else:
-        check_parameters(loaded, collection)
+
+
+def check_edge(edge: EdgeAddress, collection: Collection) -> None:
+    """Check that an edge takes the collection with these parameters.
+
+    Raises
+    ------
+    ClickException if it does not; HopelessError if no edge is there, or not the configured one; another
+    DeliveryError if it is away or not ready.
+    """
+    answers = ask_edge(edge, EDGE_SECONDS)
+    listed = collections_of(edge, answers.listed)
+    if differing := edge_disagreements([collection], listed):
+        raise click.ClickException(f"nothing was sent: {differing[collection.name]}")
+    if answers.reasons:
+        raise DeliveryError(f"the edge at {edge.url} is not ready: {'; '.join(answers.reasons)}")
+
+
+def check_option(loaded: Configuration, bootstrap_servers: str | None) -> None:
+    """Raise UsageError if brokers are named although reports go to an edge."""
+    if bootstrap_servers is not None and loaded.edge_address is not None:
+        raise click.UsageError(
+            f"--bootstrap-servers names Kafka, but producer.deliver is {loaded.producer.deliver}: leave it "
+            "out, or set the variable DENIABLE_PRODUCER__DELIVER=kafka"
+        )
 
 
 def check_parameters(loaded: Configuration, collection: Collection) -> None:

@@ -15,7 +15,7 @@ from deploy.cli.options import (
 )
 from deploy.config.file import load
 from deploy.config.producer import producer_config
-from deploy.produce.checks import check_budget_store, check_own_clients, check_topics
+from deploy.produce.checks import check_budget_store, check_destination, check_option, check_own_clients
 from deploy.produce.input.batches import BATCH_LINES, InputBatches
 from deploy.produce.input.inputs import InputParameter, Inputs, is_file
 from deploy.produce.input.resume import ResumePoints
@@ -117,6 +117,7 @@ def produce(
             "--follow needs --input with a regular file; stdin and pipes are read as lines arrive, without it"
         )
     loaded = load(config, bootstrap_servers)
+    check_option(loaded, bootstrap_servers)
     asked = loaded.collection(collection)
     if asked.canary:
         raise click.UsageError(
@@ -129,7 +130,7 @@ def produce(
         check_own_clients(settings)
     else:
         check_budget_store(settings)
-    check_topics(loaded, asked, settings.data_dir)
+    check_destination(loaded, asked, settings.data_dir)
     progress = _progress(settings, asked, field, Path(stream.name)) if is_file(stream) else None
     run_produce(
         settings,

@@ -23,7 +23,7 @@ from producers.metrics.counters import Receipt
 from producers.producer import Producer
 
 WAITING = (
-    "waiting up to {:.0f} s until Kafka has all; Ctrl-C ends at once, and the next deniable produce with "
+    "waiting up to {:.0f} s until {} has all; Ctrl-C ends at once, and the next deniable produce with "
     "this folder sends what is kept"
 )
 
@@ -58,13 +58,13 @@ def run_produce(
 
     Raises
     ------
-    FeedError if the input cannot be used; DeliveryError if Kafka did not take all reports; SecretError and
-    StoreError if the producer's folder cannot be used.
+    FeedError if the input cannot be used; DeliveryError if Kafka or the edge did not take all; SecretError
+    and StoreError if the producer's folder cannot be used.
     """
     began, producer, waits = time.monotonic(), InputProducer(config), WaitView(timing)
     patience, is_whole = timing.stop, False
     (collection,) = (allowance.collection.name for allowance in config.allowances)
-    run = ProduceRun(producer, collection, feed, inputs, waits, unknown, timing)
+    run = ProduceRun(producer, collection, feed, inputs, waits, unknown, timing, config.receiver)
     try:
         with served(metrics_port, producer), probes_at(metrics_listen, producer):
             run.send()
@@ -76,12 +76,12 @@ def run_produce(
             if patience and producer.counters().is_budget_store_away:
                 click.echo(uncharged_notice(producer.reasons_not_ready(), inputs.key), err=True)
                 patience = timing.uncharged
-            close(producer, patience, waits)
+            close(producer, patience, waits, config.receiver)
         counters = producer.counters()
         used = counters.packs or counters.stored or counters.refused or counters.backlog.packs
         if is_whole or used or feed.skipped:
             seconds = time.monotonic() - began
-            click.echo(summary(counters, feed.skipped, seconds, config.bootstrap_servers), err=True)
+            click.echo(summary(counters, feed.skipped, seconds, config.destination), err=True)
         if notice := spent_notice(counters, config.allowances[0].budget, time.time()):
             click.echo(notice, err=True)
         if sentence := unknown.summary():
@@ -108,9 +108,9 @@ def uncharged_notice(reasons: Iterable[str], progress_key: str) -> str:
     return f"{why}; lines that wait for it are not sent: {lines}"
 
 
-def close(producer: Producer, seconds: float, waits: WaitView) -> None:
-    """Close the producer once all is acknowledged, or after `seconds`; the rest stays in its folder."""
-    with suppress(DeliveryError), waits.shown(WAITING.format(seconds)):
+def close(producer: Producer, seconds: float, waits: WaitView, receiver: str) -> None:
+    """Close the producer once `receiver` has all, or after `seconds`; the rest stays in its folder."""
+    with suppress(DeliveryError), waits.shown(WAITING.format(seconds, receiver)):
         if seconds:
             producer.flush(seconds)
     with suppress(DeliveryError):
@@ -140,7 +140,9 @@ class ProduceRun:
         waits: WaitView,
         unknown: UnknownValues,
         timing: RunTiming = DEFAULT,
+        receiver: str = "Kafka",
     ) -> None:
+        self._receiver = receiver
         self._unknown = unknown
         self._producer = producer
         self._collection = collection
@@ -174,7 +176,7 @@ class ProduceRun:
         ------
         DeliveryError if none arrives.
         """
-        with self._waits.shown(WAITING.format(self._timing.wait)):
+        with self._waits.shown(self._waiting()):
             while True:
                 packs = self._producer.counters().packs
                 try:
@@ -191,7 +193,7 @@ class ProduceRun:
         receipt = self._report(batch)
         if receipt.dropped == len(batch.values):
             # Whatever happens next, report dropped lines by a DeliveryError.
-            with self._waits.shown(f"no room: {WAITING.format(self._timing.wait)}"), suppress(DeliveryError):
+            with self._waits.shown(f"no room: {self._waiting()}"), suppress(DeliveryError):
                 self._producer.flush(self._timing.wait)
             receipt = self._report(batch)
         if receipt.dropped:
@@ -205,6 +207,9 @@ class ProduceRun:
             lines = number_of(receipt.pending, "line")
             what = f"the store did not take {lines} within {self._timing.wait:g} s"
             raise DeliveryError("; ".join([what, *self._producer.reasons_not_ready()]))
+
+    def _waiting(self) -> str:
+        return WAITING.format(self._timing.wait, self._receiver)
 
     def _report(self, batch: InputBatch) -> Receipt:
         progress = None if batch.progress is None else (self._inputs.key, batch.progress)

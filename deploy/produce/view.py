@@ -26,6 +26,15 @@ WHY_REFUSED = {
     "too_early": "too early for their window",
     "too_late": "too late for their window",
 }
+WHY_REJECTED = {
+    "unknown_collection": "which counts other parameters",
+    "too_early": "too early for their window",
+    "too_late": "too late for their window",
+    "malformed": "as malformed",
+    "bad_cohort": "as malformed",
+    "bad_value": "as malformed",
+    "other": "without a known reason",
+}
 
 
 class ProduceView:
@@ -109,7 +118,7 @@ def summary(counters: Counters, skipped: int, seconds: float, servers: str) -> s
     counters : of the run's producer.
     skipped : lines of the input that became no report.
     seconds : that the run took.
-    servers : bootstrap servers that the reports went to.
+    servers : bootstrap servers, or the edge, that the reports went to.
     """
     sent = sum(counters.acknowledged.values())
     rate = f"{sent / max(seconds, 1e-9):.0f} reports/s"
@@ -123,12 +132,15 @@ def summary(counters: Counters, skipped: int, seconds: float, servers: str) -> s
         parts.append(f"{number_of(skipped, 'line')} skipped")
     for (_, reason), count in counters.refused.items():
         parts.append(f"{number_of(count, 'report')} refused, {WHY_REFUSED[reason]}")
+    for (_, reason), count in counters.rejected.items():
+        parts.append(f"{number_of(count, 'report')} rejected by the edge and lost, {WHY_REJECTED[reason]}")
     if expired := sum(counters.expired.values()):
         parts.append(f"{expired} of those sent reached Kafka after the grace of their window: not counted")
     if unsendable := counters.unsendable:
         packs_are = number_of(unsendable, "pack")
         parts.append(
-            f"{packs_are} kept but cannot be sent: damaged, too large for the broker, or of a later version"
+            f"{packs_are} kept but cannot be sent: damaged, too large, of a later version, or for another "
+            "destination"
         )
     if (packs := counters.backlog.packs - unsendable) > 0:
         parts.append(f"{number_of(packs, 'pack')} kept for the next deniable produce with this folder")

@@ -43,6 +43,10 @@ class ProducerMetrics(Collector):
         for key in product(self._collections, definitions.REASONS):
             refused.add_metric(key, counters.refused.get(key, 0))
         yield refused
+        rejected = definitions.REJECTED.family()
+        for key in product(self._collections, (*definitions.REJECTED_REASONS, definitions.OTHER_REASON)):
+            rejected.add_metric(key, counters.rejected.get(key, 0))
+        yield rejected
         backlog = counters.backlog
         yield _single(definitions.PACKS, counters.packs)
         yield _single(definitions.SENT_BYTES, counters.bytes)
@@ -71,8 +75,9 @@ class ProducerMetrics(Collector):
         for name in self._collections:
             for result, counts in by_result.items():
                 family.add_metric([name, result], counts.get(name, 0))
-            refused = sum(count for (other, _), count in counters.refused.items() if other == name)
-            family.add_metric([name, "refused"], refused)
+            for result, by_reason in (("refused", counters.refused), ("rejected", counters.rejected)):
+                count = sum(count for (other, _), count in by_reason.items() if other == name)
+                family.add_metric([name, result], count)
         return family
 
 

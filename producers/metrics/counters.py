@@ -64,13 +64,16 @@ class Counters:
     ----------
     stored, dropped : reports, as in `Receipt`.
     refused : reports by collection and reason.
-    acknowledged : reports that the broker has appended.
-    expired : those of them appended after the end and grace of their window, so never counted.
+    acknowledged : reports that the broker has appended, or the edge has taken.
+    expired : those of them appended after the end and grace of their window, so never counted. An edge gives
+        no append time and rejects late reports itself: then none.
     packs, bytes : acknowledged.
     backlog : of the outbox.
-    unsendable : packs in the outbox that are damaged, of a later version, or larger than the broker takes.
+    unsendable : packs in the outbox that are damaged, of a later version, larger than the broker takes, or
+        made for another destination.
     budget_used : by collection with a budget, the largest ratio of epsilon spent to budget over its clients.
     is_budget_store_away : whether reports of clients wait, or are dropped, because they cannot be charged.
+    rejected : stored reports that the edge rejected for good, by collection and reason; never counted.
     """
 
     stored: Mapping[str, int]
@@ -84,6 +87,7 @@ class Counters:
     unsendable: int = 0
     budget_used: Mapping[str, float] = field(default_factory=dict)
     is_budget_store_away: bool = False
+    rejected: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 class ReportTotals:
@@ -100,14 +104,15 @@ class ReportTotals:
         self._refused: Counter[tuple[str, str]] = Counter()
         self._acknowledged: Counter[str] = Counter()
         self._expired: Counter[str] = Counter()
+        self._rejected: Counter[tuple[str, str]] = Counter()
         self._packs = 0
         self._bytes = 0
         self._backlog = Backlog()
         self._unsendable = 0
         self._budget_used: Mapping[str, float] = {}
         self._is_away = False
-        self._arrived = 0  # packs acknowledged since the backlog was read
-        self._moved_at = time.monotonic()  # when a pack was last acknowledged, or none waited
+        self._arrived = 0  # packs acknowledged or rejected since the backlog was read
+        self._moved_at = time.monotonic()  # when one last was, or none waited
 
     def settled(self, collection: str, stored: int, refused: Mapping[str, int]) -> None:
         """Count stored reports, and refused ones by reason."""
@@ -125,6 +130,13 @@ class ReportTotals:
             self._expired[collection] += reports if expired else 0
         self._packs += 1
         self._bytes += size
+        self._arrived += 1
+        self._moved_at = time.monotonic()
+
+    def rejected(self, collection: str | None, reports: int, reason: str) -> None:
+        """Count a pack that the edge has rejected for good; None: its collection is not ours."""
+        if collection is not None:
+            self._rejected[collection, reason] += reports
         self._arrived += 1
         self._moved_at = time.monotonic()
 
@@ -148,7 +160,7 @@ class ReportTotals:
         self._is_away = is_away
 
     def sendable(self) -> int:
-        """Return the number of waiting packs: the last backlog less packs acknowledged since."""
+        """Return the number of waiting packs: the last backlog less packs that had an answer since."""
         return max(0, self._backlog.packs - self._unsendable - self._arrived)
 
     def standstill_seconds(self) -> float:
@@ -164,6 +176,7 @@ class ReportTotals:
         # Copying a dict is one step of the interpreter. Totals that are written later are read first, so no
         # report appears to be acknowledged but not stored.
         expired, acknowledged = dict(self._expired), dict(self._acknowledged)
+        rejected = dict(self._rejected)
         return Counters(
             stored=_without_zeros(dict(self._stored)),
             dropped=_without_zeros({name: total.value for name, total in self._dropped.items()}),
@@ -176,6 +189,7 @@ class ReportTotals:
             unsendable=self._unsendable,
             budget_used=self._budget_used,
             is_budget_store_away=self._is_away,
+            rejected=_without_zeros(rejected),
         )
 
 

@@ -3,15 +3,18 @@
 from producers.metrics.metric import CounterMetric, GaugeMetric
 
 REASONS = ("over_budget", "over_window", "too_late", "too_early")  # of refused reports
+OTHER_REASON = "other"
+#: Why an edge rejects a pack, in its words.
+REJECTED_REASONS = ("unknown_collection", "malformed", "bad_cohort", "bad_value", "too_early", "too_late")
 
 REPORTS = CounterMetric(
     name="producer_reports",
     labels=("collection", "result"),
     meaning="Reports by result: stored durably; acknowledged by the broker; expired, which means "
-    "acknowledged after the grace of their window and never counted; refused; dropped because the outbox "
-    "was full.",
-    remedy="dropped: find out why Kafka is unreachable, or raise `outbox_bytes`. expired: raise "
-    "`grace_seconds`, or report events sooner.",
+    "acknowledged after the grace of their window and never counted; rejected by the edge and never "
+    "counted; refused; dropped because the outbox was full.",
+    remedy="dropped: find out why Kafka or the edge is unreachable, or raise `outbox_bytes`. expired: raise "
+    "`grace_seconds`, or report events sooner. rejected: see `deniable_producer_rejected_total`.",
 )
 REFUSED = CounterMetric(
     name="producer_refused",
@@ -20,12 +23,22 @@ REFUSED = CounterMetric(
     remedy="over_budget and over_window: limits of clients apply. too_late, too_early: check the machine's "
     "clock.",
 )
-PACKS = CounterMetric(name="producer_packs", meaning="Packs that the broker has acknowledged.")
+REJECTED = CounterMetric(
+    name="producer_rejected",
+    labels=("collection", "reason"),
+    meaning="Stored reports that the edge rejected, by reason, so they are lost: "
+    f"{', '.join((*REJECTED_REASONS, OTHER_REASON))}. Always 0 with `deliver: kafka`.",
+    remedy="unknown_collection: update this collection file, the edge counts other parameters. too_late: the "
+    "outbox had waited for longer than the grace. too_early: check the machine's clock.",
+)
+PACKS = CounterMetric(name="producer_packs", meaning="Packs that the broker, or the edge, has acknowledged.")
 SENT_BYTES = CounterMetric(
-    name="producer_sent", unit="bytes", meaning="Bytes of packs that the broker has acknowledged."
+    name="producer_sent",
+    unit="bytes",
+    meaning="Bytes of packs that the broker, or the edge, has acknowledged.",
 )
 OUTBOX_PACKS = GaugeMetric(
-    name="producer_outbox_packs", meaning="Packs in the outbox, waiting for the broker's acknowledgement."
+    name="producer_outbox_packs", meaning="Packs in the outbox, waiting to be acknowledged."
 )
 OUTBOX_BYTES = GaugeMetric(
     name="producer_outbox",
@@ -41,16 +54,16 @@ OUTBOX_AGE = GaugeMetric(
 )
 OUTBOX_UNSENDABLE = GaugeMetric(
     name="producer_outbox_unsendable_packs",
-    meaning="Packs in the outbox that are damaged, of a later version, or larger than the broker accepts. "
-    "They do not delay others.",
+    meaning="Packs in the outbox that are damaged, of a later version, larger than the broker accepts, or "
+    "made for another destination. They do not delay others.",
     remedy="the log names them: restore the folder from a copy, use the version of deniable that wrote them, "
-    "or raise `max.message.bytes` of `reports`.",
+    "raise `max.message.bytes` of `reports`, or set `deliver` as it was until they are sent.",
 )
 PARAMETERS_DIFFER = GaugeMetric(
     name="producer_parameters_differ",
     labels=("collection",),
-    meaning="1 if the workers count the collection with other parameters, or not at all: they reject its "
-    "reports. 0 if not, and while that is unknown.",
+    meaning="1 if the workers count the collection, or the edge takes it, with other parameters or not at "
+    "all: they reject its reports. 0 if not, and while that is unknown.",
     remedy="the log names the parameters; use the workers' collection file for this producer.",
 )
 BUDGET_STORE_AWAY = GaugeMetric(

@@ -7,19 +7,12 @@ from pathlib import Path
 from estimators.collection import Collection
 from producers.errors import HopelessError
 from producers.metrics.counters import ReportTotals
+from producers.pipeline.stored_packs import Destination
 from producers.storage.outbox import Outbox, StoredPack
 from producers.storage.store import StoreError
+from producers.transport.edge.delivery import EdgeDelivery
 from producers.transport.sender import Delivery, OutgoingPack
-from producers.wire import (
-    MAX_RECORD_BYTES,
-    UNSUPPORTED_VERSION,
-    Pack,
-    WireError,
-    decode,
-    partition_of,
-)
-
-MOST_BATCH_BYTES = 1_048_588  # Kafka's default; the largest pack fits
+from producers.wire import MAX_RECORD_BYTES
 
 _log = logging.getLogger(__name__)
 
@@ -27,21 +20,26 @@ _log = logging.getLogger(__name__)
 class Dispatch:
     """Passes the packs of an outbox to a delivery, in the order of their numbers. Not thread-safe.
 
-    A pack that is damaged, of a later version, or larger than the broker accepts, is kept and skipped.
+    A pack that is damaged, of a later version, made for another destination, or larger than this one accepts,
+    is kept and skipped.
 
     Parameters
     ----------
-    delivery : Delivery.
-    partitions : of the topic.
+    delivery : to the destination.
+    destination : that the packs must have been made for.
     collections : by fingerprint, those counted by name; the outbox may have packs of others.
     totals : counts acknowledged and unsendable packs.
     """
 
     def __init__(
-        self, delivery: Delivery, partitions: int, collections: Mapping[int, Collection], totals: ReportTotals
+        self,
+        delivery: Delivery | EdgeDelivery,
+        destination: Destination,
+        collections: Mapping[int, Collection],
+        totals: ReportTotals,
     ) -> None:
         self._delivery = delivery
-        self._partitions = partitions
+        self._destination = destination
         self._collections = collections
         self._totals = totals
         self._cursor = 0
@@ -64,7 +62,7 @@ class Dispatch:
 
     @property
     def arrived(self) -> frozenset[int]:
-        """Acknowledged packs, to be deleted from the outbox and then passed to `forget`."""
+        """Packs that were acknowledged, or rejected for good, to be deleted and then passed to `forget`."""
         return frozenset(self._arrived)
 
     def forget(self, numbers: Iterable[int]) -> None:
@@ -76,7 +74,7 @@ class Dispatch:
         self._cursor = 0
 
     def settle(self) -> None:
-        """Record which packs were acknowledged and which were lost."""
+        """Record which packs were acknowledged, rejected and lost."""
         outcome = self._delivery.outcome()
         for number in outcome.lost:
             self._in_flight.pop(number, None)
@@ -89,6 +87,11 @@ class Dispatch:
             if sent is not None:
                 self._arrived.add(number)
                 self._count(sent, append_ms)
+        for number, reason in outcome.rejected.items():
+            sent = self._in_flight.pop(number, None)
+            if sent is not None:
+                self._arrived.add(number)
+                self._totals.rejected(self._name_of(sent), sent.reports, reason)
 
     def feed(self, outbox: Outbox) -> bool:
         """Pass on as many packs as there is room for; return True if those were all.
@@ -122,19 +125,12 @@ class Dispatch:
         outgoing: dict[int, OutgoingPack] = {}
         for each in waiting:
             try:
-                pack = unpacked(each.record)
+                pack = self._destination.outgoing(each.number, each.record)
             except StoreError as error:
                 self._pass_over(each.number, f"pack {each.number} in {path} cannot be sent: {error}")
                 continue
             self._unsendable.pop(each.number, None)  # it was repaired
-            outgoing[each.number] = OutgoingPack(
-                each.number,
-                partition_of(pack.pack_id, self._partitions),
-                pack.fingerprint,
-                pack.window_start,
-                pack.reports,
-                each.record,
-            )
+            outgoing[each.number] = pack
         self._delivery.send(outgoing.values())
         self._in_flight.update(outgoing)
         self._totals.unsendable(len(self._unsendable))
@@ -143,11 +139,7 @@ class Dispatch:
         """Stop sending a pack: each refusal drops the connection of all. The next producer retries it."""
         size = len(self._in_flight.pop(number).record)
         self._too_large.add(number)
-        self._pass_over(
-            number,
-            f"pack {number} cannot be sent: the broker accepts no record of {size} bytes; set "
-            f"max.message.bytes of the topic to at least {MOST_BATCH_BYTES}, then restart this producer",
-        )
+        self._pass_over(number, f"pack {number} cannot be sent: {self._destination.too_large(size)}")
         self._totals.unsendable(len(self._unsendable))
 
     def _pass_over(self, number: int, trouble: str) -> None:
@@ -155,28 +147,12 @@ class Dispatch:
             _log.error("%s", trouble)
         self._unsendable[number] = trouble
 
-    def _count(self, sent: OutgoingPack, append_ms: int) -> None:
+    def _count(self, sent: OutgoingPack, append_ms: int | None) -> None:
         collection = self._collections.get(sent.fingerprint)
-        if collection is None:
-            self._totals.acknowledged(None, sent.reports, len(sent.record), expired=False)
-        else:
-            expired = append_ms > 1000 * collection.closes_at(sent.window_start)
-            self._totals.acknowledged(collection.name, sent.reports, len(sent.record), expired=expired)
+        ends = None if collection is None else 1000 * collection.closes_at(sent.window_start)
+        expired = append_ms is not None and ends is not None and append_ms > ends
+        self._totals.acknowledged(self._name_of(sent), sent.reports, len(sent.record), expired=expired)
 
-
-def unpacked(record: bytes) -> Pack:
-    """Decode a pack or buffer from the store.
-
-    Raises
-    ------
-    StoreError if it is damaged, or of a later version.
-    """
-    try:
-        return decode(record)
-    except WireError as error:
-        if error.reason == UNSUPPORTED_VERSION:
-            raise StoreError(
-                f"a record of the store is of a later version, or damaged: {error}; use the version of "
-                "deniable that wrote it, or restore a copy"
-            ) from None
-        raise StoreError(f"a record of the store is damaged: {error}; restore a copy") from None
+    def _name_of(self, sent: OutgoingPack) -> str | None:
+        collection = self._collections.get(sent.fingerprint)
+        return None if collection is None else collection.name

@@ -59,15 +59,21 @@ class Packer:
     Parameters
     ----------
     collections : of the reports.
-    pack_reports : reports of a full pack, at least 1; fewer if a record would exceed MAX_RECORD_BYTES.
+    pack_reports : reports of a full pack, at least 1; fewer if they would exceed most_bytes.
     pack_seconds : age at which a pack is sent although it is not full, seconds.
     words : random source of pack ids and shuffling.
+    most_bytes : of the reports of a pack.
     """
 
     def __init__(
-        self, collections: Iterable[Collection], pack_reports: int, pack_seconds: float, words: Words
+        self,
+        collections: Iterable[Collection],
+        pack_reports: int,
+        pack_seconds: float,
+        words: Words,
+        most_bytes: int = MAX_RECORD_BYTES - HEADER_BYTES,
     ) -> None:
-        self._kinds = {each.fingerprint: _kind_of(each, pack_reports) for each in collections}
+        self._kinds = {each.fingerprint: _kind_of(each, pack_reports, most_bytes) for each in collections}
         self._pack_seconds = pack_seconds
         self._words = words
         self._buffers: dict[BufferKey, Buffer] = {}
@@ -163,10 +169,27 @@ def seal(pack: Pack, words: Words) -> Pack:
     return replace(pack, pack_id=drawn[: PACK_ID_BYTES // 8].tobytes(), payload=payload)
 
 
-def _kind_of(collection: Collection, pack_reports: int) -> _Kind:
+def cut(buffered: Pack, most_bytes: int, words: Words) -> list[Pack]:
+    """Seal the reports of a buffer as packs of at most most_bytes of reports each."""
+    size = report_bytes(buffered.mechanism, buffered.width)
+    most = most_bytes // size
+    return [
+        seal(
+            replace(
+                buffered,
+                reports=min(most, buffered.reports - first),
+                payload=buffered.payload[first * size : (first + most) * size],
+            ),
+            words,
+        )
+        for first in range(0, buffered.reports, most)
+    ]
+
+
+def _kind_of(collection: Collection, pack_reports: int, most_bytes: int) -> _Kind:
     mechanism = mechanism_number(collection.mechanism)
     size = report_bytes(mechanism, collection.width)
-    full = min(pack_reports, (MAX_RECORD_BYTES - HEADER_BYTES) // size) * size
+    full = min(pack_reports, most_bytes // size) * size
     return _Kind(mechanism, collection.width, size, full)
 
 

@@ -1,8 +1,11 @@
 """The one thread that stores and sends what callers submit."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
+import numpy as np
+
+from estimators.collection import Collection
 from producers.budget.limits import UnknownLimitError
 from producers.concurrency.clock import Clock
 from producers.concurrency.fork_hooks import Pause
@@ -13,12 +16,17 @@ from producers.pipeline.open_store import StoreHandle
 from producers.pipeline.queueing.queue_thread import Item, Queued, QueueThread, Reports
 from producers.pipeline.queueing.submission import FlushRequest, Submission
 from producers.pipeline.recording.submissions import Randomization
+from producers.pipeline.stored_packs import Destination, ToEdge, ToKafka
 from producers.pipeline.transactions import StoreTransactions
 from producers.randomization.randomness import Words
 from producers.randomization.secret import Secret
 from producers.storage.store import BusyError
 from producers.transport.agreement import Agreement
 from producers.transport.connection import connect
+from producers.transport.edge.address import EdgeAddress
+from producers.transport.edge.agreement import EdgeAgreement
+from producers.transport.edge.connection import EdgeConnection
+from producers.transport.edge.delivery import EdgeDelivery
 from producers.transport.sender import Delivery
 
 
@@ -53,20 +61,55 @@ class StoringThread:
         self._words = words
         self._clock = clock
         self._thread = QueueThread("storing", self, clock, randomization.joined)
-        where = (config.cluster, config.topic, config.partitions, config.connect_seconds)
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
-        self.agreement = Agreement(collections.values(), config.collections_topic, config.timing)
-        self._delivery = Delivery(
+        self.agreement: Agreement | EdgeAgreement
+        self._delivery: Delivery | EdgeDelivery
+        destination: Destination
+        if config.edge is None:
+            destination, self.agreement, self._delivery = self._to_kafka(config, collections.values(), totals)
+        else:
+            destination, self.agreement, self._delivery = self._to_edge(
+                config, config.edge, collections.values(), totals
+            )
+        dispatch = Dispatch(self._delivery, destination, collections, totals)
+        self._handle = StoreHandle(config, secret, clock)
+        self._transactions = StoreTransactions(
+            config, self._handle, words, clock, totals, dispatch, destination
+        )
+
+    def _to_kafka(
+        self, config: ProducerConfig, collections: Iterable[Collection], totals: ReportTotals
+    ) -> tuple[ToKafka, Agreement, Delivery]:
+        where = (config.cluster, config.topic, config.partitions, config.connect_seconds)
+        agreement = Agreement(collections, config.collections_topic, config.timing)
+        delivery = Delivery(
             partial(connect, *where),
             config.topic,
             self._thread.wake,
             totals.sendable,
             config.timing,
-            self.agreement,
+            agreement,
         )
-        dispatch = Dispatch(self._delivery, config.partitions, collections, totals)
-        self._handle = StoreHandle(config, secret, clock)
-        self._transactions = StoreTransactions(config, self._handle, words, clock, totals, dispatch)
+        return ToKafka(config.partitions), agreement, delivery
+
+    def _to_edge(
+        self,
+        config: ProducerConfig,
+        edge: EdgeAddress,
+        collections: Iterable[Collection],
+        totals: ReportTotals,
+    ) -> tuple[ToEdge, EdgeAgreement, EdgeDelivery]:
+        agreement = EdgeAgreement(collections, edge, config.timing)
+        delivery = EdgeDelivery(
+            partial(EdgeConnection, edge, config.connect_seconds, config.timing.stall),
+            edge.url,
+            self._thread.wake,
+            totals.sendable,
+            config.timing,
+            agreement,
+            self._fraction,
+        )
+        return ToEdge(), agreement, delivery
 
     def open(self) -> None:
         """Open the store before `start`. Otherwise the thread opens it, and drops reports while it cannot.
@@ -170,7 +213,11 @@ class StoringThread:
 
     def tick_seconds(self) -> float:
         """Seconds to the next tick: uniform in [0.25, 0.75) of pack_seconds, so no fixed rhythm shows."""
-        return self._pack_seconds * (0.25 + 0.5 * float(self._words.words64((1,))[0]) / 2**64)
+        return self._pack_seconds * (0.25 + 0.5 * self._fraction())
+
+    def _fraction(self) -> float:
+        """Return a random number in [0, 1)."""
+        return float(self._words.words64((1,))[0] >> np.uint64(11)) / 2**53
 
     def suspend(self) -> None:
         """Close the store until it is needed again."""

@@ -16,17 +16,18 @@ from producers.concurrency.clock import Clock
 from producers.config import ProducerConfig
 from producers.metrics.counters import Backlog, Receipt, ReportTotals
 from producers.pipeline.admission import charged, timely
-from producers.pipeline.dispatcher import Dispatch, unpacked
+from producers.pipeline.dispatcher import Dispatch
 from producers.pipeline.open_store import OpenStore, StoreHandle
-from producers.pipeline.packer import Packer, seal
+from producers.pipeline.packer import Packer, cut
 from producers.pipeline.queueing.submission import FlushRequest, SingleReport, Submission
 from producers.pipeline.small_pack_warning import SmallPacks
+from producers.pipeline.stored_packs import Destination, unpacked
 from producers.randomization.randomness import Words
 from producers.randomization.secret import SecretError
 from producers.storage.input_progress import set_progress
 from producers.storage.outbox import OVERHEAD_BYTES, Depth, Outbox, StoredBuffer
 from producers.storage.store import BusyError, StoreError
-from producers.wire import Pack, encode
+from producers.wire import Pack
 
 ADOPT_SECONDS = 30.0
 
@@ -44,6 +45,7 @@ class StoreTransactions:
     clock : unix and steady seconds.
     totals : counts the outcomes of reports.
     dispatch : sends stored packs.
+    destination : that packs are made for.
 
     Attributes
     ----------
@@ -58,6 +60,7 @@ class StoreTransactions:
         clock: Clock,
         totals: ReportTotals,
         dispatch: Dispatch,
+        destination: Destination,
     ) -> None:
         self._config = config
         self._handle = handle
@@ -65,9 +68,12 @@ class StoreTransactions:
         self._clock = clock
         self._totals = totals
         self._dispatch = dispatch
+        self._destination = destination
         collections = [allowance.collection for allowance in config.allowances]
         self._collections = {each.name: each for each in collections}
-        self._packer = Packer(collections, config.pack_reports, config.pack_seconds, words)
+        self._packer = Packer(
+            collections, config.pack_reports, config.pack_seconds, words, destination.most_report_bytes
+        )
         self._small_packs = SmallPacks(clock.steady())
         self._flushes: list[FlushRequest] = []
         self._last_number = 0
@@ -144,7 +150,9 @@ class StoreTransactions:
                 opened.outbox.save(
                     StoredBuffer(*key, record) for key, record in self._packer.changes().items()
                 )
-                numbers = opened.outbox.put([encode(pack) for pack in packs], self._clock.unix())
+                numbers = opened.outbox.put(
+                    [self._destination.stored(each) for each in packs], self._clock.unix()
+                )
                 if arrived:
                     opened.outbox.forget(arrived)
                 # Inside the transaction: a failure after the commit must not undo what is in memory.
@@ -173,7 +181,8 @@ class StoreTransactions:
         adopted = []
         for each in buffers:
             try:
-                adopted.append(seal(unpacked(each.reports), self._words))
+                buffered = unpacked(each.reports)
+                adopted += cut(buffered, self._destination.most_report_bytes, self._words)
             except StoreError as error:  # store it as an unsendable pack, which the dispatcher logs
                 _log.error("a damaged buffer of a former producer is kept as a pack: %s", error)
                 outbox.put([each.reports], self._clock.unix())

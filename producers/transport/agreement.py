@@ -55,6 +55,24 @@ def disagreements(
     return found
 
 
+def log_changes(
+    before: Mapping[str, Disagreement], now: Mapping[str, Disagreement], whose: str = "workers"
+) -> None:
+    """Log each disagreement that is new, and each that is gone.
+
+    Parameters
+    ----------
+    before, now : by name of the collection.
+    whose : parameters were compared with.
+    """
+    for name, disagreement in now.items():
+        if before.get(name) != disagreement:
+            _log.error("%s", disagreement)
+    owners = f"{whose}'" if whose.endswith("s") else f"{whose}'s"
+    for name in before.keys() - now.keys():
+        _log.info("collection '%s' has the %s parameters again", name, owners)
+
+
 class Agreement:
     """What is known about a producer's collections. One thread calls `compare`; any may read.
 
@@ -112,12 +130,8 @@ class Agreement:
         return [(HEADER, own.name.encode())]
 
     def _learn(self, published: Mapping[str, Publication]) -> None:
-        before, now = self._differing, disagreements(self._collections.values(), published)
-        for name, disagreement in now.items():
-            if before.get(name) != disagreement:
-                _log.error("%s", disagreement)
-        for name in before.keys() - now.keys():
-            _log.info("collection '%s' has the workers' parameters again", name)
+        now = disagreements(self._collections.values(), published)
+        log_changes(self._differing, now)
         self._differing = now
         self._agreed = frozenset(
             own.name for own in self._collections.values() if own.name in published.keys() - now.keys()

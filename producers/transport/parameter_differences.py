@@ -5,6 +5,7 @@ Rule: the workers' texts come from Kafka, so they are shown quoted, without cont
 
 import json
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from estimators.collection import Collection
 from producers.transport.publication import ManyValues, Publication, PublishedParameters, publication_of
@@ -17,13 +18,27 @@ SIZES = ("k", "buckets")  # the number of values, with `other`
 ListedValues = tuple[str, ...] | ManyValues
 
 
-def differences(own: Collection, theirs: Publication) -> list[str]:
+class _Difference(NamedTuple):
+    """A parameter that differs: what is so here, and what at the others; either may be empty."""
+
+    name: str
+    here: str
+    there: str
+
+    def text(self, whose: str) -> str:
+        """Put it in words; `whose` the other side is."""
+        there = f"{self.there} the {whose}" if self.there else ""
+        return f"{self.name}: {', '.join(each for each in (self.here, there) if each)}"
+
+
+def differences(own: Collection, theirs: Publication, whose: str = "workers") -> list[str]:
     """Name each parameter that differs, with both values: `epsilon: 2 here, 1 at the workers`.
 
     Parameters
     ----------
     own : of this machine's collection file.
     theirs : of the workers, with the same name.
+    whose : theirs are, for the messages.
 
     Returns
     -------
@@ -33,10 +48,11 @@ def differences(own: Collection, theirs: Publication) -> list[str]:
     if here.fingerprint == theirs.fingerprint:
         return []
     found = [*_of_mechanism(here, theirs), *_of_collection(here.parameters, theirs.parameters)]
-    return found or list(_of_thresholds(here, theirs)) or ["another version of deniable computed them"]
+    found = found or list(_of_thresholds(here, theirs))
+    return [each.text(whose) for each in found] or ["another version of deniable computed them"]
 
 
-def _of_mechanism(here: Publication, there: Publication) -> Iterator[str]:
+def _of_mechanism(here: Publication, there: Publication) -> Iterator[_Difference]:
     mine, other = here.parameters.mechanism, there.parameters.mechanism
     if mine.get("kind") != other.get("kind"):
         yield _line("mechanism", mine.get("kind"), other.get("kind"))
@@ -51,9 +67,9 @@ def _of_mechanism(here: Publication, there: Publication) -> Iterator[str]:
             yield _line(key, mine[key], other[key])
 
 
-def _of_collection(here: PublishedParameters, there: PublishedParameters) -> Iterator[str]:
+def _of_collection(here: PublishedParameters, there: PublishedParameters) -> Iterator[_Difference]:
     if here.values != there.values:
-        yield f"values: {_of_values(here.values, there.values)}"
+        yield _Difference("values", *_of_values(here.values, there.values))
     elif _size(here) != _size(there):
         yield _line("size", _size(here), _size(there))
     for name in ("other", "memoize", "window_seconds", "canary"):
@@ -61,15 +77,15 @@ def _of_collection(here: PublishedParameters, there: PublishedParameters) -> Ite
             yield _line(name, getattr(here, name), getattr(there, name))
 
 
-def _of_values(here: ListedValues, there: ListedValues) -> str:
+def _of_values(here: ListedValues, there: ListedValues) -> tuple[str, str]:
     if isinstance(here, ManyValues) or isinstance(there, ManyValues):
         mine, other = (each.count if isinstance(each, ManyValues) else len(each) for each in (here, there))
-        return f"{mine} here, {other} at the workers" if mine != other else f"{mine}, of which some differ"
+        return (f"{mine} here", f"{other} at") if mine != other else (f"{mine}, of which some differ", "")
     missing = [value for value in there if value not in set(here)]
     added = [value for value in here if value not in set(there)]
-    parts = [f"{_named(missing)} missing here"] if missing else []
-    parts += [f"{_named(added)} unknown to the workers"] if added else []
-    return ", ".join(parts) or "in another order"
+    lacks = f"{_named(missing)} missing here" if missing else ""
+    unknown = f"{_named(added)} unknown to" if added else ""
+    return (lacks, unknown) if lacks or unknown else ("in another order", "")
 
 
 def _named(values: list[str]) -> str:
@@ -78,7 +94,7 @@ def _named(values: list[str]) -> str:
     return f"{', '.join(_quoted(value) for value in values)} {'is' if len(values) == 1 else 'are'}"
 
 
-def _of_thresholds(here: Publication, there: Publication) -> Iterator[str]:
+def _of_thresholds(here: Publication, there: Publication) -> Iterator[_Difference]:
     """Compare thresholds themselves: two RAPPORs may have the same epsilon with other f, p and q."""
     mine, other = here.parameters.mechanism, there.parameters.mechanism
     for key in sorted(mine.keys() & other.keys()):
@@ -96,8 +112,8 @@ def _size(parameters: PublishedParameters) -> object:
     return None
 
 
-def _line(name: str, here: object, there: object) -> str:
-    return f"{_plain(name)}: {_shown(here)} here, {_shown(there)} at the workers"
+def _line(name: str, here: object, there: object) -> _Difference:
+    return _Difference(_plain(name), f"{_shown(here)} here", f"{_shown(there)} at")
 
 
 def _shown(value: object) -> str:

@@ -84,7 +84,7 @@ def publication_of(collection: Collection, revision: int = 0, collections: int =
         None if bound == math.inf else bound,
         PublishedParameters(
             collection.mechanism.parameters(),
-            _shortened(collection.values),
+            shortened(collection.values),
             collection.other,
             collection.memoize,
             collection.window_seconds,
@@ -126,7 +126,8 @@ def readable(rows: Mapping[bytes, bytes]) -> dict[str, Publication]:
     return found
 
 
-def _shortened(values: tuple[str, ...]) -> tuple[str, ...] | ManyValues:
+def shortened(values: tuple[str, ...]) -> tuple[str, ...] | ManyValues:
+    """Return values, or their number and hash if they are many."""
     text = msgspec.json.encode(values)
     if len(values) <= MOST_VALUES and len(text) <= MOST_VALUES_BYTES:
         return values

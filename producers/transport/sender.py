@@ -50,14 +50,17 @@ class Outcome:
 
     Parameters
     ----------
-    acknowledged : append time of each pack that the broker has appended, unix milliseconds, by number.
+    acknowledged : append time of each pack that the broker has appended, unix milliseconds, by number; None
+        of a pack that an edge has taken, which gives none.
     lost : numbers of packs to send again. They may nevertheless have been appended.
     too_large : numbers of packs that the broker refused for their size, and would refuse again.
+    rejected : reason of each pack that an edge has rejected for good, by number.
     """
 
-    acknowledged: Mapping[int, int]
+    acknowledged: Mapping[int, int | None]
     lost: frozenset[int]
     too_large: frozenset[int] = frozenset()
+    rejected: Mapping[int, str] = field(default_factory=dict)
 
 
 class Delivery:

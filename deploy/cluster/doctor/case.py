@@ -4,12 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from deploy.cluster.connection.edge import EdgeAnswers
 from deploy.cluster.connection.handshakes import Address
 from deploy.cluster.connection.probe import address_of
 from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.roles import Role
 from deploy.config.file import Configuration
 from producers.transport.cluster import Cluster
+from producers.transport.edge.address import EdgeAddress
 
 
 class StepAnswer(NamedTuple):
@@ -34,7 +36,7 @@ class Case:
     clock : returns now, unix seconds.
 
     Steps fill in the rest: usable addresses, advertised brokers, and when Kafka appended a record and when we
-    asked for it, both unix seconds.
+    asked for it, both unix seconds; or what an edge answered, and when.
     """
 
     configuration: Configuration
@@ -43,6 +45,27 @@ class Case:
     usable: list[Address] = field(default_factory=list)
     advertised: list[Address] = field(default_factory=list)
     appended: tuple[float, float] | None = None
+    edge_answers: EdgeAnswers | None = None
+    asked: float | None = None
+
+    @property
+    def delivers_to_edge(self) -> bool:
+        """Whether an edge is examined instead of Kafka."""
+        return self.role is Role.PRODUCER and self.configuration.edge_address is not None
+
+    @property
+    def edge(self) -> EdgeAddress:
+        """The edge; NotUsedError if there is none."""
+        if (address := self.configuration.edge_address) is None:
+            raise NotUsedError("reports go to Kafka")
+        return address
+
+    @property
+    def answers(self) -> EdgeAnswers:
+        """What the edge answered; NotUsedError if it was not asked."""
+        if self.edge_answers is None:
+            raise NotUsedError("the edge was not asked")
+        return self.edge_answers
 
     @property
     def cluster(self) -> Cluster:

@@ -27,19 +27,19 @@ NAME_WIDTH = 16
 @config_option
 @servers_option
 def doctor(role: str, is_json: bool, config: Path, bootstrap_servers: str | None) -> None:
-    """Find out within 10 s what is wrong between this machine and Kafka.
+    """Find out within 10 s what is wrong between this machine and Kafka, or the edge it delivers to.
 
     As an aggregator it writes one record to `state`, in a transaction that it aborts, so nobody sees it.
 
     Example: deniable doctor --as producer
     """
-    loaded = load(config, bootstrap_servers)
-    if loaded.cluster.security is not None:
-        loaded.cluster.security.check()  # local files, before any broker is asked
+    case = Case(load(config, bootstrap_servers), Role(role), time.time)
+    if not case.delivers_to_edge and (security := case.configuration.cluster.security) is not None:
+        security.check()  # local files, before any broker is asked
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # there is nothing to clean up
         handle(number, leave_at_once)
     has_failed = False
-    for result in examine(Case(loaded, Role(role), time.time)):
+    for result in examine(case):
         click.echo(_json(result) if is_json else lines_of(result))
         has_failed = has_failed or result.status == "failed"
     lost = standard_streams.flush()

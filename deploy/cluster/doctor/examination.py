@@ -11,6 +11,7 @@ from deploy.cluster.doctor.budget_store import budget_store
 from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deploy.cluster.doctor.clock_skew import clock_skew
 from deploy.cluster.doctor.connection import advertised, authentication, connection, tls
+from deploy.cluster.doctor.edge import edge, edge_clock_skew, edge_parameters, edge_ready
 from deploy.cluster.doctor.parameters import parameters
 from deploy.cluster.doctor.topics import authorization, state, topics
 from deploy.cluster.doctor.transactions import transactions
@@ -51,6 +52,13 @@ STEPS = (
     Step("clock skew", clock_skew, 2.0, "topics"),
     Step("budget store", budget_store, 2.5, ""),
 )
+EDGE_STEPS = (
+    Step("edge", edge, 2.5, ""),
+    Step("ready", edge_ready, 1.0, "edge"),
+    Step("parameters", edge_parameters, 2.5, "edge"),
+    Step("clock skew", edge_clock_skew, 1.0, "edge"),
+    Step("budget store", budget_store, 2.5, ""),
+)
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,7 @@ def examine(case: Case, total_seconds: float = TOTAL_SECONDS) -> Iterator[Result
     """Run the steps one by one and yield each result; not within an event loop."""
     deadline = time.monotonic() + total_seconds
     failed: dict[str, str] = {}
-    for step in STEPS:
+    for step in EDGE_STEPS if case.delivers_to_edge else STEPS:
         if step.needs in failed:
             failed[step.name] = failed[step.needs]
             yield Result(step.name, "skipped", (), f"{failed[step.needs]} failed", 0.0)
@@ -102,7 +110,8 @@ def _within(step: Step, case: Case, seconds: float) -> tuple[StepAnswer, str]:
         except NotUsedError as reason:
             came.append((StepAnswer([], str(reason)), "skipped"))
         except Exception as error:  # noqa: BLE001 - clients raise anything; each becomes a cause
-            cause = cause_of(error, seconds, case.configuration.cluster.security)
+            security = None if case.delivers_to_edge else case.configuration.cluster.security
+            cause = cause_of(error, seconds, security)
             came.append((StepAnswer([Finding(cause.what, cause.remedy)]), "ok"))
 
     thread = threading.Thread(target=run, daemon=True, name=f"doctor-{step.name}")

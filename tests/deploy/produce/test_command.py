@@ -70,7 +70,7 @@ def test_without_kafka_reports_are_kept_with_a_warning(nowhere: str, monkeypatch
         "reports are kept in .deniable and sent once it answers; those later than 30 s after their window "
         "are not counted"
     )
-    assert waiting == [WAITING.format(1.0)]
+    assert waiting == [WAITING.format(1.0, "Kafka")]
     assert re.fullmatch(
         r"0 reports sent in 0 packs \(0 reports/s\); [23] packs kept for the next deniable produce with this "
         "folder",

@@ -291,7 +291,8 @@ def test_run_with_a_damaged_pack_has_not_ended(producing: Producing, damaged: in
         assert resumed == "resuming at line 252, nothing left"
         assert summed(line)[0] == sent
         assert line.endswith(
-            "; 1 pack kept but cannot be sent: damaged, too large for the broker, or of a later version"
+            "; 1 pack kept but cannot be sent: damaged, too large, of a later version, or for another "
+            "destination"
         )
     assert producing.reports() == sound
     with closing(Store(producing.data_dir)) as store:

@@ -52,7 +52,7 @@ def test_a_summary_shows_all_that_happened() -> None:
 def test_packs_that_cannot_be_sent_are_reported_apart() -> None:
     message = counters(backlog=Backlog(packs=3), unsendable=1)
     assert summary(message, 0, 1.0, SERVERS).split("; ")[1:] == [
-        "1 pack kept but cannot be sent: damaged, too large for the broker, or of a later version",
+        "1 pack kept but cannot be sent: damaged, too large, of a later version, or for another destination",
         "2 packs kept for the next deniable produce with this folder",
     ]
     assert "for the next" not in summary(counters(backlog=Backlog(packs=1), unsendable=1), 0, 1.0, SERVERS)

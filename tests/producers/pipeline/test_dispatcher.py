@@ -7,6 +7,7 @@ import pytest
 from producers.errors import DeliveryError, HopelessError
 from producers.metrics.counters import ReportTotals
 from producers.pipeline.dispatcher import Dispatch
+from producers.pipeline.stored_packs import ToKafka
 from producers.storage.lane_locks import claim_lane
 from producers.storage.outbox import Outbox
 from producers.storage.store import Store
@@ -48,7 +49,7 @@ class FilledOutbox:
         self.store, self.lane = Store(folder), claim_lane(folder)
         self.outbox = Outbox(self.store, self.lane, folder)
         self.delivery, self.totals = FakeDelivery(), ReportTotals(["latency"])
-        self.dispatch = Dispatch(self.delivery, 4, {LATENCY.fingerprint: LATENCY}, self.totals)
+        self.dispatch = Dispatch(self.delivery, ToKafka(4), {LATENCY.fingerprint: LATENCY}, self.totals)
         self.numbers = self.outbox.put([record(number) for number in range(4)], 0)
 
     def write(self, number, written):

@@ -21,6 +21,7 @@ from producers.metrics.counters import Receipt, ReportTotals
 from producers.pipeline.dispatcher import Dispatch
 from producers.pipeline.open_store import StoreHandle
 from producers.pipeline.queueing.submission import FlushRequest, PendingReceipt, Submission
+from producers.pipeline.stored_packs import ToKafka
 from producers.pipeline.transactions import StoreTransactions
 from producers.randomization.prf import ClientKeys
 from producers.randomization.secret import Secret
@@ -101,7 +102,13 @@ def make(tmp_path):
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
         handle = StoreHandle(config, Secret(bytes(32)), clock)
         transactions = StoreTransactions(
-            config, handle, words, clock, totals, Dispatch(delivery, 4, collections, totals)
+            config,
+            handle,
+            words,
+            clock,
+            totals,
+            Dispatch(delivery, ToKafka(4), collections, totals),
+            ToKafka(4),
         )
         handles.append(handle)
         return SimpleNamespace(
