@@ -15,7 +15,7 @@ import httptools
 from edge.intake.acceptance import CheckedUpload
 from edge.intake.rate_limits import prefix_of
 from edge.web.answers import Answer, error, render
-from edge.web.requests import HEADERS, REPORTS, TAKEN, Request, written
+from edge.web.requests import HEADERS, REPORTS, TAKEN, Request, refused, written
 from edge.web.service import HttpService
 
 MOST_HEAD_BYTES = 8192
@@ -67,6 +67,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_deaf = False  # what comes is dropped
         self._is_over = False  # nothing more is answered
         self._has_served = False
+        self._is_upgrade = False  # the request asks for another protocol, and is the last one
         self._since = 0.0  # of the request being read, or of the last answer
         self._closes_at = 0.0
         self._blocked_at = 0.0
@@ -111,12 +112,14 @@ class HttpConnection(asyncio.Protocol):
         if self._is_deaf:
             return
         was_in_head = self._is_in_head
-        if self._request is None:
-            self._since = self._loop.time()
+        if self._is_upgrade:
+            self._add_to_body(data)
+            return
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            pass  # its message is complete, and the only one: `on_headers_complete` saw to that
+        except httptools.HttpParserUpgrade as upgrade:
+            self._is_upgrade = True
+            self._add_to_body(data[upgrade.args[0] :])
         except httptools.HttpParserError:
             self._end(error(400, "this is not HTTP/1.1: the request cannot be parsed", closes=True))
             return
@@ -130,6 +133,7 @@ class HttpConnection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         """Begin a request."""
         self._request = Request(b"", b"", {}, self._peer)
+        self._since = self._loop.time()
         self._url = b""
         self._head_bytes = 0
         self._is_in_head = True
@@ -175,6 +179,19 @@ class HttpConnection(asyncio.Protocol):
             self._body.append(body)
 
     def on_message_complete(self) -> None:
+        """Answer the request, unless it asks for another protocol: then httptools leaves its body to us."""
+        if not self._parser.should_upgrade():
+            self._complete()
+
+    def _add_to_body(self, data: bytes) -> None:
+        """Read the body of a request that asks for another protocol, which is answered like any other."""
+        self._body.append(data)
+        wanted = max(0, self._request.content_length) if self._request is not None else 0
+        if sum(map(len, self._body)) >= wanted:
+            self._body = [b"".join(self._body)[:wanted]]
+            self._complete()
+
+    def _complete(self) -> None:
         """Answer the request, or queue its upload."""
         request, self._request = self._request, None
         if request is None or self._is_deaf:
@@ -193,8 +210,12 @@ class HttpConnection(asyncio.Protocol):
         found = self._service.handler.of_body(request, body, time.time())
         if isinstance(found, Answer):
             self._answer(exchange, found)
-        else:
+            return
+        self._service.count_rejected(found)
+        if found.taken:
             self._write_upload(exchange, found)
+        else:
+            self._answer(exchange, refused(found))
 
     def _keeps(self) -> bool:
         parser = self._parser

@@ -18,6 +18,7 @@ from edge.web.requests import (
     PathClass,
     Request,
     RequestHandler,
+    refused,
     written,
 )
 from producers.transport.uploads.upload import MAX_UPLOAD_BYTES
@@ -40,7 +41,8 @@ def ask(method, path, body=b"", of=None, **headers):
         lines[b"content-length"] = str(len(body)).encode()
     request = Request(method.encode(), path.encode(), lines, b"peer")
     found = of or handler()
-    return found.of_head(request, 100.0) or found.of_body(request, body, 1_767_225_660.0)
+    decided = found.of_head(request, 100.0) or found.of_body(request, body, 1_767_225_660.0)
+    return refused(decided) if isinstance(decided, CheckedUpload) and not decided.taken else decided
 
 
 def post(body, of=None, **headers):
@@ -257,7 +259,7 @@ def test_rendered_answer():
 )
 def test_any_request_is_answered_or_written(method, path, headers, body):
     found = ask(method, path, body, **headers)
-    answer = written(found) if isinstance(found, CheckedUpload) and found.taken else found
+    answer = written(found) if isinstance(found, CheckedUpload) else found
     assert answer.status in {200, 204, 304, 400, 403, 404, 405, 409, 411, 413, 415}
     rendered = render(answer, b"", keeps=True)
     assert rendered.startswith(b"HTTP/1.1 ")
