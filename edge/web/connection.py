@@ -60,6 +60,7 @@ class HttpConnection(asyncio.Protocol):
         self._url = b""
         self._head_bytes = 0
         self._is_in_head = False
+        self._is_new = False  # whether the request began in the bytes that came last
         self._body: list[bytes] = []
         self._early: Answer | None = None
         self._exchanges: deque[Exchange] = deque()
@@ -111,7 +112,7 @@ class HttpConnection(asyncio.Protocol):
         """Parse what came."""
         if self._is_deaf:
             return
-        was_in_head = self._is_in_head
+        self._is_new = False
         if self._is_upgrade:
             self._add_to_body(data)
             return
@@ -123,7 +124,7 @@ class HttpConnection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._end(error(400, "this is not HTTP/1.1: the request cannot be parsed", closes=True))
             return
-        if self._is_in_head and was_in_head:
+        if self._is_in_head and not self._is_new:
             # httptools keeps an unfinished header to itself, so its bytes are counted as they come.
             self._head_bytes += len(data)
             self._check_head()
@@ -136,7 +137,7 @@ class HttpConnection(asyncio.Protocol):
         self._since = self._loop.time()
         self._url = b""
         self._head_bytes = 0
-        self._is_in_head = True
+        self._is_in_head = self._is_new = True
         self._body = []
         self._early = None
 
