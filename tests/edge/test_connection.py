@@ -230,7 +230,7 @@ def test_slow_request_is_timed_out(edge, fast):
 
 
 def test_endless_pipeline_is_no_slow_request(edge, fast):
-    """Each chunk ends within a request, for longer than one request may take; chunks exceed a head's limit."""
+    """Each chunk ends within a request, for longer than one may take; a chunk exceeds a head's limit."""
     whole = GET_LIST * 400
     began, chunk = time.monotonic(), whole + GET_LIST[:20]
     with edge.connect() as client:
