@@ -37,8 +37,8 @@ relay: {{window_uploads: 100000000}}
 collections:
 {entry}
 """
-KRR = """  - {name: browser, mechanism: k-rr, size: 100, epsilon: 2.0, window_seconds: 3600, grace_seconds: 3600,
-     budget: none}"""
+KRR = """  - {name: browser, mechanism: k-rr, size: 100, epsilon: 2.0,
+     window_seconds: 3600, grace_seconds: 3600, budget: none}"""
 RAPPOR = """  - {name: page, mechanism: rappor, bits: 128, hashes: 2, cohorts: 8, f: 0.25, p: 0.35,
      q: 0.65, candidates: [A, B], window_seconds: 3600, grace_seconds: 3600, budget: none}"""
 
