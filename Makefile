@@ -95,7 +95,7 @@ lock: ## update requirements.lock and the other lock files from pyproject.toml, 
 	uv pip compile --quiet --generate-hashes --universal --extra dev \
 		--custom-compile-command "make lock" pyproject.toml -o requirements.lock
 	uv pip compile --quiet --generate-hashes --universal --constraints requirements.lock \
-		--extra worker --extra postgres \
+		--extra edge --extra worker --extra postgres \
 		--custom-compile-command "make lock" pyproject.toml -o deploy/image/requirements.lock
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
 		--custom-compile-command "make lock" bench/peers.in -o bench/peers.lock

@@ -5,10 +5,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from aggregator.metrics import definitions as of_workers
+from edge.metrics import definitions as of_edges
 from producers.metrics import definitions as of_producers
 from producers.metrics.metric import Metric, declared_in
+from relay.service import definitions as of_relays
 
-METRICS = (*declared_in(of_workers), *declared_in(of_producers))
+METRICS = tuple(
+    metric for room in (of_workers, of_producers, of_edges, of_relays) for metric in declared_in(room)
+)
 
 BEGIN, END = "<!-- metrics: written by `make metrics` -->", "<!-- end of metrics -->"
 HEADING = "| metric | kind | meaning | remedy |\n|---|---|---|---|\n"

@@ -71,6 +71,12 @@ LAG = GaugeMetric(
     "packs come "
     "after the grace and are not counted.",
 )
+WATERMARK = GaugeMetric(
+    name="relay_watermark",
+    unit="timestamp_seconds",
+    labels=("partition",),
+    meaning="Highest append time of `uploads` that this relay has read, unix time.",
+)
 REWIND = GaugeMetric(
     name="relay_rewind",
     unit="records",

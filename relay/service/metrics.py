@@ -34,6 +34,7 @@ class RelayMetrics:
         self._shuffled = definitions.SHUFFLED.register(registry)
         self._least = definitions.SHUFFLED_LEAST.register(registry)
         self._lag = definitions.LAG.register(registry)
+        self._watermark = definitions.WATERMARK.register(registry)
         self._rewind = definitions.REWIND.register(registry)
         self._ids = definitions.IDS.register(registry)
         self._windows = definitions.WINDOWS.register(registry)
@@ -79,12 +80,14 @@ class RelayMetrics:
         ends : of their logs, by partition, as far as known.
         """
         held, windows, ids = Counter[str](), Counter[str](), 0
-        for gauge in (self._lag, self._rewind):
+        for gauge in (self._lag, self._watermark, self._rewind):
             gauge.clear()
         for relay in relays:
             fold = relay.fold
             partition = str(fold.partition)
             self._rewind.labels(partition).set(fold.position - relay.rewind)
+            if fold.watermark_ms >= 0:
+                self._watermark.labels(partition).set(fold.watermark_ms / 1000)
             if fold.partition in ends:
                 self._lag.labels(partition).set(max(0, ends[fold.partition] - fold.position))
             for (fingerprint, _), window in list(fold.windows.open.items()):

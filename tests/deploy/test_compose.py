@@ -12,6 +12,9 @@ from ruamel.yaml import YAML
 
 from deploy.cli.commands import deniable
 from deploy.config.file import load
+from deploy.services.relay.relay_config import relay_keys
+from edge.server import MOST_CONNECTIONS, RESERVED_FILES
+from edge.signing_key import open_signing_key
 from tests.support.needed import tool
 from tests.support.paths import REPOSITORY
 
@@ -19,6 +22,8 @@ DEPLOY = REPOSITORY / "deploy"
 FOLDER = DEPLOY / "compose"
 PROMETHEUS_FOLDER = "/etc/prometheus/deniable"
 NAMES = ("aggregator-1", "aggregator-2", "producer")
+OF_DEVICES = {"relay-1": 9100, "relay-2": 9100, "edge-1": 8330, "edge-2": 8330}  # their metrics' ports
+SECRETS = ("relay-secret", "edge-key")  # create one, and end
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +45,9 @@ def test_a_slip_is_found(tmp_path: Path) -> None:
 
 
 def test_the_services_are_those_that_were_promised(services: dict[str, dict[str, Any]]) -> None:
-    assert set(services) == {*NAMES, "kafka", "topics", "prometheus", "alertmanager", "grafana"}
-    for name in (*NAMES, "topics"):
+    others = {"kafka", "topics", "prometheus", "alertmanager", "grafana"}
+    assert set(services) == {*NAMES, *OF_DEVICES, *SECRETS, *others}
+    for name in (*NAMES, *OF_DEVICES, *SECRETS, "topics"):
         service = services[name]
         assert (service["user"], service["read_only"], service["cap_drop"]) == ("10001:10001", True, ["ALL"])
     for service in services.values():
@@ -50,7 +56,7 @@ def test_the_services_are_those_that_were_promised(services: dict[str, dict[str,
 
 
 def test_every_command_is_one_of_deniable(services: dict[str, dict[str, Any]]) -> None:
-    for name in (*NAMES, "topics"):
+    for name in (*NAMES, *OF_DEVICES, "topics"):
         asked = CliRunner().invoke(deniable, [*services[name]["command"], "--help"])
         assert asked.exit_code == 0, asked.output
 
@@ -63,6 +69,47 @@ def test_the_collection_file_is_that_of_the_commands(services: dict[str, dict[st
     assert advertised == f"PLAINTEXT://{configuration.kafka.bootstrap_servers}"
 
 
+def test_only_the_profile_has_edges_and_relays(services: dict[str, dict[str, Any]]) -> None:
+    profiles = {name: service.get("profiles") for name, service in services.items()}
+    assert profiles == {name: ["devices"] if name in {*OF_DEVICES, *SECRETS} else None for name in services}
+    published = {name: [each["published"] for each in services[name].get("ports", [])] for name in OF_DEVICES}
+    assert published == {"relay-1": [], "relay-2": [], "edge-1": ["8330"], "edge-2": ["8331"]}
+    for name in ("edge-1", "edge-2"):
+        address = f"127.0.0.1:{OF_DEVICES[name]}"
+        assert services[name]["healthcheck"]["test"] == ["CMD", "deniable", "ready", "--address", address]
+        assert services[name]["ulimits"] == {"nofile": MOST_CONNECTIONS + RESERVED_FILES}
+        assert services[name]["command"][:3] == ["edge", "--listen", f"0.0.0.0:{OF_DEVICES[name]}"]
+
+
+def test_secrets_are_created_once_each_for_its_own_service(
+    services: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    """They are where the collection file says; edges cannot read the secret of relays, nor relays the key."""
+    folder = "/var/lib/deniable"
+    held = {}
+    for name in SECRETS:
+        service = services[name]
+        assert service["network_mode"] == "none"
+        (program,) = service["command"]
+        for _ in range(2):
+            run = [sys.executable, "-c", program.replace(folder, str(tmp_path))]
+            subprocess.run(run, check=True)
+            held.setdefault(name, {each.name: each.read_bytes() for each in tmp_path.iterdir()})
+        (mounted,) = service["volumes"]
+        kind, _, _ = name.partition("-")
+        assert (mounted["source"], mounted["target"]) == (kind, folder)
+        for number in (1, 2):
+            (read,) = services[f"{kind}-{number}"]["volumes"]
+            assert (read["source"], read["target"], read["read_only"]) == (kind, folder, True)
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == held["edge-key"]
+    text = (FOLDER / "deniable.yaml").read_text(encoding="utf-8").replace(f"{folder}/", f"{tmp_path}/")
+    (tmp_path / "deniable.yaml").write_text(text, encoding="utf-8")
+    configuration = load(tmp_path / "deniable.yaml", environment={})
+    relay_keys(configuration, creates=False)
+    assert configuration.edge is not None
+    open_signing_key(tmp_path / "never", Path(str(configuration.edge.signing_key_file)))
+
+
 def test_prometheus_takes_its_file_and_scrapes_every_process(tmp_path: Path) -> None:
     promtool = tool("promtool", "it is in Debian's package prometheus", "NO_PROMTOOL")
     text = (FOLDER / "prometheus.yml").read_text()
@@ -72,7 +119,10 @@ def test_prometheus_takes_its_file_and_scrapes_every_process(tmp_path: Path) -> 
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert len(re.findall(r"\d+ rules found", checked.stdout)) == 2
     (job,) = YAML(typ="safe").load(text)["scrape_configs"]
-    assert job["static_configs"][0]["targets"] == [f"{name}:9100" for name in NAMES]
+    assert [each["targets"] for each in job["static_configs"]] == [
+        [f"{name}:9100" for name in NAMES],
+        [f"{name}:{port}" for name, port in OF_DEVICES.items()],
+    ]
 
 
 def test_alertmanager_takes_its_file() -> None:

@@ -11,8 +11,8 @@ from jsonschema import ValidationError, validate
 from kafka.admin import ResourceType
 
 from aggregator.partition.faust_app import SESSION_SECONDS
-from deploy.cluster.permissions.quotas import DEFAULT_BYTES_PER_SECOND
-from deploy.cluster.permissions.roles import Role, permissions_of, words
+from deploy.cluster.permissions.quotas import USUAL
+from deploy.cluster.permissions.roles import permissions_of, roles_of, words
 from deploy.cluster.topics.plan import plan, settings_made
 from deploy.services.aggregate.command import STOP_SECONDS
 from tests.support.deploy.custom_resources import SPECS
@@ -23,15 +23,11 @@ KINDS = {
     ResourceType.GROUP: "group",
     ResourceType.TRANSACTIONAL_ID: "transactionalId",
 }
-WORKERS = (
-    ("Deployment", "deniable-aggregator"),
-    ("StatefulSet", "deniable-producer"),
-    ("Deployment", "deniable-producer"),
-)
+AGGREGATOR = ("aggregator", "deployment/deniable-aggregator")
 SECRETS = {"kafka-cluster-ca-cert": "ca.crt"}  # made by Strimzi, beside one of each user
 
 
-@pytest.fixture(scope="module", params=["small", "large"])
+@pytest.fixture(scope="module", params=["small", "large", "devices"])
 def overlay(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Overlay:
     return Overlay(request.param, tmp_path_factory.mktemp(request.param))
 
@@ -67,6 +63,8 @@ def test_a_step_holds_nothing_that_belongs_to_another(overlay: Overlay) -> None:
     held = {
         "topics": {"Job", "KafkaTopic", "KafkaUser", "NetworkPolicy"},
         "aggregator": {"Deployment", "ScaledObject"},
+        "relay": {"Deployment"},
+        "edge": {"Deployment", "NetworkPolicy"},
         "producer": {"StatefulSet"},
         "replicas": {"Deployment", "NetworkPolicy"},
     }
@@ -79,19 +77,25 @@ def test_a_step_holds_nothing_that_belongs_to_another(overlay: Overlay) -> None:
 def test_the_commands_of_the_docs_follow_the_order(overlay: Overlay) -> None:
     """Each step is waited for before the next one begins, by a workload that is there."""
     text = (FOLDER.parents[1] / "docs" / "containers.md").read_text()
-    (block,) = (each for each in re.findall(r"(?:^    .*\n)+", text, re.MULTILINE) if "apply -k" in each)
-    found = [
-        step or name for step, name in re.findall(r"small/(\w+)$| (\w+/deniable-\w+)", block, re.MULTILINE)
-    ]
-    assert found == [
-        "job/deniable-topics",
-        "topics",
-        "job/deniable-topics",
-        "aggregator",
-        "deployment/deniable-aggregator",
-        "producer",
-        "statefulset/deniable-producer",
-    ]
+    blocks = [each for each in re.findall(r"(?:^    .*\n)+", text, re.MULTILINE) if "apply -k" in each]
+    block = blocks["edge" in overlay.steps]
+    steps = r"(?:small|devices)/(\w+)$| (\w+/deniable-\w+)"
+    found = [step or name for step, name in re.findall(steps, block, re.MULTILINE)]
+    began = ["job/deniable-topics", "topics", "job/deniable-topics"]
+    assert (
+        found
+        == {
+            "small": [*began, *AGGREGATOR, "producer", "statefulset/deniable-producer"],
+            "devices": [
+                *began,
+                *AGGREGATOR,
+                "relay",
+                "deployment/deniable-relay",
+                "edge",
+                "deployment/deniable-edge",
+            ],
+        }["devices" if "edge" in overlay.steps else "small"]
+    )
     for kind, name in (each.split("/") for each in found if "/" in each):
         assert name in {each["metadata"]["name"] for each in overlay.all if each["kind"].lower() == kind}
 
@@ -119,7 +123,7 @@ def test_users_have_permissions_and_quotas_of_topics_create(overlay: Overlay) ->
             where = acl["resource"]
             rows[where["type"], where["name"], where["patternType"]] = set(acl["operations"])
         allowed[user["metadata"]["name"].removeprefix("deniable-")] = rows
-    for role in Role:
+    for role in roles_of(topics):
         needed: dict[tuple[str, str, str], set[str]] = {}
         for each in permissions_of(role, topics):
             where = (KINDS[each.kind], each.name, "prefix" if each.is_prefix else "literal")
@@ -127,9 +131,9 @@ def test_users_have_permissions_and_quotas_of_topics_create(overlay: Overlay) ->
         assert allowed[role] == needed
         assert overlay.one("KafkaUser", f"deniable-{role}")
     quotas = {each["metadata"]["name"]: each["spec"].get("quotas") for each in overlay.of("KafkaUser")}
-    limited = {"producerByteRate": DEFAULT_BYTES_PER_SECOND}
-    assert quotas == {name: limited if name == "deniable-producer" else None for name in quotas}
-    assert set(allowed) == {"producer", "aggregator", "reader", "topics", "scaling"}
+    limited = {f"deniable-{role}": {"producerByteRate": rate} for role, rate in USUAL.items()}
+    assert quotas == {name: limited.get(name) for name in quotas}
+    assert set(allowed) == {*roles_of(topics), "topics", "scaling"}
 
 
 def test_workers_scale_on_lag_up_to_partitions(overlay: Overlay) -> None:
@@ -190,10 +194,10 @@ def test_every_pod_has_its_own_user_by_reference_only(overlay: Overlay) -> None:
 
 
 def test_worker_pod_has_time_to_stop_and_probes(overlay: Overlay) -> None:
-    for kind, name in WORKERS:
-        pod = overlay.one(kind, name)["spec"]["template"]["spec"]
+    for name, pod, container in overlay.pods():
+        if name in ("deniable-topics", "deniable-edge"):
+            continue
         assert pod["terminationGracePeriodSeconds"] > SESSION_SECONDS + STOP_SECONDS
-        (container,) = pod["containers"]
         (port,) = container["ports"]
         listens = container["args"][container["args"].index("--metrics-listen") + 1]
         assert listens == f"0.0.0.0:{port['containerPort']}"
@@ -204,7 +208,7 @@ def test_worker_pod_has_time_to_stop_and_probes(overlay: Overlay) -> None:
 def test_only_prometheus_gets_in_and_it_finds_every_pod(overlay: Overlay) -> None:
     policy = overlay.one("NetworkPolicy", "deniable")
     (rule,) = policy["spec"]["ingress"]
-    (service,) = overlay.of("Service")
+    service = overlay.one("Service", "deniable-metrics")
     (monitor,) = overlay.of("ServiceMonitor")
     (port,) = service["spec"]["ports"]
     assert rule["ports"] == [{"protocol": "TCP", "port": port["port"]}]

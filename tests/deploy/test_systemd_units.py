@@ -13,12 +13,24 @@ from aggregator.ledger.row_values import RowError
 from deploy.cli.commands import deniable
 from deploy.cluster.permissions.roles import Role
 from deploy.services.aggregate.command import STOP_SECONDS
+from deploy.services.relay import command as relay_command
+from edge import server
 from tests.support.deploy.collection_texts import WHOLE, read
 from tests.support.needed import missing
 from tests.support.paths import REPOSITORY
 
 UNITS = REPOSITORY / "deploy" / "systemd"
-INSTANCES = {"deniable-aggregator@.service": "8321", "deniable-producer@.service": "carrier"}
+INSTANCES = {
+    "deniable-aggregator@.service": "8321",
+    "deniable-producer@.service": "carrier",
+    "deniable-relay@.service": "9111",
+    "deniable-edge@.service": "8330",
+}
+#: Services with a secret: the variable that names it, and how long they take to stop.
+WITH_SECRETS = {
+    "deniable-relay@.service": ("DENIABLE_RELAY__SECRET_FILE", relay_command.STOP_SECONDS),
+    "deniable-edge@.service": ("DENIABLE_EDGE__SIGNING_KEY_FILE", 2 * server.STOP_SECONDS),
+}
 DROP_INS = ("kafka-password.conf", "kafka-certificates.conf")
 COMMAND = "/opt/deniable/bin/deniable"
 MOST_EXPOSURE = 20  # 2.0 of systemd's 10; it calls up to 4.9 "OK"
@@ -91,7 +103,8 @@ def test_unit_starts_an_existing_command(unit: str) -> None:
 
 @each_unit
 def test_systemd_waits_until_a_service_has_ended_by_itself(unit: str) -> None:
-    assert int(setting(unit, "TimeoutStopSec")) > STOP_SECONDS
+    _, seconds = WITH_SECRETS.get(unit, ("", STOP_SECONDS))
+    assert int(setting(unit, "TimeoutStopSec")) > seconds
     assert str(RowError.exit_status) in setting(unit, "RestartPreventExitStatus").split()
 
 
@@ -140,3 +153,26 @@ def test_secrets_belong_only_to_their_service() -> None:
     )
     users = (UNITS / "deniable.sysusers.conf").read_text(encoding="utf-8")
     assert f"\nu {setting(producer, 'User')} " in users
+    for unit, (variable, _) in WITH_SECRETS.items():
+        name = unit.partition("@")[0]
+        assert (setting(unit, "User"), setting(unit, "StateDirectory")) == (name, name)
+        assert setting(unit, "StateDirectoryMode") == "0700"
+        assert setting(unit, "Environment").startswith(f"{variable}=/var/lib/{name}/")
+        assert f"\nu {name} " in users
+
+
+def test_edge_may_open_as_many_connections_as_it_takes() -> None:
+    assert int(setting("deniable-edge@.service", "LimitNOFILE")) == (
+        server.MOST_CONNECTIONS + server.RESERVED_FILES
+    )
+
+
+@pytest.mark.parametrize("unit", WITH_SECRETS)
+def test_units_override_the_section_of_their_service(unit: str, tmp_path: Path) -> None:
+    """The collection file needs the empty section alone."""
+    variable, _, path = setting(unit, "Environment").partition("=")
+    text = WHOLE.replace("revision: 1\n", "revision: 1\nedge: {}\nrelay: {}\n")
+    loaded = read(tmp_path / "deniable.yaml", text, **{variable: path})
+    assert loaded.edge is not None
+    assert loaded.relay is not None
+    assert path in (loaded.edge.signing_key_file, loaded.relay.secret_file)

@@ -39,6 +39,7 @@ def test_uids_stay() -> None:
         "health.json": "deniable-health",
         "estimates.json": "deniable-estimates",
         "privacy.json": "deniable-privacy",
+        "devices.json": "deniable-devices",
     }
 
 

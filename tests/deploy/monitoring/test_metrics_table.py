@@ -10,14 +10,19 @@ from aggregator.estimation.window_states import STATES
 from aggregator.metrics import definitions as of_workers
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from deploy.monitoring.metrics_table import BEGIN, END, METRICS, table, with_table
+from edge.intake.acceptance import REASONS
+from edge.metrics import definitions as of_edges
+from edge.metrics.counters import EdgeCounters
 from producers.metrics import definitions as of_producers
 from producers.metrics.collector import ProducerMetrics
 from producers.metrics.counters import ReportTotals
 from producers.metrics.metric import CounterMetric, HistogramMetric, Metric, declared_in
+from relay.service import definitions as of_relays
+from relay.service.metrics import RelayMetrics
 from tests.support.paths import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "metrics.md"
-LABELS = {"collection", "partition", "reason", "result", "state", "value"}
+LABELS = {"collection", "partition", "path", "reason", "result", "state", "status", "value"}
 
 #: What Prometheus calls units must be base units; so no other word for one may stand in a name.
 NO_BASE_UNITS = {"ms", "milliseconds", "minutes", "hours", "kb", "mib", "percent", "count", "sum", "bucket"}
@@ -31,6 +36,16 @@ def of_producer() -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(ProducerMetrics([], ReportTotals([]).counters))
     return registry
+
+
+def of_edge() -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(EdgeCounters(REASONS))
+    return registry
+
+
+def of_relay() -> CollectorRegistry:
+    return RelayMetrics({}).registry
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.exposed)
@@ -58,9 +73,11 @@ def test_names_are_distinct() -> None:
     assert len({metric.exposed for metric in METRICS}) == len(METRICS)
 
 
-def test_the_room_of_producers_begins_its_names_alike() -> None:
-    assert all(metric.name.startswith("producer_") for metric in declared_in(of_producers))
-    assert not any(metric.name.startswith("producer_") for metric in declared_in(of_workers))
+def test_names_of_a_room_begin_alike() -> None:
+    rooms = {"producer_": of_producers, "edge_": of_edges, "relay_": of_relays}
+    for beginning, room in rooms.items():
+        assert all(metric.name.startswith(beginning) for metric in declared_in(room))
+    assert not any(metric.name.startswith(tuple(rooms)) for metric in declared_in(of_workers))
 
 
 def test_states_of_windows_are_reported() -> None:
@@ -82,8 +99,13 @@ def shown(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, tuple[st
 
 @pytest.mark.parametrize(
     ("registry", "catalogue"),
-    [(of_worker(), of_workers), (of_producer(), of_producers)],
-    ids=["worker", "producer"],
+    [
+        (of_worker(), of_workers),
+        (of_producer(), of_producers),
+        (of_edge(), of_edges),
+        (of_relay(), of_relays),
+    ],
+    ids=["worker", "producer", "edge", "relay"],
 )
 def test_exported_metrics_equal_the_definitions(registry: CollectorRegistry, catalogue) -> None:
     """Every exported metric is defined, and every defined metric is exported."""

@@ -13,7 +13,8 @@ from tests.support.paths import REPOSITORY
 
 FOLDER = REPOSITORY / "deploy" / "kubernetes"
 WORKLOADS = ("Deployment", "StatefulSet", "Job")
-STEPS = ("topics", "aggregator", "producer", "replicas")  # in their order; the last two are alternatives
+#: In their order; the last two are alternatives. An overlay has the steps that it has folders for.
+STEPS = ("topics", "aggregator", "relay", "edge", "producer", "replicas")
 
 
 def render(folder: Path) -> list[dict[str, Any]]:
@@ -28,7 +29,8 @@ class Overlay:
     """Return the documents of all steps, by kind and name."""
 
     def __init__(self, name: str, folder: Path) -> None:
-        self.steps = {step: render(FOLDER / "overlays" / name / step) for step in STEPS}
+        folders = {step: FOLDER / "overlays" / name / step for step in STEPS}
+        self.steps = {step: render(each) for step, each in folders.items() if each.is_dir()}
         self.all: list[dict[str, Any]] = []
         for document in (each for documents in self.steps.values() for each in documents):
             if document not in self.all:  # the collection file is in each step
