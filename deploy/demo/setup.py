@@ -1,4 +1,4 @@
-"""The demo's collection file and workers."""
+"""The demo's collection file, and the processes that work on it."""
 
 import json
 import os
@@ -17,22 +17,24 @@ from estimators.errors import DeniableError
 from producers.randomization.secret import NEW_SECRET_BYTES
 from producers.transport.cluster import Cluster
 
-WORKER_START_SECONDS = 30.0
+START_SECONDS = 30.0
 SECRETS = (PASSWORD_VARIABLE,)
 
 COLLECTION_FILE = """\
 revision: 1
 kafka: {kafka}
 producer: {{pack_seconds: 0.5, secret_file: secret}}
+edge: {{uploads_per_minute: 0}}
+relay: {{shuffle_reports: 100, idle_seconds: 0.5, delivery_seconds: 5}}
 collections:
   - {{name: carrier, mechanism: k-rr, values: [{carriers}], other: false, epsilon: 1.0986122886681098,
-     window_seconds: 5, grace_seconds: 8, minimum_reports: 5000,
+     window_seconds: 5, grace_seconds: 10, minimum_reports: 5000,
      budget: {{epsilon: 4, delta: 1e-6, period_seconds: 86400}}}}
   - {{name: destination, mechanism: rappor, bits: 128, hashes: 2, cohorts: 8, f: 0.25, p: 0.35, q: 0.65,
-     candidates_file: airports.txt, window_seconds: 5, grace_seconds: 8, minimum_reports: 5000,
+     candidates_file: airports.txt, window_seconds: 5, grace_seconds: 10, minimum_reports: 5000,
      budget: {{epsilon: 8, delta: 1e-6, period_seconds: 2592000}}}}
   - {{name: canary, mechanism: k-rr, size: 4, other: false, epsilon: 2, canary: true,
-     window_seconds: 5, grace_seconds: 8, minimum_reports: 10000,
+     window_seconds: 5, grace_seconds: 10, minimum_reports: 10000,
      budget: {{epsilon: 4, delta: 1e-6, period_seconds: 86400}}}}
 """
 
@@ -67,10 +69,9 @@ def _kafka(cluster: Cluster, prefix: str) -> dict[str, object]:
     return section | {"security": shown}
 
 
-def start_worker(configuration: Configuration, log: Path) -> Child:
-    """Start an aggregator that ends with this process."""
-    command = deniable_command("aggregate", "--config", str(configuration.path), "--web-port", "0")
-    return spawn(command, log)
+def start(configuration: Configuration, log: Path, command: str, *options: str) -> Child:
+    """Start a command on the collection file, which ends with this process and writes to `log`."""
+    return spawn(deniable_command(command, "--config", str(configuration.path), *options), log)
 
 
 def rollup_command(configuration: Configuration, collection: str, start: int) -> str:
@@ -85,12 +86,12 @@ def _program() -> str:
     return "deniable" if shutil.which("deniable") or not beside.exists() else os.path.relpath(beside)
 
 
-def page_of(worker: Child, log: Path) -> str:
-    """Wait until a worker prints the address of its page."""
-    deadline = time.monotonic() + WORKER_START_SECONDS
-    while time.monotonic() < deadline and worker.poll() is None:
+def announced(child: Child, log: Path, what: str) -> str:
+    """Wait until a process prints the line `what: ADDRESS`; return the address."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and child.poll() is None:
         for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("page: "):
-                return line.removeprefix("page: ")
+            if line.startswith(f"{what}: "):
+                return line.removeprefix(f"{what}: ")
         time.sleep(0.1)
-    raise DemoError(f"demo: failed\na worker did not start:\n{last_lines(log)}")
+    raise DemoError(f"demo: failed\na process did not start:\n{last_lines(log)}")

@@ -1,7 +1,11 @@
-"""The demo's input: flights, each of another client, streamed as if all took off now, and a canary."""
+"""The demo's input: flights, each of another client, streamed as if all took off now, and a canary.
+
+Every fourth flight takes the way from devices: through an edge and a relay.
+"""
 
 import threading
 import time
+from collections.abc import Sequence
 
 from deploy.demo.flights import Flights
 from deploy.produce.canary import Canary
@@ -13,6 +17,7 @@ from producers.storage.store import StoreError
 
 STEP_SECONDS = 0.1
 CANARY_REPORTS = 100_000  # a window
+DEVICES_TAKE = 4  # one flight in so many
 
 
 class DemoStream:
@@ -20,27 +25,31 @@ class DemoStream:
 
     Parameters
     ----------
-    producer : of all collections of the demo; closed at the end.
+    producer : of all collections of the demo, beside Kafka; closed at the end.
+    devices : the same, which delivers to an edge.
     flights : to send.
     canary : the canary's collection, sent meanwhile.
     seconds : how long to take, if the machine keeps up.
     """
 
-    def __init__(self, producer: Producer, flights: Flights, canary: Collection, seconds: float) -> None:
+    def __init__(
+        self, producer: Producer, devices: Producer, flights: Flights, canary: Collection, seconds: float
+    ) -> None:
         self.flights = flights
         self.seconds = seconds
         self.sent = 0
         self.stopped = threading.Event()
         self._producer = producer
+        self._devices = devices
         self._canary = Canary(producer, canary, CANARY_REPORTS)
         self._canary_name = canary.name
-        self._counters: Counters | None = None
+        self._counters: tuple[Counters, ...] = ()
         self._error: Exception | None = None
 
     @property
     def finished(self) -> bool:
         """Whether all was sent and acknowledged."""
-        return self._counters is not None
+        return bool(self._counters)
 
     def start(self) -> None:
         """Begin to send."""
@@ -56,18 +65,22 @@ class DemoStream:
         return self._canary.sent if collection == self._canary_name else self.sent
 
     def accepted(self) -> int:
-        """Return the number of reports that the broker has acknowledged, once finished."""
-        return sum(self._counters.acknowledged.values()) if self._counters else 0
+        """Return the number of reports that broker and edge have acknowledged, once finished."""
+        return sum(sum(each.acknowledged.values()) for each in self._counters)
 
     def reports_of(self, collection: str) -> int:
         """Return the same number for one collection."""
-        return self._counters.acknowledged[collection] if self._counters else 0
+        return sum(each.acknowledged.get(collection, 0) for each in self._counters)
+
+    def by_devices(self) -> int:
+        """Return the number of reports that the edge has acknowledged, once finished."""
+        return sum(self._counters[1].acknowledged.values()) if self._counters else 0
 
     def _run(self) -> None:
         try:
-            with self._producer:
+            with self._producer, self._devices:
                 self._send()
-            self._counters = self._producer.counters()
+            self._counters = (self._producer.counters(), self._devices.counters())
         except (DeliveryError, StoreError) as error:
             self._error = error
 
@@ -76,7 +89,17 @@ class DemoStream:
         while self.sent < total and not self.stopped.wait(STEP_SECONDS):
             due = min(total, int(total * (time.monotonic() - started) / self.seconds))
             if due > self.sent:
-                self._producer.report("carrier", flights.carriers[self.sent : due], None)
-                self._producer.report("destination", flights.destinations[self.sent : due], None)
+                self._report("carrier", flights.carriers, due)
+                self._report("destination", flights.destinations, due)
                 self.sent = due
             self._canary.send_due()
+
+    def _report(self, collection: str, values: Sequence[str], due: int) -> None:
+        """Report the flights that are due, those with a number divisible by DEVICES_TAKE as devices."""
+        numbers = range(self.sent, due)
+        direct = [values[number] for number in numbers if number % DEVICES_TAKE]
+        uploaded = [values[number] for number in numbers if number % DEVICES_TAKE == 0]
+        if direct:
+            self._producer.report(collection, direct, None)
+        if uploaded:
+            self._devices.report(collection, uploaded, None)
