@@ -31,6 +31,7 @@ from deploy.config.sections import (  # noqa: E402
     EdgeSection,
     KafkaSection,
     ProducerSection,
+    RelaySection,
     SecuritySection,
 )
 from estimators.collection import Collection  # noqa: E402
@@ -83,6 +84,7 @@ __all__ = [
     "ProducerTiming",
     "Rappor",
     "Receipt",
+    "RelaySection",
     "SecretError",
     "Security",
     "SecurityError",
