@@ -49,7 +49,7 @@ demo: .venv/installed java ## stream a year of flights through a real Kafka, wit
 
 pictures: .venv/installed java ## update README's pictures in docs; needs Chromium
 	@CI=true $(GUARD) .venv/bin/pytest --quiet -m '' tests/aggregator/web/test_page_pictures.py tests/deploy/demo/test_demo_terminal.py
-	@.venv/bin/python -m tests.support.pictures
+	@.venv/bin/python -m tests.support.aggregator.pictures
 
 metrics: .venv/installed ## update the table of docs/metrics.md
 	@.venv/bin/python -m deploy.monitoring.metrics_table docs/metrics.md

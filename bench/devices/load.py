@@ -178,7 +178,10 @@ def main() -> None:
     """Run the load of one process."""
     target = Target(**json.loads(sys.argv[1]))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        figures = runner.run(Load(target).run())
+        try:
+            figures = runner.run(Load(target).run())
+        except ConnectionRefusedError:
+            sys.exit(1)
     _say("figures")
     _say(json.dumps(figures))
 
