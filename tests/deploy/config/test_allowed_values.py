@@ -10,6 +10,7 @@ from deploy.config.entries import BudgetEntry
 from deploy.config.file import CollectionFileError, load
 from deploy.config.sections import (
     BudgetStoreSection,
+    EdgeSection,
     File,
     KafkaSection,
     ProducerSection,
@@ -66,13 +67,14 @@ def test_stated_range_is_the_enforced_one(tmp_path: Path, field: str) -> None:
 
 
 def test_every_field_without_words_is_text_or_a_mapping() -> None:
-    sections = (File, KafkaSection, ProducerSection, BudgetStoreSection, RelaySection)
+    sections = (File, KafkaSection, ProducerSection, BudgetStoreSection, EdgeSection, RelaySection)
     known = {field for section in sections for field in section.__struct_fields__}
     known.update(*(entry.__struct_fields__ for entry in MECHANISMS.values()))
     wordless = {field for field in known if allowed(field, in_budget=False) is None}
     assert wordless == {
-        *("kafka", "producer", "security", "budget_store", "relay"),
+        *("kafka", "producer", "security", "budget_store", "edge", "relay"),
         *("bootstrap_servers", "data_dir", "secret_file", "candidates_file"),
+        *("signing_key_file", "certificate_file", "key_file"),
         *("allow_plaintext", "other", "canary", "memoize"),  # the type says it all
     }
     assert all(allowed(field, in_budget=True) for field in BudgetEntry.__struct_fields__)

@@ -128,7 +128,7 @@ def test_a_variable_of_no_section_is_refused(file: Path) -> None:
     assert str(caught.value) == (
         "variable DENIABLE_KAFKAS__PARTITIONS must begin with one of DENIABLE_KAFKA__, "
         "DENIABLE_KAFKA__SECURITY__, DENIABLE_PRODUCER__, DENIABLE_PRODUCER__BUDGET_STORE__, "
-        "DENIABLE_RELAY__ and name a field"
+        "DENIABLE_EDGE__, DENIABLE_RELAY__ and name a field"
     )
 
 
