@@ -49,7 +49,7 @@ demo: .venv/installed java ## stream a year of flights through a real Kafka, wit
 
 pictures: .venv/installed java ## update README's pictures in docs; needs Chromium
 	@CI=true $(GUARD) .venv/bin/pytest --quiet -m '' tests/aggregator/web/test_page_pictures.py tests/deploy/demo/test_demo_terminal.py
-	@.venv/bin/python -m tests.support.pictures
+	@.venv/bin/python -m tests.support.aggregator.pictures
 
 metrics: .venv/installed ## update the table of docs/metrics.md
 	@.venv/bin/python -m deploy.monitoring.metrics_table docs/metrics.md
@@ -79,7 +79,7 @@ bench-aggregator: .venv/installed java ## one worker's throughput, memory and st
 	@$(GUARD) .venv/bin/python -m bench.aggregator.windows
 	@.venv/bin/python -m bench.aggregator.sizing docs/sizing.md
 
-bench-devices: .venv/installed java ## what devices reach: ARGS names parts, such as relay; bench/results/devices.md
+bench-devices: .venv/installed java ## what devices reach: ARGS names parts, such as edge; bench/results/devices.md
 	@$(GUARD) .venv/bin/python -m bench.devices $(ARGS)
 
 bench-poisoning: .venv/installed ## effect of forged reports on estimates, and which detectors see them: minutes

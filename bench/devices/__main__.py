@@ -1,4 +1,4 @@
-"""Run the parts that are named, or all: `python -m bench.devices relay`."""
+"""Run the parts that are named, or all: `python -m bench.devices edge`."""
 
 import sys
 from importlib import import_module

@@ -12,6 +12,10 @@ FILE = Path(__file__).parents[1] / "results" / "devices.json"
 
 #: Results of each part, in the order of the tables. Each is replaced when its benchmark runs again.
 PARTS = {
+    "edge": "Uploads of one report over 256 keep-alive connections, each answered once Kafka has it "
+    "(acks=all): an edge, and plain handlers that await `send_and_wait` for each. Processor time of the "
+    "server alone, pinned to a core; load and broker share the other. Latency at a fixed rate; medians of "
+    "interleaved rounds; `bench.devices.edge`.",
     "relay": "One relay, a topic `uploads` that is full before it starts; processor time of the "
     "relay alone, and "
     "the clock, with the broker on the same machine; `bench.devices.relay`.",

@@ -57,7 +57,7 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "ready": (
             "deploy.services.aggregate.ready:ready",
-            "Ask a worker, relay or producer whether it is ready.",
+            "Ask a worker, relay, edge or producer whether it is ready.",
         ),
         "replay": (
             "deploy.services.aggregate.replay:replay",

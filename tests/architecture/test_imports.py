@@ -46,6 +46,7 @@ ORDER = {
         "keys", "control", "columns", "intake", "upload_ids", "windows", "acceptance", "sealing", "fold",
         "recovery", "service",
     ),
+    "edge": ("metrics", "intake", "signing_key", "collection_list", "tls", "sending", "web", "server"),
     "aggregator": (
         "ledger", "topics", "deployment", "records", "metrics", "estimation", "partition", "history", "views",
         "maintenance", "web", "worker",

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from deploy.cli.commands import COMMANDS
 from deploy.monitoring.metrics_table import METRICS
-from producers.metrics.metric import HistogramMetric
+from tests.support.deploy.promql import samples
 from tests.support.needed import missing
 from tests.support.paths import REPOSITORY
 
@@ -20,9 +20,7 @@ RULES = REPOSITORY / "deploy" / "monitoring" / "prometheus"
 RUNBOOK = REPOSITORY / "docs" / "runbook.md"
 UNIT_TESTS = sorted((REPOSITORY / "tests" / "deploy" / "monitoring" / "prometheus").glob("*.yml"))
 
-LABELS = {
-    **{metric.exposed: set(metric.labels) for metric in METRICS if not isinstance(metric, HistogramMetric)},
-}
+LABELS = {name: set(labels) - {"job"} for name, labels in samples(METRICS).items()}
 FROM_SCRAPES = {"job", "instance"}
 
 
