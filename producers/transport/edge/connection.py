@@ -117,6 +117,8 @@ class EdgeConnection:
             connected.putheader(name, value)
         connected.endheaders(body)
         response = connected.getresponse()
+        if timed.has_ended:  # http.client takes a head that is cut short for a whole one
+            raise ConnectionResetError
         content = response.read(most_bytes + 1)
         found = {name.lower(): value for name, value in response.getheaders()}
         # http.client has dropped the socket if the server wants it closed.
@@ -201,10 +203,12 @@ class _TimedSocket:
     Attributes
     ----------
     deadline : of the present exchange, monotonic seconds.
+    has_ended : whether the server has sent its last byte.
     """
 
     def __init__(self, connected: socket.socket) -> None:
         self.deadline = 0.0
+        self.has_ended = False
         self._socket = connected
 
     def sendall(self, data: bytes) -> None:
@@ -213,7 +217,9 @@ class _TimedSocket:
 
     def receive(self, buffer: memoryview) -> int:
         self._socket.settimeout(self._left())
-        return self._socket.recv_into(buffer)
+        received = self._socket.recv_into(buffer)
+        self.has_ended = not received
+        return received
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         return io.BufferedReader(_TimedReader(self))
