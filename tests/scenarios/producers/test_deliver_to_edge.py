@@ -140,8 +140,8 @@ def test_killed_producers_send_the_same_ids_again(site: EdgeSite, sender: Deploy
 
 def test_other_parameters_are_found_before_sending_and_in_python(site: EdgeSite, sender: Deployment) -> None:
     differs = (
-        "the edge rejects reports of collection 'carrier', whose parameters differ: epsilon: 2 here, 3 at the "
-        "edge. Use the edge's collection file here"
+        "the edge rejects reports of collection 'carrier', whose parameters differ: epsilon: 2 here, 3 at "
+        "the edge. Use the edge's collection file here"
     )
     edit(sender, "epsilon: 3.0", "epsilon: 2.0")
     with site.running():
