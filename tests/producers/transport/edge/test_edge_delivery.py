@@ -15,6 +15,7 @@ from producers.producer import Producer
 from producers.storage.store import Store
 from producers.transport.edge import delivery as edge_delivery
 from producers.transport.edge.address import EdgeAddress
+from producers.transport.edge.connection import EdgeConnection
 from producers.transport.uploads.upload import MAX_UPLOAD_BYTES, decode_upload
 from tests.support.delivery.fake_edge import fake_edge, in_json, in_turn, plain, raw, rejecting
 from tests.support.processes import wait_until
@@ -115,6 +116,41 @@ def test_pack_is_sent_again_with_the_same_bytes(make, server, name):
     assert len(set(bodies)) == 1
     counters = producer.counters()
     assert (counters.acknowledged, counters.rejected) == ({"latency": 3}, {})
+
+
+EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\n\r\n"
+LATER = b"HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n"
+NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
+
+
+@pytest.mark.parametrize("first", [EARLY_HINTS, LATER], ids=["1xx", "two answers"])
+def test_an_answer_acknowledges_no_other_upload(server, first):
+    """A second answer on a connection, which stays open, belongs to no later request."""
+
+    def answer(handler):
+        handler.wfile.write(first)
+        handler.wfile.flush()
+        time.sleep(0.1)
+        handler.wfile.write(NO_CONTENT)
+
+    server.answer = in_turn(answer, plain(503))
+    connection = EdgeConnection(EdgeAddress(server.url), 5.0, 5.0)
+    assert connection.post(b"first").status in (103, 503)
+    time.sleep(0.3)
+    assert connection.post(b"second").status == 503
+    connection.close()
+    assert [each.body for each in server.uploads()] == [b"first", b"second"]
+
+
+def test_flush_says_at_once_that_this_is_no_edge(make, server):
+    server.answer = PASSING["redirect"]
+    producer = make()
+    producer.report("latency", [1], None)
+    with pytest.raises(DeliveryError, match=r"answers with a redirect \(307\), which is not followed"):
+        producer.flush(60)
+    assert {each.path for each in server.asked} == {"/v1/reports", "/v1/collections"}
+    server.answer = plain(204)
+    assert wait_until(lambda: producer.counters().packs == 1, 30)
 
 
 @pytest.mark.parametrize("status", [200, 400, 409])
