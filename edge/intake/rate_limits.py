@@ -9,6 +9,7 @@ from contextlib import suppress
 
 MOST_PREFIXES = 100_000
 MINUTE = 60.0
+ROUNDING_SECONDS = 1e-4  # of sums of a minute's tokens
 
 _PREFIX_BYTES = 7  # of IPv6
 _MAPPED = bytes(10) + b"\xff\xff"
@@ -44,7 +45,7 @@ class RateLimits:
             return 0.0
         full_at = max(self._full_at.get(prefix, 0.0), now) + self._seconds
         late = full_at - now - MINUTE
-        if late > 1e-9 * MINUTE:  # sums of `_seconds` are rounded
+        if late > min(ROUNDING_SECONDS, self._seconds / 2):
             return late
         if prefix not in self._full_at and len(self._full_at) >= MOST_PREFIXES:
             self._forget(now)

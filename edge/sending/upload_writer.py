@@ -239,24 +239,38 @@ class UploadWriter:
         await asyncio.sleep(_jittered(RECONNECTS[0]))
 
     async def _repair(self, session: KafkaSession) -> None:
-        attempts = 0
+        """Look after lanes in trouble; return when no broker has answered for a while, or no lane works."""
+        attempts, answered_at = 0, self._loop.time()
         while True:
             await asyncio.sleep(_jittered(RETRIES[min(attempts, len(RETRIES) - 1)]))
             bad = [lane for lane in self._lanes if lane.trouble]
             attempts = attempts + 1 if bad else 0
-            if not bad:
-                continue
+            if bad and await self._is_repaired(session):
+                self._flush_soon()
+                answered_at = self._loop.time()
+            elif not bad:
+                answered_at = self._loop.time()
             now = self._loop.time()
-            if len(bad) == len(self._lanes) and all(now - lane.since > LOST_SECONDS for lane in bad):
+            are_all_bad = all(lane.trouble and now - lane.since > LOST_SECONDS for lane in self._lanes)
+            if now - answered_at > LOST_SECONDS or are_all_bad:
                 self._refuse(bad[0].trouble)
                 return
-            with suppress(*FAILURES):
-                await session.refresh()
-                for lane in bad:
-                    node = session.leader(lane.partition)
-                    if node is not None and await session.is_ready(node):
-                        lane.trouble = ""
-                self._flush_soon()
+
+    async def _is_repaired(self, session: KafkaSession) -> bool:
+        """Find out which partitions have a leader that answers; return whether any broker does."""
+        try:
+            await session.refresh()
+            for lane in self._lanes:
+                node = session.leader(lane.partition)
+                if node is None:
+                    lane.fail("it has no leader", self._loop.time())
+                elif await session.is_ready(node):
+                    lane.trouble = ""
+                else:
+                    lane.fail("no broker answers", self._loop.time())
+        except FAILURES:
+            return False
+        return True
 
     def _refuse(self, reason: str) -> None:
         if reason != self._reason:

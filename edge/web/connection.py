@@ -15,7 +15,7 @@ import httptools
 from edge.intake.acceptance import CheckedUpload
 from edge.intake.rate_limits import prefix_of
 from edge.web.answers import Answer, error, render
-from edge.web.requests import HEADERS, REPORTS, TAKEN, Request, written
+from edge.web.requests import HEADERS, REPORTS, TAKEN, Request, refused, written
 from edge.web.service import HttpService
 
 MOST_HEAD_BYTES = 8192
@@ -60,6 +60,7 @@ class HttpConnection(asyncio.Protocol):
         self._url = b""
         self._head_bytes = 0
         self._is_in_head = False
+        self._is_new = False  # whether the request began in the bytes that came last
         self._body: list[bytes] = []
         self._early: Answer | None = None
         self._exchanges: deque[Exchange] = deque()
@@ -67,6 +68,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_deaf = False  # what comes is dropped
         self._is_over = False  # nothing more is answered
         self._has_served = False
+        self._is_upgrade = False  # the request asks for another protocol, and is the last one
         self._since = 0.0  # of the request being read, or of the last answer
         self._closes_at = 0.0
         self._blocked_at = 0.0
@@ -110,17 +112,19 @@ class HttpConnection(asyncio.Protocol):
         """Parse what came."""
         if self._is_deaf:
             return
-        was_in_head = self._is_in_head
-        if self._request is None:
-            self._since = self._loop.time()
+        self._is_new = False
+        if self._is_upgrade:
+            self._add_to_body(data)
+            return
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            pass  # its message is complete, and the only one: `on_headers_complete` saw to that
+        except httptools.HttpParserUpgrade as upgrade:
+            self._is_upgrade = True
+            self._add_to_body(data[upgrade.args[0] :])
         except httptools.HttpParserError:
             self._end(error(400, "this is not HTTP/1.1: the request cannot be parsed", closes=True))
             return
-        if self._is_in_head and was_in_head:
+        if self._is_in_head and not self._is_new:
             # httptools keeps an unfinished header to itself, so its bytes are counted as they come.
             self._head_bytes += len(data)
             self._check_head()
@@ -130,9 +134,10 @@ class HttpConnection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         """Begin a request."""
         self._request = Request(b"", b"", {}, self._peer)
+        self._since = self._loop.time()
         self._url = b""
         self._head_bytes = 0
-        self._is_in_head = True
+        self._is_in_head = self._is_new = True
         self._body = []
         self._early = None
 
@@ -175,6 +180,19 @@ class HttpConnection(asyncio.Protocol):
             self._body.append(body)
 
     def on_message_complete(self) -> None:
+        """Answer the request, unless it asks for another protocol: then httptools leaves its body to us."""
+        if not self._parser.should_upgrade():
+            self._complete()
+
+    def _add_to_body(self, data: bytes) -> None:
+        """Read the body of a request that asks for another protocol, which is answered like any other."""
+        self._body.append(data)
+        wanted = max(0, self._request.content_length) if self._request is not None else 0
+        if sum(map(len, self._body)) >= wanted:
+            self._body = [b"".join(self._body)[:wanted]]
+            self._complete()
+
+    def _complete(self) -> None:
         """Answer the request, or queue its upload."""
         request, self._request = self._request, None
         if request is None or self._is_deaf:
@@ -193,8 +211,12 @@ class HttpConnection(asyncio.Protocol):
         found = self._service.handler.of_body(request, body, time.time())
         if isinstance(found, Answer):
             self._answer(exchange, found)
-        else:
+            return
+        self._service.count_rejected(found)
+        if found.taken:
             self._write_upload(exchange, found)
+        else:
+            self._answer(exchange, refused(found))
 
     def _keeps(self) -> bool:
         parser = self._parser

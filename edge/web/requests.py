@@ -160,7 +160,7 @@ class RequestHandler:
         return None
 
     def of_body(self, request: Request, body: bytes, unix_seconds: float) -> Answer | CheckedUpload:
-        """Return what a whole request decides, or the upload to write.
+        """Return what a whole request decides, or the upload: to write, if it has a good group.
 
         Parameters
         ----------
@@ -174,10 +174,9 @@ class RequestHandler:
 
     def _of_upload_body(self, body: bytes, unix_seconds: float) -> Answer | CheckedUpload:
         try:
-            checked = check_upload(body, self._terms, unix_seconds)
+            return check_upload(body, self._terms, unix_seconds)
         except UploadError as bad:
             return error(400, f"the body is not an upload of this version: {bad.reason}")
-        return checked if checked.taken else refused(checked)
 
     def _of_path(self, request: Request) -> Answer:
         path, method = request.path, request.method

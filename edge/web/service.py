@@ -96,6 +96,11 @@ class HttpService:
         counters.reports += checked.reports
         counters.upload_bytes += len(checked.taken)
 
+    def count_rejected(self, checked: CheckedUpload) -> None:
+        """Count the bad groups of an upload."""
+        for _, reason in checked.rejected:
+            self.counters.rejected[reason] += 1
+
     async def watch(self) -> None:
         """End connections that take too long, until cancelled."""
         while True:

@@ -63,8 +63,8 @@ def test_every_field_without_words_is_text_or_a_mapping() -> None:
     known.update(*(entry.__struct_fields__ for entry in MECHANISMS.values()))
     wordless = {field for field in known if allowed(field, in_budget=False) is None}
     assert wordless == {
-        *("kafka", "producer", "security", "budget_store"),
-        *("bootstrap_servers", "data_dir", "secret_file", "candidates_file"),
+        *("kafka", "producer", "edge", "security", "budget_store"),
+        *("bootstrap_servers", "data_dir", "secret_file", "candidates_file", "edge_ca_file"),
         *("allow_plaintext", "other", "canary", "memoize"),  # the type says it all
     }
     assert all(allowed(field, in_budget=True) for field in BudgetEntry.__struct_fields__)

@@ -16,8 +16,8 @@ from deploy.config.producer import producer_config
 from producers.concurrency.timing import ProducerTiming
 from producers.errors import DeliveryError
 from producers.producer import Producer
-from tests.support.delivery.real_edge import EdgeSite, edge_site, sender_of
 from tests.support.deployments import Deployment
+from tests.support.edge.edge_site import EdgeSite, edge_site, sender_of
 from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.broker

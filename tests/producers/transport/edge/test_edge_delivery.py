@@ -17,7 +17,7 @@ from producers.transport.edge import delivery as edge_delivery
 from producers.transport.edge.address import EdgeAddress
 from producers.transport.edge.connection import EdgeConnection
 from producers.transport.uploads.upload import MAX_UPLOAD_BYTES, decode_upload
-from tests.support.delivery.fake_edge import fake_edge, in_json, in_turn, plain, raw, rejecting
+from tests.support.edge.fake_edge import fake_edge, in_json, in_turn, plain, raw, rejecting
 from tests.support.processes import wait_until
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.producers.questions import FREE

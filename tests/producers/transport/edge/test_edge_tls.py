@@ -7,7 +7,7 @@ import pytest
 from producers.errors import DeliveryError
 from producers.transport.edge.address import EdgeAddress
 from producers.transport.edge.connection import EdgeConnection
-from tests.support.delivery.fake_edge import fake_edge
+from tests.support.edge.fake_edge import fake_edge
 from tests.support.secured.certificates import Authority
 
 
