@@ -10,6 +10,7 @@ will not count their reports.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from struct import Struct
+from typing import NamedTuple
 
 import numpy as np
 from crc32c import crc32c
@@ -82,8 +83,7 @@ def group_terms(collections: Iterable[Collection], delivery_seconds: float) -> d
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedUpload:
+class CheckedUpload(NamedTuple):
     """What is taken of an upload.
 
     Parameters

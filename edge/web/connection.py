@@ -34,12 +34,13 @@ class Exchange:
 
     __slots__ = ("began", "checked", "keeps", "request", "sent")
 
+    checked: CheckedUpload  # of an upload that is written
+
     def __init__(self, request: Request, keeps: bool) -> None:
         self.request = request
         self.keeps = keeps
         self.began = time.monotonic()
         self.sent = b""  # the answer's bytes
-        self.checked: CheckedUpload | None = None
 
 
 class HttpConnection(asyncio.Protocol):
@@ -145,30 +146,30 @@ class HttpConnection(asyncio.Protocol):
         """Add to the target."""
         self._url += url
         self._head_bytes += len(url)
-        self._check_head()
+        if self._head_bytes > MOST_HEAD_BYTES:
+            self._check_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep the headers that decide something."""
         self._head_bytes += len(name) + len(value) + 4
         name = name.lower()
-        request = self._request
-        if name not in HEADERS or request is None or self._is_deaf:
-            return
-        if name == b"x-forwarded-for" and name in request.headers:
-            value = request.headers[name] + b"," + value
-        request.headers[name] = value
+        if name in HEADERS and (request := self._request) is not None:
+            if name == b"x-forwarded-for" and name in request.headers:
+                value = request.headers[name] + b"," + value
+            request.headers[name] = value
 
     def on_headers_complete(self) -> None:
         """Answer what the head decides, so that no body is read for nothing."""
         self._is_in_head = False
-        self._check_head()
+        if self._head_bytes > MOST_HEAD_BYTES:
+            self._check_head()
         request = self._request
         if request is None or self._is_deaf:
             return
         request.method = self._parser.get_method()
-        request.path = path_of(self._url)
+        request.path = self._url if self._url == REPORTS else path_of(self._url)
         self._early = self._service.handler.of_head(request, self._loop.time())
-        expects = request.headers.get(b"expect", b"").lower() == b"100-continue"
+        expects = b"expect" in request.headers and request.headers[b"expect"].lower() == b"100-continue"
         if self._early is None and expects and not self._exchanges:
             self._transport.write(CONTINUE)
         elif self._early is not None and (self._early.closes or expects):
@@ -181,7 +182,11 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """Answer the request, unless it asks for another protocol: then httptools leaves its body to us."""
-        if not self._parser.should_upgrade():
+        if (
+            self._request is None
+            or b"connection" not in self._request.headers
+            or not self._parser.should_upgrade()
+        ):
             self._complete()
 
     def _add_to_body(self, data: bytes) -> None:
@@ -198,7 +203,7 @@ class HttpConnection(asyncio.Protocol):
         if request is None or self._is_deaf:
             return
         self._has_served = True
-        exchange = Exchange(request, self._keeps())
+        exchange = Exchange(request, self._keeps(request))
         self._is_deaf = not exchange.keeps
         self._exchanges.append(exchange)
         if len(self._exchanges) > MOST_WAITING:
@@ -212,40 +217,45 @@ class HttpConnection(asyncio.Protocol):
         if isinstance(found, Answer):
             self._answer(exchange, found)
             return
-        self._service.count_rejected(found)
+        if found.rejected:
+            self._service.count_rejected(found)
         if found.taken:
             self._write_upload(exchange, found)
         else:
             self._answer(exchange, refused(found))
 
-    def _keeps(self) -> bool:
+    def _keeps(self, request: Request) -> bool:
+        """Whether the connection stays open; HTTP/1.0 and other protocols would have to ask for it."""
         parser = self._parser
-        is_kept = parser.should_keep_alive() and not parser.should_upgrade()
-        return bool(is_kept) and parser.get_http_version() == "1.1" and not self._service.is_stopping
+        if self._service.is_stopping or not parser.should_keep_alive():
+            return False
+        if b"connection" not in request.headers:
+            return True
+        return parser.get_http_version() == "1.1" and not parser.should_upgrade()
 
     # --- answers
 
     def _write_upload(self, exchange: Exchange, checked: CheckedUpload) -> None:
-        writer = self._service.writer
-        if why := writer.refusal(checked.upload_id):
-            self._answer(exchange, unavailable(why))
-            return
         exchange.checked = checked
-        writer.put(checked.upload_id, checked.taken, partial(self._written, exchange))
+        done = partial(self._written, exchange)
+        if why := self._service.writer.put(checked.upload_id, checked.taken, done):
+            self._answer(exchange, unavailable(why))
 
     def _written(self, exchange: Exchange, why: str) -> None:
-        checked = exchange.checked
-        if why or checked is None:
+        if why:
             self._answer(exchange, unavailable(why))
             return
-        self._service.count_upload(checked)
-        self._answer(exchange, written(checked))
+        self._service.count_upload(exchange.checked)
+        self._answer(exchange, written(exchange.checked))
 
     def _answer(self, exchange: Exchange, answer: Answer) -> None:
         service, request = self._service, exchange.request
-        service.count_answer(request.path, answer.status)
+        counters = service.counters
         if request.path == REPORTS:
-            service.counters.answered(time.monotonic() - exchange.began)
+            counters.requests["reports", answer.status] += 1
+            counters.answered(time.monotonic() - exchange.began)
+        else:
+            counters.requests[service.handler.kind_of(request.path), answer.status] += 1
         if self._is_over:
             return  # the client is gone
         if service.is_stopping and exchange is self._exchanges[-1]:
