@@ -19,6 +19,8 @@ CAUGHT_INSIDE = {
     "deploy.cluster.doctor.case.NotUsedError": "the examination, which skips the step",
     "deploy.config.problems.PlacedError": "load, which adds file and line",
     "edge.sending.kafka_session.SessionError": "the upload writer, which shows it as a reason of /readyz",
+    "producers.transport.edge.collection_list.CollectionListError": "whoever compares parameters",
+    "producers.transport.edge.collection_list.WrongKeyError": "whoever compares parameters",
     "producers.transport.publication.PublicationError": "readable, which skips the record",
     "producers.transport.publication_reader.UnreadableError": "whoever compares parameters, and works on",
 }

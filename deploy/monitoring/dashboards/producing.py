@@ -27,9 +27,16 @@ def producing() -> Panels:
         ),
         lines(
             "Reports refused",
-            described("Why do producers refuse reports?", producers.REFUSED),
+            described(
+                "Why do producers refuse reports, or edges reject what producers have stored?",
+                producers.REFUSED,
+                producers.REJECTED,
+            ),
             REPORTS_PER_SECOND,
-            {"{{reason}}": f"sum by (reason) ({rate(producers.REFUSED, COLLECTION)})"},
+            {
+                "{{reason}}": f"sum by (reason) ({rate(producers.REFUSED, COLLECTION)})",
+                "{{reason}}, by the edge": f"sum by (reason) ({rate(producers.REJECTED, COLLECTION)})",
+            },
         ),
         lines(
             "Reports in a pack",

@@ -12,7 +12,7 @@ from producers.transport.cluster import is_loopback
 KEY_BYTES = 32
 PORTS = {"http": 80, "https": 443}
 
-_HOST = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?|[0-9a-fA-F:.]+")
+_HOST = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?|[0-9a-fA-F.]*:[0-9a-fA-F:.]*")
 _PATH = re.compile(r"[A-Za-z0-9._~/-]*")
 
 

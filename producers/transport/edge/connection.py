@@ -2,12 +2,15 @@
 
 Rule 1: the request says nothing but the upload: no address, no version of this machine, no cookie; its
 headers depend on the size of the body alone.
-Rule 2: each exchange ends at one deadline, however slowly the server sends, and reads a limited number of
+Rule 2: an answer belongs to the request before it. A connection on which anything is left to read after an
+answer is given up: otherwise it could acknowledge the next upload.
+Rule 3: each exchange ends at one deadline, however slowly the server sends, and reads a limited number of
 bytes. Redirects are not followed.
 """
 
 import http.client
 import io
+import select
 import socket
 import ssl
 import time
@@ -105,6 +108,10 @@ class EdgeConnection:
     def _ask(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, most_bytes: int
     ) -> HttpAnswer:
+        if (
+            self._socket is not None and self._socket.is_readable()
+        ):  # closed by the server, or something is left
+            self.close()
         if self._http is None or self._socket is None:
             self._connect()
         connected, timed = self._http, self._socket
@@ -117,10 +124,12 @@ class EdgeConnection:
             connected.putheader(name, value)
         connected.endheaders(body)
         response = connected.getresponse()
+        if timed.has_ended:  # http.client takes a head that is cut short for a whole one
+            raise ConnectionResetError
         content = response.read(most_bytes + 1)
         found = {name.lower(): value for name, value in response.getheaders()}
-        # http.client has dropped the socket if the server wants it closed.
-        if connected.sock is None or not response.isclosed():
+        # http.client has dropped the socket if the server wants it closed; after 1xx, another answer comes.
+        if connected.sock is None or not response.isclosed() or response.status < 200:
             self.close()
         return HttpAnswer(response.status, found, content)
 
@@ -201,10 +210,12 @@ class _TimedSocket:
     Attributes
     ----------
     deadline : of the present exchange, monotonic seconds.
+    has_ended : whether the server has sent its last byte.
     """
 
     def __init__(self, connected: socket.socket) -> None:
         self.deadline = 0.0
+        self.has_ended = False
         self._socket = connected
 
     def sendall(self, data: bytes) -> None:
@@ -213,7 +224,15 @@ class _TimedSocket:
 
     def receive(self, buffer: memoryview) -> int:
         self._socket.settimeout(self._left())
-        return self._socket.recv_into(buffer)
+        received = self._socket.recv_into(buffer)
+        self.has_ended = not received
+        return received
+
+    def is_readable(self) -> bool:
+        """Whether there is something to read, or the server has closed it."""
+        waiting = select.poll()
+        waiting.register(self._socket, select.POLLIN)
+        return bool(waiting.poll(0))
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         return io.BufferedReader(_TimedReader(self))

@@ -66,6 +66,7 @@ class EdgeDelivery:
         self._too_large: set[int] = set()
         self._busy = 0  # threads that have a task
         self._is_comparing = False
+        self._cannot_compare = False  # the last failure was of a comparison
         self._failures = 0
         self._failed_at = 0.0
         self._resume_at = 0.0
@@ -160,7 +161,7 @@ class EdgeDelivery:
                     self._busy += 1
                     return self._queue.popleft(), True
                 at = until if now >= self._resume_at else min(until, self._resume_at)
-                if now >= self._resume_at and not self._is_comparing:
+                if may_begin and not self._is_comparing:
                     at = min(at, max(now, self._agreement.due))
                 self._changed.wait(max(0.001, at - now))
         return None, False
@@ -181,6 +182,9 @@ class EdgeDelivery:
                 self._is_comparing = False
                 if isinstance(verdict, Later):
                     self._fail(verdict, began)
+                    self._cannot_compare = True
+                elif self._cannot_compare:
+                    self._failures, self._trouble, self._cannot_compare = 0, None, False
             else:
                 self._settle(pack, verdict, began)
             self._changed.notify_all()
@@ -220,7 +224,7 @@ class EdgeDelivery:
         if str(verdict.why) not in self._logged:  # during an outage, causes alternate
             self._logged.add(str(verdict.why))
             _log.warning("packs wait in the outbox: %s", verdict.why)
-        self._trouble = verdict.why
+        self._trouble, self._cannot_compare = verdict.why, False
 
     def _ended(self) -> None:
         """Give up all packs if one of the threads has ended: its own would have no outcome."""

@@ -73,7 +73,7 @@ def test_every_field_without_words_is_text_or_a_mapping() -> None:
     wordless = {field for field in known if allowed(field, in_budget=False) is None}
     assert wordless == {
         *("kafka", "producer", "security", "budget_store", "edge", "relay"),
-        *("bootstrap_servers", "data_dir", "secret_file", "candidates_file"),
+        *("bootstrap_servers", "data_dir", "secret_file", "candidates_file", "edge_ca_file"),
         *("signing_key_file", "certificate_file", "key_file"),
         *("allow_plaintext", "other", "canary", "memoize"),  # the type says it all
     }

@@ -186,7 +186,8 @@ def file(tmp_path: Path) -> Path:
             "revision: 1",
             "revision: 1\nproducer: {outbox: 1}",
             "producer: unknown field `outbox`; did you mean `outbox_bytes`? Known fields: data_dir, "
-            "secret_file, pack_reports, pack_seconds, outbox_bytes, block_milliseconds, budget_store",
+            "secret_file, pack_reports, pack_seconds, outbox_bytes, block_milliseconds, deliver, "
+            "edge_ca_file, edge_public_key, budget_store",
         ),
     ],
 )

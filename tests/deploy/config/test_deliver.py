@@ -1,0 +1,115 @@
+"""Field `producer.deliver`: an edge instead of Kafka, and what then needs no Kafka."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from deploy.cluster.doctor.command import doctor
+from deploy.cluster.topics.command import topics
+from deploy.config.file import CollectionFileError, load
+from deploy.config.producer import producer_config
+from deploy.offline.check import check
+from deploy.query.inspection.command import inspect
+from deploy.query.watch import watch
+from producers.transport.edge.address import EdgeAddress
+
+COLLECTIONS = """\
+collections:
+  - {name: c, mechanism: k-rr, size: 10, epsilon: 3, window_seconds: 60, grace_seconds: 30, budget: none}
+"""
+KEY = "A" * 43 + "="
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "deniable.yaml"
+
+
+def write(file: Path, *sections: str) -> None:
+    file.write_text(COLLECTIONS + "".join(f"{each}\n" for each in sections))
+
+
+def test_default_is_kafka(file: Path) -> None:
+    write(file)
+    loaded = load(file, environment={})
+    assert loaded.producer.deliver == "kafka"
+    assert producer_config(loaded).edge is None
+    assert producer_config(loaded).destination == "127.0.0.1:9092"
+
+
+def test_edge_is_that_of_the_producer(file: Path) -> None:
+    fields = f'deliver: "https://edge.example", edge_ca_file: ca.pem, edge_public_key: "{KEY}"'
+    write(file, f"producer: {{{fields}}}")
+    made = producer_config(load(file, environment={}))
+    assert made.edge == EdgeAddress("https://edge.example", file.parent / "ca.pem", KEY)
+    assert (made.destination, made.receiver) == ("https://edge.example", "the edge")
+
+
+def test_environment_sets_it(file: Path) -> None:
+    write(file)
+    environment = {"DENIABLE_PRODUCER__DELIVER": "http://127.0.0.1:8330"}
+    assert producer_config(load(file, environment=environment)).edge == EdgeAddress("http://127.0.0.1:8330")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ("deliver: http://edge.example", "must be an https:// URL unless the edge is on this machine"),
+        ("deliver: edge.example:8330", "must be kafka, or the URL of an edge"),
+        ("deliver: [kafka]", "must be kafka, or the URL of an edge such as https://edge.example"),
+        (
+            f'edge_public_key: "{KEY}"',
+            "edge_public_key needs deliver: the URL of an edge, got deliver: kafka",
+        ),
+        ("edge_ca_file: ca.pem", "edge_ca_file needs deliver: the URL of an edge"),
+        ("deliver: https://e.example, edge_ca_file: ''", "edge_ca_file must not be empty"),
+        ("deliver: http://localhost, edge_ca_file: a", "edge_ca_file needs an https:// URL in deliver"),
+        ("deliver: https://e.example, edge_public_key: abc", "must be the base64 text of 32 bytes"),
+    ],
+)
+def test_wrong_fields_are_named(file: Path, fields: str, said: str) -> None:
+    write(file, f"producer: {{{fields}}}")
+    with pytest.raises(CollectionFileError) as caught:
+        load(file, environment={})
+    assert said in str(caught.value)
+
+
+def test_credentials_of_kafka_are_not_asked_for(file: Path) -> None:
+    """A user name without a password: commands that need Kafka say so, a producer for an edge does not."""
+    kafka = 'kafka: {bootstrap_servers: "kafka.example:9093", security: {username: shop}}'
+    write(file, kafka, "producer: {deliver: https://edge.example}")
+    loaded = load(file, environment={})
+    assert producer_config(loaded).edge is not None
+    with pytest.raises(CollectionFileError, match="password"):
+        _ = loaded.cluster
+
+
+def test_commands_that_need_kafka_say_so(file: Path) -> None:
+    write(file, "producer: {deliver: https://edge.example}")
+    said = (
+        f"{file}: this needs Kafka, and there is no section kafka: producers deliver to "
+        "https://edge.example. Do it where Kafka is reached, or name its kafka.bootstrap_servers"
+    )
+    asked = ((watch, ["c"]), (topics, ["create"]), (topics, ["check"]), (doctor, []), (inspect, ["reports"]))
+    for command, arguments in asked:
+        ended = CliRunner().invoke(command, [*arguments, "--config", str(file)])
+        assert said in f"{ended.output}{ended.exception}", command.name
+    ended = CliRunner().invoke(check, ["--config", str(file)])
+    assert ended.exit_code == 0
+    assert "Kafka" not in ended.output
+
+
+@pytest.mark.parametrize("deliver", ["kafka", "http://127.0.0.1:8330"])
+def test_kafka_of_this_machine_is_expected_beside_an_edge_of_this_machine(file: Path, deliver: str) -> None:
+    write(file, f'producer: {{deliver: "{deliver}"}}')
+    assert load(file, environment={}).cluster.bootstrap_servers == "127.0.0.1:9092"
+
+
+def test_named_brokers_or_the_section_edge_mean_that_there_is_a_kafka(file: Path) -> None:
+    write(file, "producer: {deliver: https://edge.example}")
+    assert load(file, "127.0.0.1:9093", environment={}).cluster.bootstrap_servers == "127.0.0.1:9093"
+    environment = {"DENIABLE_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:9094"}
+    assert load(file, environment=environment).cluster.bootstrap_servers == "127.0.0.1:9094"
+    write(file, "producer: {deliver: https://edge.example}", "edge: {}")
+    assert load(file, environment={}).cluster.bootstrap_servers == "127.0.0.1:9092"

@@ -1,0 +1,79 @@
+"""A producer reads an edge's list, checks its signature if a key is configured, and names what differs."""
+
+import json
+from base64 import b64decode
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deploy.config.file import load
+from edge.collection_list import collection_list
+from edge.signing_key import parse_signing_key
+from producers.transport.edge.collection_list import (
+    CollectionListError,
+    WrongKeyError,
+    edge_disagreements,
+    read_list,
+)
+from tests.support.paths import VECTORS
+
+VECTOR = json.loads((VECTORS / "collection_list.json").read_text())
+KEY = parse_signing_key(VECTOR["signing_key"].encode())
+RAW_KEY = b64decode(KEY.public_key)
+BODY = VECTOR["body"].encode()
+
+
+@pytest.fixture
+def loaded(tmp_path):
+    path = tmp_path / "deniable.yaml"
+    path.write_text(VECTOR["file"])
+    return load(path, environment={})
+
+
+def test_the_edges_own_file_agrees(loaded):
+    listed = read_list(BODY, RAW_KEY)
+    assert listed.keys() == {each.name for each in loaded.collections if not each.canary}
+    assert edge_disagreements(loaded.collections, listed) == {}
+
+
+def test_each_collection_that_differs_or_is_absent_is_named(loaded):
+    """The whole difference is named, thresholds included, which the list has as text."""
+    shown = [each for each in loaded.collections if not each.canary]
+    others = [replace(each, window_seconds=2 * each.window_seconds) for each in shown]
+    found = edge_disagreements(others, read_list(BODY, None))
+    assert found.keys() == {each.name for each in shown}
+    for each in shown:
+        assert str(found[each.name]) == (
+            f"the edge rejects reports of collection '{each.name}', whose parameters differ: window_seconds: "
+            f"{2 * each.window_seconds} here, {each.window_seconds} at the edge. Use the edge's collection "
+            "file here"
+        )
+    (absent,) = edge_disagreements([replace(shown[0], name="absent")], read_list(BODY, None)).values()
+    assert absent.what == "the edge does not take collection 'absent', and rejects its reports"
+    assert absent.remedy.startswith("Add it to the edge's collection file")
+
+
+def test_changed_list_or_other_key_is_refused(loaded):
+    wrong = "^it is not signed by edge_public_key$"
+    with pytest.raises(WrongKeyError, match=wrong):
+        read_list(BODY, bytes(32))
+    answer = json.loads(BODY)
+    answer["signed"] = answer["signed"].replace('"revision":', '"revision":1')
+    changed = json.dumps(answer).encode()
+    assert read_list(changed, None)
+    with pytest.raises(WrongKeyError, match=wrong):
+        read_list(changed, RAW_KEY)
+    later = collection_list(loaded.revision, loaded.allowances, 10, KEY).body.replace(
+        b'\\"format\\":1', b'\\"format\\":2'
+    )
+    with pytest.raises(CollectionListError, match="it is a list of another version"):
+        read_list(later, None)
+
+
+@given(st.binary(max_size=80) | st.sampled_from(range(len(BODY))).map(lambda end: BODY[:end]))
+def test_other_bytes_raise_the_one_error(body):
+    for key in (None, RAW_KEY):
+        with pytest.raises(CollectionListError, match="it is"):
+            read_list(body, key)

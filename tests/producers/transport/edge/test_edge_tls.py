@@ -1,0 +1,74 @@
+"""An edge behind TLS: its certificate must be of the configured authority and for its name."""
+
+import ssl
+
+import pytest
+
+from producers.errors import DeliveryError
+from producers.transport.edge.address import EdgeAddress
+from producers.transport.edge.connection import EdgeConnection
+from tests.support.edge.fake_edge import fake_edge
+from tests.support.secured.certificates import Authority
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority("edge-ca", tmp_path_factory.mktemp("ca"))
+
+
+def posted(url, ca_file):
+    connection = EdgeConnection(EdgeAddress(url, ca_file), 5.0, 5.0)
+    try:
+        return [connection.post(b"upload").status for _ in range(2)]
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def secured(authority):
+    """Run a fake edge with a certificate for these names."""
+
+    def wrap(server, **named):
+        issued = authority.issue("edge", server=True, **named)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(issued.certificate_file, issued.key_file)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        return f"https://localhost:{server.server_port}"
+
+    return wrap
+
+
+def test_trusted_edge_gets_uploads_over_one_connection(secured, authority):
+    with fake_edge() as server:
+        url = secured(server)
+        assert posted(url, authority.certificate_file) == [204, 204]
+        assert len({each.connection for each in server.uploads()}) == 1
+
+
+def test_edges_that_are_not_trusted_get_nothing(secured, authority, tmp_path):
+    other = Authority("other-ca", tmp_path / "other")
+    with fake_edge() as server:
+        url = secured(server)
+        for ca_file in (None, other.certificate_file):
+            with pytest.raises(
+                DeliveryError, match=r"its certificate is not trusted .*; name its authority in"
+            ):
+                posted(url, ca_file)
+    with fake_edge() as server:
+        url = secured(server, addresses=(), names=("elsewhere.example",))
+        with pytest.raises(DeliveryError, match="its certificate is not trusted"):
+            posted(url, authority.certificate_file)
+    assert server.asked == []
+
+
+def test_server_without_tls_and_unusable_authorities(tmp_path, authority):
+    with fake_edge() as server:
+        url = f"https://127.0.0.1:{server.server_port}"
+        with pytest.raises(DeliveryError, match="the TLS handshake fails; see that it speaks TLS there"):
+            posted(url, authority.certificate_file)
+        with pytest.raises(DeliveryError, match=r"edge_ca_file .*absent\.pem cannot be read: No such file"):
+            posted(url, tmp_path / "absent.pem")
+        (tmp_path / "bad.pem").write_text("no certificate")
+        with pytest.raises(DeliveryError, match=r"edge_ca_file .*bad\.pem must hold certificates in PEM"):
+            posted(url, tmp_path / "bad.pem")
+    assert server.asked == []
