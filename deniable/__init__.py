@@ -28,6 +28,7 @@ from deploy.config.file import CollectionFileError, Configuration, load  # noqa:
 from deploy.config.producer import producer_config  # noqa: E402
 from deploy.config.sections import (  # noqa: E402
     BudgetStoreSection,
+    EdgeSection,
     KafkaSection,
     ProducerSection,
     SecuritySection,
@@ -70,6 +71,7 @@ __all__ = [
     "Counters",
     "DeliveryError",
     "DeniableError",
+    "EdgeSection",
     "EventTime",
     "EventValue",
     "HotRappor",

@@ -40,6 +40,12 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "spent": ("deploy.offline.spent:spent", "Show how much of their budgets clients have spent."),
     },
+    "Collect from devices": {
+        "edge": (
+            "deploy.services.edge.command:edge",
+            "Take uploads of devices over HTTP and write them to Kafka.",
+        ),
+    },
     "Count": {
         "aggregate": (
             "deploy.services.aggregate.command:aggregate",

@@ -5,6 +5,7 @@ EXTRAS = {
     "demo": "demo",
     "dev": "worker",
     "plan": "analysis",
+    "edge": "edge",
     "aggregate": "worker",
     "replay": "worker",
     "retire": "worker",

@@ -46,6 +46,10 @@ _FIELDS: Mapping[str, str] = {
     "pack_seconds": "a number in [0.001, 3600]",
     "outbox_bytes": f"an integer in [{2**20}, {2**40}]",
     "block_milliseconds": "an integer in [0, 3600000]",
+    "allow_origins": "a list of origins such as https://shop.example, or of '*' alone",
+    "uploads_per_minute": f"an integer in [0, {10**9}]",
+    "trusted_proxies": "an integer in [0, 100]",
+    "max_age_seconds": "an integer in [0, 86400]",
     "url": "postgresql://USER@HOST:PORT/DATABASE, without a password",
     "when_away": "wait or drop",
 }

@@ -1,11 +1,14 @@
 """Checks of single fields of the collection file: allowed range, value, remedy."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from deploy.config.text_files import text_at
 
 YEAR_SECONDS = 366 * 86_400
+ANY_ORIGIN = "*"
+ORIGIN = re.compile(r"https?://([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 MOST_BYTES = 1 << 26  # of a file; a million candidates of 64 bytes
 
 
@@ -22,6 +25,19 @@ def check_distinct(field: str, texts: Iterable[str]) -> None:
         if text in seen:
             raise ValueError(f"{field} must be distinct, got '{text}' twice")
         seen.add(text)
+
+
+def check_origins(origins: list[str]) -> None:
+    """Raise ValueError unless each is an origin as browsers send it; `*` may stand alone."""
+    check_distinct("allow_origins", origins)
+    if origins == [ANY_ORIGIN]:
+        return
+    for origin in origins:
+        if not ORIGIN.fullmatch(origin):
+            raise ValueError(
+                "allow_origins must have origins such as https://shop.example, in lower case and without a "
+                f"path, or '*' alone, got '{origin}'"
+            )
 
 
 def read_lines(field: str, file: Path) -> list[str]:

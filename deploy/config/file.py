@@ -1,7 +1,7 @@
 """The collection file, `deniable.yaml`: one file for producers, aggregator and tools.
 
 YAML 1.2, so 1e-6 is a number and `no` is text; unknown fields are refused. Environment variables override the
-sections `kafka` and `producer`: `DENIABLE_KAFKA__BOOTSTRAP_SERVERS` sets `kafka.bootstrap_servers`.
+sections `kafka`, `producer` and `edge`: `DENIABLE_KAFKA__BOOTSTRAP_SERVERS` sets `kafka.bootstrap_servers`.
 """
 
 import os
@@ -20,6 +20,7 @@ from deploy.config.every_error import MOST_ERRORS, every_error
 from deploy.config.problems import PlacedError, YamlPath, explain
 from deploy.config.sections import (
     BudgetStoreSection,
+    EdgeSection,
     File,
     KafkaSection,
     ProducerSection,
@@ -34,6 +35,7 @@ from producers.transport.cluster import Cluster, split_addresses
 from producers.transport.security import CredentialsError
 
 DEFAULT_FILE = Path("deniable.yaml")
+DELIVERY_SECONDS = 10
 PREFIX = "DENIABLE_"
 PASSWORD_VARIABLE = "DENIABLE_KAFKA__SECURITY__PASSWORD"  # noqa: S105 - a name
 SECTIONS: Mapping[tuple[str, ...], type[msgspec.Struct]] = {
@@ -41,7 +43,9 @@ SECTIONS: Mapping[tuple[str, ...], type[msgspec.Struct]] = {
     ("kafka", "security"): SecuritySection,
     ("producer",): ProducerSection,
     ("producer", "budget_store"): BudgetStoreSection,
+    ("edge",): EdgeSection,
 }
+OPTIONAL_SECTIONS = ("edge",)  # there, even if empty, for deployments that take uploads
 
 
 class CollectionFileError(DeniableError, ValueError):
@@ -62,7 +66,10 @@ class _VariableError(ValueError):
 
 @dataclass(frozen=True)
 class Configuration:
-    """The checked content of the file. `connection` is an error message if credentials are missing."""
+    """The checked content of the file.
+
+    `connection` is an error message if credentials are missing; `edge` is None without that section.
+    """
 
     path: Path
     revision: int
@@ -70,6 +77,12 @@ class Configuration:
     connection: Cluster | str
     producer: ProducerSection
     allowances: tuple[Allowance, ...]
+    edge: EdgeSection | None = None
+
+    @property
+    def delivery_seconds(self) -> int:
+        """What relays need to deliver packs: windows take uploads until that long before their grace ends."""
+        return DELIVERY_SECONDS
 
     @property
     def cluster(self) -> Cluster:
@@ -134,6 +147,7 @@ def load(
             _check_option(bootstrap_servers)
             _set(document, ("kafka",), "bootstrap_servers", bootstrap_servers)
         wrong += _empty_security(document)
+        document.update({name: {} for name in OPTIONAL_SECTIONS if document.get(name, {}) is None})
         file, connection, allowances = _built(document, path, variables, wrong)
     except _VariableError as error:  # nothing is wrong with the file
         raise CollectionFileError(str(error)) from error
@@ -141,7 +155,7 @@ def load(
         raise CollectionFileError(_located(path, text, several.errors)) from None
     except ValueError as error:
         raise CollectionFileError(f"{path}: {error}") from error
-    return Configuration(path, file.revision, file.kafka, connection, file.producer, allowances)
+    return Configuration(path, file.revision, file.kafka, connection, file.producer, allowances, file.edge)
 
 
 def _read(text: str) -> dict[str, Any]:
@@ -150,7 +164,7 @@ def _read(text: str) -> dict[str, Any]:
         kind = "a list" if isinstance(document, list) else "one value"
         found = "but is empty" if document is None else f"got {kind}"
         raise ValueError(
-            f"must be a mapping with collections, and optionally kafka, producer and revision, {found}"
+            f"must be a mapping with collections, and optionally kafka, producer, edge and revision, {found}"
         )
     return document
 
@@ -163,7 +177,7 @@ def _override(document: dict[str, Any], environment: Mapping[str, str]) -> list[
     for variable, text in environment.items():
         *sections, field = variable.removeprefix(PREFIX).lower().split("__")
         section = tuple(sections)
-        is_meant = section or field.startswith(("kafka", "producer"))
+        is_meant = section or field.startswith(("kafka", "producer", *OPTIONAL_SECTIONS))
         if not variable.startswith(PREFIX) or not is_meant:
             continue
         if section not in SECTIONS:

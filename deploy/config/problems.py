@@ -16,6 +16,7 @@ from deploy.config.allowed_values import MECHANISMS, allowed
 from deploy.config.entries import BudgetEntry
 from deploy.config.sections import (
     BudgetStoreSection,
+    EdgeSection,
     File,
     KafkaSection,
     ProducerSection,
@@ -62,6 +63,7 @@ SECTIONS: Mapping[YamlPath, type[msgspec.Struct]] = {
     _SECRET: SecuritySection,
     ("producer",): ProducerSection,
     _DATABASE: BudgetStoreSection,
+    ("edge",): EdgeSection,
 }
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from deploy.config.checks import check_range
+from deploy.config.checks import check_origins, check_range
 from deploy.config.entries import Entry
 from producers.budget.postgres.database import BudgetDatabase, WhenAway
 from producers.transport.security import Security
@@ -99,6 +99,29 @@ class ProducerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 )
 
 
+class EdgeSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `edge`; paths are relative to the file."""
+
+    allow_origins: list[str] = msgspec.field(default_factory=list)
+    signing_key_file: str | None = None
+    uploads_per_minute: int = 600
+    trusted_proxies: int = 0
+    max_age_seconds: int = 300
+    certificate_file: str | None = None
+    key_file: str | None = None
+
+    def __post_init__(self) -> None:
+        check_origins(self.allow_origins)
+        for field in ("signing_key_file", "certificate_file", "key_file"):
+            if getattr(self, field) == "":
+                raise ValueError(f"{field} must not be empty: leave it out")
+        if (self.certificate_file is None) != (self.key_file is None):
+            raise ValueError("certificate_file and key_file belong together: give both or neither")
+        check_range("uploads_per_minute", self.uploads_per_minute, 0, 10**9)
+        check_range("trusted_proxies", self.trusted_proxies, 0, 100)
+        check_range("max_age_seconds", self.max_age_seconds, 0, 86_400)
+
+
 class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
@@ -106,6 +129,7 @@ class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     revision: int = 1
     kafka: KafkaSection = KafkaSection()
     producer: ProducerSection = ProducerSection()
+    edge: EdgeSection | None = None
 
     def __post_init__(self) -> None:
         check_range("revision", self.revision, 1, 2**63 - 1)

@@ -10,7 +10,7 @@ import pytest
 from tests.architecture.imports import ARROWS, MODULES, imported, is_in, rooms_of
 from tests.support.paths import REPOSITORY as ROOT
 
-ROOMS = ("estimators", "producers", "relay", "aggregator", "deploy")
+ROOMS = ("estimators", "producers", "relay", "edge", "aggregator", "deploy")
 SOURCES = sorted(path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 OF_PRODUCERS = (
     "producers.wire",
@@ -20,6 +20,9 @@ OF_PRODUCERS = (
     "producers.transport.publication_reader",
 )  # what the aggregator may import
 RELAY_OF_PRODUCERS = ("producers.wire", "producers.transport.uploads", "producers.randomization")
+EDGE_OF_PRODUCERS = (
+    "producers.wire", "producers.transport", "producers.budget.allowance", "producers.metrics.metric",
+)  # fmt: skip
 MOST_FILES_WITH_FAUST = 2
 MOST_ROOMS = 12
 
@@ -62,8 +65,11 @@ def forbidden(room: str, name: str) -> bool:
         return is_in(name, "random") or is_in(name, "numpy.random")
     if room == "relay":
         return is_in(name, "producers") and not any(is_in(name, each) for each in RELAY_OF_PRODUCERS)
+    if room == "edge":
+        is_allowed = any(is_in(name, each) for each in EDGE_OF_PRODUCERS)
+        return is_in(name, "relay") or (is_in(name, "producers") and not is_allowed)
     if room == "aggregator":
-        if is_in(name, "relay"):
+        if is_in(name, "relay") or is_in(name, "edge"):
             return True
         return is_in(name, "producers") and not any(is_in(name, each) for each in OF_PRODUCERS)
     return False
@@ -146,7 +152,13 @@ def test_faust_is_imported_in_two_files_at_most() -> None:
         ("relay", "from aggregator.ledger.ledger import Ledger"),
         ("relay", "from producers.pipeline.packer import Packer"),
         ("relay", "from producers.transport.sender import Sender"),
+        ("edge", "from relay.fold import Fold"),
+        ("edge", "from aggregator.topics.names import Topics"),
+        ("edge", "from deploy.cli.signals import handle"),
+        ("edge", "from producers.pipeline.packer import Packer"),
+        ("edge", "from producers.randomization.secret import Secret"),
         ("aggregator", "from relay.fold import Fold"),
+        ("aggregator", "from edge.answers import Answer"),
         ("aggregator", "import deploy.cli.main"),
         ("aggregator", "import producers"),
         ("aggregator", "from producers.randomization import randomizers"),
@@ -164,6 +176,8 @@ def test_violation_is_detected(room: str, source: str) -> None:
         ("estimators", "import numpy as np\nfrom estimators.mechanisms.krr import KRR\nimport random"),
         ("producers", "from estimators.mechanisms.krr import KRR\nimport numpy"),
         ("relay", "from producers import wire\nfrom producers.transport.uploads.upload import decode_upload"),
+        ("edge", "from producers import wire\nfrom producers.transport.cluster import Cluster"),
+        ("edge", "from producers.budget.allowance import Allowance"),
         ("aggregator", "from producers import wire\nfrom producers.wire import decode"),
         ("aggregator", "from producers.metrics.metric import GaugeMetric"),
         ("deploy", "from aggregator import ledger\nfrom producers.randomization import randomizers"),

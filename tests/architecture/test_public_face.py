@@ -27,7 +27,7 @@ def test_project_does_not_import_the_public_face() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["producers", "estimators", "relay", "aggregator", "deploy"])
+@pytest.mark.parametrize("name", ["producers", "estimators", "relay", "edge", "aggregator", "deploy"])
 @pytest.mark.parametrize("file", ["__init__.py", "module.py"])
 def test_other_package_of_the_same_name_is_refused(tmp_path: Path, name: str, file: str) -> None:
     """A folder with only `module.py` is a namespace package, which does not hide our regular one."""

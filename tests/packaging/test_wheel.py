@@ -16,7 +16,7 @@ from tests.support.paths import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
-TOP = {"deniable", "estimators", "producers", "relay", "aggregator", "deploy"}
+TOP = {"deniable", "estimators", "producers", "relay", "edge", "aggregator", "deploy"}
 NOT_PACKAGED = re.compile(r"Dockerfile|\.(sh|lock|service|yaml|yml|conf)$|grafana|kubernetes|compose|tests/")
 BUILD = [sys.executable, "-m", "hatchling", "build", "-d"]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")

@@ -1,0 +1,134 @@
+"""`deniable edge`."""
+
+import asyncio
+import signal
+from functools import partial
+from pathlib import Path
+
+import click
+import uvloop
+
+from deploy.cli.listen_address import ListenAddress
+from deploy.cli.options import config_option, servers_option
+from deploy.cli.signals import leave_at_once
+from deploy.config.file import CollectionFileError, Configuration, load
+from deploy.config.sections import EdgeSection
+from deploy.services.edge.try_files import try_files
+from edge.server import Edge, EdgeSettings
+from edge.signing_key import SigningKey, open_signing_key
+
+KEY_FILE = Path(".deniable") / "edge-key.pem"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@click.command()
+@click.option(
+    "--listen",
+    type=ListenAddress(),
+    metavar="ADDRESS:PORT",
+    help="Where devices, or the proxy in front, reach it.",
+)
+@click.option(
+    "--try-page", is_flag=True, help="Serve /try, which shows visitors what would leave their device."
+)
+@click.option(
+    "--show-key", is_flag=True, help="Print the public key that clients pin, in base64, and do nothing else."
+)
+@config_option
+@servers_option
+def edge(
+    listen: tuple[str, int] | None,
+    try_page: bool,
+    show_key: bool,
+    config: Path,
+    bootstrap_servers: str | None,
+) -> None:
+    """Take uploads of devices over HTTP and write them to Kafka, until Ctrl-C. Run any number of edges.
+
+    It stops in good order: what was sent is answered. A second Ctrl-C ends it at once; devices that got no
+    answer send their uploads again.
+
+    Example: deniable edge --listen 127.0.0.1:8330
+    """
+    loaded = load(config, bootstrap_servers)
+    section = _section(loaded)
+    folder = config.parent
+    key = open_signing_key(folder / KEY_FILE, _within(folder, section.signing_key_file))
+    if show_key:
+        click.echo(key.public_key)
+        return
+    if listen is None:
+        raise click.UsageError("Missing option '--listen', such as --listen 127.0.0.1:8330.")
+    settings = edge_settings(loaded, section, key)
+    if try_page:
+        settings.try_files.update(try_files())
+    host, port = listen
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(Edge(settings), host, port))
+
+
+def edge_settings(loaded: Configuration, section: EdgeSection, key: SigningKey) -> EdgeSettings:
+    """Return what the edge works with.
+
+    Parameters
+    ----------
+    loaded : the file.
+    section : its section `edge`.
+    key : signs the list of collections.
+
+    Raises
+    ------
+    CollectionFileError if user name or password for Kafka is missing.
+    """
+    folder = loaded.path.parent
+    return EdgeSettings(
+        cluster=loaded.cluster,
+        topic=loaded.topics.uploads,
+        partitions=loaded.kafka.partitions,
+        revision=loaded.revision,
+        allowances=loaded.allowances,
+        delivery_seconds=loaded.delivery_seconds,
+        key=key,
+        allow_origins=tuple(section.allow_origins),
+        uploads_per_minute=section.uploads_per_minute,
+        trusted_proxies=section.trusted_proxies,
+        max_age_seconds=section.max_age_seconds,
+        certificate_file=_within(folder, section.certificate_file),
+        key_file=_within(folder, section.key_file),
+    )
+
+
+def _section(loaded: Configuration) -> EdgeSection:
+    if loaded.edge is None:
+        raise CollectionFileError(
+            f"{loaded.path}: there is no section edge: add the line 'edge: {{}}', then run deniable topics "
+            "create, which makes the topic uploads"
+        )
+    return loaded.edge
+
+
+def _within(folder: Path, path: str | None) -> Path | None:
+    return None if path is None else folder / path
+
+
+async def _run(server: Edge, host: str, port: int) -> None:
+    """Serve until a signal."""
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+
+    def end(number: signal.Signals) -> None:
+        if stopped.is_set():
+            leave_at_once(number)
+        stopped.set()
+
+    await server.open(host, port)
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, partial(end, number))
+    scheme = "https" if server.settings.certificate_file else "http"
+    shown = f"[{host}]" if ":" in host else host
+    click.echo(f"uploads: {scheme}://{shown}:{port}/v1/reports")
+    if server.settings.try_files:
+        click.echo(f"try it: {scheme}://{shown}:{port}/try")
+    await stopped.wait()
+    await server.stop()

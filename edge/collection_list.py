@@ -1,0 +1,89 @@
+"""The list of collections that clients fetch: what they need to randomize and to limit reports, signed.
+
+Pure. The same file, key and intake grace give the same bytes, so all edges of a deployment serve one ETag.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from edge.signing_key import SigningKey
+from producers.budget.allowance import UNLIMITED, Allowance
+
+FORMAT = 1
+DOMAIN = b"deniable-collections-1\n"
+
+
+@dataclass(frozen=True)
+class CollectionList:
+    """The body of `GET /v1/collections` and its ETag, quotes included."""
+
+    body: bytes
+    etag: str
+
+
+def collection_list(
+    revision: int, allowances: Iterable[Allowance], delivery_seconds: int, key: SigningKey
+) -> CollectionList:
+    """Build the signed list.
+
+    Parameters
+    ----------
+    revision : of the collection file. Clients refuse one below the highest that they have seen.
+    allowances : of all collections, in the file's order; canaries are left out.
+    delivery_seconds : by which a window takes uploads for less time than its grace, seconds, >= 0.
+    key : signs the list.
+    """
+    entries = [_entry(each, delivery_seconds) for each in allowances if not each.collection.canary]
+    signed = _compact({"format": FORMAT, "revision": revision, "collections": entries})
+    answer = {
+        "signed": signed,
+        "signature": key.sign(DOMAIN + signed.encode()),
+        "public_key": key.public_key,
+    }
+    body = json.dumps(answer, separators=(",", ":"), ensure_ascii=False).encode()
+    return CollectionList(body, f'"{sha256(body).hexdigest()[:32]}"')
+
+
+def _compact(content: object) -> str:
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _entry(allowance: Allowance, delivery_seconds: int) -> Mapping[str, object]:
+    collection = allowance.collection
+    return {
+        "name": collection.name,
+        "fingerprint": f"{collection.fingerprint:016x}",
+        "mechanism": _exact(collection.mechanism.parameters()),
+        "values": collection.values,
+        "other": collection.other,
+        "memoize": collection.memoize,
+        "window_seconds": collection.window_seconds,
+        "grace_seconds": collection.grace_seconds - delivery_seconds,
+        "reports_per_window": allowance.reports_per_window,
+        "budget": _budget(allowance),
+        "epsilon": collection.mechanism.epsilon,
+        "epsilon_inf": None if math.isinf(allowance.epsilon_inf) else allowance.epsilon_inf,
+        "epsilon_per_report": allowance.epsilon_per_report,
+        "memoized": allowance.memoized,
+    }
+
+
+def _exact(parameters: Mapping[str, int | str]) -> Mapping[str, int | str]:
+    """Write thresholds as text: JavaScript's numbers have 53 bits."""
+    return {name: str(value) if "threshold" in name else value for name, value in parameters.items()}
+
+
+def _budget(allowance: Allowance) -> Mapping[str, object] | None:
+    budget = allowance.budget
+    if budget is None:
+        return None
+    limit = allowance.unspent_limit
+    return {
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "period_seconds": budget.period_seconds,
+        "reports": None if limit == UNLIMITED else limit,
+    }

@@ -1,0 +1,1 @@
+"""What an edge counts. May import no sibling. Begin with `definitions`."""

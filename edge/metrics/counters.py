@@ -1,0 +1,86 @@
+"""Totals of an edge as plain numbers, since a request may cost only microseconds, and their export."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+
+from prometheus_client.core import HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from edge.metrics import definitions
+from producers.metrics.metric import CounterMetric, GaugeMetric
+
+_BUCKETS = definitions.ANSWER_SECONDS.buckets
+
+
+class EdgeCounters(Collector):
+    """Totals since the start of the process; attributes are changed where things happen.
+
+    Parameters
+    ----------
+    reasons : for which groups are rejected; each is exported from the start, at 0.
+    """
+
+    def __init__(self, reasons: tuple[str, ...]) -> None:
+        self._reasons = reasons
+        self.requests: Counter[tuple[str, int]] = Counter()
+        self.rejected: Counter[str] = Counter()
+        self.uploads = 0
+        self.upload_bytes = 0
+        self.groups = 0
+        self.reports = 0
+        self.frames = 0
+        self.frame_failures = 0
+        self.queue_bytes = 0
+        self.connections = 0
+        self.connections_refused = 0
+        self.is_kafka_away = True
+        self._answers = [0] * (len(_BUCKETS) + 1)
+        self._seconds = 0.0
+
+    def answered(self, seconds: float) -> None:
+        """Count the time of one answer."""
+        self._answers[bisect_left(_BUCKETS, seconds)] += 1
+        self._seconds += seconds
+
+    def describe(self) -> list[Metric]:
+        """Return nothing, so that registering does not read counters."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics."""
+        requests = definitions.REQUESTS.family()
+        for (path, status), number in sorted(self.requests.items()):
+            requests.add_metric([path, str(status)], number)
+        yield requests
+        rejected = definitions.GROUPS_REJECTED.family()
+        for reason in self._reasons:
+            rejected.add_metric([reason], self.rejected[reason])
+        yield rejected
+        yield _single(definitions.UPLOADS, self.uploads)
+        yield _single(definitions.UPLOAD_BYTES, self.upload_bytes)
+        yield _single(definitions.GROUPS, self.groups)
+        yield _single(definitions.REPORTS, self.reports)
+        yield _single(definitions.FRAMES, self.frames)
+        yield _single(definitions.FRAME_FAILURES, self.frame_failures)
+        yield _single(definitions.QUEUE_BYTES, self.queue_bytes)
+        yield _single(definitions.CONNECTIONS, self.connections)
+        yield _single(definitions.CONNECTIONS_REFUSED, self.connections_refused)
+        yield _single(definitions.KAFKA_AWAY, self.is_kafka_away)
+        yield self._answer_seconds()
+
+    def _answer_seconds(self) -> Metric:
+        metric = definitions.ANSWER_SECONDS
+        below, buckets = 0, []
+        for end, number in zip([*map(str, _BUCKETS), "+Inf"], self._answers, strict=True):
+            below += number
+            buckets.append((end, float(below)))
+        family = HistogramMetricFamily(metric.exposed, metric.help)
+        family.add_metric([], buckets, self._seconds)
+        return family
+
+
+def _single(metric: CounterMetric | GaugeMetric, value: float) -> Metric:
+    family = metric.family()
+    family.add_metric([], value)
+    return family

@@ -1,0 +1,4 @@
+"""From uploads to records of the topic `uploads`. May import `metrics`.
+
+Begin with `upload_writer`, which answers for every upload; `lanes` are its queues.
+"""

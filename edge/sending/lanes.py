@@ -1,0 +1,81 @@
+"""The uploads of one partition that wait for Kafka, in the order they came. Reads no clock."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from producers.transport.uploads.frame import FRAME_HEADER_BYTES, LENGTH_BYTES, MAX_UPLOADS
+from producers.wire import MAX_RECORD_BYTES
+
+MOST_FRAME_BYTES = MAX_RECORD_BYTES - FRAME_HEADER_BYTES - LENGTH_BYTES * MAX_UPLOADS
+
+
+@dataclass(slots=True)
+class WaitingUpload:
+    """An upload between a request and its answer.
+
+    Parameters
+    ----------
+    upload : its bytes.
+    deadline : when the request is answered 503, seconds of the loop's clock.
+    done : called once; with an empty text when Kafka has the upload, else with the reason it may not have it.
+    """
+
+    upload: bytes
+    deadline: float
+    done: Callable[[str], None]
+
+
+class Lane:
+    """A queue.
+
+    Parameters
+    ----------
+    partition : of the topic.
+
+    Attributes
+    ----------
+    trouble : why its last frame failed; empty if it did not.
+    since : when the trouble began, seconds of the loop's clock.
+    """
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.trouble = ""
+        self.since = 0.0
+        self._waiting: deque[WaitingUpload] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, waiting: WaitingUpload) -> None:
+        """Append one upload."""
+        self._waiting.append(waiting)
+
+    def take(self) -> list[WaitingUpload]:
+        """Remove and return the uploads of the next frame: at least one, if any waits."""
+        taken: list[WaitingUpload] = []
+        size = 0
+        while self._waiting and len(taken) < MAX_UPLOADS:
+            size += len(self._waiting[0].upload)
+            if size > MOST_FRAME_BYTES:
+                break
+            taken.append(self._waiting.popleft())
+        return taken
+
+    def put_back(self, taken: list[WaitingUpload]) -> None:
+        """Return the uploads of a frame that failed to their place."""
+        self._waiting.extendleft(reversed(taken))
+
+    def overdue(self, now: float) -> list[WaitingUpload]:
+        """Remove and return the uploads whose deadline is over."""
+        found = []
+        while self._waiting and self._waiting[0].deadline <= now:
+            found.append(self._waiting.popleft())
+        return found
+
+    def fail(self, trouble: str, now: float) -> None:
+        """Note that a frame failed."""
+        if not self.trouble:
+            self.since = now
+        self.trouble = trouble

@@ -1,0 +1,243 @@
+"""One edge: listens, answers, and stops in good order.
+
+It keeps nothing on disk and shares nothing with other edges, so any number may run, and may be killed at any
+moment: a device that got no answer sends the same upload again.
+"""
+
+import asyncio
+import errno
+import os
+import resource
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import structlog
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+from edge.collection_list import collection_list
+from edge.intake.acceptance import REASONS, group_terms
+from edge.intake.rate_limits import RateLimits
+from edge.metrics.counters import EdgeCounters
+from edge.sending.kafka_session import KafkaSession
+from edge.sending.upload_writer import UploadWriter
+from edge.signing_key import SigningKey
+from edge.tls import TlsFiles, TlsFilesError
+from edge.web.answers import NO_STORE, Answer, json_answer
+from edge.web.connection import HttpConnection
+from edge.web.origins import AllowedOrigins
+from edge.web.requests import EdgePages, RequestHandler
+from edge.web.service import HttpService
+from estimators.errors import DeniableError
+from producers.budget.allowance import Allowance
+from producers.transport.cluster import Cluster
+
+STOP_SECONDS = 5.0
+BACKLOG = 4096
+HANDSHAKE_SECONDS = 10.0
+FILES_SECONDS = 10.0  # between two looks at the certificate
+RESERVED_FILES = 128  # for Kafka, logs and handshakes
+MOST_CONNECTIONS = 16_384
+
+_log = structlog.get_logger()
+
+
+class EdgeListenError(DeniableError, RuntimeError):
+    """Cannot listen on an address."""
+
+
+@dataclass(frozen=True)
+class EdgeSettings:
+    """What an edge works with.
+
+    Parameters
+    ----------
+    cluster, topic, partitions : where uploads are written.
+    revision, allowances : of the collection file.
+    delivery_seconds : by which a window takes uploads for less time than its grace.
+    key : signs the list of collections.
+    allow_origins, uploads_per_minute, trusted_proxies, max_age_seconds : as in the section `edge`.
+    certificate_file, key_file : both, for TLS; or neither.
+    try_files : content type and file by path of the try page; empty without the page.
+    """
+
+    cluster: Cluster
+    topic: str
+    partitions: int
+    revision: int
+    allowances: tuple[Allowance, ...]
+    delivery_seconds: int
+    key: SigningKey
+    allow_origins: tuple[str, ...] = ()
+    uploads_per_minute: int = 600
+    trusted_proxies: int = 0
+    max_age_seconds: int = 300
+    certificate_file: Path | None = None
+    key_file: Path | None = None
+    try_files: dict[bytes, tuple[str, Path]] = field(default_factory=dict)
+
+
+class Edge:
+    """A server that listens from `open` to `stop`.
+
+    Parameters
+    ----------
+    settings : what it works with.
+
+    Raises
+    ------
+    TlsFilesError if certificate or key cannot be used.
+    """
+
+    def __init__(self, settings: EdgeSettings) -> None:
+        self.settings = settings
+        self.counters = EdgeCounters(REASONS)
+        self._registry = CollectorRegistry()
+        self._registry.register(self.counters)
+        self._tls: TlsFiles | None = None
+        if settings.certificate_file is not None and settings.key_file is not None:
+            self._tls = TlsFiles(settings.certificate_file, settings.key_file)
+        self._server: asyncio.Server | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_stopping = False
+        self.service: HttpService
+        self.writer: UploadWriter
+
+    async def open(self, host: str, port: int) -> int:
+        """Listen on an address, port 0 for a free one; return the port.
+
+        Raises
+        ------
+        EdgeListenError if the address cannot be used.
+        """
+        settings = self.settings
+        self.writer = self._new_writer()
+        self.service = HttpService(self._handler(), self.writer, self.counters, most_connections())
+        loop = asyncio.get_running_loop()
+        context = self._tls.context if self._tls else None
+        try:
+            with _listen_errors(host, port):
+                self._server = await loop.create_server(
+                    partial(HttpConnection, self.service),
+                    host,
+                    port,
+                    backlog=BACKLOG,
+                    ssl=context,
+                    ssl_handshake_timeout=HANDSHAKE_SECONDS if context else None,
+                )
+        except EdgeListenError:
+            await self.writer.close(0)
+            raise
+        self._tasks = [asyncio.create_task(self.service.watch())]
+        if self._tls is not None:
+            self._tasks.append(asyncio.create_task(self._watch_files(self._tls)))
+        _log.info("edge listens", most_connections=most_connections(), topic=settings.topic)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def stop(self, seconds: float = STOP_SECONDS) -> None:
+        """Stop listening, answer what is in flight, and disconnect."""
+        self._is_stopping = True
+        if self._server is not None:
+            self._server.close()
+        await self.service.stop(seconds)
+        await self.writer.close(seconds)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def reasons_not_ready(self) -> list[str]:
+        """Return why uploads are not taken; empty if they are."""
+        return ["it is stopping"] if self._is_stopping else self.writer.reasons()
+
+    def _new_writer(self) -> UploadWriter:
+        settings = self.settings
+        opened = partial(KafkaSession.open, settings.cluster, settings.topic, settings.partitions)
+        return UploadWriter(opened, settings.partitions, self.counters)
+
+    def _handler(self) -> RequestHandler:
+        settings = self.settings
+        listed = collection_list(
+            settings.revision, settings.allowances, settings.delivery_seconds, settings.key
+        )
+        collections = [each.collection for each in settings.allowances]
+        return RequestHandler(
+            group_terms(collections, settings.delivery_seconds),
+            listed,
+            settings.max_age_seconds,
+            AllowedOrigins(settings.allow_origins),
+            RateLimits(settings.uploads_per_minute),
+            settings.trusted_proxies,
+            EdgePages(self._probes(), self._try_page()),
+        )
+
+    def _probes(self) -> dict[bytes, Callable[[], Answer]]:
+        return {b"/healthz": _healthy, b"/readyz": self._ready, b"/metrics": self._metrics}
+
+    def _ready(self) -> Answer:
+        reasons = self.reasons_not_ready()
+        return json_answer({"ready": not reasons, "reasons": reasons}, 503 if reasons else 200)
+
+    def _metrics(self) -> Answer:
+        headers = ((b"Content-Type", CONTENT_TYPE_LATEST.encode()), NO_STORE)
+        return Answer(200, generate_latest(self._registry), headers)
+
+    def _try_page(self) -> dict[bytes, Callable[[], Answer]]:
+        return {
+            path: partial(try_answer, content_type, file)
+            for path, (content_type, file) in self.settings.try_files.items()
+        }
+
+    async def _watch_files(self, files: TlsFiles) -> None:
+        while True:
+            await asyncio.sleep(FILES_SECONDS)
+            try:
+                files.refresh()
+            except TlsFilesError as error:
+                _log.warning("the former certificate stays in use", error=str(error))
+
+
+#: The try page loads nothing from elsewhere, and no other page may frame it.
+TRY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+def try_answer(content_type: str, file: Path) -> Answer:
+    """Return a file of the try page."""
+    headers = (
+        (b"Content-Type", content_type.encode()),
+        NO_STORE,
+        (b"Content-Security-Policy", TRY_POLICY.encode()),
+        (b"X-Content-Type-Options", b"nosniff"),
+        (b"Referrer-Policy", b"no-referrer"),
+    )
+    return Answer(200, file.read_bytes(), headers)
+
+
+def _healthy() -> Answer:
+    return json_answer({"healthy": True})
+
+
+def most_connections() -> int:
+    """Return how many connections fit this process's limit of open files."""
+    soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(1, min(MOST_CONNECTIONS, soft - RESERVED_FILES))
+
+
+@contextmanager
+def _listen_errors(host: str, port: int) -> Iterator[None]:
+    try:
+        yield
+    except ssl.SSLError:
+        raise
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise EdgeListenError(f"port {port} of {host} is in use; give another --listen") from None
+        reason = os.strerror(error.errno or errno.EADDRNOTAVAIL)
+        raise EdgeListenError(
+            f"port {port} of {host} cannot be used: {reason}; give another --listen"
+        ) from None
