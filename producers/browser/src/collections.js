@@ -74,7 +74,7 @@ export function readCollection(entry) {
   if (kind === 2 && flip >= 0n && flip < HALF && p > 0n && q < 2n * HALF) {
     one = step = rapporLoss(hashes, flip, p, q);
     if (memoize) inf = lossOf(2n * HALF - flip, flip, 2 * hashes);
-  } else if (kind & 1 && k > 1 && (!values.length || values.length + other === k)) {
+  } else if (kind % 2 > 0 && k > 1 && (!values.length || values.length + other === k)) {
     one = step = krrLoss(size, second);
     if (isLongitudinal) {
       inf = krrLoss(size, first);
