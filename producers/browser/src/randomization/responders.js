@@ -78,7 +78,7 @@ function bloomResponder(collection, secret, client) {
     return (/** @type {Words} */ fresh) => {
       const truth = new Bytes(ceil(bits / 64) * 8);
       // MD5 of the big-endian cohort and the word: a byte of it for each hash, or two.
-      const digest = md5(Bytes.of(0, 0, cohort >> 8, cohort, ...utf8(word)));
+      const digest = md5(Bytes.from([0, 0, cohort >> 8, cohort, ...utf8(word)]));
       for (let i = 0; i < hashes; i++) {
         const bit = (bits <= 256 ? digest[i] : (digest[2 * i] << 8) | digest[2 * i + 1]) % bits;
         truth[bit >> 3] |= 1 << (bit & 7);
