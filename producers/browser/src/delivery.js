@@ -27,7 +27,7 @@ const LEAVING = 99;
  */
 export function deliveryOf(edge, change, refresh, count) {
   const { navigator } = globalThis;
-  /** @type {Set<string>} */
+  /** Uploads that are sent now, or were answered: what was read before may name them still. @type {Set<string>} */
   const underWay = new Set();
   /** The queue as last read, for a page that cannot wait. @type {StoredUpload[]} */
   let last = [];
@@ -68,6 +68,7 @@ export function deliveryOf(edge, change, refresh, count) {
         await refresh();
       } else throw response.headers.get("Retry-After");
     } catch (after) {
+      underWay.delete(id);
       // After `forget` nothing may be left behind.
       if (!signal.aborted) {
         await change((state) => {
@@ -76,8 +77,6 @@ export function deliveryOf(edge, change, refresh, count) {
         });
       }
       return true;
-    } finally {
-      underWay.delete(id);
     }
   };
 
