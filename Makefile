@@ -6,7 +6,7 @@ GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 # As the commands set it: with several threads OpenBLAS waits for busy cores.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install java check quick test test-all fuzz chaos demo pictures metrics dashboards bench bench-quick bench-recording bench-estimators bench-aggregator bench-poisoning bench-installed bench-postgres lock
+.PHONY: help install java check quick test test-all fuzz chaos demo pictures metrics dashboards bench bench-quick bench-recording bench-estimators bench-aggregator bench-devices bench-poisoning bench-installed bench-postgres lock
 
 help: ## list of targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -49,7 +49,7 @@ demo: .venv/installed java ## stream a year of flights through a real Kafka, wit
 
 pictures: .venv/installed java ## update README's pictures in docs; needs Chromium
 	@CI=true $(GUARD) .venv/bin/pytest --quiet -m '' tests/aggregator/web/test_page_pictures.py tests/deploy/demo/test_demo_terminal.py
-	@.venv/bin/python -m tests.support.pictures
+	@.venv/bin/python -m tests.support.aggregator.pictures
 
 metrics: .venv/installed ## update the table of docs/metrics.md
 	@.venv/bin/python -m deploy.monitoring.metrics_table docs/metrics.md
@@ -79,6 +79,9 @@ bench-aggregator: .venv/installed java ## one worker's throughput, memory and st
 	@$(GUARD) .venv/bin/python -m bench.aggregator.windows
 	@.venv/bin/python -m bench.aggregator.sizing docs/sizing.md
 
+bench-devices: .venv/installed java ## what devices reach: ARGS names parts, such as edge; bench/results/devices.md
+	@$(GUARD) .venv/bin/python -m bench.devices $(ARGS)
+
 bench-poisoning: .venv/installed ## effect of forged reports on estimates, and which detectors see them: minutes
 	@$(GUARD) .venv/bin/python -m bench.poisoning.poisoning
 
@@ -92,7 +95,7 @@ lock: ## update requirements.lock and the other lock files from pyproject.toml, 
 	uv pip compile --quiet --generate-hashes --universal --extra dev \
 		--custom-compile-command "make lock" pyproject.toml -o requirements.lock
 	uv pip compile --quiet --generate-hashes --universal --constraints requirements.lock \
-		--extra worker --extra postgres \
+		--extra edge --extra worker --extra postgres \
 		--custom-compile-command "make lock" pyproject.toml -o deploy/image/requirements.lock
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
 		--custom-compile-command "make lock" bench/peers.in -o bench/peers.lock

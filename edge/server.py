@@ -153,9 +153,11 @@ class Edge:
         return ["it is stopping"] if self._is_stopping else self.writer.reasons()
 
     def _new_writer(self) -> UploadWriter:
+        return UploadWriter(self._open_session, self.settings.partitions, self.counters)
+
+    async def _open_session(self) -> KafkaSession:
         settings = self.settings
-        opened = partial(KafkaSession.open, settings.cluster, settings.topic, settings.partitions)
-        return UploadWriter(opened, settings.partitions, self.counters)
+        return await KafkaSession.open(settings.cluster, settings.topic, settings.partitions)
 
     def _handler(self) -> RequestHandler:
         settings = self.settings

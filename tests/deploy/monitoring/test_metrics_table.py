@@ -10,6 +10,9 @@ from aggregator.estimation.window_states import STATES
 from aggregator.metrics import definitions as of_workers
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from deploy.monitoring.metrics_table import BEGIN, END, METRICS, table, with_table
+from edge.intake.acceptance import REASONS
+from edge.metrics import definitions as of_edges
+from edge.metrics.counters import EdgeCounters
 from producers.metrics import definitions as of_producers
 from producers.metrics.collector import ProducerMetrics
 from producers.metrics.counters import ReportTotals
@@ -17,7 +20,7 @@ from producers.metrics.metric import CounterMetric, HistogramMetric, Metric, dec
 from tests.support.paths import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "metrics.md"
-LABELS = {"collection", "partition", "reason", "result", "state", "value"}
+LABELS = {"collection", "partition", "path", "reason", "result", "state", "status", "value"}
 
 #: What Prometheus calls units must be base units; so no other word for one may stand in a name.
 NO_BASE_UNITS = {"ms", "milliseconds", "minutes", "hours", "kb", "mib", "percent", "count", "sum", "bucket"}
@@ -30,6 +33,12 @@ def of_worker() -> CollectorRegistry:
 def of_producer() -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(ProducerMetrics([], ReportTotals([]).counters))
+    return registry
+
+
+def of_edge() -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(EdgeCounters(REASONS))
     return registry
 
 
@@ -63,6 +72,10 @@ def test_the_room_of_producers_begins_its_names_alike() -> None:
     assert not any(metric.name.startswith("producer_") for metric in declared_in(of_workers))
 
 
+def test_names_of_an_edge_begin_alike() -> None:
+    assert all(metric.name.startswith("edge_") for metric in declared_in(of_edges))
+
+
 def test_states_of_windows_are_reported() -> None:
     assert all(re.search(rf"\b{state}\b", of_workers.WINDOWS.meaning) for state in STATES)
 
@@ -82,8 +95,8 @@ def shown(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, tuple[st
 
 @pytest.mark.parametrize(
     ("registry", "catalogue"),
-    [(of_worker(), of_workers), (of_producer(), of_producers)],
-    ids=["worker", "producer"],
+    [(of_worker(), of_workers), (of_producer(), of_producers), (of_edge(), of_edges)],
+    ids=["worker", "producer", "edge"],
 )
 def test_exported_metrics_equal_the_definitions(registry: CollectorRegistry, catalogue) -> None:
     """Every exported metric is defined, and every defined metric is exported."""
