@@ -122,7 +122,7 @@ def _occurring(pairs: NDArray[np.int64], possible: int) -> tuple[NDArray[np.int6
 def _filters(digests: bytes, mechanism: Rappor) -> NDArray[np.uint8]:
     """Return Bloom filters, uint8 (n, bits // 8), from the concatenated 16-byte MD5 digests of n words."""
     numbers = np.frombuffer(digests, "u1" if mechanism.bits <= BYTE_HASHED_BITS else ">u2")
-    positions = numbers.reshape(-1, DIGEST_BYTES // numbers.itemsize)[:, : mechanism.hashes] % mechanism.bits
-    filters = np.zeros((len(positions), mechanism.bits), np.uint8)
-    np.put_along_axis(filters, positions.astype(np.int64), 1, axis=1)
+    hashed = numbers.reshape(-1, DIGEST_BYTES // numbers.itemsize)[:, : mechanism.hashes]
+    filters = np.zeros((len(hashed), mechanism.bits), np.uint8)
+    np.put_along_axis(filters, hashed.astype(np.int64) % mechanism.bits, 1, axis=1)
     return np.packbits(filters, axis=1, bitorder="little")

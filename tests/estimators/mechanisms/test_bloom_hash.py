@@ -12,6 +12,7 @@ from estimators.mechanisms.rappor import Rappor
 
 SMALL = Rappor.from_probabilities(16, 2, 4, 0.5, 0.5, 0.75)
 WIDE = Rappor.from_probabilities(512, 8, 4, 0.5, 0.5, 0.75)
+WIDEST_OF_BYTES = Rappor.from_probabilities(256, 16, 4, 0.5, 0.5, 0.75)
 MANY_COHORTS = Rappor.from_probabilities(16, 2, 200, 0.5, 0.5, 0.75)  # too many for a lookup table
 
 
@@ -38,7 +39,7 @@ def test_wide_filters_use_two_digest_bytes_per_hash():
 @pytest.mark.slow
 @given(
     st.lists(st.tuples(st.text(max_size=3), st.integers(0, 3)), max_size=30),
-    st.sampled_from([SMALL, WIDE, MANY_COHORTS]),
+    st.sampled_from([SMALL, WIDE, WIDEST_OF_BYTES, MANY_COHORTS]),
 )
 def test_rows_set_exactly_the_positions(pairs, mechanism):
     words = [word for word, _ in pairs]

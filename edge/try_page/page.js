@@ -1,0 +1,219 @@
+// The page /try: a visitor picks a value and sees what would leave the device, randomized by the client's own code.
+
+import { bar, element, labelOf, showBytes, showRow } from "./draw.js";
+import { beliefs, bitsOf, bucketOf, logProbability, ofBits } from "./observer.js";
+import { encodeUpload, freshWords, randomBytes, readCollection, readList, responderOf } from "./parts.js";
+
+const SHOWN_VALUES = 12;
+const WORDS = "apple, banana, cherry, mango";
+const byId = (id) => document.getElementById(id);
+const secret = randomBytes(32);
+const percent = (share) => (share < 0.0005 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
+
+/** A probability from its logarithm, in percent or as a power of ten. */
+function probability(log) {
+  if (log > -7) return percent(Math.exp(log));
+  const power = Math.floor(log / Math.LN10), digits = [...String(-power)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("");
+  return `${Math.exp(log - power * Math.LN10).toFixed(1)} · 10⁻${digits}`;
+}
+
+let entries = [], present;
+
+const say = (text, state) => {
+  byId("status").textContent = text;
+  byId("status").dataset.state = state;
+};
+
+async function begin() {
+  if (!globalThis.crypto?.subtle) return say("This page needs https, or an address of this machine", "unreachable");
+  let answer;
+  try {
+    answer = await (await fetch("/v1/collections", { credentials: "omit" })).text();
+  } catch {
+    return say("This edge does not answer", "unreachable");
+  }
+  let list;
+  try {
+    list = await readList(answer, JSON.parse(answer).public_key);
+  } catch (error) {
+    return say(`The list of collections cannot be used: ${error.message}`, "unreachable");
+  }
+  entries = list.collections.flatMap((entry) => {
+    try {
+      return [{ ...entry, read: readCollection(entry) }];
+    } catch {
+      return []; // of a kind that the client does not know
+    }
+  });
+  if (!entries.length) return say("This edge has no collection that a browser can report to", "unreachable");
+  byId("collection").replaceChildren(...entries.map(({ name }) => element("option", name)));
+  document.querySelector("main").hidden = false;
+  say(`Revision ${list.revision}, signed by this edge`, "ready");
+  choose();
+}
+
+/** Show the fields of another collection. */
+function choose() {
+  const entry = entries[byId("collection").selectedIndex], { k } = entry.mechanism;
+  const [randomize, cohort] = responderOf(entry.read, secret, "device");
+  present = { entry, randomize, cohort };
+  const isListed = entry.values.length > 0;
+  byId("listed").hidden = !isListed;
+  byId("typed").hidden = isListed;
+  byId("compared").hidden = Boolean(k);
+  const labels = [...entry.values, ...(entry.other ? ["another value"] : [])];
+  byId("choice").replaceChildren(...labels.map((label) => element("option", label)));
+  byId("text").value = k ? "0" : "apple";
+  byId("text").inputMode = k ? "numeric" : "text";
+  byId("others").value = WORDS;
+  const times = Math.exp(entry.epsilon);
+  byId("promise").replaceChildren("ε = ", element("strong", entry.epsilon.toFixed(2)),
+    `: no report is more than ${times < 100 ? times.toFixed(1) : Math.round(times).toLocaleString("en")} times as likely under one value as under another.`);
+  restart();
+}
+
+/** The value as the visitor gave it, as the client takes it. */
+function ownValue() {
+  const { entry } = present;
+  if (entry.values.length) return entry.values[byId("choice").selectedIndex] ?? "\u0000 not listed";
+  return entry.mechanism.k ? Math.trunc(Number(byId("text").value)) || 0 : byId("text").value;
+}
+
+/** Values to compare: label, and true row. */
+function compared() {
+  const { entry, randomize } = present, { k } = entry.mechanism;
+  const rowOf = (value) => randomize(value)(freshWords)[2];
+  if (!k) {
+    const words = [ownValue(), ...byId("others").value.split(",").map((word) => word.trim()).filter(Boolean)];
+    return [...new Set(words)].slice(0, SHOWN_VALUES).map((word, i) => ({ label: word || "(empty)", truth: rowOf(word), isOwn: !i }));
+  }
+  const own = bucketOf(present.rows[2]), seen = bucketOf(present.rows[0]);
+  const numbers = k <= SHOWN_VALUES ? [...Array(k).keys()] : [...new Set([own, seen, ...Array(SHOWN_VALUES).keys()])].slice(0, SHOWN_VALUES);
+  const bytes = present.rows[2].length;
+  return numbers.map((number) => ({
+    label: labelOf(entry, number), isOwn: number === own,
+    truth: Uint8Array.from({ length: bytes }, (_, i) => Math.floor(number / 256 ** i)),
+  }));
+}
+
+function restart() {
+  present.reports = [];
+  again();
+}
+
+function again() {
+  const { entry, randomize } = present;
+  present.rows = randomize(ownValue())(freshWords);
+  present.reports.push(present.rows[0]);
+  show();
+  byId("send").disabled = false;
+  byId("answer").textContent = "";
+  return entry;
+}
+
+const FIRST_NOTES = {
+  true: "Remembered: this device always gives this response for this value, so even all its reports together cannot be averaged to the truth.",
+  false: "Noise of the first step, drawn anew for each report.",
+};
+
+function show() {
+  const { entry, rows: [report, permanent, truth] } = present, { k, permanent_threshold } = entry.mechanism;
+  const hasPermanent = !k || permanent_threshold !== undefined;
+  byId("permanent-step").hidden = !hasPermanent;
+  showRow(byId("truth"), entry, truth);
+  showRow(byId("permanent"), entry, permanent, truth);
+  showRow(byId("report"), entry, report, permanent);
+  byId("truth-note").textContent = k ? `One of ${k.toLocaleString("en")} values.`
+    : `“${ownValue()}” sets ${bitsOf(truth).reduce((sum, bit) => sum + bit, 0)} of ${entry.mechanism.bits} bits, for the cohort ${present.cohort} of this device.`;
+  byId("permanent-note").textContent = FIRST_NOTES[entry.memoized];
+  byId("report-note").textContent = k
+    ? bucketOf(report) === bucketOf(truth) ? "By chance, the truth. Nobody but you can tell." : "By chance, not the truth. Nobody but you can tell."
+    : "Every bit was drawn again. Bits with a frame differ from the step before.";
+  showBeliefs();
+  showUpload();
+  showMany();
+}
+
+function showBeliefs() {
+  const { entry, rows: [report] } = present, { k } = entry.mechanism;
+  const values = compared(), logs = values.map(({ truth }) => logProbability(entry, truth, report));
+  const isWhole = k && k <= values.length, after = beliefs(logs);
+  byId("beliefs").replaceChildren(...values.map(({ label, isOwn }, i) => {
+    const row = element("tr", "", isOwn ? { "data-own": "" } : {}), belief = element("td"), cell = element("div", "", { class: "belief" });
+    cell.append(bar(after[i]), percent(after[i]));
+    belief.append(cell);
+    row.append(element("th", label, { scope: "row" }), element("td", probability(logs[i])), belief);
+    return row;
+  }));
+  const ratio = Math.exp(Math.max(...logs) - Math.min(...logs));
+  byId("learns").textContent = `Each of these values could have given this very report. The likeliest would give it ${ratio.toFixed(1)} times as often as the least likely.`;
+  byId("prior").textContent = `“Believe” is for an observer who thought ${isWhole ? "all values" : `these ${values.length} values`} equally likely before.`;
+}
+
+function showUpload() {
+  const { entry, cohort, rows: [report] } = present, { k, bits } = entry.mechanism;
+  const start = Math.floor(Date.now() / 1000 / entry.window_seconds) * entry.window_seconds;
+  present.upload = encodeUpload(randomBytes(16), entry.fingerprint, entry.read._kind, cohort, start, k || bits, report);
+  showBytes(byId("bytes"), byId("legend"), present.upload, {
+    format: ["format", "DNBU, version 1, one group"],
+    id: ["upload id", "random, so that a repeated upload counts once"],
+    collection: ["collection", `${entry.name}, by the hash of its parameters`],
+    cohort: ["kind, cohort", k ? "of the mechanism; k values have one cohort" : `of the mechanism; cohort ${cohort} of ${entry.mechanism.cohorts}`],
+    window: ["window", `began ${new Date(start * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC; no other time is sent`],
+    shape: ["shape", `1 report, ${k ? `${k} values` : `${bits} bits`}`],
+    report: ["report", k ? labelOf(entry, bucketOf(report)) : `${bits} bits, as above`],
+    checksum: ["checksum", "CRC-32C"],
+  });
+}
+
+function showMany() {
+  const { entry, reports } = present, { k } = entry.mechanism, count = reports.length;
+  byId("made").textContent = `${count.toLocaleString("en")} ${count === 1 ? "report" : "reports"} so far, none sent by itself`;
+  if (!k) {
+    const sums = reports.map(bitsOf).reduce((sum, bits) => sum.map((each, i) => each + bits[i]), Array(entry.mechanism.bits).fill(0));
+    const grid = element("div", "", { class: `bits${sums.length > 256 ? " wide" : ""}`, role: "img", "aria-label": "How often each bit was 1" });
+    grid.append(...sums.map((each) => {
+      const cell = element("i", "", { class: "one" });
+      cell.style.opacity = 0.08 + (0.92 * each) / count;
+      return cell;
+    }));
+    byId("tally").replaceChildren(grid);
+    const [zero, one] = ofBits(entry).map(percent);
+    byId("many-note").textContent = entry.memoized
+      ? "Darker bits were 1 more often. They approach the permanent response, which is noisy itself, and never your value."
+      : `Darker bits were 1 more often. A bit that your value sets is 1 in ${one} of reports, another in ${zero}. Many reports would show your value: that is what the limits of a window and the budget of a period are for.`;
+    return;
+  }
+  const tally = new Map();
+  for (const report of reports) tally.set(bucketOf(report), (tally.get(bucketOf(report)) ?? 0) + 1);
+  const top = [...tally].sort((a, b) => b[1] - a[1]).slice(0, SHOWN_VALUES), rows = element("div", "", { class: "rows" });
+  for (const [bucket, times] of top) rows.append(element("span", labelOf(entry, bucket)), bar(times / count), element("span", percent(times / count)));
+  byId("tally").replaceChildren(rows);
+  byId("many-note").textContent = entry.memoized
+    ? "They approach the permanent response, which may be another than your value: nobody can tell."
+    : "Many reports of one device would show its value: that is what the limits of a window and the budget of a period are for.";
+}
+
+async function send() {
+  const answer = byId("answer");
+  byId("send").disabled = true;
+  const request = { method: "POST", body: present.upload, headers: { "Content-Type": "text/plain" }, credentials: "omit" };
+  const response = await fetch("/v1/reports", request).catch(() => null);
+  const isTaken = response?.status === 204;
+  answer.dataset.state = isTaken ? "taken" : "refused";
+  answer.textContent = isTaken ? "204: taken, and durable in Kafka"
+    : response ? `${response.status}: ${(await response.text()).slice(0, 200)}` : "no answer from this edge";
+  if (!isTaken) byId("send").disabled = false;
+}
+
+byId("collection").addEventListener("change", choose);
+for (const id of ["choice", "text"]) byId(id).addEventListener("input", restart);
+byId("others").addEventListener("input", showBeliefs);
+byId("question").addEventListener("submit", (event) => event.preventDefault());
+byId("again").addEventListener("click", again);
+byId("send").addEventListener("click", send);
+byId("hundred").addEventListener("click", () => {
+  for (let turn = 1; turn < 100; turn++) present.reports.push(present.randomize(ownValue())(freshWords)[0]);
+  again();
+});
+begin();

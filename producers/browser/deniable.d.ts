@@ -1,0 +1,67 @@
+/** Reports of one device to a `deniable` edge, randomized before they leave it. See docs/browser.md. */
+
+export interface Options {
+  /** Address of the edge, such as "https://edge.example". */
+  edge: string;
+  /** The edge's public key, base64 of 32 bytes; `deniable edge` prints it. */
+  publicKey: string;
+  /** Largest epsilon of one report, for all collections or by name; a collection above it is not reported. */
+  maxEpsilon: number | Record<string, number>;
+  /** A report waits at most so long, and at most its window's length or half the time it has left. Default 3600. */
+  maxDelaySeconds?: number;
+  /** Uploads that wait at most; a further one deletes the oldest. Default 250. */
+  maxUploads?: number;
+  /** Send what waits when the page is hidden. Default true. */
+  sendOnLeave?: boolean;
+  /** Report nothing under Global Privacy Control or Do Not Track, unless the person opted in. Default true. */
+  honorPrivacySignals?: boolean;
+  /** Default: IndexedDB. */
+  storage?: Storage;
+}
+
+/** One record, changed atomically. */
+export interface Storage {
+  /** Let `change` change the state at once; resolve to what it returned when the state is stored, else reject. */
+  change<T>(change: (state: any) => T): Promise<T>;
+  /** Whether the state may have a CryptoKey; else the secret is stored as 32 bytes. */
+  keepsKeys?: boolean;
+}
+
+/** "queued", or why nothing is reported. */
+export type Outcome = "queued" | "over_window" | "over_budget" | "too_late" | "opted_out";
+
+export interface Status {
+  optedOut: boolean;
+  /** Uploads that wait. */
+  queued: number;
+  /** Since the client was opened, by what happened: see docs/browser.md. */
+  counts: Record<string, number>;
+}
+
+export interface Client {
+  /**
+   * Randomize a value and store the report, which is sent later.
+   *
+   * Throws TypeError for a value of the wrong type, and DeniableError whose reason is unknown_collection,
+   * unsupported, epsilon, signature, revision, unreachable or storage.
+   */
+  report(collection: string, value: string | number | bigint): Promise<Outcome>;
+  /** Send everything that waits, now, but not before a pause that the edge asked for; how many uploads still wait. */
+  flush(): Promise<number>;
+  /** Delete everything, and remember only that the person opted out. */
+  optOut(): Promise<void>;
+  /** Take part again, as a new device. */
+  optIn(): Promise<void>;
+  status(): Promise<Status>;
+  /** Stop timers and listeners; what waits is sent when a client is opened again. */
+  close(): void;
+}
+
+export function open(options: Options): Promise<Client>;
+
+/** A storage that ends with the page or process: permanent responses and budgets end with it too. */
+export function memoryStorage(state?: object): Storage;
+
+export class DeniableError extends Error {
+  readonly reason: string;
+}

@@ -1,0 +1,55 @@
+/**
+ * The randomizers: every probability that privacy depends on, as in `producers/randomization/randomizers.py`.
+ *
+ * Pure functions of values and words. Each draws the same words and does the same work whatever the values.
+ * Source: Kairouz et al. (k-RR); Erlingsson, Pihur and Korolova, CCS 2014, section 3 (RAPPOR).
+ *
+ * @typedef {import("./words.js").Words} Words
+ */
+
+import { Bytes, Halves } from "../short.js";
+import { below, wholeWord } from "./words.js";
+
+/**
+ * k-ary randomized response: the truth with probability threshold / 2^64, else another value, uniformly.
+ *
+ * @param {number} truth in [0, k) @param {number} k in [2, 2^31] @param {bigint} threshold below 2^64
+ * @param {Words} words one word, then another one
+ * @returns {number} in [0, k)
+ */
+export function randomizeKrr(truth, k, threshold, words) {
+  const keep = wholeWord(words(1)) < threshold;
+  const lie = below(words(1), k - 1);
+  return keep ? truth : lie + (lie >= truth ? 1 : 0);
+}
+
+/**
+ * Draw independent bits: 1 with probability ifOne / 2^32 where `row` has a 1, else ifZero / 2^32.
+ *
+ * With q and p of RAPPOR that is the instantaneous response to a permanent one. With f/2 and f/2 it is the bits to
+ * flip: a bit flipped with probability f/2 is a fair coin with probability f, which is the permanent response.
+ *
+ * A bit is 1 iff a uniform number U of 32 binary digits is below its threshold T. A word has one digit of 64 such
+ * numbers, complemented. Going up from the lowest digit, U < T so far iff U's digit is below T's, or they are
+ * equal and U < T held before. If T's digit is 1, that is `word | before`; if 0, `word & before`. Below the lowest
+ * 1 of both thresholds nothing is drawn: no number is below 0.
+ *
+ * @param {Uint8Array} row a whole number of 64-bit words
+ * @param {number} ifOne in [0, 2^32) @param {number} ifZero in [0, 2^32)
+ * @param {Words} words row.length / 8 words for each digit from the lowest 1 up
+ * @returns {Uint8Array} as `row`
+ */
+export function bernoulli(row, ifOne, ifZero, words) {
+  const truth = new Halves(row.slice().buffer);
+  const before = new Halves(truth.length);
+  for (let place = 0; place < 32; place++) {
+    if (!((ifOne | ifZero) & ((2 << place) - 1))) continue;
+    const drawn = words(truth.length / 2);
+    const one = -((ifOne >>> place) & 1), zero = -((ifZero >>> place) & 1);
+    for (let i = 0; i < truth.length; i++) {
+      const digits = (truth[i] & one) | (~truth[i] & zero);
+      before[i] = (drawn[i] & before[i]) | ((drawn[i] | before[i]) & digits);
+    }
+  }
+  return new Bytes(before.buffer);
+}

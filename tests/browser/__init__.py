@@ -1,0 +1,1 @@
+"""Tests of the browser client: its sources in Node, and the module in a real Chromium."""

@@ -1,0 +1,165 @@
+"""The module in a real Chromium: its storage, two tabs, a hidden page, no network, a full disk."""
+
+import pytest
+
+from producers.transport.uploads.upload import decode_upload
+from tests.support.browser.lists import allowances
+from tests.support.browser.pages import app, open_client, report, status
+from tests.support.edge.served import KEY, served
+from tests.support.processes import wait_until
+
+LATER = {"maxDelaySeconds": 3600, "sendOnLeave": False}
+
+
+@pytest.fixture(scope="module")
+def origin():
+    with app() as found:
+        yield found
+
+
+@pytest.fixture
+def edge(origin):
+    with served(allow_origins=(origin,), allowances=allowances()) as found:
+        yield found
+
+
+@pytest.fixture
+def context(browser):
+    with browser.new_context() as opened:
+        opened.set_default_timeout(20_000)
+        yield opened
+
+
+def begin(page, origin, edge, **options):
+    open_client(page, origin, f"http://127.0.0.1:{edge.port}", KEY.public_key, **options)
+
+
+def decoded(edge):
+    return [decode_upload(each) for each in edge.edge.kafka.uploads()]
+
+
+def test_page_reports_to_an_edge_of_another_origin(context, origin, edge):
+    page = context.new_page()
+    heads = []
+    context.on("request", lambda request: heads.append((request.url, request.method, request.all_headers())))
+    begin(page, origin, edge)
+    for name, value in (("many", 3), ("once", "a"), ("tariff", "b"), ("words", "JFK"), ("remembered", "JFK")):
+        assert report(page, name, value) == "queued"
+    assert page.evaluate("client.flush()") == 0
+    assert status(page) == {"optedOut": False, "queued": 0, "counts": {"sent": 5}}
+    fingerprints = {each.collection.name: each.collection.fingerprint for each in allowances()}
+    assert {upload.groups[0].fingerprint for upload in decoded(edge)} == set(fingerprints.values()) - {
+        fingerprints["texts"]
+    }
+    to_edge = [each for each in heads if f":{edge.port}/" in each[0]]
+    assert len(to_edge) >= 6
+    for _, method, headers in to_edge:
+        assert method in ("GET", "POST")  # no preflight
+        assert "cookie" not in headers
+        assert headers.get("referer", "") == ""
+
+
+def test_secret_cannot_be_extracted_and_permanent_responses_survive(context, origin, edge):
+    page = context.new_page()
+    begin(page, origin, edge)
+    for _ in range(3):
+        report(page, "remembered", "JFK")
+    assert page.evaluate("client.flush()") == 0
+    state = page.evaluate(
+        """() => new Promise((resolve) => {
+          const request = indexedDB.open(`deniable http://127.0.0.1:%d`);
+          request.onsuccess = () => {
+            const get = request.result.transaction("state").objectStore("state").get(0);
+            get.onsuccess = async () => {
+              const key = get.result.secret[1];
+              const raw = await crypto.subtle.exportKey("raw", key).then(() => "exported", (error) => error.name);
+              resolve([key.extractable, raw, get.result.secret[0]]);
+            };
+          };
+        })"""
+        % edge.port
+    )
+    assert state[:2] == [False, "InvalidAccessError"]
+    page.close()
+    again = context.new_page()
+    begin(again, origin, edge)
+    report(again, "remembered", "JFK")
+    assert again.evaluate("client.flush()") == 0
+    assert len({upload.groups[0].cohort for upload in decoded(edge)}) == 1
+
+
+def test_two_tabs_are_one_client(context, origin, edge):
+    """Limits, budget and queue are shared: each upload is sent once by one of them."""
+    tabs = [context.new_page() for _ in range(2)]
+    for tab in tabs:
+        begin(tab, origin, edge, **LATER)
+    outcomes = [report(tab, "once", "a") for _ in range(2) for tab in tabs]
+    assert outcomes == ["queued", "over_window", "over_window", "over_window"]
+    for tab in tabs:
+        tab.evaluate("Promise.all(Array.from({ length: 20 }, (_, i) => client.report('many', i % 5)))")
+    assert [status(tab)["queued"] for tab in tabs] == [41, 41]
+    # At once, so that the lock matters.
+    for tab in tabs:
+        tab.evaluate("void (window.flushed = client.flush())")
+    assert [tab.evaluate("window.flushed") for tab in tabs] == [0, 0]
+    assert len(edge.edge.kafka.uploads()) == 41
+    assert sum(status(tab)["counts"].get("sent", 0) for tab in tabs) == 41
+
+
+def test_page_that_is_hidden_sends_what_waits(context, origin, edge):
+    page = context.new_page()
+    begin(page, origin, edge, maxDelaySeconds=3600)
+    report(page, "many", 3)
+    assert edge.edge.kafka.uploads() == []
+    page.goto("about:blank")
+    assert wait_until(lambda: len(edge.edge.kafka.uploads()) == 1)
+
+
+def test_reports_wait_while_offline(context, origin, edge):
+    page = context.new_page()
+    begin(page, origin, edge)
+    report(page, "many", 1)
+    assert wait_until(lambda: len(edge.edge.kafka.uploads()) == 1)
+    context.set_offline(True)
+    assert [report(page, "many", 2) for _ in range(3)] == ["queued"] * 3
+    assert page.evaluate("client.flush()") == 3
+    context.set_offline(False)
+    assert wait_until(lambda: len(edge.edge.kafka.uploads()) == 4)
+    assert wait_until(lambda: status(page)["queued"] == 0)
+
+
+def test_opting_out_empties_the_storage(context, origin, edge):
+    page = context.new_page()
+    begin(page, origin, edge, **LATER)
+    report(page, "many", 1)
+    page.evaluate("client.optOut()")
+    assert report(page, "many", 1) == "opted_out"
+    page.reload()
+    begin(page, origin, edge)
+    assert report(page, "many", 1) == "opted_out"
+    assert edge.edge.kafka.uploads() == []
+    page.evaluate("client.optIn()")
+    assert report(page, "many", 1) == "queued"
+
+
+@pytest.mark.parametrize("how", ["full", "refused"])
+def test_nothing_is_reported_where_nothing_can_be_stored(context, origin, edge, how):
+    """A full disk, or a private window that refuses IndexedDB: a budget could not be kept."""
+    page = context.new_page()
+    refused = "indexedDB.constructor.prototype.open = () => { throw new DOMException('no', 'SecurityError'); }"
+    full = (
+        "IDBObjectStore.prototype.put = () => { throw new DOMException('no room', 'QuotaExceededError'); }"
+    )
+    page.add_init_script({"full": full, "refused": refused}[how])
+    page.goto(origin)
+    found = page.evaluate(
+        """async (options) => {
+          const { open } = await import('/deniable.min.js');
+          const client = await open(options).catch((error) => ({ report: () => Promise.reject(error) }));
+          return client.report('many', 1).catch((error) => [error.reason, error.message]);
+        }""",
+        {"edge": f"http://127.0.0.1:{edge.port}", "publicKey": KEY.public_key, "maxEpsilon": 10},
+    )
+    assert found[0] == "storage"
+    assert "cannot store reports" in found[1]
+    assert edge.edge.kafka.uploads() == []

@@ -1,0 +1,80 @@
+// Answers questions about the client's sources: lines of JSON in, lines of JSON out.
+
+import { createInterface } from "node:readline";
+
+const SOURCES = new URL("../../../../producers/browser/src/", import.meta.url);
+const [{ decodeUpload, encodeGroups }, { readCollection, readList }, { charge }, { responderOf }, { encodeUpload }] =
+  await Promise.all(["decode", "collections", "limits", "randomization/responders", "upload"].map(
+    (name) => import(new URL(`${name}.js`, SOURCES)),
+  ));
+const { md5 } = await import(new URL("crypto/md5.js", SOURCES));
+const { blake2b } = await import(new URL("crypto/blake2b.js", SOURCES));
+
+const hex = (bytes) => Buffer.from(bytes).toString("hex");
+const unhex = (text) => new Uint8Array(Buffer.from(text, "hex"));
+
+/** Words in hexadecimal, 16 digits each, in the order given; one that is missing is an error. */
+function scripted(words) {
+  let used = 0;
+  const take = (count) => {
+    if (used + count > words.length) throw new Error("the script has too few words");
+    return Uint32Array.from({ length: 2 * count }, (_, i) => {
+      const word = BigInt(`0x${words[used + (i >> 1)]}`);
+      if (i === 2 * count - 1) used += count;
+      return Number(i & 1 ? word >> 32n : word & 0xffffffffn);
+    });
+  };
+  return [take, () => used];
+}
+
+const value = (given) => (given?.integer ? BigInt(given.integer) : given);
+
+const answers = {
+  md5: ({ data }) => hex(md5(unhex(data))),
+  blake2b: ({ data, key, person }) => hex(blake2b(unhex(data), unhex(key), new TextEncoder().encode(person))),
+  decode: ({ upload }) => {
+    const { id, groups } = decodeUpload(unhex(upload));
+    const again = hex(encodeGroups(id, groups));
+    return { id: hex(id), again, groups: groups.map((group) => ({
+      ...group, fingerprint: group.fingerprint.toString(16).padStart(16, "0"), rows: hex(group.rows),
+    })) };
+  },
+  encode: ({ id, groups }) => hex(encodeGroups(unhex(id), groups.map((group) => ({
+    ...group, fingerprint: BigInt(`0x${group.fingerprint}`), rows: unhex(group.rows),
+  })))),
+  one: ({ id, fingerprint, kind, cohort, windowStart, width, row }) =>
+    hex(encodeUpload(unhex(id), fingerprint, kind, cohort, windowStart, width, unhex(row))),
+  respond: ({ entry, secret, client, reports }) => {
+    const [responder, cohort] = responderOf(readCollection(entry), unhex(secret), client);
+    return reports.map(({ truth, words }) => {
+      const [fresh, used] = scripted(words);
+      const rows = responder(value(truth))(fresh).map(hex);
+      return { cohort, rows, used: used() };
+    });
+  },
+  list: async ({ body, publicKey }) => (await readList(body, publicKey)).collections.map(({ name }) => name),
+  epsilon: ({ entry, limits }) => {
+    const { _isAtMost, _perReport, _inf } = readCollection(entry);
+    return { within: limits.map(_isAtMost), perReport: _perReport, inf: _inf };
+  },
+  charges: ({ charges }) => {
+    let balance;
+    return charges.map(({ entry, windowStart, now }) => {
+      const result = charge(readCollection(entry), structuredClone(balance), windowStart, now);
+      if (typeof result === "string") return result;
+      balance = result;
+      return "accepted";
+    });
+  },
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { question, ...given } = JSON.parse(line);
+  let answer;
+  try {
+    answer = { answer: await answers[question](given) };
+  } catch (error) {
+    answer = { error: error.constructor.name, reason: error.reason ?? null, message: error.message };
+  }
+  console.log(JSON.stringify(answer, (_, each) => (each === Infinity ? "inf" : each)));
+}

@@ -1,0 +1,268 @@
+// One scenario of a client in Node, with an edge and a clock of its own. Arguments: scenario, lists by name as JSON.
+
+import assert from "node:assert/strict";
+
+globalThis.crypto ??= (await import("node:crypto")).webcrypto;
+const { DeniableError, memoryStorage, open } = await import("../../../../producers/browser/deniable.min.js");
+const { decodeUpload } = await import("../../../../producers/browser/src/decode.js");
+
+const [scenario, given] = process.argv.slice(2);
+const { lists, publicKey } = JSON.parse(given);
+
+// The clock starts in the middle of a window of an hour.
+const START = 1_767_225_600 + 1800;
+let clock = START;
+Date.now = () => clock * 1000;
+
+/** What the edge answers next, and what it was asked. */
+const edge = { list: lists.present, answers: [], uploads: [], requests: [], listAnswer: null };
+const answer = (status, body = null, headers = {}) => new Response(body, { status, headers });
+globalThis.fetch = async (address, request) => {
+  edge.requests.push([address, request]);
+  for (const [name, value] of [["credentials", "omit"], ["redirect", "error"], ["referrerPolicy", "no-referrer"]]) {
+    assert.equal(request[name], value);
+  }
+  if (address.endsWith("/v1/collections")) return edge.listAnswer?.() ?? answer(200, edge.list);
+  assert.equal(address, "https://edge.example/v1/reports");
+  assert.deepEqual(request.headers, { "Content-Type": "text/plain" });
+  edge.uploads.push(Buffer.from(request.body).toString("hex"));
+  const next = edge.answers.shift() ?? (() => answer(204));
+  return next();
+};
+const away = () => {
+  throw new TypeError("fetch failed");
+};
+
+const state = {};
+const storage = memoryStorage(state);
+const begin = (options = {}) =>
+  open({ edge: "https://edge.example", publicKey, maxEpsilon: 10, storage, maxDelaySeconds: 0, ...options });
+const fails = (promise, reason) => assert.rejects(promise, (error) => error instanceof DeniableError && error.reason === reason);
+
+const scenarios = {
+  async "report is queued, then sent"() {
+    const client = await begin({ maxDelaySeconds: 3600 });
+    assert.equal(await client.report("many", 3), "queued");
+    assert.deepEqual(await client.status(), { optedOut: false, queued: 1, counts: {} });
+    assert.equal(edge.uploads.length, 0);
+    assert.equal(await client.flush(), 0);
+    const [{ groups: [group] }] = edge.uploads.map((each) => decodeUpload(new Uint8Array(Buffer.from(each, "hex"))));
+    assert.equal(group.reports, 1);
+    assert.equal(group.windowStart, START - 1800);
+    assert.deepEqual((await client.status()).counts, { sent: 1 });
+  },
+  async "waiting time is uniform up to its bound"() {
+    // 2,000 uniform numbers have a mean within 5 standard deviations of a half but with probability 6e-7.
+    const client = await begin({ maxDelaySeconds: 100, maxUploads: 5000 });
+    for (let i = 0; i < 2000; i++) await client.report("many", i % 5);
+    const waits = state.queue.map(({ due }) => due - clock);
+    assert.ok(waits.every((each) => each >= 0 && each < 100));
+    const mean = waits.reduce((sum, each) => sum + each) / waits.length;
+    assert.ok(Math.abs(mean - 50) < (5 * 100) / Math.sqrt(12 * 2000), `mean ${mean}`);
+  },
+  async "repeated upload has the same bytes, and waits longer each time"() {
+    const client = await begin();
+    await client.report("many", 3);
+    let before = clock;
+    for (let turn = 0; turn < 20; turn++) {
+      edge.answers = [away, away];
+      await client.flush();
+      assert.equal(edge.uploads.length, turn + 1); // one attempt, then a pause
+      const [failures, until] = state.pause, longest = Math.min(3600, 2 ** turn);
+      assert.equal(failures, turn + 1);
+      assert.ok(until - clock >= longest / 2 && until - clock <= longest, `${until - clock} of ${longest}`);
+      await client.flush();
+      assert.equal(edge.uploads.length, turn + 1);
+      before = clock;
+      clock = until;
+      state.queue[0].expires = Infinity;
+    }
+    edge.answers = [];
+    assert.equal(await client.flush(), 0);
+    assert.equal(new Set(edge.uploads).size, 1);
+    assert.equal(state.pause, undefined);
+  },
+  async "Retry-After is honoured"() {
+    for (const [header, seconds] of [["120", 120], ["5000", 5000], ["nonsense", 0.5]]) {
+      edge.answers = [() => answer(503, null, { "Retry-After": header })];
+      delete state.pause;
+      state.queue = [];
+      const client = await begin();
+      await client.report("many", 1);
+      await client.flush();
+      const wait = state.pause[1] - clock;
+      assert.ok(wait >= seconds && wait <= Math.max(seconds, 1), `${header}: ${wait}`);
+      client.close();
+    }
+  },
+  async "late upload is dropped"() {
+    const client = await begin();
+    edge.answers = [away];
+    await client.report("many", 3);
+    await client.flush();
+    clock += 1800 + 590; // the window's end and the edge's grace
+    assert.equal(await client.flush(), 0);
+    assert.equal(edge.uploads.length, 1);
+    assert.deepEqual((await client.status()).counts, { expired: 1 });
+  },
+  async "at most so many uploads wait"() {
+    const client = await begin();
+    state.pause = [1, Infinity];
+    for (let i = 0; i < 253; i++) await client.report("many", 1);
+    assert.equal(state.queue.length, 250);
+    assert.deepEqual((await client.status()).counts, { queue_full: 3 });
+  },
+  async "outdated collection is fetched anew, and its report never randomized again"() {
+    const client = await begin();
+    await client.report("many", 3);
+    const balance = structuredClone(state.spent.many);
+    edge.list = lists.newer;
+    edge.answers = [() => answer(409, "{}")];
+    assert.equal(await client.flush(), 0);
+    assert.equal(edge.uploads.length, 1);
+    assert.deepEqual((await client.status()).counts, { outdated: 1 });
+    assert.deepEqual(state.spent.many, balance); // and not refunded
+    assert.equal(state.list[1], 2);
+    assert.equal(await client.report("many", 3), "queued");
+    await client.flush();
+    const [old, now] = edge.uploads.map((each) => decodeUpload(new Uint8Array(Buffer.from(each, "hex"))).groups[0]);
+    assert.notEqual(old.fingerprint, now.fingerprint);
+  },
+  async "refused reports are counted and dropped"() {
+    const client = await begin();
+    edge.answers = [() => answer(400, "{}"), () => answer(200, '{"rejected": [[0, "too_late"]]}')];
+    await client.report("many", 3);
+    await client.report("many", 3);
+    assert.equal(await client.flush(), 0);
+    assert.deepEqual((await client.status()).counts, { malformed: 1, too_late: 1 });
+  },
+  async "limits of a window and a period"() {
+    const client = await begin();
+    assert.equal(await client.report("once", "a"), "queued");
+    assert.equal(await client.report("once", "b"), "over_window");
+    for (let window = 1; ; window++) {
+      clock += 3600;
+      const outcome = await client.report("once", "a");
+      if (outcome === "queued") continue;
+      assert.equal(outcome, "over_budget");
+      assert.equal(window, 3); // three reports of epsilon 1 in a budget of 3.5
+      break;
+    }
+  },
+  async "older list is refused, the present one stays in use"() {
+    edge.list = lists.newer;
+    const client = await begin();
+    await client.report("many", 3);
+    edge.list = lists.present;
+    edge.answers = [() => answer(409, "{}")];
+    await client.flush();
+    assert.equal(state.list[1], 2);
+    assert.equal(await client.report("many", 3), "queued");
+    client.close();
+    // And by another start that has no list but remembers its revision.
+    state.list[0] = lists.present;
+    await fails((await begin()).report("many", 3), "revision");
+  },
+  async "list of another key is refused"() {
+    const client = await begin({ publicKey: `${"A".repeat(42)}E=` });
+    await fails(client.report("many", 3), "signature").catch(() => assert.rejects(client.report("many", 3)));
+    assert.equal(edge.uploads.length, 0);
+    assert.equal(state.queue, undefined);
+  },
+  async "epsilon above what the app allows is not reported"() {
+    await fails((await begin({ maxEpsilon: 0.999 })).report("once", "a"), "epsilon");
+    assert.equal(await (await begin({ maxEpsilon: 1 })).report("once", "a"), "queued");
+    const named = await begin({ maxEpsilon: { many: 10 } });
+    await fails(named.report("once", "a"), "epsilon");
+    assert.equal(await named.report("many", 1), "queued");
+    await fails(named.report("absent", 1), "unknown_collection");
+  },
+  async "offline at first, then with the stored list"() {
+    edge.listAnswer = away;
+    const client = await begin();
+    await fails(client.report("many", 3), "unreachable");
+    edge.listAnswer = null;
+    await client.report("many", 3);
+    client.close();
+    edge.listAnswer = away;
+    assert.equal(await (await begin()).report("many", 3), "queued");
+  },
+  async "opting out deletes everything but the choice"() {
+    const client = await begin();
+    await client.report("many", 3);
+    const secret = state.secret[0];
+    await client.optOut();
+    assert.deepEqual(state, { isOut: true });
+    assert.equal(await client.report("many", 3), "opted_out");
+    assert.deepEqual(state, { isOut: true });
+    assert.equal(await (await begin()).report("many", 3), "opted_out");
+    assert.equal(edge.uploads.length, 0);
+    await client.optIn();
+    assert.equal(await client.report("many", 3), "queued");
+    assert.notEqual(state.secret[0], secret);
+  },
+  async "opting out while an upload is under way leaves nothing behind"() {
+    const client = await begin();
+    await client.report("many", 3);
+    let reject;
+    edge.answers = [() => new Promise((_, no) => (reject = no))];
+    const flushing = client.flush();
+    while (!reject) await new Promise((resolve) => setTimeout(resolve, 1));
+    await client.optOut();
+    reject(new DOMException("aborted", "AbortError"));
+    await flushing;
+    assert.deepEqual(state, { isOut: true });
+  },
+  async "another tab opts out and in: the next report is under the new secret"() {
+    const one = await begin(), other = await begin();
+    await one.report("remembered", "JFK");
+    await other.optOut();
+    await other.optIn();
+    await other.report("remembered", "JFK");
+    const { secret: [epoch] } = state;
+    assert.equal(await one.report("remembered", "JFK"), "queued");
+    assert.equal(state.secret[0], epoch);
+  },
+  async "a browser's signal is honoured unless the person opted in"() {
+    await (await begin()).report("many", 3);
+    const plain = Object.getOwnPropertyDescriptor(globalThis, "navigator");
+    for (const signal of [{ globalPrivacyControl: true }, { doNotTrack: "1" }]) {
+      Object.defineProperty(globalThis, "navigator", { value: signal, configurable: true });
+      const client = await begin();
+      assert.deepEqual(Object.keys(state), []);
+      assert.equal(await client.report("many", 3), "opted_out");
+      assert.equal(await (await begin({ honorPrivacySignals: false })).report("many", 3), "queued");
+      await client.optIn();
+      assert.equal(await client.report("many", 3), "queued");
+      delete state.isOut;
+    }
+    if (plain) Object.defineProperty(globalThis, "navigator", plain);
+  },
+  async "nothing that fails to be stored is reported"() {
+    const broken = { change: async () => { throw new Error("the disk is full"); } };
+    const client = await begin({ storage: broken });
+    await fails(client.report("many", 3), "storage");
+    assert.equal(edge.requests.length, 0);
+  },
+  async "what is sent, and when, does not depend on the value"() {
+    const values = ["a", "", "not listed", "\ud800", "x".repeat(1e6), "b"];
+    const client = await begin({ maxUploads: 1000 });
+    const lengths = new Set();
+    for (const value of values) assert.equal(await client.report("texts", value), "queued");
+    for (const value of values) assert.equal(await client.report("words", value), "queued");
+    for (const value of [0, -1, 2 ** 40, 2n ** 70n, -(2n ** 70n)]) assert.equal(await client.report("many", value), "queued");
+    await client.flush();
+    for (const upload of edge.uploads) lengths.add(upload.length);
+    assert.equal(edge.uploads.length, 17);
+    assert.equal(lengths.size, 2); // 1 byte of k-RR, 16 of RAPPOR
+    for (const value of [null, undefined, 5, {}, []]) await assert.rejects(client.report("texts", value), TypeError);
+    for (const value of ["0", 0.5, NaN, true]) await assert.rejects(client.report("many", value), TypeError);
+    assert.equal((await client.status()).queued, 0);
+  },
+};
+
+if (scenario === "names") console.log(JSON.stringify(Object.keys(scenarios)));
+else {
+  await scenarios[scenario]();
+  process.exit(0);
+}
