@@ -6,7 +6,7 @@ GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 # As the commands set it: with several threads OpenBLAS waits for busy cores.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install java check quick test test-all fuzz chaos demo pictures metrics dashboards bench bench-quick bench-recording bench-estimators bench-aggregator bench-poisoning bench-installed bench-postgres lock
+.PHONY: help install java check quick test test-all fuzz chaos demo pictures metrics dashboards bench bench-quick bench-recording bench-estimators bench-aggregator bench-devices bench-poisoning bench-installed bench-postgres lock
 
 help: ## list of targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -78,6 +78,9 @@ bench-aggregator: .venv/installed java ## one worker's throughput, memory and st
 	@$(GUARD) .venv/bin/python -m bench.aggregator.large_domain
 	@$(GUARD) .venv/bin/python -m bench.aggregator.windows
 	@.venv/bin/python -m bench.aggregator.sizing docs/sizing.md
+
+bench-devices: .venv/installed java ## what devices reach: ARGS names parts, such as relay; bench/results/devices.md
+	@$(GUARD) .venv/bin/python -m bench.devices $(ARGS)
 
 bench-poisoning: .venv/installed ## effect of forged reports on estimates, and which detectors see them: minutes
 	@$(GUARD) .venv/bin/python -m bench.poisoning.poisoning

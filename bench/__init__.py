@@ -1,6 +1,7 @@
 """Benchmarks, run by `make bench` and its like.
 
 `comparison` measures this project beside its peers; `aggregator`, `estimators` and `poisoning` measure one
-thing in depth, `installed` the cost of installing and importing. Their figures are in `results` and in docs.
-May import `estimators`, `producers`, `aggregator` and `deploy`. Begin with `comparison`.
+thing in depth, `devices` what devices reach, `installed` the cost of installing and importing. Their figures
+are in `results` and in docs.
+May import `estimators`, `producers`, `relay`, `aggregator` and `deploy`. Begin with `comparison`.
 """

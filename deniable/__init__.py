@@ -30,6 +30,7 @@ from deploy.config.sections import (  # noqa: E402
     BudgetStoreSection,
     KafkaSection,
     ProducerSection,
+    RelaySection,
     SecuritySection,
 )
 from estimators.collection import Collection  # noqa: E402
@@ -81,6 +82,7 @@ __all__ = [
     "ProducerTiming",
     "Rappor",
     "Receipt",
+    "RelaySection",
     "SecretError",
     "Security",
     "SecurityError",

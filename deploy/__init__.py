@@ -1,6 +1,6 @@
 """Commands, configuration and deployment.
 
-May import `estimators`, `producers` and `aggregator`. Begin with `cli/main.py`; each command is in the
+May import `estimators`, `producers`, `relay` and `aggregator`. Begin with `cli/main.py`; each command is in the
 sub-package of what it works on.
 
 config          the collection file

@@ -71,7 +71,9 @@ def dev(config: Path, data_dir: Path | None, web_port: int, fresh: bool) -> None
     with ExitStack() as stack:
         click.echo("starting Kafka …", err=True)
         broker = stack.enter_context(Broker(folder, port))
-        if topic_setup.create(loaded.cluster, loaded.topics, loaded.kafka.replication_factor):
+        if topic_setup.create(
+            loaded.cluster, loaded.topics, loaded.kafka.replication_factor, loaded.collections
+        ):
             click.echo("created the topics", err=True)
         deployment = accept(loaded)
         click.echo("starting a worker …", err=True)

@@ -29,7 +29,7 @@ NEVER = (
 )
 
 
-class Delivery:
+class PackDelivery:
     """A producer without idempotence or transactions: a pack that is in the log twice counts once.
 
     Parameters

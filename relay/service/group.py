@@ -50,7 +50,7 @@ class Turns(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka has no 
         self.is_open = True
 
 
-class UploadGroup:
+class RelayGroup:
     """One member of the group, on one topic.
 
     Parameters

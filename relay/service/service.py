@@ -28,10 +28,10 @@ from relay.control import RelaySettings, is_settings
 from relay.fold import Fold
 from relay.keys import RelayKeys
 from relay.service.away import Away
-from relay.service.delivery import Delivery
+from relay.service.delivery import PackDelivery
 from relay.service.errors import RelayError
 from relay.service.following import names_of
-from relay.service.group import UploadGroup
+from relay.service.group import RelayGroup
 from relay.service.metrics import RelayMetrics
 from relay.service.opening import open_partition
 from relay.service.partition import PartitionRelay, SealedBatch, UploadRecord
@@ -126,8 +126,8 @@ class RelayService:
         """
         config = self._config
         while not self._stopping.is_set():
-            group = UploadGroup(config.cluster, config.uploads, config.group)
-            delivery = Delivery(config.cluster, self._away)
+            group = RelayGroup(config.cluster, config.uploads, config.group)
+            delivery = PackDelivery(config.cluster, self._away)
             try:
                 await group.start()
                 await delivery.start()
@@ -141,7 +141,7 @@ class RelayService:
                 await _stopped(delivery, group)
         self._fold_thread.shutdown(wait=False)
 
-    async def _relay(self, group: UploadGroup, delivery: Delivery) -> None:
+    async def _relay(self, group: RelayGroup, delivery: PackDelivery) -> None:
         shown = asyncio.create_task(self._show(group))
         try:
             while not self._stopping.is_set():
@@ -154,7 +154,7 @@ class RelayService:
             with suppress(asyncio.CancelledError):
                 await shown
 
-    async def _turn(self, group: UploadGroup, delivery: Delivery) -> None:
+    async def _turn(self, group: RelayGroup, delivery: PackDelivery) -> None:
         await self._open(group)
         for partition, records in (await group.poll(POLL_MILLISECONDS)).items():
             if (work := self._works.get(partition)) is not None:
@@ -162,7 +162,7 @@ class RelayService:
         for work in list(self._works.values()):
             await self._beat(group, delivery, work)
 
-    async def _open(self, group: UploadGroup) -> None:
+    async def _open(self, group: RelayGroup) -> None:
         """Position partitions after a rebalance; keep the folds of those that we already had."""
         turn, ours = group.turns.number, group.assigned()
         if not group.turns.is_open:
@@ -178,7 +178,7 @@ class RelayService:
                     work.turn = turn
             self._works[partition] = work
 
-    async def _opened(self, group: UploadGroup, partition: int) -> Work:
+    async def _opened(self, group: RelayGroup, partition: int) -> Work:
         opening = await open_partition(group, partition, self._keys)
         self._metrics.openings.inc()
         if opening.loss:
@@ -197,7 +197,7 @@ class RelayService:
         return Work(relay, Pulse(config.settings, self._keys, config.idle_seconds), opening.after, -1)
 
     async def _take(
-        self, group: UploadGroup, delivery: Delivery, work: Work, records: Sequence[UploadRecord]
+        self, group: RelayGroup, delivery: PackDelivery, work: Work, records: Sequence[UploadRecord]
     ) -> None:
         loop = asyncio.get_running_loop()
         sealed = await loop.run_in_executor(self._fold_thread, work.relay.take, records)
@@ -206,7 +206,7 @@ class RelayService:
         ):
             await self._commit(group, work, sealed)
 
-    async def _commit(self, group: UploadGroup, work: Work, sealed: Sequence[SealedBatch]) -> None:
+    async def _commit(self, group: RelayGroup, work: Work, sealed: Sequence[SealedBatch]) -> None:
         for each in sealed:
             self._metrics.sent(each)
         partition = work.relay.fold.partition
@@ -220,7 +220,7 @@ class RelayService:
         """Whether a batch of this partition is still to be sent by us, while Kafka does not take it."""
         return self._works.get(work.relay.fold.partition) is work and time.monotonic() < self._stop_at
 
-    async def _beat(self, group: UploadGroup, delivery: Delivery, work: Work) -> None:
+    async def _beat(self, group: RelayGroup, delivery: PackDelivery, work: Work) -> None:
         """Append the control record that is due, if any."""
         fold = work.relay.fold
         is_at_end = work.turn == group.turns.number and await group.is_at_end(fold.partition)
@@ -250,7 +250,7 @@ class RelayService:
                 revision=self._config.settings.revision,
             )
 
-    async def _show(self, group: UploadGroup) -> None:
+    async def _show(self, group: RelayGroup) -> None:
         """Refresh gauges, and notice when Kafka no longer answers."""
         while True:
             try:
@@ -278,7 +278,7 @@ class RelayService:
             await asyncio.wait_for(self._stopping.wait(), RETRY_SECONDS)
 
 
-async def _stopped(delivery: Delivery, group: UploadGroup) -> None:
+async def _stopped(delivery: PackDelivery, group: RelayGroup) -> None:
     """Stop both; a broker that does not answer must not keep the process."""
     for each in (delivery, group):
         with suppress(KafkaError, TimeoutError):

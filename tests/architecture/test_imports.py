@@ -52,7 +52,9 @@ ORDER = {
         "monitoring", "__main__",
     ),
     "deploy/cluster": ("finding", "connection", "permissions", "topics", "deployment", "doctor"),
-    "bench": ("installed", "estimators", "aggregator", "shared_budgets", "poisoning", "comparison"),
+    "bench": (
+        "installed", "estimators", "aggregator", "devices", "shared_budgets", "poisoning", "comparison",
+    ),
     "bench/comparison": ("timing", "peer_environment", "report", "failures", "runners", "parts", "__main__"),
 }  # fmt: skip
 

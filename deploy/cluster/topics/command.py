@@ -116,7 +116,7 @@ def create(
     loaded = load(config, bootstrap_servers)
     _check_roles(given, config, loaded.topics)
     wanted = replace(loaded.topics, partitions=partitions or loaded.topics.partitions)
-    created = topic_setup.create(loaded.cluster, wanted, loaded.kafka.replication_factor)
+    created = topic_setup.create(loaded.cluster, wanted, loaded.kafka.replication_factor, loaded.collections)
     for name in created:
         click.echo(name)
     few = "1 topic" if len(created) == 1 else f"{len(created)} topics"

@@ -60,11 +60,25 @@ def limits_exceeded(
         topic["name"]: min(len(each["replica_nodes"]) for each in topic["partitions"]) for topic in described
     }
     settings = settings_of(admin, replicas)
+    return limit_findings(planned, settings, replicas, _kept(topics, collections), _change(admin))
+
+
+def retention_made(topics: Topics, topic: TopicPlan, collections: Sequence[Collection]) -> dict[str, str]:
+    """Return the setting of a new topic that must keep more than planned; empty for others."""
+    kept = _kept(topics, collections).get(topic.name)
+    if kept is None or kept.least_milliseconds <= int(topic.settings["retention.ms"]):
+        return {}
+    return {"retention.ms": str(kept.least_milliseconds)}
+
+
+def _kept(topics: Topics, collections: Sequence[Collection]) -> dict[str, Kept]:
     longest = max(collections, key=lambda each: each.window_seconds + each.grace_seconds, default=None)
-    kept = {} if longest is None else {topics.reports: Kept(longest)}
-    if longest is not None and topics.takes_uploads:
+    if longest is None:
+        return {}
+    kept = {topics.reports: Kept(longest)}
+    if topics.takes_uploads:
         kept[topics.uploads] = Kept(longest, UPLOADS_SPARE_SECONDS, DAY_MILLISECONDS)
-    return limit_findings(planned, settings, replicas, kept, _change(admin))
+    return kept
 
 
 def operations_of(admin: KafkaAdminClient, topics: Topics) -> dict[str, set[str]]:

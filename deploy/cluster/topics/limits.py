@@ -38,6 +38,11 @@ class Kept(NamedTuple):
     spare_seconds: int = 0
     usual_milliseconds: int = WEEK_MILLISECONDS
 
+    @property
+    def least_milliseconds(self) -> int:
+        """The shortest retention."""
+        return 1000 * (self.longest.window_seconds + self.longest.grace_seconds + self.spare_seconds)
+
 
 class Limit(NamedTuple):
     """Least or greatest value of a setting, and the reason."""
@@ -129,8 +134,7 @@ def _of_topic(topic: TopicPlan, settings: Settings, replicas: int) -> Iterator[t
 
 
 def _of_retention(retention_ms: int, kept: Kept) -> Iterator[tuple[str, str, int]]:
-    longest, spare = kept.longest, kept.spare_seconds
-    least = 1000 * (longest.window_seconds + longest.grace_seconds + spare)
+    longest, spare, least = kept.longest, kept.spare_seconds, kept.least_milliseconds
     if FOREVER < retention_ms < least:
         why = f"window_seconds and grace_seconds of {longest.name}{f' and {spare} s' if spare else ''}"
         why += "; records deleted earlier may be uncounted"

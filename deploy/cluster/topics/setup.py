@@ -41,8 +41,15 @@ class TopicSetupError(DeniableError, RuntimeError):
     """The topics cannot be created or used; the message says what to do."""
 
 
-def create(cluster: Cluster, topics: Topics, replication_factor: int) -> list[str]:
+def create(
+    cluster: Cluster, topics: Topics, replication_factor: int, collections: Sequence[Collection] = ()
+) -> list[str]:
     """Create absent topics, and note in a new `state` which log it counts.
+
+    Parameters
+    ----------
+    cluster, topics, replication_factor : of the deployment.
+    collections : of the collection file; a new `uploads` keeps their uploads long enough.
 
     Returns
     -------
@@ -58,7 +65,8 @@ def create(cluster: Cluster, topics: Topics, replication_factor: int) -> list[st
             topic.name: {
                 "num_partitions": topic.partitions,
                 "replication_factor": replication_factor,
-                "configs": settings_made(topic, replication_factor),
+                "configs": settings_made(topic, replication_factor)
+                | topic_findings.retention_made(topics, topic, collections),
             }
             for topic in plan(topics)
         }
