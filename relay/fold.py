@@ -102,6 +102,13 @@ class Fold:
         if start.settings is not None:
             self._adopt(start.settings, start.settings_offset)
 
+    @property
+    def whole_after_ms(self) -> int:
+        """Windows that start later are whole, those before may be incomplete; unix milliseconds, -1 "
+        "if none.
+        """
+        return max(self._whole_after_ms.values(), default=-1)
+
     def apply(self, offset: int, append_ms: int, record: bytes | None) -> RelayBatch | None:
         """Take one record; return the batch that it ends.
 

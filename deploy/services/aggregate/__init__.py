@@ -1,4 +1,4 @@
 """Commands of the aggregator: run workers, check readiness, replay, retire.
 
-May import no sibling. Begin with `command`.
+May import `relay`, whose recount of uploads is part of a replay. Begin with `command`.
 """

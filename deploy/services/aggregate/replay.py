@@ -13,7 +13,10 @@ from aggregator.maintenance.replay import replay as recount
 from deploy.cli.event_loop import run_until_signalled
 from deploy.cli.options import config_option, servers_option
 from deploy.cluster.deployment import deployment_of
-from deploy.config.file import load
+from deploy.config.file import CollectionFileError, Configuration, load
+from deploy.services.aggregate.replay_uploads import replay_uploads
+from deploy.services.relay.relay_config import relay_keys
+from relay.keys import RelayKeys
 
 
 @click.command()
@@ -37,27 +40,51 @@ from deploy.config.file import load
     is_flag=True,
     help="Instead, continue counting behind records that were deleted before they were counted.",
 )
+@click.option(
+    "--uploads",
+    "is_of_uploads",
+    is_flag=True,
+    help="First recount what devices uploaded, and compare with the packs that count. Needs the "
+    "relays' secret.",
+)
 @config_option
 @servers_option
 def replay(
-    wait: float, is_rebuild: bool, is_loss_accepted: bool, config: Path, bootstrap_servers: str | None
+    wait: float,
+    is_rebuild: bool,
+    is_loss_accepted: bool,
+    is_of_uploads: bool,
+    config: Path,
+    bootstrap_servers: str | None,
 ) -> int:
     """Recount the log and compare with the stored counts; exit status 1 unless equal.
 
     Waits until the workers have counted what is in the log at the start. If the log no longer begins at
-    offset 0, windows that may lack records are not compared.
+    offset 0, windows that may lack records are not compared. With --uploads, the difference includes reports
+    of uploads that a relay took and no worker counts.
 
     Example: deniable replay
     """
-    if is_rebuild and is_loss_accepted:
-        raise click.UsageError("give either --rebuild or --accept-loss")
-    deployment = deployment_of(load(config, bootstrap_servers))
+    if is_rebuild + is_loss_accepted + is_of_uploads > 1:
+        raise click.UsageError("give one of --rebuild, --accept-loss and --uploads")
+    loaded = load(config, bootstrap_servers)
+    keys = _keys(loaded) if is_of_uploads else None
+    deployment = deployment_of(loaded)
     if is_loss_accepted:
         _accept_loss(deployment)
         return 0
     if is_rebuild:
         _rebuild(deployment)
-    return _compare(run_until_signalled(recount(deployment, wait)))
+    lost = 0 if keys is None else replay_uploads(deployment, keys, wait)
+    return _compare(run_until_signalled(recount(deployment, wait)), lost)
+
+
+def _keys(loaded: Configuration) -> RelayKeys:
+    if not loaded.takes_uploads:
+        raise CollectionFileError(
+            f"{loaded.path}: --uploads needs a section relay: without one no device uploads"
+        )
+    return relay_keys(loaded, creates=False)
 
 
 def _accept_loss(deployment: Deployment) -> None:
@@ -79,7 +106,8 @@ def _several(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
-def _compare(found: Comparison) -> int:
+def _compare(found: Comparison, lost: int) -> int:
+    """Print what was found, and the difference with `lost` reports of uploads added."""
     windows = sum(window[1] >= found.whole_from for window in found.counts.windows())
     click.echo(
         f"{_several(found.records, 'record')} recounted; {_several(windows, 'window')}, "
@@ -103,7 +131,8 @@ def _compare(found: Comparison) -> int:
             f"records were deleted; only windows that start at {since} or later can be compared, and none of "
             f"those is counted and still stored (retention_seconds)"
         )
-    if found.records and not windows and not found.difference:
+    difference = found.difference + lost
+    if found.records and not windows and not difference:
         raise ReplayError(f"nothing to compare: {nothing}")
-    click.echo(f"difference: {found.difference}")
-    return 0 if found.difference == 0 else 1
+    click.echo(f"difference: {difference}")
+    return 0 if difference == 0 else 1

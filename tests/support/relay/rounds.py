@@ -100,18 +100,23 @@ class Round:
         self.servers, self.chance = servers, random.Random(seed)
         name = f"relay-{uuid.uuid4().hex[:10]}"
         self.uploads, self.reports = f"{name}-uploads", f"{name}-reports"
+        self.report_partitions = REPORT_PARTITIONS
+        self.edges = [KafkaProducer(bootstrap_servers=servers, acks="all") for _ in range(2)]
+        self.uploaded = Uploaded()
+        self.relays: list[subprocess.Popen[bytes]] = []
+        self.begin(name)
+
+    def begin(self, name: str) -> None:
+        """Create topics, and append settings."""
         stamped = {"message.timestamp.type": "LogAppendTime"}
-        with KafkaAdminClient(bootstrap_servers=servers) as admin:
+        with KafkaAdminClient(bootstrap_servers=self.servers) as admin:
             for topic, partitions in ((self.uploads, PARTITIONS), (self.reports, REPORT_PARTITIONS)):
                 one = {"num_partitions": partitions, "replication_factor": 1, "configs": stamped}
                 admin.create_topics({topic: one})
-        self.edges = [KafkaProducer(bootstrap_servers=servers, acks="all") for _ in range(2)]
         settings = settings_of(*INTAKES, batch_reports=300, shuffle_reports=20, pack_reports=25)
         for each in range(PARTITIONS):
             record = encode_settings(KEYS, each, settings)
             self.edges[0].send(self.uploads, record, partition=each).get(30)
-        self.uploaded = Uploaded()
-        self.relays: list[subprocess.Popen[bytes]] = []
 
     def start(self, **order: Any) -> subprocess.Popen[bytes]:
         """Start a relay that takes this order: point, batches and kill, or defect."""
@@ -179,7 +184,7 @@ class Round:
         found = Counted()
         by_fingerprint = {each.fingerprint: each for each in COLLECTIONS}
         for partition, records in self._records().items():
-            ledger = Ledger(partition, REPORT_PARTITIONS)
+            ledger = Ledger(partition, self.report_partitions)
             ledger.agree(by_fingerprint, 1)
             for record in records:
                 outcome = ledger.apply(record.offset, record.timestamp, record.value)
@@ -191,7 +196,10 @@ class Round:
         return found
 
     def _records(self) -> Mapping[int, list[Any]]:
-        sources = [TopicPartition(self.reports, each) for each in range(REPORT_PARTITIONS)]
+        return self._read(self.reports, self.report_partitions)
+
+    def _read(self, topic: str, partitions: int) -> Mapping[int, list[Any]]:
+        sources = [TopicPartition(topic, each) for each in range(partitions)]
         consumer = KafkaConsumer(bootstrap_servers=self.servers, auto_offset_reset="earliest")
         records: dict[int, list[Any]] = {each.partition: [] for each in sources}
         try:

@@ -1,0 +1,75 @@
+"""The real `deniable relay`, which can be killed or stopped between any two steps of a batch.
+
+python -m tests.support.relay.service_process FILE JSON
+
+With `assigned` it takes all partitions without a group protocol, so nothing fences it: two of them work on
+each partition at once.
+"""
+
+import json
+import sys
+from typing import Any
+
+from aiokafka import TopicPartition
+
+from deploy.cli.logs import configure_logs
+from deploy.services.relay.command import relay
+from relay.service import group as groups
+from relay.service.delivery import PackDelivery
+from relay.service.group import RelayGroup
+from tests.support.relay.relay_process import Strike, shorten_lives
+
+SESSION_MILLISECONDS = 6000
+
+
+def armed(order: dict[str, Any]) -> None:
+    """Put the strike between the steps of the loop."""
+    strike = Strike(order)
+    send, commit = PackDelivery.send, RelayGroup.commit
+    append = PackDelivery.append
+
+    async def before_and_in(self: Any, records: Any, is_wanted: Any) -> bool:
+        strike.at("before")
+        half = len(records) // 2
+        await send(self, records[:half], is_wanted)
+        strike.at("in")
+        return await send(self, records[half:], is_wanted)
+
+    async def after(self: Any, partition: int, position: Any) -> bool:
+        strike.at("after")
+        return await commit(self, partition, position)
+
+    async def marker(self: Any, topic: str, partition: int, value: bytes) -> int | None:
+        strike.at("marker")
+        return await append(self, topic, partition, value)
+
+    PackDelivery.send = before_and_in
+    RelayGroup.commit = after
+    PackDelivery.append = marker
+
+
+def unfenced(partitions: int) -> None:
+    """Assign all partitions."""
+
+    async def start(self: Any) -> None:
+        await self._admin.start()
+        await self._consumer.start()
+        self._consumer.assign([TopicPartition(self._topic, each) for each in range(partitions)])
+        self.turns.on_partitions_assigned(())
+
+    RelayGroup.start = start
+
+
+def main() -> None:
+    file, order = sys.argv[1], json.loads(sys.argv[2])
+    configure_logs()
+    shorten_lives(order["early_seconds"])
+    groups.SESSION_MILLISECONDS = SESSION_MILLISECONDS
+    armed(order)
+    if order.get("assigned"):
+        unfenced(order["partitions"])
+    relay.main(["--config", file], prog_name="deniable relay")
+
+
+if __name__ == "__main__":
+    main()
