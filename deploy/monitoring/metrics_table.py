@@ -7,8 +7,9 @@ from pathlib import Path
 from aggregator.metrics import definitions as of_workers
 from producers.metrics import definitions as of_producers
 from producers.metrics.metric import Metric, declared_in
+from relay.service import definitions as of_relays
 
-METRICS = (*declared_in(of_workers), *declared_in(of_producers))
+METRICS = (*declared_in(of_workers), *declared_in(of_producers), *declared_in(of_relays))
 
 BEGIN, END = "<!-- metrics: written by `make metrics` -->", "<!-- end of metrics -->"
 HEADING = "| metric | kind | meaning | remedy |\n|---|---|---|---|\n"

@@ -4,8 +4,8 @@ A record has the reports accepted and the groups rejected since the batch before
 reason, and nothing else of an upload. Its key is the batch: partition and end offset.
 
 Rule: a batch that is sent again has the same record, so a reader keeps one record of each key. Then accepted
-and rejected reports together are those of all uploads in the log, and those of uploads that were written once
-are what clients were told that Kafka has: `duplicate` stands for reports that are counted already.
+and rejected reports together are those of all uploads for which a device got its answer, each repetition
+included: a repeated upload is rejected as `duplicate`, or as `too_late` once its window has closed.
 """
 
 from collections.abc import Iterable
@@ -125,13 +125,8 @@ class Totals:
 
     @property
     def uploaded(self) -> int:
-        """Reports of all uploads, those included that were written twice."""
+        """Reports of all uploads, repeated ones included: what clients were told that Kafka has."""
         return self.accepted + sum(self.rejected.values())
-
-    @property
-    def first_uploaded(self) -> int:
-        """Reports of all uploads that were not a repetition of another: what clients were told."""
-        return self.uploaded - self.rejected.get("duplicate", 0)
 
 
 def totals(records: Iterable[OutcomeRecord]) -> Totals:

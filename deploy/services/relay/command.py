@@ -46,8 +46,8 @@ def relay(
             "deniable topics "
             "create"
         )
-    keys = relay_keys(loaded)
     topic_setup.require_uploads(loaded.cluster, loaded.topics, Role.RELAY, loaded.collections)
+    keys = relay_keys(loaded)
     service = RelayService(relay_config(loaded, keys), keys)
     deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
     deadline.daemon = True

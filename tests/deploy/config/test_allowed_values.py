@@ -8,7 +8,13 @@ import pytest
 from deploy.config.allowed_values import MECHANISMS, allowed
 from deploy.config.entries import BudgetEntry
 from deploy.config.file import CollectionFileError, load
-from deploy.config.sections import BudgetStoreSection, File, KafkaSection, ProducerSection
+from deploy.config.sections import (
+    BudgetStoreSection,
+    File,
+    KafkaSection,
+    ProducerSection,
+    RelaySection,
+)
 
 COLLECTION = {
     "name": "plan",
@@ -16,10 +22,11 @@ COLLECTION = {
     "values": "[a, b]",
     "epsilon": "1",
     "window_seconds": "60",
-    "grace_seconds": "5",
+    "grace_seconds": "100000",
     "budget": "none",
 }
-SECTIONS = {"kafka": KafkaSection, "producer": ProducerSection}
+SECTIONS = {"kafka": KafkaSection, "producer": ProducerSection, "relay": RelaySection}
+OF_RELAY = ("batch_reports", "shuffle_reports", "window_uploads", "idle_seconds", "delivery_seconds")
 ENTRY = [
     *("window_seconds", "grace_seconds", "retention_seconds", "minimum_reports", "window_packs"),
     *("reports_per_window", "size", "epsilon"),
@@ -44,6 +51,7 @@ def document(field: str, value: str) -> str:
         *ENTRY,
         *("partitions", "replication_factor"),
         *("pack_reports", "pack_seconds", "outbox_bytes", "block_milliseconds"),
+        *OF_RELAY,
     ],
 )
 def test_stated_range_is_the_enforced_one(tmp_path: Path, field: str) -> None:
@@ -58,12 +66,12 @@ def test_stated_range_is_the_enforced_one(tmp_path: Path, field: str) -> None:
 
 
 def test_every_field_without_words_is_text_or_a_mapping() -> None:
-    sections = (File, KafkaSection, ProducerSection, BudgetStoreSection)
+    sections = (File, KafkaSection, ProducerSection, BudgetStoreSection, RelaySection)
     known = {field for section in sections for field in section.__struct_fields__}
     known.update(*(entry.__struct_fields__ for entry in MECHANISMS.values()))
     wordless = {field for field in known if allowed(field, in_budget=False) is None}
     assert wordless == {
-        *("kafka", "producer", "security", "budget_store"),
+        *("kafka", "producer", "security", "budget_store", "relay"),
         *("bootstrap_servers", "data_dir", "secret_file", "candidates_file"),
         *("allow_plaintext", "other", "canary", "memoize"),  # the type says it all
     }

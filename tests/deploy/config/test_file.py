@@ -127,7 +127,8 @@ def test_a_variable_of_no_section_is_refused(file: Path) -> None:
         read(file, WHOLE, DENIABLE_KAFKAS__PARTITIONS="4")
     assert str(caught.value) == (
         "variable DENIABLE_KAFKAS__PARTITIONS must begin with one of DENIABLE_KAFKA__, "
-        "DENIABLE_KAFKA__SECURITY__, DENIABLE_PRODUCER__, DENIABLE_PRODUCER__BUDGET_STORE__ and name a field"
+        "DENIABLE_KAFKA__SECURITY__, DENIABLE_PRODUCER__, DENIABLE_PRODUCER__BUDGET_STORE__, "
+        "DENIABLE_RELAY__ and name a field"
     )
 
 

@@ -25,6 +25,8 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from producers.transport.connection import connect
 from producers.transport.publication_reader import UnreadableError
+from relay.recovery import NO_SETTINGS, Position
+from relay.service.group import RelayGroup
 from tests.support.deploy.acl_operations import started
 from tests.support.processes import wait_until
 from tests.support.secured.broker import SecuredBroker
@@ -43,20 +45,25 @@ def principals(secured_broker: SecuredBroker, tmp_path_factory: pytest.TempPathF
     made = Principals(secured_broker, tmp_path_factory.mktemp("needed"), f"test-{uuid4().hex[:12]}-")
     made.set_up()
     with KafkaProducer(**secured_broker.admin_settings()) as kafka:
-        for name in ("reports", "counts", "estimates", "windows"):
+        for name in ("reports", "counts", "estimates", "windows", "uploads"):
             kafka.send(made.prefix + name, b"{}", key=b"of a test", partition=0).get(20)
     return made
 
 
-async def send(deployment: SecuredDeployment) -> None:
-    """A producer sends a pack."""
-    topics = deployment.topics
-    kafka = await asyncio.to_thread(connect, deployment.cluster, topics.reports, topics.partitions, 10)
-    try:
-        sent = kafka.send(topics.reports, value=b"no pack", partition=0)
-        await asyncio.to_thread(sent.get, 10)
-    finally:
-        kafka.close(timeout=1)
+def send(name: str) -> Piece:
+    """A producer, an edge or a relay sends a record."""
+
+    async def piece(deployment: SecuredDeployment) -> None:
+        topic = deployment.prefix + name
+        partitions = deployment.topics.partitions
+        kafka = await asyncio.to_thread(connect, deployment.cluster, topic, partitions, 10)
+        try:
+            sent = kafka.send(topic, value=b"no pack", partition=0)
+            await asyncio.to_thread(sent.get, 10)
+        finally:
+            kafka.close(timeout=1)
+
+    return piece
 
 
 def read(name: str) -> Piece:
@@ -140,6 +147,20 @@ async def consume_in_group(deployment: SecuredDeployment) -> None:
         await consumer.getone()
 
 
+async def relay_position(deployment: SecuredDeployment) -> None:
+    """A relay reads as a member of its group, and commits a position."""
+    topics = deployment.topics
+    group = RelayGroup(deployment.cluster, topics.uploads, topics.relay_group)
+    await group.start()
+    try:
+        while not group.assigned():
+            await group.poll(100)
+        await group.committed(0)
+        await group.commit(0, Position(0, 0, -1, NO_SETTINGS))
+    finally:
+        await group.stop()
+
+
 async def compare(deployment: SecuredDeployment) -> None:
     """A producer compares its parameters with the workers'."""
     try:
@@ -157,7 +178,7 @@ async def publish(deployment: SecuredDeployment) -> None:
 
 
 PIECES: dict[tuple[Role, str], Piece] = {
-    (Role.PRODUCER, "Write topic reports"): send,
+    (Role.PRODUCER, "Write topic reports"): send("reports"),
     (Role.PRODUCER, "Read topic collections"): compare,
     (Role.AGGREGATOR, "Read topic reports"): read("reports"),
     (Role.AGGREGATOR, "Read topic state"): open_ledger,
@@ -180,6 +201,13 @@ PIECES: dict[tuple[Role, str], Piece] = {
     (Role.READER, "Read topic estimates"): watch,
     (Role.READER, "Read topic windows"): roll_up,
     (Role.READER, "Read groups reader-*"): consume_in_group,
+    (Role.EDGE, "Write topic uploads"): send("uploads"),
+    **{
+        (Role.RELAY, f"Write topic {name}"): send(name) for name in ("uploads", "reports", "rejected-uploads")
+    },
+    (Role.RELAY, "Read topic uploads"): read("uploads"),
+    (Role.RELAY, "DescribeConfigs topic uploads"): settings("uploads"),
+    (Role.RELAY, "Read group relay"): relay_position,
 }
 
 

@@ -111,11 +111,12 @@ class Tools:
         self.admin.list_group_offsets(group)
 
     async def commit_offsets(self, group: str) -> None:
-        """Commit offsets of a topic that all but producers may read, so only the group matters.
+        """Commit offsets of a topic that members of the group may read, so only the group matters.
 
         The coordinator is given, since looking it up would already be refused.
         """
-        offsets = {TopicPartition(self.topics.estimates, 0): OffsetAndMetadata(0, "", -1)}
+        topic = self.topics.uploads if group == self.topics.relay_group else self.topics.estimates
+        offsets = {TopicPartition(topic, 0): OffsetAndMetadata(0, "", -1)}
         (error,) = self.admin.alter_group_offsets(group, offsets, group_coordinator_id=1).values()
         if error is not NoError:
             raise error(group)
@@ -194,19 +195,23 @@ NOBODY: tuple[Role, ...] = ()
 
 def operations(topics: Topics) -> dict[str, tuple[tuple[Role, ...], Operation]]:
     """Return operations by name: the roles that may do them, and how to try them."""
-    producer, aggregator, reader = Role
-    writers = {
-        topics.reports: (producer,),
+    producer, aggregator, reader, edge, relay = Role
+    writers: dict[str, tuple[Role, ...]] = {
+        topics.reports: (producer, relay),
+        topics.uploads: (edge, relay),
+        topics.rejected_uploads: (relay,),
         **dict.fromkeys((topics.state, topics.counts, topics.rejected), (aggregator,)),
         **dict.fromkeys((topics.estimates, topics.windows), (aggregator,)),
     }
     readers: dict[str, tuple[Role, ...]] = {
         **dict.fromkeys((topics.reports, topics.state, topics.counts), (aggregator,)),
-        topics.rejected: NOBODY,
+        topics.uploads: (relay,),
+        **dict.fromkeys((topics.rejected, topics.rejected_uploads), NOBODY),
         **dict.fromkeys((topics.estimates, topics.windows), (aggregator, reader)),
     }
     groups: dict[str, tuple[Role, ...]] = {
         topics.group: (aggregator,),
+        topics.relay_group: (relay,),
         f"{topics.reader_groups}app": (reader,),
         f"{topics.prefix}other": NOBODY,
     }
@@ -226,8 +231,9 @@ def operations(topics: Topics) -> dict[str, tuple[tuple[Role, ...], Operation]]:
         add("write to", name, roles, Tools.write)
     for name, roles in readers.items():
         add("read", name, roles, Tools.read)
+    settings = {topics.uploads: (relay,), topics.rejected_uploads: NOBODY}
     for name in writers:
-        add("read settings of", name, (aggregator,), Tools.read_settings)
+        add("read settings of", name, settings.get(name, (aggregator,)), Tools.read_settings)
     for name, roles in groups.items():
         add("join group", name, roles, Tools.join)
         add("read offsets of group", name, roles, Tools.read_offsets)

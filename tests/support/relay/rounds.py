@@ -22,7 +22,7 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers import wire
 from producers.transport.uploads.frame import encode_frame
-from producers.transport.uploads.upload import Upload, encode_upload
+from producers.transport.uploads.upload import Upload, decode_upload, encode_upload
 from relay.control import Intake, encode_settings
 from relay.recovery import Position
 from tests.support.paths import REPOSITORY
@@ -59,11 +59,15 @@ Counts = dict[tuple[int, int, int], np.ndarray[Any, Any]]
 
 @dataclass
 class Uploaded:
-    """What devices uploaded: all uploads that were acknowledged, and the counts of their reports."""
+    """What devices uploaded: all uploads that were acknowledged, and the counts of their reports.
+
+    `written` has the reports of all uploads, with those that were sent again.
+    """
 
     uploads: list[bytes] = field(default_factory=list)
     counts: Counts = field(default_factory=dict)
     reports: int = 0
+    written: int = 0
 
     def add(self, upload: Upload) -> None:
         for group in upload.groups:
@@ -178,6 +182,8 @@ class Round:
                 sent.append(edge.send(self.uploads, frame, partition=partition))
         for each in sent:
             each.get(30)
+        groups = (group for each in uploads for group in decode_upload(each).groups)
+        self.uploaded.written += sum(group.reports for group in groups)
 
     def counted(self) -> Counted:
         """Fold `reports` as workers and `deniable replay` do."""

@@ -36,6 +36,7 @@ class ServiceRound(Round):
 
     def begin(self, name: str) -> None:
         """Write the collection file and create its topics; relays append the settings."""
+        self.logs: list[Path] = []
         self._folder = tempfile.TemporaryDirectory()
         self.file = Path(self._folder.name) / "deniable.yaml"
         self._prefix, self.report_partitions = f"{name}-", PARTITIONS
@@ -64,6 +65,7 @@ class ServiceRound(Round):
         module = "tests.support.relay.service_process"
         command = [sys.executable, "-m", module, str(self.file), json.dumps(given)]
         log = Path(os.environ.get("RELAY_LOGS", self._folder.name)) / f"{self._prefix}{len(self.relays)}.log"
+        self.logs.append(log)
         with log.open("wb") as output:
             process = subprocess.Popen(command, cwd=REPOSITORY, stdout=output, stderr=output)
         self.relays.append(process)
@@ -90,10 +92,12 @@ class ServiceRound(Round):
 
     def has_said_all(self) -> bool:
         """Whether accepted and rejected reports are what devices were told."""
-        return self.outcomes().first_uploaded == self.uploaded.reports
+        return self.outcomes().uploaded == self.uploaded.written
 
     def end(self, relay: subprocess.Popen[bytes], seconds: float = 30.0) -> int:
-        """Stop a relay in good order; return its exit status."""
+        """Stop a relay in good order once it works on a partition; return its exit status."""
+        log = self.logs[self.relays.index(relay)]
+        assert wait_until(lambda: "partition opened" in log.read_text(), BEGIN_SECONDS)
         relay.terminate()
         return relay.wait(seconds)
 

@@ -30,7 +30,8 @@ class SecuredDeployment(Deployment):
     def __post_init__(self) -> None:
         super().__post_init__()
         file = self.folder / "deniable.yaml"
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8").replace("grace_seconds: 1,", "grace_seconds: 2,")
+        text = text.replace("collections:", "relay: {delivery_seconds: 1}\ncollections:", 1)
         file.write_text(text.replace("allow_plaintext: true", f"security: {json.dumps(self.security)}"))
 
     @property

@@ -13,7 +13,7 @@ from tests.support.secured.deployments import SecuredDeployment, by_certificate,
 
 
 class Principals:
-    """Users of the three roles, an administrator, and one without permissions; ACLs are created elsewhere."""
+    """Users of all roles, an administrator, and one without permissions; ACLs are created elsewhere."""
 
     def __init__(self, broker: SecuredBroker, folder: Path, prefix: str) -> None:
         self.broker = broker

@@ -46,22 +46,25 @@ def principals(secured_broker: SecuredBroker, tmp_path_factory: pytest.TempPathF
             file.write(CANARY)
     named = [f"--{role}={each.user}" for role, each in made.by_role.items()]
     created = made.admin.run("topics", "create", "--acls", *named)
-    assert (created.returncode, created.stderr) == (0, "7 topics created\n")
+    assert (created.returncode, created.stderr) == (0, "9 topics created\n")
     planned = [
         f"User:{each.user} may {permission}"
         for role, each in made.by_role.items()
         for permission in permissions_of(role, made.topics)
     ]
-    producer = made.by_role[Role.PRODUCER].user
-    quota = f"User:{producer} sends at most 10,000,000 bytes a second to each broker"
-    assert created.stdout.splitlines()[7:] == [*planned, quota]
+    quotas = [
+        f"User:{made.by_role[role].user} sends at most {most} bytes a second to each broker"
+        for role, most in ((Role.PRODUCER, "10,000,000"), (Role.EDGE, "50,000,000"))
+    ]
+    assert created.stdout.splitlines()[9:] == [*planned, *quotas]
     return made
 
 
 @pytest.fixture(scope="module")
 def working(principals: Principals) -> Iterator[Principals]:
     """Everybody at work: reports sent by the producer, a worker, and estimates that the reader has seen."""
-    producer, aggregator, reader = (principals.by_role[role] for role in Role)
+    roles = (Role.PRODUCER, Role.AGGREGATOR, Role.READER)
+    producer, aggregator, reader = (principals.by_role[role] for role in roles)
     with aggregator.running("worker.log", "aggregate", "--web-port", "0"):
         lines = "".join(f"{'AA' if i % 3 else 'B6'}\n" for i in range(REPORTS))
         arguments = ("produce", "carrier", "--field", "carrier", "--no-clients")
@@ -106,6 +109,7 @@ COMMANDS = {
     "replay --rebuild": ("replay", "--rebuild"),
     "replay --accept-loss": ("replay", "--accept-loss"),
     "retire": ("retire", "gone"),
+    "relay": ("relay",),
     **{
         f"inspect {name}": ("inspect", name)
         for name in ("reports", "state", "counts", "rejected", "estimates", "windows", "collections")
@@ -116,7 +120,9 @@ MAY = {
     "nobody": set[str](),
     Role.PRODUCER: {"produce", "canary", "inspect collections"},
     Role.READER: READS,
-    Role.AGGREGATOR: set(COMMANDS) - {"produce", "canary", "inspect rejected"},
+    Role.AGGREGATOR: set(COMMANDS) - {"produce", "canary", "inspect rejected", "relay"},
+    Role.EDGE: set[str](),
+    Role.RELAY: {"relay"},
 }
 
 

@@ -9,7 +9,7 @@ from kafka.admin import ACLOperation, ResourceType
 from aggregator.topics.names import Topics
 from deploy.cluster.permissions.findings import lack, unreadable
 from deploy.cluster.permissions.quotas import DEFAULT_BYTES_PER_SECOND
-from deploy.cluster.permissions.roles import Role, permissions_of, required_permissions
+from deploy.cluster.permissions.roles import Role, permissions_of, required_permissions, roles_of
 from deploy.cluster.topics.command import create
 from producers.transport.cluster import Cluster
 from producers.transport.security import Security
@@ -29,6 +29,23 @@ def test_producer_writes_reports_and_reader_reads_published_topics() -> None:
         "Read topic d-windows",
         "Read groups d-reader-*",
     ]
+
+
+def test_edges_only_write_uploads_and_relays_read_no_counts() -> None:
+    assert shown(Role.EDGE) == ["Write topic d-uploads"]
+    assert shown(Role.RELAY) == [
+        "Read topic d-uploads",
+        "Write topic d-uploads",
+        "Write topic d-reports",
+        "Write topic d-rejected-uploads",
+        "DescribeConfigs topic d-uploads",
+        "Read group d-relay",
+    ]
+
+
+def test_edges_and_relays_are_roles_of_deployments_that_take_uploads() -> None:
+    assert roles_of(TOPICS) == [Role.PRODUCER, Role.AGGREGATOR, Role.READER]
+    assert roles_of(Topics("d-", 4, takes_uploads=True)) == list(Role)
 
 
 def test_aggregator_can_neither_write_reports_nor_read_rejected() -> None:
@@ -98,10 +115,14 @@ def test_the_default_quota_carries_what_a_producer_makes() -> None:
 
 
 def test_the_examples_that_name_principals_name_every_role() -> None:
-    """Only those that are named are allowed anything; so whoever copies an example must get all three."""
+    """Only those that are named are allowed anything; so whoever copies an example must get all of them.
+
+    Edges and relays have an example of their own, for deployments that take uploads.
+    """
     docs = REPOSITORY / "docs" / "security.md"
     (in_docs,) = re.findall(r"^    (deniable topics create --acls --.*)$", docs.read_text(), re.MULTILINE)
     (in_help,) = re.findall(r"Example: (deniable topics create .*)", create.help or "")
     for example in (in_docs, in_help):
-        assert all(f" --{role} " in example for role in Role)
+        assert all(f" --{role} " in example for role in roles_of(TOPICS))
         create.parse_args(Context(create), example.split()[3:])
+    assert "`deniable topics create --acls --edge edge-1 --relay relay-1`" in docs.read_text()

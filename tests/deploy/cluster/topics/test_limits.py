@@ -6,12 +6,16 @@ from typing import cast
 import pytest
 
 from aggregator.topics.names import Topics
-from deploy.cluster.topics.limits import limit_findings
+from deploy.cluster.topics.limits import UPLOADS_SPARE_SECONDS, Kept, limit_findings
 from deploy.cluster.topics.plan import DAY_MILLISECONDS, RECORD_BYTES, plan
 from estimators.collection import Collection
 
-TOPICS = Topics("d-", 2)
+TOPICS = Topics("d-", 2, takes_uploads=True)
 LONGEST = cast(Collection, SimpleNamespace(name="slow", window_seconds=3600, grace_seconds=300))
+KEPT = {
+    TOPICS.reports: Kept(LONGEST),
+    TOPICS.uploads: Kept(LONGEST, UPLOADS_SPARE_SECONDS, DAY_MILLISECONDS),
+}
 NEVER = 2**63 - 1
 GOOD = {
     "max.message.bytes": RECORD_BYTES,
@@ -19,20 +23,20 @@ GOOD = {
     "max.compaction.lag.ms": NEVER,
     "delete.retention.ms": DAY_MILLISECONDS,
     "min.insync.replicas": 1,
-    "retention.ms": 3_900_000,
+    "retention.ms": 5_100_000,
 }
 
 
 def shown(name: str, replicas: int = 1, **changed: int) -> list[str]:
     settings = {key: str(changed.get(key.replace(".", "_"), value)) for key, value in GOOD.items()}
     (topic,) = [each for each in plan(TOPICS) if each.name == f"d-{name}"]
-    found = limit_findings(
-        [topic], {topic.name: settings}, {topic.name: replicas}, (TOPICS.reports, LONGEST), "change"
-    )
+    found = limit_findings([topic], {topic.name: settings}, {topic.name: replicas}, KEPT, "change")
     return [str(each) for each in found]
 
 
-@pytest.mark.parametrize("name", ["reports", "state", "counts", "rejected", "estimates", "windows"])
+@pytest.mark.parametrize(
+    "name", ["reports", "state", "counts", "rejected", "estimates", "windows", "uploads"]
+)
 def test_settings_within_limits_give_no_finding(name: str) -> None:
     assert shown(name) == []
 
@@ -60,6 +64,20 @@ def test_reports_are_kept_until_their_window_is_over() -> None:
         finding
     )
     assert shown("reports", retention_ms=-1) == shown("estimates", retention_ms=1) == []
+
+
+def test_uploads_are_kept_for_relays_that_begin_again() -> None:
+    """From 300 s before the window on, and with settings that relays restate every 300 s."""
+    (finding,) = shown("uploads", retention_ms=5_099_999)
+    assert (
+        "retention.ms must be at least 5100000, got 5099999 (window_seconds and grace_seconds of slow and "
+        in (finding)
+    )
+    assert finding.endswith(
+        "slow and 1200 s; records deleted earlier may be uncounted): change --topic d-uploads "
+        "--add-config retention.ms=86400000"
+    )
+    assert shown("uploads", retention_ms=-1) == []
 
 
 @pytest.mark.parametrize(("replicas", "in_sync"), [(1, 1), (2, 1), (2, 2), (3, 2), (5, 3)])

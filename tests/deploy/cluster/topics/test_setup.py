@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
+from uuid import uuid4
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
@@ -11,9 +13,19 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from aggregator.ledger import row_values
 from aggregator.topics.names import Topics
 from deploy.cluster.finding import Finding
+from deploy.cluster.permissions.roles import Role
 from deploy.cluster.topics import log_identity, setup
 from deploy.cluster.topics.plan import plan
-from deploy.cluster.topics.setup import TopicSetupError, create, present_log, require, require_reports
+from deploy.cluster.topics.setup import (
+    TopicSetupError,
+    create,
+    present_log,
+    require,
+    require_reports,
+    require_uploads,
+)
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
 from producers.transport.cluster import Cluster
 from tests.support.processes import wait_until
 
@@ -60,6 +72,36 @@ def test_topics_are_created_once_with_their_settings(
     compacted = {topic.name for topic in plan(topics) if topic.settings["cleanup.policy"] == "compact"}
     assert compacted == {topics.state, topics.counts, topics.collections}
     assert {topic.settings["message.timestamp.type"] for topic in plan(topics)} == {"LogAppendTime"}
+
+
+def test_deployments_that_take_uploads_have_two_more_topics(broker: str) -> None:
+    """A new `uploads` keeps the uploads of the longest window; workers need neither topic."""
+    cluster, plain = Cluster(broker), Topics(f"test-{uuid4().hex[:12]}-", 2)
+    topics = replace(plain, takes_uploads=True)
+    long = Collection("long", KRR.from_epsilon(3, 1.0), window_seconds=86_400, grace_seconds=60)
+    with KafkaAdminClient(bootstrap_servers=broker) as admin:
+        try:
+            assert topics.uploads not in create(cluster, plain, 1)
+            assert check(cluster, topics) == [
+                f"topic {name} is absent: run deniable topics create"
+                for name in (topics.uploads, topics.rejected_uploads)
+            ]
+            assert require(cluster, topics) == require(cluster, plain)
+            with pytest.raises(TopicSetupError, match="uploads is absent"):
+                require_uploads(cluster, topics, Role.RELAY, [long])
+            assert create(cluster, topics, 1, [long]) == [topics.rejected_uploads, topics.uploads]
+            require_uploads(cluster, topics, Role.RELAY, [long])
+            require_uploads(cluster, topics, Role.EDGE, [long])
+            wrong = {"unclean.leader.election.enable": "true", "message.timestamp.type": "CreateTime"}
+            admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topics.uploads, wrong)])
+            with pytest.raises(TopicSetupError) as refused:
+                require_uploads(cluster, topics, Role.RELAY, [long])
+            assert [line.partition(", got")[0] for line in str(refused.value).splitlines()] == [
+                f"topic {topics.uploads}: message.timestamp.type must be LogAppendTime",
+                f"topic {topics.uploads}: unclean.leader.election.enable must be false",
+            ]
+        finally:
+            admin.delete_topics(names(topics))
 
 
 def test_settings_beyond_limits_are_reported_with_unfit_ones(

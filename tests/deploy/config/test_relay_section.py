@@ -1,0 +1,89 @@
+"""The section `relay` of the collection file."""
+
+from pathlib import Path
+
+import pytest
+
+from deploy.config.file import CollectionFileError, load
+from deploy.config.sections import RelaySection
+from deploy.services.relay.relay_config import relay_config, relay_keys
+from producers.randomization.secret import SecretError
+from tests.support.deploy.collection_texts import WHOLE, read, refusal
+
+CANARY = """\
+  - {name: canary, mechanism: k-rr, size: 4, other: false, epsilon: 2.0, canary: true, window_seconds: 60,
+     grace_seconds: 1, minimum_reports: 1000, budget: none}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "deniable.yaml"
+
+
+def test_without_the_section_no_device_uploads(file: Path) -> None:
+    loaded = read(file, WHOLE)
+    assert (loaded.relay, loaded.takes_uploads, loaded.topics.takes_uploads) == (None, False, False)
+    assert loaded.delivery_seconds == 10
+
+
+@pytest.mark.parametrize("text", ["relay: {}\n", "relay:\n"])
+def test_an_empty_section_takes_all_defaults(file: Path, text: str) -> None:
+    loaded = read(file, WHOLE + text)
+    assert loaded.relay == RelaySection()
+    assert loaded.topics.takes_uploads
+    section = loaded.relay
+    assert (section.batch_reports, section.shuffle_reports, section.pack_reports) == (10_000, 1000, 1000)
+    assert (section.window_uploads, section.idle_seconds, section.delivery_seconds) == (4_000_000, 1.0, 10)
+
+
+def test_environment_overrides_and_begins_the_section(file: Path) -> None:
+    file.write_text(WHOLE)
+    loaded = load(file, environment={"DENIABLE_RELAY__SHUFFLE_REPORTS": "77"})
+    assert loaded.relay == RelaySection(shuffle_reports=77)
+
+
+def test_unknown_field_gets_the_nearest_name(file: Path) -> None:
+    said = refusal(file, WHOLE + "relay: {shufle_reports: 3}\n")
+    assert "relay: unknown field `shufle_reports`; did you mean `shuffle_reports`?" in said
+
+
+def test_a_grace_in_which_relays_cannot_deliver_is_refused(file: Path) -> None:
+    """Canaries send no uploads; other mistakes are found as well."""
+    said = refusal(file, WHOLE + CANARY + "relay: {delivery_seconds: 30, idle_seconds: 0}\n")
+    wanted = "grace_seconds must be more than delivery_seconds of relay, 30, got 30"
+    assert f"collections[0] (carrier): {wanted}" in said
+    assert "idle_seconds must be in [0.01, 3600], got 0" in said
+    assert "canary" not in said
+    read(file, WHOLE + CANARY + "relay: {delivery_seconds: 29}\n")
+
+
+def test_relays_take_uploads_until_they_need_the_rest_of_the_grace(file: Path) -> None:
+    loaded = read(file, WHOLE + CANARY + "relay: {delivery_seconds: 7, batch_reports: 50}\n")
+    config = relay_config(loaded, relay_keys(loaded))
+    assert [each.grace_seconds for each in config.settings.collections] == [23, 23]
+    assert config.settings.batch_reports == 50
+    assert sorted(config.names.values()) == ["carrier", "destination"]
+
+
+def test_a_secret_is_created_once_and_a_configured_one_never(file: Path) -> None:
+    loaded = read(file, WHOLE + "relay: {}\n")
+    first = relay_keys(loaded).check
+    assert relay_keys(loaded).check == first
+    secret = file.parent / ".deniable" / "relay-secret"
+    assert secret.stat().st_mode & 0o777 == 0o600
+    named = read(file, WHOLE + "relay: {secret_file: shared}\n")
+    with pytest.raises(SecretError, match="a configured one is never created"):
+        relay_keys(named)
+    secret.rename(file.parent / "shared")
+    assert relay_keys(named).check == first
+    with pytest.raises(SecretError, match="copy there the one that the relays have"):
+        relay_keys(loaded, creates=False)
+    (file.parent / "shared").write_bytes(b"short")
+    with pytest.raises(SecretError, match="would leave relays unable to read the topic of uploads"):
+        relay_keys(named)
+
+
+def test_an_empty_name_of_the_secret_is_refused(file: Path) -> None:
+    with pytest.raises(CollectionFileError, match=r"leave it out for \.deniable/relay-secret"):
+        read(file, WHOLE + 'relay: {secret_file: ""}\n')

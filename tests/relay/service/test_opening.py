@@ -1,0 +1,95 @@
+"""Where a relay begins, by its commit and by what is left of the log."""
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from relay.control import encode_settings
+from relay.fold import Start
+from relay.recovery import NO_SETTINGS, Position
+from relay.service.errors import RelayError
+from relay.service.opening import Opening, open_partition
+from tests.support.relay.logs import KEYS, LONG, OTHER_KEYS, PARTITION, SHORT, settings_of
+
+SETTINGS = settings_of(SHORT, LONG)
+AT = 40
+COMMIT = Position(100, 60, 5000, AT)
+
+
+class FakeLog:
+    """A log with these bounds, this commit and these records."""
+
+    def __init__(
+        self,
+        bounds: tuple[int, int],
+        commit: Position | tuple[int, str] | None = None,
+        records: Mapping[int, bytes] | None = None,
+    ) -> None:
+        self._bounds, self._records = bounds, records or {}
+        self._commit = (commit.position, commit.metadata()) if isinstance(commit, Position) else commit
+
+    async def bounds(self, partition: int) -> tuple[int, int]:
+        return self._bounds
+
+    async def committed(self, partition: int) -> tuple[int, str] | None:
+        return self._commit
+
+    async def value_at(self, partition: int, offset: int) -> bytes | None:
+        return self._records.get(offset)
+
+
+def opened(log: FakeLog) -> Opening:
+    return asyncio.run(open_partition(log, PARTITION, KEYS))
+
+
+def test_an_empty_or_whole_log_without_a_commit_is_read_from_its_start() -> None:
+    assert opened(FakeLog((0, 0))) == Opening(Start(0), -1, 0)
+    assert opened(FakeLog((0, 9))) == Opening(Start(0), -1, 9)
+
+
+@pytest.mark.parametrize("commit", [None, (80, "")])
+def test_without_a_commit_deleted_records_are_a_loss(commit: tuple[int, str] | None) -> None:
+    """Tools that move a group's position leave its metadata empty."""
+    found = opened(FakeLog((7, 90), commit))
+    assert (found.start, found.after) == (Start(7), -1)
+    assert "records before offset 7 are deleted, but no position is committed" in found.loss
+    assert "uploads for windows that have begun are rejected as incomplete" in found.loss
+
+
+def test_a_commit_names_where_to_begin_and_the_settings_there() -> None:
+    log = FakeLog((0, 200), COMMIT, {AT: encode_settings(KEYS, PARTITION, SETTINGS)})
+    assert opened(log) == Opening(Start(60, 5000, SETTINGS, AT), 100, 200)
+
+
+def test_a_commit_of_a_fold_that_has_met_no_settings_needs_none() -> None:
+    assert opened(FakeLog((0, 200), Position(9, 0, -1, NO_SETTINGS))) == Opening(Start(0), 9, 200)
+
+
+@pytest.mark.parametrize(("first", "records"), [(61, {AT: b""}), (50, {})])
+def test_a_log_that_lost_what_the_commit_names_is_read_from_its_first_record(
+    first: int, records: Mapping[int, bytes]
+) -> None:
+    """Batches that were sent are not sent again."""
+    found = opened(FakeLog((first, 200), COMMIT, records))
+    assert (found.start, found.after) == (Start(first), 100)
+    assert f"records before offset {first} are deleted, but " in found.loss
+
+
+def test_a_log_shorter_than_the_commit_is_refused() -> None:
+    """New packs could get ids that workers have counted."""
+    with pytest.raises(RelayError) as refused:
+        opened(FakeLog((0, 99), COMMIT))
+    assert "uploads partition 1 ends at offset 99, but a relay has read it to 100" in str(refused.value)
+    assert "give all relays a new secret" in str(refused.value)
+
+
+def test_a_commit_of_another_version_is_refused() -> None:
+    with pytest.raises(RelayError, match=r"not one of this version of the relay; upgrade this relay"):
+        opened(FakeLog((0, 200), (100, '{"v":2,"rewind":0,"ms":0,"settings":0}')))
+
+
+def test_settings_of_another_secret_are_refused() -> None:
+    other = {AT: encode_settings(OTHER_KEYS, PARTITION, SETTINGS)}
+    with pytest.raises(RelayError, match=r"the settings at offset 40 were written with another secret"):
+        opened(FakeLog((0, 200), COMMIT, other))
