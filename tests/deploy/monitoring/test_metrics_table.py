@@ -14,6 +14,8 @@ from producers.metrics import definitions as of_producers
 from producers.metrics.collector import ProducerMetrics
 from producers.metrics.counters import ReportTotals
 from producers.metrics.metric import CounterMetric, HistogramMetric, Metric, declared_in
+from relay.service import definitions as of_relays
+from relay.service.metrics import RelayMetrics
 from tests.support.paths import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "metrics.md"
@@ -58,9 +60,10 @@ def test_names_are_distinct() -> None:
     assert len({metric.exposed for metric in METRICS}) == len(METRICS)
 
 
-def test_the_room_of_producers_begins_its_names_alike() -> None:
+def test_the_rooms_of_producers_and_relays_begin_their_names_alike() -> None:
     assert all(metric.name.startswith("producer_") for metric in declared_in(of_producers))
-    assert not any(metric.name.startswith("producer_") for metric in declared_in(of_workers))
+    assert all(metric.name.startswith("relay_") for metric in declared_in(of_relays))
+    assert not any(metric.name.startswith(("producer_", "relay_")) for metric in declared_in(of_workers))
 
 
 def test_states_of_windows_are_reported() -> None:
@@ -82,8 +85,8 @@ def shown(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, tuple[st
 
 @pytest.mark.parametrize(
     ("registry", "catalogue"),
-    [(of_worker(), of_workers), (of_producer(), of_producers)],
-    ids=["worker", "producer"],
+    [(of_worker(), of_workers), (of_producer(), of_producers), (RelayMetrics({}).registry, of_relays)],
+    ids=["worker", "producer", "relay"],
 )
 def test_exported_metrics_equal_the_definitions(registry: CollectorRegistry, catalogue) -> None:
     """Every exported metric is defined, and every defined metric is exported."""
