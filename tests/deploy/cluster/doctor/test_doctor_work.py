@@ -79,6 +79,9 @@ def set_up(secured_broker: SecuredBroker, tmp_path_factory: pytest.TempPathFacto
         "transactions not allowed",
         "not allowed to write",
         "not allowed to read",
+        "edge not allowed to write",
+        "relay not allowed to read",
+        "group of relays not allowed",
     ],
 )
 def test_missing_permissions_are_found(set_up: Patient, role: Role, lacking: str) -> None:
