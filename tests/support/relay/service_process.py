@@ -37,9 +37,9 @@ def armed(order: dict[str, Any]) -> None:
         strike.at("in")
         return await send(self, records[half:], is_wanted)
 
-    async def after(self: Any, partition: int, position: Any) -> bool:
+    async def after(self: Any, partition: int, position: Any) -> None:
         strike.at("after")
-        return await commit(self, partition, position)
+        await commit(self, partition, position)
 
     async def marker(self: Any, topic: str, partition: int, value: bytes) -> int | None:
         strike.at("marker")
