@@ -69,15 +69,15 @@ class UploadWriter:
         self._keeper = asyncio.create_task(self._keep())
         self._ticker = asyncio.create_task(self._tick())
 
-    def put(self, upload_id: bytes, upload: bytes, done: Callable[[str], None]) -> str:
-        """Queue an upload; return an empty text, or why it is refused.
+    def put(self, upload_id: bytes, waiting: WaitingUpload) -> str:
+        """Queue an upload and set its deadline; return an empty text, or why it is refused.
+
+        Unless it is refused, it is done once, later. Reasons are for devices, and hold no names of ours.
 
         Parameters
         ----------
         upload_id : decides the partition.
-        upload : its bytes.
-        done : called once, later, unless it is refused: with an empty text once Kafka has it, else with the
-            reason. Reasons are for devices, and hold no names of ours.
+        waiting : the upload.
         """
         if self._reason:
             return NOT_BEGUN if self._reason == NOT_BEGUN else AWAY
@@ -86,9 +86,10 @@ class UploadWriter:
         lane = self._lanes[partition_of(upload_id, len(self._lanes))]
         if lane.trouble and self._is_refused(lane):
             return AWAY
-        lane.put(WaitingUpload(upload, self._loop.time() + WAIT_SECONDS, done))
+        waiting.deadline = self._loop.time() + WAIT_SECONDS
+        lane.put(waiting)
         self._ready[lane] = None
-        self._bytes += len(upload) + UPLOAD_OVERHEAD_BYTES
+        self._bytes += len(waiting.upload) + UPLOAD_OVERHEAD_BYTES
         if not self._is_flush_due:
             self._flush_soon()
         return ""

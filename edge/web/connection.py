@@ -7,7 +7,6 @@ socket's, and the answers to MOST_WAITING requests, after which nothing more is 
 import asyncio
 import time
 from collections import deque
-from functools import partial
 from typing import cast
 
 import httptools
@@ -34,15 +33,22 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Exchange:
     """A request that waits for its answer, or for those before it to be sent."""
 
-    __slots__ = ("began", "checked", "keeps", "request", "sent")
+    __slots__ = ("began", "checked", "connection", "deadline", "keeps", "request", "sent", "upload")
 
-    checked: CheckedUpload  # of an upload that is written
+    checked: CheckedUpload  # of an upload that is written, as are the next two
+    upload: bytes
+    deadline: float
 
-    def __init__(self, request: Request, keeps: bool) -> None:
+    def __init__(self, connection: "HttpConnection", request: Request, keeps: bool) -> None:
+        self.connection = connection
         self.request = request
         self.keeps = keeps
         self.began = time.monotonic()
         self.sent = b""  # the answer's bytes
+
+    def done(self, why: str) -> None:
+        """Answer an upload: Kafka has it if `why` is empty."""
+        self.connection.written(self, why)
 
 
 class HttpConnection(asyncio.Protocol):
@@ -138,7 +144,7 @@ class HttpConnection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._end(error(400, "this is not HTTP/1.1: the request cannot be parsed", closes=True))
             return
-        if is_between and self._begun == 1 and self._request is None:
+        if is_between and self._begun == 1 and self._request is None and not self._is_deaf:
             self._remember(data)
         if self._is_in_head and not self._is_new:
             # httptools keeps an unfinished header to itself, so its bytes are counted as they come.
@@ -148,11 +154,12 @@ class HttpConnection(asyncio.Protocol):
     def _remember(self, data: bytes) -> None:
         """Keep the head of the only request in these bytes: a client's next one usually has the same.
 
-        Rule: a head without Connection, Expect or a body to wait for decides the same whenever it comes, but
-        for its rate limit. So bytes that begin with it need no parser.
+        Rule: the head of an upload that was not refused, without Connection and Expect, decides the same
+        whenever it comes, but for the rate limit. So bytes that begin with it need no parser.
         """
         request = self._last
-        if request.method == b"POST" and not PASSING & request.headers.keys() and not self._is_deaf:
+        is_plain = self._early is None and not PASSING & request.headers.keys()
+        if is_plain and request.method == b"POST" and request.path == REPORTS:
             self._known_bytes = max(0, request.content_length)
             self._known_head = data[: len(data) - self._known_bytes]
 
@@ -160,7 +167,7 @@ class HttpConnection(asyncio.Protocol):
         """Take a request with the remembered head."""
         request = self._last
         self._since = self._loop.time()
-        self._early = self._service.handler.of_head(request, self._since)
+        self._early = self._service.handler.of_rate(request, self._since)
         self._request = request
         self._body = [body]
         self._complete()
@@ -239,7 +246,7 @@ class HttpConnection(asyncio.Protocol):
         if request is None or self._is_deaf:
             return
         self._has_served = True
-        exchange = Exchange(request, self._keeps(request))
+        exchange = Exchange(self, request, self._keeps(request))
         self._is_deaf = not exchange.keeps
         self._last = request
         self._exchanges.append(exchange)
@@ -274,11 +281,12 @@ class HttpConnection(asyncio.Protocol):
 
     def _write_upload(self, exchange: Exchange, checked: CheckedUpload) -> None:
         exchange.checked = checked
-        done = partial(self._written, exchange)
-        if why := self._service.writer.put(checked.upload_id, checked.taken, done):
+        exchange.upload = checked.taken
+        if why := self._service.writer.put(checked.upload_id, exchange):
             self._answer(exchange, unavailable(why))
 
-    def _written(self, exchange: Exchange, why: str) -> None:
+    def written(self, exchange: Exchange, why: str) -> None:
+        """Answer an upload: Kafka has it if `why` is empty."""
         if why:
             self._answer(exchange, unavailable(why))
             return
@@ -324,7 +332,7 @@ class HttpConnection(asyncio.Protocol):
         if self._is_deaf:
             return
         self._is_deaf = True
-        exchange = Exchange(self._request or Request(b"", b""), False)
+        exchange = Exchange(self, self._request or Request(b"", b""), False)
         self._request = None
         self._body = []
         self._exchanges.append(exchange)

@@ -149,9 +149,20 @@ class RequestHandler:
         if kind not in UPLOAD_TYPES and kind.partition(b";")[0].strip().lower() not in UPLOAD_TYPES:
             allowed = " or ".join(each.decode() for each in UPLOAD_TYPES)
             return error(415, f"Content-Type must be {allowed}")
+        return self.of_rate(request, now)
+
+    def of_rate(self, request: Request, now: float) -> Answer | None:
+        """Return an answer if its network sends too many uploads; `of_head` includes this.
+
+        Parameters
+        ----------
+        request : an upload's, of which nothing else decides the answer.
+        now : as for `of_head`.
+        """
         prefix = request.peer
         if self._trusted_proxies:
-            prefix = client_prefix(prefix, headers.get(b"x-forwarded-for", b""), self._trusted_proxies)
+            forwarded = request.headers.get(b"x-forwarded-for", b"")
+            prefix = client_prefix(prefix, forwarded, self._trusted_proxies)
         if wait := self._limits.take(prefix, now):
             said = "too many uploads from this network: try again after the seconds of Retry-After"
             return error(429, said, retry_seconds=math.ceil(wait))
