@@ -72,6 +72,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_new = False  # whether the request began in the bytes that came last
         self._begun = 0  # requests in the bytes that came last
         self._last: Request
+        self._known: Request
         self._known_head = b""
         self._known_bytes = 0
         self._body: list[bytes] = []
@@ -160,12 +161,13 @@ class HttpConnection(asyncio.Protocol):
         request = self._last
         is_plain = self._early is None and not PASSING & request.headers.keys()
         if is_plain and request.method == b"POST" and request.path == REPORTS:
+            self._known = request
             self._known_bytes = max(0, request.content_length)
             self._known_head = data[: len(data) - self._known_bytes]
 
     def _repeat(self, body: bytes) -> None:
         """Take a request with the remembered head."""
-        request = self._last
+        request = self._known
         self._since = self._loop.time()
         self._early = self._service.handler.of_rate(request, self._since)
         self._request = request
