@@ -72,6 +72,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_new = False  # whether the request began in the bytes that came last
         self._begun = 0  # requests in the bytes that came last
         self._last: Request
+        self._known: Request
         self._known_head = b""
         self._known_bytes = 0
         self._body: list[bytes] = []
@@ -144,7 +145,7 @@ class HttpConnection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._end(error(400, "this is not HTTP/1.1: the request cannot be parsed", closes=True))
             return
-        if is_between and self._begun == 1 and self._request is None:
+        if is_between and self._begun == 1 and self._request is None and not self._is_deaf:
             self._remember(data)
         if self._is_in_head and not self._is_new:
             # httptools keeps an unfinished header to itself, so its bytes are counted as they come.
@@ -159,13 +160,14 @@ class HttpConnection(asyncio.Protocol):
         """
         request = self._last
         is_plain = self._early is None and not PASSING & request.headers.keys()
-        if is_plain and request.method == b"POST" and request.path == REPORTS and not self._is_deaf:
+        if is_plain and request.method == b"POST" and request.path == REPORTS:
+            self._known = request
             self._known_bytes = max(0, request.content_length)
             self._known_head = data[: len(data) - self._known_bytes]
 
     def _repeat(self, body: bytes) -> None:
         """Take a request with the remembered head."""
-        request = self._last
+        request = self._known
         self._since = self._loop.time()
         self._early = self._service.handler.of_rate(request, self._since)
         self._request = request

@@ -436,6 +436,19 @@ def test_repeated_head_is_answered_like_the_first_one(edge):
     assert set(bodies) <= set(edge.edge.kafka.uploads())
 
 
+def test_repeated_head_is_not_taken_for_the_request_between(edge):
+    """A producer asks for the list of collections on the connection of its uploads."""
+    first, second = upload(), upload()
+    with edge.connect() as client:
+        client.send(post(first))
+        assert client.answer()[0] == 204
+        client.send(b"GET /v1/collections HTTP/1.1\r\nHost: edge\r\n\r\n")
+        assert client.answer()[0] == 200
+        client.send(post(second))
+        assert client.answer()[0] == 204
+    assert {first, second} <= set(edge.edge.kafka.uploads())
+
+
 def test_rate_limit_counts_repeated_heads():
     with served(uploads_per_minute=5) as edge, edge.connect() as client:
         statuses = []
