@@ -292,8 +292,9 @@ class HttpConnection(asyncio.Protocol):
         if why:
             self._answer(exchange, unavailable(why))
             return
-        self._service.count_upload(exchange.checked)
-        self._answer(exchange, written(exchange.checked))
+        checked = exchange.checked
+        self._service.counters.taken(checked.groups, checked.reports, len(checked.taken))
+        self._answer(exchange, written(checked) if checked.rejected else TAKEN)
 
     def _answer(self, exchange: Exchange, answer: Answer) -> None:
         service, request = self._service, exchange.request
