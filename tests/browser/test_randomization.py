@@ -1,5 +1,7 @@
 """The same secret, client, value and words give the same permanent response and report as in Python."""
 
+import json
+
 import pytest
 
 from estimators.collection import Collection
@@ -15,6 +17,7 @@ from tests.support.browser.expected import (
     signing_key,
 )
 from tests.support.browser.node import JavaScriptError, asked
+from tests.support.browser.vectors import FILE, vectors
 
 KEY = signing_key()
 TEXTS = ["JFK", "", "naïve café", "日本", "\U0001f600", "x" * 1000, "LGA", "\ud800 alone", "JFK"]
@@ -115,3 +118,22 @@ def test_value_of_the_wrong_type_is_refused_without_naming_it(javascript_sources
     with pytest.raises(JavaScriptError) as caught:
         javascript_sources.ask("respond", entry=entry, secret=SECRET.hex(), client=CLIENT, reports=given)
     assert caught.value.args == ("TypeError", None, message)
+
+
+VECTOR = json.loads(FILE.read_text())
+
+
+def test_vectors_are_those_of_python():
+    """The file is for clients in other languages: a change of Python's randomizers must change it knowingly."""
+    assert VECTOR == json.loads(json.dumps(vectors()))
+
+
+@pytest.mark.parametrize("number", range(len(VECTOR["collections"])))
+def test_vectors_hold_in_javascript(javascript_sources, number):
+    vector = VECTOR["collections"][number]
+    given = [{"truth": each["value"], "words": each["words"]} for each in vector["reports"]]
+    fields = {"entry": vector["entry"], "secret": VECTOR["secret"], "client": VECTOR["client"]}
+    found = javascript_sources.ask("respond", reports=given, **fields)
+    assert [(each["cohort"], each["rows"][0]) for each in found] == [
+        (each["cohort"], each["report"]) for each in vector["reports"]
+    ]

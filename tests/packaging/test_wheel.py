@@ -17,7 +17,7 @@ from tests.support.paths import REPOSITORY
 pytestmark = pytest.mark.slow
 
 TOP = {"deniable", "estimators", "producers", "relay", "edge", "aggregator", "deploy"}
-NOT_PACKAGED = re.compile(r"Dockerfile|\.(sh|lock|service|yaml|yml|conf)$|grafana|kubernetes|compose|tests/")
+NOT_PACKAGED = re.compile(r"node_modules|Dockerfile|\.(sh|lock|service|yaml|yml|conf)$|grafana|kubernetes|compose|tests/")
 BUILD = [sys.executable, "-m", "hatchling", "build", "-d"]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 NOWHERE = 'kafka: {bootstrap_servers: "127.0.0.1:9"}\n'
@@ -46,6 +46,10 @@ def test_wheel_contains_only_what_runs(built: Path) -> None:
     needed = {
         "aggregator/records/estimate.schema.json",
         "aggregator/web/page/index.html",
+        "edge/try_page/index.html",
+        "edge/try_page/parts.js",
+        "producers/browser/deniable.d.ts",
+        "producers/browser/deniable.min.js",
         "producers/budget/postgres/schema.sql",
         "deploy/broker/kafka/pom.xml",
         "deploy/broker/kafka/server.properties",

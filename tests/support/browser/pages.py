@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.support.browser.node import BROWSER
+from tests.support.browser.node import BROWSER, SCRIPTS
+from tests.support.paths import REPOSITORY
 
-FILES = {
-    "/": (b"<!doctype html><title>app</title><h1>app</h1>", "text/html"),
-    "/deniable.min.js": ((BROWSER / "deniable.min.js").read_bytes(), "text/javascript"),
-}
+SERVED = (BROWSER / "deniable.min.js", REPOSITORY / "edge" / "try_page" / "parts.js", SCRIPTS / "audit.js")
+FILES = {"/": (b"<!doctype html><title>app</title><h1>app</h1>", "text/html")}
+FILES |= {f"/{file.name}": (file.read_bytes(), "text/javascript") for file in SERVED}
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,0 +1,63 @@
+"""The files that ship are what the build makes of the sources, and the module is below 12 kB."""
+
+import gzip
+import json
+import re
+import subprocess
+
+import pytest
+
+from tests.support.browser.node import BROWSER, node
+from tests.support.needed import missing, tool
+from tests.support.paths import REPOSITORY
+
+MODULE = BROWSER / "deniable.min.js"
+PARTS = REPOSITORY / "edge" / "try_page" / "parts.js"
+PACKAGE = json.loads((BROWSER / "package.json").read_text())
+
+
+def test_module_is_small_and_has_no_dependency():
+    text = MODULE.read_bytes()
+    assert len(text) < 12_000
+    assert len(gzip.compress(text, 9)) < 7_000
+    assert b"import" not in text.replace(b"importKey", b"")
+    assert re.search(rb"export\{\w+ as DeniableError,\w+ as memoryStorage,\w+ as open\};\s*$", text)
+    assert "dependencies" not in PACKAGE
+
+
+def test_types_name_every_option_and_export():
+    types, client = (BROWSER / "deniable.d.ts").read_text(), (BROWSER / "src" / "client.js").read_text()
+    options = re.search(r"export async function open\(\{(.*?)\}\) \{", client, re.DOTALL)[1]
+    names = {each.split("=")[0].strip() for each in re.sub(r"\(.*?\)", "", options).split(",")} - {""}
+    described = re.search(r"interface Options \{(.*?)\n\}", types, re.DOTALL)[1]
+    assert set(re.findall(r"^  (\w+)\??:", described, re.MULTILINE)) == names
+    for name in ("open", "memoryStorage", "DeniableError"):
+        assert re.search(rf"^export (function|class) {name}\b", types, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_shipped_files_are_built_from_the_sources(tmp_path):
+    """With the pinned esbuild: an installed one, else from the registry."""
+    node()
+    version = PACKAGE["devDependencies"]["esbuild"]
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    installed = BROWSER / "node_modules" / ".bin" / "esbuild"
+    if not installed.exists():
+        npm = tool("npm", "apt-get install npm", "NO_NPM")
+        options = ["--no-package-lock", "--silent", "--prefix", str(tmp_path)]
+        command = [npm, "install", *options, f"esbuild@{version}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        if done.returncode:
+            missing(f"npm cannot install esbuild {version}: {done.stderr.strip()[-200:]}")
+        installed = tmp_path / "node_modules" / ".bin" / "esbuild"
+    found = subprocess.run([installed, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    assert found == version, f"run npm install --no-package-lock in {BROWSER}"
+    for script, shipped in (("client", MODULE), ("try", PARTS)):
+        words = PACKAGE["scripts"][script].split()
+        assert words[0] == "esbuild"
+        made = tmp_path / shipped.name
+        options = [each for each in words[1:] if not each.startswith("--outfile=")]
+        subprocess.run(
+            [installed, *options, f"--outfile={made}"], cwd=BROWSER, check=True, capture_output=True
+        )
+        assert made.read_bytes() == shipped.read_bytes(), "run npm run build in producers/browser"

@@ -1,0 +1,120 @@
+"""Audit of the browser client's randomizers: lower bounds on epsilon from outputs in Node and in Chromium."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from typing import Any
+
+import numpy as np
+
+from estimators.collection import Collection
+from estimators.mechanisms.bloom_filter import bloom_positions
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from tests.support.browser.expected import plain_entry, signing_key
+from tests.support.producers.audit.bounds import single_bounds
+
+#: Probability that any bound of one run of the table, in both engines, exceeds the epsilon of a right client.
+FALSE_ALARM = 1e-6
+ENGINES = 2
+SAMPLES = 200_000
+#: Devices of longitudinal k-RR, each with responses of its own: deriving their keys takes a millisecond.
+DEVICES = 20_000
+MOST_TEXTS = 20_000
+
+KEY = signing_key()
+#: Of one cohort, so that every device has the same Bloom filters.
+BLOOM_8 = Rappor.from_probabilities(8, 2, 1, 0.25, 0.35, 0.65)
+BLOOM_128 = Rappor.from_probabilities(128, 2, 1, 0.25, 0.35, 0.65)
+LONGITUDINAL = LongitudinalKRR.from_epsilons(4, 3.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is counted: see `count` in scripts/audit.js. `epsilon`: which no bound may exceed."""
+
+    name: str
+    epsilon: float
+    entry: dict[str, Any]
+    inputs: list[list[Any]]
+    outcomes: int
+    samples: int = SAMPLES
+    bits: list[int] | None = None
+    devices: int = 0
+    reports: int = 1
+
+    def given(self) -> dict[str, Any]:
+        """What the script takes."""
+        fields = ("entry", "inputs", "outcomes", "samples", "bits", "devices", "reports")
+        return {name: getattr(self, name) for name in fields}
+
+
+def of_bloom(name: str, mechanism: Rappor, epsilon: float, memoize: bool, **changes: Any) -> Subject:
+    """Two inputs of disjoint bits; many texts of each, whose permanent responses are independent."""
+    first = bloom_positions("JFK", 0, mechanism)
+    assert len(set(first)) == 2
+    texts = (f"text {number}" for number in count())
+    second = next(
+        found
+        for found in (bloom_positions(text, 0, mechanism) for text in texts)
+        if len(set(found)) == 2 and not set(found) & set(first)
+    )
+    needed = MOST_TEXTS if memoize else 1
+    inputs = [_texts_of(mechanism, set(bits), needed) for bits in (first, second)]
+    bits = [*sorted(set(first)), *sorted(set(second))]
+    entry = plain_entry(Collection("audited", mechanism, memoize=memoize), KEY)
+    return replace(Subject(name, epsilon, entry, inputs, 16, bits=bits), **changes)
+
+
+def _texts_of(mechanism: Rappor, bits: set[int], needed: int) -> list[str]:
+    texts = (f"word {number}" for number in count())
+    return list(islice((text for text in texts if set(bloom_positions(text, 0, mechanism)) == bits), needed))
+
+
+def of_values(name: str, mechanism: KRR | LongitudinalKRR, **changes: Any) -> Subject:
+    entry = plain_entry(Collection("audited", mechanism), KEY)
+    inputs = [[value] for value in range(mechanism.k)]
+    return replace(Subject(name, mechanism.epsilon, entry, inputs, mechanism.k), **changes)
+
+
+SUBJECTS = [
+    of_values("k-RR, k = 2", KRR.from_epsilon(2, 1.0)),
+    of_values("k-RR, k = 10", KRR.from_epsilon(10, 2.0)),
+    of_values("longitudinal k-RR, k = 4", LONGITUDINAL, samples=DEVICES, devices=1),
+    of_bloom("Bloom RAPPOR, 8 bits", BLOOM_8, BLOOM_8.epsilon_one, False),
+    of_bloom("Bloom RAPPOR, 128 bits", BLOOM_128, BLOOM_128.epsilon_one, False),
+    of_bloom("Bloom RAPPOR, 8 bits, memoized", BLOOM_8, BLOOM_8.epsilon_one, True),
+    of_bloom(
+        "Bloom RAPPOR, 8 bits, 7 reports of a text",
+        BLOOM_8,
+        BLOOM_8.epsilon_inf,
+        True,
+        reports=7,
+        samples=MOST_TEXTS,
+    ),
+]
+
+
+def _with(subject: Subject, name: str, **parameters: str) -> Subject:
+    mechanism = subject.entry["mechanism"] | parameters
+    return replace(subject, name=name, entry=subject.entry | {"mechanism": mechanism})
+
+
+#: Wrong thresholds, audited against the epsilon of the right ones: the audit must find each.
+BROKEN = [
+    _with(SUBJECTS[0], "k-RR of epsilon 1.05", threshold=str(KRR.from_epsilon(2, 1.05).threshold)),
+    _with(SUBJECTS[3], "RAPPOR without its permanent step", flip_threshold="0"),
+    _with(SUBJECTS[3], "RAPPOR with q 5 % too high", q_threshold=str(int(0.6825 * 2**32))),
+    _with(SUBJECTS[2], "longitudinal k-RR without its permanent step", permanent_threshold=str(2**64 - 1)),
+]
+
+Engine = Callable[[dict[str, Any]], Any]
+
+
+def bound(subject: Subject, engine: Engine) -> float:
+    """Return the largest lower bound on epsilon; it exceeds that of a right client with the share of FALSE_ALARM."""
+    hits = np.array(engine(subject.given()), np.int64)[np.newaxis]
+    assert (hits.sum(axis=2) == subject.samples).all()
+    error = FALSE_ALARM / (ENGINES * len(SUBJECTS))
+    return float(single_bounds(hits, error / (2 * hits.size)).max())
