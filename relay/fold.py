@@ -94,6 +94,7 @@ class Fold:
         self.intakes = Intakes()
         self.windows = Windows()
         self.uploaded = 0  # reports since the last end of a batch
+        self.whole_after_ms = -1  # windows that start up to then may be incomplete, unix milliseconds
         self._keys = keys
         self._is_whole = start.offset == 0
         self._whole_after_ms: dict[int, int] = {}
@@ -101,13 +102,6 @@ class Fold:
         self._outcomes = Outcomes()
         if start.settings is not None:
             self._adopt(start.settings, start.settings_offset)
-
-    @property
-    def whole_after_ms(self) -> int:
-        """Windows that start later are whole, those before may be incomplete; unix milliseconds, -1 "
-        "if none.
-        """
-        return max(self._whole_after_ms.values(), default=-1)
 
     def apply(self, offset: int, append_ms: int, record: bytes | None) -> RelayBatch | None:
         """Take one record; return the batch that it ends.
@@ -176,7 +170,7 @@ class Fold:
     def _adopt(self, settings: RelaySettings, offset: int) -> None:
         if self.settings is None and not self._is_whole:
             # Collections that begin later have no earlier uploads, so all their windows are whole.
-            after_ms = self.watermark_ms + EARLY_MS
+            after_ms = self.whole_after_ms = self.watermark_ms + EARLY_MS
             self._whole_after_ms = {each.fingerprint: after_ms for each in settings.collections}
         self.settings = settings
         self.settings_offsets[settings.revision] = offset

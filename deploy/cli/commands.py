@@ -53,7 +53,7 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "relay": (
             "deploy.services.relay.command:relay",
-            "Run a relay: shuffle what devices upload, and pack it for the workers.",
+            "Run a relay: shuffle and pack what devices upload.",
         ),
         "ready": (
             "deploy.services.aggregate.ready:ready",

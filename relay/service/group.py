@@ -124,17 +124,16 @@ class RelayGroup:
                 return high is not None and await self._consumer.position(source) >= high
         return False
 
-    async def commit(self, partition: int, position: Position) -> bool:
-        """Commit; return whether it is done, False if the partition is no longer ours.
+    async def commit(self, partition: int, position: Position) -> None:
+        """Commit a position.
 
         Raises
         ------
-        KafkaError, TimeoutError.
+        IllegalStateError or KafkaError, if the partition is no longer ours as well; TimeoutError.
         """
         held = OffsetAndMetadata(position.position, position.metadata())
         async with asyncio.timeout(ASK_SECONDS):
             await self._consumer.commit({self._of(partition): held})
-        return True
 
     async def bounds(self, partition: int) -> tuple[int, int]:
         """Return the first offset of a partition, and the one after its last; KafkaError."""

@@ -73,12 +73,16 @@ class RelayConfig:
 
 @dataclass
 class Work:
-    """A partition that is ours: its fold, its control records, and the rebalance it was positioned after."""
+    """A partition that is ours: its fold, its control records, and the rebalance it was positioned after.
+
+    `reads_to` is where it is as far as the relay before it; `is_committed` is False after a failed commit.
+    """
 
     relay: PartitionRelay
     pulse: Pulse
     reads_to: int
     turn: int
+    is_committed: bool = True
 
 
 class RelayService:
@@ -212,9 +216,12 @@ class RelayService:
         partition = work.relay.fold.partition
         try:
             await group.commit(partition, sealed[-1].position)
+            work.is_committed = True
         except (KafkaError, TimeoutError, IllegalStateError) as error:
             # The next commit covers it; whoever takes the partition over sends these batches again.
-            _log.info("position not committed", partition=partition, why=type(error).__name__)
+            if work.is_committed:
+                _log.info("position not committed", partition=partition, why=type(error).__name__)
+            work.is_committed = False
 
     def _is_ours(self, work: Work) -> bool:
         """Whether a batch of this partition is still to be sent by us, while Kafka does not take it."""

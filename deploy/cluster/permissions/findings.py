@@ -53,8 +53,11 @@ def lack_of_role(
 
 
 def suited(admin: KafkaAdminClient, topics: Topics, other_than: Role) -> Role | None:
-    """Return another role that the principal has all permissions for, and whose topics exist; else None."""
-    for role in roles_of(topics):
+    """Return another role that the principal has all permissions for, and whose topics exist; else None.
+
+    The one with the most: a relay may do what a producer does, too.
+    """
+    for role in sorted(roles_of(topics), key=lambda each: -len(required_permissions(each, topics))):
         asked = required_permissions(role, topics)
         names = {each.name for each in asked if each.kind is ResourceType.TOPIC}
         is_other = role is not other_than and names <= topic_operations(admin, sorted(names)).keys()

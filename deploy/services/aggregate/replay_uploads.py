@@ -21,8 +21,6 @@ from relay.keys import RelayKeys
 
 POLL_SECONDS = 0.5
 
-Window = tuple[int, int]
-
 
 def replay_uploads(deployment: Deployment, keys: RelayKeys, wait_seconds: float) -> int:
     """Recount and compare; print what was found; return the difference, in reports.
@@ -141,7 +139,7 @@ def _lines(
         )
 
 
-def _name(deployment: Deployment, window: Window) -> str:
+def _name(deployment: Deployment, window: tuple[int, int]) -> str:
     collection = deployment.collections.get(window[0])
     return collection.name if collection else f"{window[0]:016x}"
 

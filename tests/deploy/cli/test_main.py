@@ -102,7 +102,7 @@ COMMANDS = dict(leaves(deniable, "deniable"))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     words = (
-        "init dev demo broker topics aggregate produce canary spent ready watch inspect rollup decode "
+        "init dev demo broker topics aggregate relay produce canary spent ready watch inspect rollup decode "
         "detect replay retire check estimate account plan doctor"
     )
     assert set(LISTED) == set(words.split())

@@ -21,6 +21,7 @@ RUN_SECONDS = 25.0  # documented: 10 on a machine that is not overloaded; Kafka'
 FILE = """\
 revision: 1
 kafka: {{topic_prefix: "{prefix}", partitions: 2}}
+relay: {{}}
 collections:
   - {{name: carrier, mechanism: k-rr, values: [AA, B6], other: false, epsilon: 3.0, window_seconds: 60,
      grace_seconds: 30, budget: none}}

@@ -67,6 +67,9 @@ def set_up(secured_broker: SecuredBroker, tmp_path_factory: pytest.TempPathFacto
         (Role.AGGREGATOR, "Write transactional ids {}aggregator-*"),
         (Role.PRODUCER, "Write topic {}reports"),
         (Role.READER, "Read topic {}estimates"),
+        (Role.EDGE, "Write topic {}uploads"),
+        (Role.RELAY, "Read topic {}uploads"),
+        (Role.RELAY, "Read group {}relay"),
     ],
     ids=[
         "source not readable",
@@ -76,6 +79,9 @@ def set_up(secured_broker: SecuredBroker, tmp_path_factory: pytest.TempPathFacto
         "transactions not allowed",
         "not allowed to write",
         "not allowed to read",
+        "edge not allowed to write",
+        "relay not allowed to read",
+        "group of relays not allowed",
     ],
 )
 def test_missing_permissions_are_found(set_up: Patient, role: Role, lacking: str) -> None:
@@ -83,7 +89,7 @@ def test_missing_permissions_are_found(set_up: Patient, role: Role, lacking: str
     name = f"no-{re.sub('[^a-z]+', '-', lacking.lower())}"
     configuration = set_up.user(name, role, but=what)
     results = run(configuration, role)
-    article = "an" if role is Role.AGGREGATOR else "a"
+    article = "an" if role in (Role.AGGREGATOR, Role.EDGE) else "a"
     user = f"{set_up.prefix}{name}"
     # Without Read, or Write, a topic is hidden; so are its settings.
     assert shown(results).startswith(f"authorization: User:{user} may not {what}, ")

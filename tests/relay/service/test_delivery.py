@@ -1,0 +1,88 @@
+"""Records are sent until Kafka has them; what it never takes ends the relay. Kafka is a fake."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from aiokafka.errors import (
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    TopicAuthorizationFailedError,
+)
+
+from producers.transport.cluster import Cluster
+from relay.fold import Start
+from relay.service import delivery as deliveries
+from relay.service.away import Away
+from relay.service.delivery import PackDelivery
+from relay.service.errors import RelayError
+from relay.service.partition import PartitionRelay, Sendable
+from tests.relay.service.test_outcomes import Stored
+from tests.support.relay.logs import KEYS, PARTITION
+
+RECORDS = [Sendable("reports", bytes((each,)), each) for each in range(3)]
+
+
+class FakeProducer:
+    """Fails as told, then takes all."""
+
+    def __init__(self, *failures):
+        self.failures, self.taken = list(failures), []
+
+    async def send(self, topic, value, key=None, partition=None):
+        if self.failures and (failure := self.failures.pop(0)) is not None:
+            raise failure
+        self.taken.append((topic, value, partition))
+        answer = asyncio.get_running_loop().create_future()
+        answer.set_result(SimpleNamespace(offset=len(self.taken)))
+        return answer
+
+
+def delivered(producer, is_wanted=lambda: True):
+    """Send RECORDS; return whether all are taken, and what the relay knows of Kafka."""
+    away = Away()
+
+    async def send():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(deliveries, "AIOKafkaProducer", lambda **_: producer)
+            return await PackDelivery(Cluster("127.0.0.1:9092"), away).send(RECORDS, is_wanted)
+
+    return asyncio.run(send()), away
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch):
+    monkeypatch.setattr(deliveries, "RETRY_SECONDS", 0.0)
+
+
+def test_only_what_failed_is_sent_again():
+    producer = FakeProducer(None, KafkaTimeoutError(), None, KafkaTimeoutError())
+    assert delivered(producer)[0]
+    taken = [partition for _, _, partition in producer.taken]
+    assert sorted(taken) == [0, 1, 2]
+    assert taken[-1] == 1
+
+
+def test_an_error_is_known_until_an_answer_comes():
+    all_taken, away = delivered(FakeProducer(*[KafkaTimeoutError()] * 5))
+    assert (all_taken, away.cause) == (True, "")
+    all_taken, away = delivered(FakeProducer(*[KafkaTimeoutError()] * 99), lambda: False)
+    assert (all_taken, away.cause) == (False, "KafkaTimeoutError")
+
+
+@pytest.mark.parametrize("error", [MessageSizeTooLargeError(), TopicAuthorizationFailedError("reports")])
+def test_what_kafka_never_takes_ends_the_relay(error):
+    with pytest.raises(RelayError) as refused:
+        delivered(FakeProducer(None, error))
+    assert str(refused.value) == (
+        f"topic reports takes no record of this relay ({type(error).__name__}): run deniable doctor --as "
+        "relay, which says what is missing"
+    )
+
+
+def test_records_without_append_time_end_the_relay():
+    relay = PartitionRelay(PARTITION, KEYS, Start(0), -1, ("reports", "rejected"), 2)
+    record = Stored(0, 1, b"")
+    record.timestamp_type = 0
+    with pytest.raises(RelayError, match=r"uploads partition 1: offset 0 has a time that its sender chose"):
+        relay.take([record])

@@ -1,0 +1,55 @@
+"""What Prometheus sees of a relay's batches and partitions."""
+
+from relay.fold import Start
+from relay.service.metrics import RelayMetrics
+from relay.service.partition import PartitionRelay
+from tests.relay.service.test_outcomes import Stored
+from tests.support.relay.logs import KEYS, LONG, PARTITION, PARTITIONS, SHORT, RandomLog
+
+NAMES = {SHORT.fingerprint: "short", LONG.fingerprint: "long"}
+
+
+def test_figures_are_those_of_the_batches_sent():
+    metrics = RelayMetrics(NAMES)
+    relay = PartitionRelay(PARTITION, KEYS, Start(0), -1, ("reports", "rejected"), PARTITIONS)
+    sealed = relay.take(Stored(*record) for record in RandomLog(2).grow(200).records)
+    for each in sealed:
+        metrics.sent(each)
+    metrics.show([relay], {PARTITION: relay.fold.position + 7})
+    value = metrics.registry.get_sample_value
+    outcomes = [each.batch.outcomes for each in sealed]
+    assert value("deniable_relay_batches_total") == len(sealed)
+    assert value("deniable_relay_packs_total") == sum(each.packs for each in sealed)
+    assert value("deniable_relay_packed_reports_total") == sum(each.reports for each in sealed)
+    assert value("deniable_relay_uploads_total") == sum(each.uploads for each in outcomes) > 0
+    for reason in ("duplicate", "too_late", "malformed"):
+        labels = {"reason": reason}
+        found = [each.rejected for each in outcomes]
+        groups = sum(count for each in found for key, count in each.items() if key[2] == reason)
+        assert value("deniable_relay_groups_rejected_total", labels) == groups > 0
+    releases = [release for each in sealed for release in each.batch.releases]
+    mine = [each.shuffled for each in releases if each.intake.fingerprint == SHORT.fingerprint]
+    short = {"collection": "short"}
+    assert value("deniable_relay_shuffled_reports_count", short) == len(mine)
+    assert value("deniable_relay_shuffled_reports_sum", short) == sum(mine)
+    assert value("deniable_relay_shuffled_reports_least", short) == min(mine)
+    partition = {"partition": str(PARTITION)}
+    assert value("deniable_relay_lag_records", partition) == 7
+    assert value("deniable_relay_rewind_records", partition) == relay.fold.position - relay.rewind
+    windows = relay.fold.windows.open.values()
+    assert value("deniable_relay_upload_ids") == sum(len(each.ids) for each in windows)
+    held = sum(each.held_reports for each in windows)
+    shown = [
+        value("deniable_relay_held_reports", {"collection": each}) or 0
+        for each in (*NAMES.values(), "unknown")
+    ]
+    assert sum(shown) == held > 0
+    metrics.show([], {})
+    assert value("deniable_relay_lag_records", partition) is None
+    assert value("deniable_relay_upload_ids") == 0
+
+
+def test_collections_are_exported_from_the_start_and_the_least_is_not():
+    value = RelayMetrics(NAMES).registry.get_sample_value
+    assert value("deniable_relay_reports_total", {"collection": "long", "result": "accepted"}) == 0
+    assert value("deniable_relay_shuffled_reports_least", {"collection": "long"}) is None
