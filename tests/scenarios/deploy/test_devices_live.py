@@ -161,8 +161,12 @@ def test_all_is_well_and_every_panel_has_data(deployment: Deployment) -> None:
     assert deployment.send_until(lambda: deployment.alerts() <= expected, WELL_SECONDS), deployment.alerts()
     rules = prometheus.rules()
     assert {rule["name"]: rule.get("lastError") for rule in rules if rule["health"] != "ok"} == {}
+    span = Span(began, time.time())
+    recorded = {rule["name"] for rule in rules if re.search("deniable_(edge|relay)_", rule["name"])}
+    assert recorded
+    assert [name for name in recorded if not prometheus.numbers(name, span)] == []
     counted = 'sum(deniable_reports_total{result="counted"})'
-    assert max(prometheus.numbers(counted, Span(began, time.time()))) > 0
+    assert max(prometheus.numbers(counted, span)) > 0
 
 
 def test_outdated_uploads_are_noticed(deployment: Deployment) -> None:
