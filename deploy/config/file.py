@@ -343,9 +343,9 @@ def _built(
 
 def _too_short_graces(file: File) -> list[PlacedError]:
     """Refuse graces in which relays could not deliver; canaries send no uploads."""
-    if file.relay is None:
+    if file.relay is None and file.edge is None:
         return []
-    least = file.relay.delivery_seconds
+    least = (file.relay or RelaySection()).delivery_seconds
     return [
         PlacedError(
             ("collections", i),

@@ -32,7 +32,7 @@ class Accepted(msgspec.Struct, frozen=True):
     reports: int
 
 
-class Rejected(msgspec.Struct, frozen=True):
+class RejectedGroups(msgspec.Struct, frozen=True):
     """Rejected groups, and their reports; collection and window are null if no window can be named."""
 
     reason: str
@@ -57,7 +57,7 @@ class OutcomeRecord(msgspec.Struct, frozen=True):
     begin: int
     end: int
     accepted: tuple[Accepted, ...] = ()
-    rejected: tuple[Rejected, ...] = ()
+    rejected: tuple[RejectedGroups, ...] = ()
     version: int = VERSION
 
     @property
@@ -74,7 +74,7 @@ class OutcomeRecord(msgspec.Struct, frozen=True):
             for (fingerprint, window), reports in sorted(outcomes.reports.items())
         )
         rejected = tuple(
-            Rejected(
+            RejectedGroups(
                 reason,
                 groups,
                 outcomes.rejected_reports[fingerprint, window, reason],

@@ -8,7 +8,7 @@ from relay.fold import Start
 from relay.service.outcomes import (
     OutcomeRecord,
     OutcomeRecordError,
-    Rejected,
+    RejectedGroups,
     decode_outcomes,
     totals,
 )
@@ -93,7 +93,7 @@ def test_a_record_names_batch_window_and_reason_and_no_upload():
     assert {name for each in records for name in each.__struct_fields__} == {
         *("partition", "begin", "end", "accepted", "rejected", "version"),
     }
-    example = OutcomeRecord(1, 5, 9, (), (Rejected("too_late", 2, 3),))
+    example = OutcomeRecord(1, 5, 9, (), (RejectedGroups("too_late", 2, 3),))
     assert example.encode() == (
         b'{"partition":1,"begin":5,"end":9,"accepted":[],"rejected":[{"reason":"too_late","groups":2,'
         b'"reports":3,"fingerprint":null,"window":null}],"version":1}'
