@@ -52,6 +52,7 @@ def pem(key, encryption=None):
         pem(Ed25519PrivateKey.generate(), BestAvailableEncryption(b"x")),
         pem(Ed25519PrivateKey.generate())[:-40],
     ],
+    ids=["empty", "other bytes", "another curve", "encrypted", "cut"],
 )
 def test_other_content_is_refused(tmp_path, content):
     path = tmp_path / "key.pem"

@@ -26,7 +26,7 @@ COLLECTION = {
     "grace_seconds": "100000",
     "budget": "none",
 }
-SECTIONS = {"kafka": KafkaSection, "producer": ProducerSection, "relay": RelaySection}
+SECTIONS = {"kafka": KafkaSection, "producer": ProducerSection, "edge": EdgeSection, "relay": RelaySection}
 OF_RELAY = ("batch_reports", "shuffle_reports", "window_uploads", "idle_seconds", "delivery_seconds")
 ENTRY = [
     *("window_seconds", "grace_seconds", "retention_seconds", "minimum_reports", "window_packs"),
@@ -52,6 +52,7 @@ def document(field: str, value: str) -> str:
         *ENTRY,
         *("partitions", "replication_factor"),
         *("pack_reports", "pack_seconds", "outbox_bytes", "block_milliseconds"),
+        *("uploads_per_minute", "trusted_proxies", "max_age_seconds"),
         *OF_RELAY,
     ],
 )
