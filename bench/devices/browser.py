@@ -39,7 +39,9 @@ FILES = {"/": b"<!doctype html>", "/deniable.min.js": MODULE.read_bytes(), "/bro
 COLLECTIONS = [
     Collection("k-rr", KRR.from_epsilon(100, 2.0), window_seconds=86400),
     Collection("longitudinal", LongitudinalKRR.from_epsilons(100, 4.0, 2.0), window_seconds=86400),
-    Collection("rappor", Rappor.from_probabilities(128, 2, 8, 0.3, 0.35, 0.65), memoize=True, window_seconds=86400),
+    Collection(
+        "rappor", Rappor.from_probabilities(128, 2, 8, 0.3, 0.35, 0.65), memoize=True, window_seconds=86400
+    ),
 ]
 IN_NODE = """
 globalThis.crypto ??= (await import("node:crypto")).webcrypto;

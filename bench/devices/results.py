@@ -16,8 +16,9 @@ PARTS = {
     "(acks=all): an edge, and plain handlers that await `send_and_wait` for each. Processor time of the "
     "server alone, pinned to a core; load and broker share the other. Latency at a fixed rate; medians of "
     "interleaved rounds; `bench.devices.edge`.",
-    "browser": "The browser client, from a value to a stored upload: charged, randomized, encoded and queued; nothing "
-    "is sent. Distinct values; RAPPOR of 128 bits, memoized. Medians of rounds; `bench.devices.browser`.",
+    "browser": "The browser client, from a value to a stored upload: charged, randomized, encoded and "
+    "queued; nothing is sent. Distinct values; RAPPOR of 128 bits, memoized. Medians of rounds; "
+    "`bench.devices.browser`.",
 }
 
 
