@@ -138,10 +138,11 @@ def _ask(target: Target, server: Child) -> tuple[dict[str, Any], float]:
         with subprocess.Popen(load_command, stdout=subprocess.PIPE, text=True) as process:
             if process.stdout is None:
                 raise AssertionError("it has a pipe")
-            marks = [cpu_seconds(server) for _ in iter(process.stdout.readline, "figures\n")]
-            figures = process.stdout.readline()
-        if figures:
-            return json.loads(figures), marks[1] - marks[0]
+            marks = []
+            while (line := process.stdout.readline()) in ("begins\n", "ends\n"):
+                marks.append(cpu_seconds(server))
+        if line:
+            return json.loads(line), marks[1] - marks[0]
         if time.monotonic() > ends:
             raise TimeoutError("the server does not answer")
         time.sleep(0.3)

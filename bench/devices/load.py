@@ -2,7 +2,7 @@
 
 python -m bench.devices.load JSON
 
-Prints a line when the measurement begins and when it ends, the line "figures", and JSON: answers by status,
+Prints a line when the measurement begins and when it ends, then JSON: answers by status,
 seconds, and latencies. A closed loop asks again once answered; with a rate,
 requests leave by a timetable whatever the answers do, and latency counts from the time of the timetable.
 """
@@ -182,7 +182,6 @@ def main() -> None:
             figures = runner.run(Load(target).run())
         except ConnectionRefusedError:
             sys.exit(1)
-    _say("figures")
     _say(json.dumps(figures))
 
 

@@ -2,22 +2,18 @@
 
 python -m bench.devices.plain_handler SERVERS TOPIC PARTITIONS PORT LOOP FINGERPRINT
 
-It checks uploads as an edge does, and answers as one.
+It decodes each upload and knows its collection, checks no more, and answers as an edge.
 """
 
 import asyncio
 import sys
-import time
 
 import uvloop
 from aiohttp import web
 from aiokafka import AIOKafkaProducer
 
-from edge.intake.acceptance import GroupTerms, check_upload
-from producers.transport.uploads.upload import UploadError
-from producers.wire import KRR_NUMBER, partition_of
-
-TERMS = GroupTerms(KRR_NUMBER, 100, 1, 1, 3600, 7200, True)
+from producers.transport.uploads.upload import UploadError, decode_upload
+from producers.wire import partition_of
 
 
 async def serve(servers: str, topic: str, partitions: int, port: int, fingerprint: int) -> None:
@@ -28,13 +24,13 @@ async def serve(servers: str, topic: str, partitions: int, port: int, fingerprin
     async def take(request: web.Request) -> web.Response:
         body = await request.read()
         try:
-            checked = check_upload(body, {fingerprint: TERMS}, time.time())
+            upload = decode_upload(body)
         except UploadError:
             return web.Response(status=400)
-        if not checked.taken:
-            return web.Response(status=400)
-        partition = partition_of(checked.upload_id, partitions)
-        await producer.send_and_wait(topic, checked.taken, partition=partition)
+        if any(group.fingerprint != fingerprint for group in upload.groups):
+            return web.Response(status=409)
+        partition = partition_of(upload.upload_id, partitions)
+        await producer.send_and_wait(topic, body, partition=partition)
         return web.Response(status=204)
 
     app = web.Application()

@@ -10,6 +10,7 @@ will not count their reports.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from struct import Struct
+from typing import NamedTuple
 
 import numpy as np
 from crc32c import crc32c
@@ -82,8 +83,7 @@ def group_terms(collections: Iterable[Collection], delivery_seconds: float) -> d
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedUpload:
+class CheckedUpload(NamedTuple):
     """What is taken of an upload.
 
     Parameters
@@ -119,10 +119,10 @@ def check_upload(body: bytes, terms: Mapping[int, GroupTerms], now: float) -> Ch
     ------
     UploadError, and nothing else, whatever the bytes are.
     """
-    return _check_one_group(body, terms, now) or _check_groups(body, terms, now)
+    return check_one_group(body, terms, now) or check_groups(body, terms, now)
 
 
-def _check_one_group(body: bytes, terms: Mapping[int, GroupTerms], now: float) -> CheckedUpload | None:
+def check_one_group(body: bytes, terms: Mapping[int, GroupTerms], now: float) -> CheckedUpload | None:
     """Check an upload of one good group in one step; None if it is anything else."""
     end = len(body) - CRC_BYTES
     if not _ONE_GROUP_BYTES < end <= MAX_UPLOAD_BYTES - CRC_BYTES:
@@ -142,13 +142,14 @@ def _check_one_group(body: bytes, terms: Mapping[int, GroupTerms], now: float) -
         and cohort < found.cohorts
         and start % found.window_seconds == 0
         and now - found.taken_seconds <= start <= now + EARLY_SECONDS
-        and _CRC.unpack_from(body, end)[0] == crc32c(memoryview(body)[:end])
-        and not (found.is_bounded and _exceeds(memoryview(body)[_ONE_GROUP_BYTES:end], found))
+        and _CRC.unpack_from(body, end)[0] == crc32c(body[:end])  # a copy is faster than a view
+        and not (found.is_bounded and _exceeds(body[_ONE_GROUP_BYTES:end], found))
     )
-    return CheckedUpload(upload_id, body, 1, reports) if is_good else None
+    return CheckedUpload(upload_id, body, 1, reports, ()) if is_good else None
 
 
-def _check_groups(body: bytes, terms: Mapping[int, GroupTerms], now: float) -> CheckedUpload:
+def check_groups(body: bytes, terms: Mapping[int, GroupTerms], now: float) -> CheckedUpload:
+    """Check any upload in full; UploadError like `check_upload`."""
     upload = decode_upload(body)
     reasons = [_reason(group, terms, now) for group in upload.groups]
     good = tuple(group for group, reason in zip(upload.groups, reasons, strict=True) if reason is None)

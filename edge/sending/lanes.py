@@ -1,8 +1,7 @@
 """The uploads of one partition that wait for Kafka, in the order they came. Reads no clock."""
 
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Protocol
 
 from producers.transport.uploads.frame import FRAME_HEADER_BYTES, LENGTH_BYTES, MAX_UPLOADS
 from producers.wire import MAX_RECORD_BYTES
@@ -10,20 +9,14 @@ from producers.wire import MAX_RECORD_BYTES
 MOST_FRAME_BYTES = MAX_RECORD_BYTES - FRAME_HEADER_BYTES - LENGTH_BYTES * MAX_UPLOADS
 
 
-@dataclass(slots=True)
-class WaitingUpload:
-    """An upload between a request and its answer.
-
-    Parameters
-    ----------
-    upload : its bytes.
-    deadline : when the request is answered 503, seconds of the loop's clock.
-    done : called once; with an empty text when Kafka has the upload, else with the reason it may not have it.
-    """
+class WaitingUpload(Protocol):
+    """An upload between a request and its answer."""
 
     upload: bytes
-    deadline: float
-    done: Callable[[str], None]
+    deadline: float  # when its request is answered 503, seconds of the loop's clock
+
+    def done(self, why: str) -> None:
+        """Called once: with an empty text when Kafka has it, else with the reason it may not have it."""
 
 
 class Lane:
@@ -55,12 +48,14 @@ class Lane:
     def take(self) -> list[WaitingUpload]:
         """Remove and return the uploads of the next frame: at least one, if any waits."""
         taken: list[WaitingUpload] = []
-        size = 0
-        while self._waiting and len(taken) < MAX_UPLOADS:
-            size += len(self._waiting[0].upload)
+        waiting, size = self._waiting, 0
+        while waiting and len(taken) < MAX_UPLOADS:
+            each = waiting.popleft()
+            size += len(each.upload)
             if size > MOST_FRAME_BYTES:
+                waiting.appendleft(each)
                 break
-            taken.append(self._waiting.popleft())
+            taken.append(each)
         return taken
 
     def put_back(self, taken: list[WaitingUpload]) -> None:

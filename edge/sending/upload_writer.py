@@ -69,21 +69,30 @@ class UploadWriter:
         self._keeper = asyncio.create_task(self._keep())
         self._ticker = asyncio.create_task(self._tick())
 
-    def refusal(self, upload_id: bytes) -> str:
-        """Return why an upload would not be taken now, for devices: no names of ours; empty if it would."""
+    def put(self, upload_id: bytes, waiting: WaitingUpload) -> str:
+        """Queue an upload and set its deadline; return an empty text, or why it is refused.
+
+        Unless it is refused, it is done once, later. Reasons are for devices, and hold no names of ours.
+
+        Parameters
+        ----------
+        upload_id : decides the partition.
+        waiting : the upload.
+        """
         if self._reason:
             return NOT_BEGUN if self._reason == NOT_BEGUN else AWAY
         if self._bytes > QUEUE_BYTES:
             return FULL
-        return AWAY if self._is_refused(self._lanes[partition_of(upload_id, len(self._lanes))]) else ""
-
-    def put(self, upload_id: bytes, upload: bytes, done: Callable[[str], None]) -> None:
-        """Queue an upload that `refusal` lets in; `done` is called once, later."""
         lane = self._lanes[partition_of(upload_id, len(self._lanes))]
-        lane.put(WaitingUpload(upload, self._loop.time() + WAIT_SECONDS, done))
+        if lane.trouble and self._is_refused(lane):
+            return AWAY
+        waiting.deadline = self._loop.time() + WAIT_SECONDS
+        lane.put(waiting)
         self._ready[lane] = None
-        self._count(len(upload) + UPLOAD_OVERHEAD_BYTES)
-        self._flush_soon()
+        self._bytes += len(waiting.upload) + UPLOAD_OVERHEAD_BYTES
+        if not self._is_flush_due:
+            self._flush_soon()
+        return ""
 
     def reasons(self) -> list[str]:
         """Return why uploads are refused, of some partitions or of all; empty if they are not."""
@@ -111,10 +120,6 @@ class UploadWriter:
 
     def _is_refused(self, lane: Lane) -> bool:
         return bool(lane.trouble) and self._loop.time() - lane.since > TROUBLE_SECONDS
-
-    def _count(self, change: int) -> None:
-        self._bytes += change
-        self._counters.queue_bytes = self._bytes
 
     # --- frames
 
@@ -186,7 +191,7 @@ class UploadWriter:
         self._done(uploads, "")
 
     def _done(self, uploads: list[WaitingUpload], reason: str) -> None:
-        self._count(-sum(len(each.upload) + UPLOAD_OVERHEAD_BYTES for each in uploads))
+        self._bytes -= sum([len(each.upload) for each in uploads]) + UPLOAD_OVERHEAD_BYTES * len(uploads)
         for each in uploads:
             each.done(reason)
 
@@ -204,6 +209,7 @@ class UploadWriter:
                 self._give_up(lane.overdue(now))
                 if not len(lane):
                     self._ready.pop(lane, None)
+            self._counters.queue_bytes = self._bytes
             self._counters.is_kafka_away = bool(self._reason) or any(map(self._is_refused, self._lanes))
 
     async def _keep(self) -> None:

@@ -7,7 +7,6 @@ socket's, and the answers to MOST_WAITING requests, after which nothing more is 
 import asyncio
 import time
 from collections import deque
-from functools import partial
 from typing import cast
 
 import httptools
@@ -26,20 +25,30 @@ LINGER_SECONDS = 2.0  # after the last answer
 UNREAD_SECONDS = 10.0  # within which a client must take its answers
 RETRY_SECONDS = 5
 
+#: Headers of which a request is not remembered.
+PASSING = frozenset((b"connection", b"expect", b"transfer-encoding"))
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Exchange:
     """A request that waits for its answer, or for those before it to be sent."""
 
-    __slots__ = ("began", "checked", "keeps", "request", "sent")
+    __slots__ = ("began", "checked", "connection", "deadline", "keeps", "request", "sent", "upload")
 
-    def __init__(self, request: Request, keeps: bool) -> None:
+    checked: CheckedUpload  # of an upload that is written, as are the next two
+    upload: bytes
+    deadline: float
+
+    def __init__(self, connection: "HttpConnection", request: Request, keeps: bool) -> None:
+        self.connection = connection
         self.request = request
         self.keeps = keeps
         self.began = time.monotonic()
         self.sent = b""  # the answer's bytes
-        self.checked: CheckedUpload | None = None
+
+    def done(self, why: str) -> None:
+        """Answer an upload: Kafka has it if `why` is empty."""
+        self.connection.written(self, why)
 
 
 class HttpConnection(asyncio.Protocol):
@@ -61,6 +70,10 @@ class HttpConnection(asyncio.Protocol):
         self._head_bytes = 0
         self._is_in_head = False
         self._is_new = False  # whether the request began in the bytes that came last
+        self._begun = 0  # requests in the bytes that came last
+        self._last: Request
+        self._known_head = b""
+        self._known_bytes = 0
         self._body: list[bytes] = []
         self._early: Answer | None = None
         self._exchanges: deque[Exchange] = deque()
@@ -113,9 +126,16 @@ class HttpConnection(asyncio.Protocol):
         if self._is_deaf:
             return
         self._is_new = False
+        self._begun = 0
         if self._is_upgrade:
             self._add_to_body(data)
             return
+        is_between = self._request is None
+        if is_between and self._known_head and data.startswith(self._known_head):
+            body = data[len(self._known_head) :]
+            if len(body) == self._known_bytes:
+                self._repeat(body)
+                return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -124,10 +144,33 @@ class HttpConnection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._end(error(400, "this is not HTTP/1.1: the request cannot be parsed", closes=True))
             return
+        if is_between and self._begun == 1 and self._request is None and not self._is_deaf:
+            self._remember(data)
         if self._is_in_head and not self._is_new:
             # httptools keeps an unfinished header to itself, so its bytes are counted as they come.
             self._head_bytes += len(data)
             self._check_head()
+
+    def _remember(self, data: bytes) -> None:
+        """Keep the head of the only request in these bytes: a client's next one usually has the same.
+
+        Rule: the head of an upload that was not refused, without Connection and Expect, decides the same
+        whenever it comes, but for the rate limit. So bytes that begin with it need no parser.
+        """
+        request = self._last
+        is_plain = self._early is None and not PASSING & request.headers.keys()
+        if is_plain and request.method == b"POST" and request.path == REPORTS:
+            self._known_bytes = max(0, request.content_length)
+            self._known_head = data[: len(data) - self._known_bytes]
+
+    def _repeat(self, body: bytes) -> None:
+        """Take a request with the remembered head."""
+        request = self._last
+        self._since = self._loop.time()
+        self._early = self._service.handler.of_rate(request, self._since)
+        self._request = request
+        self._body = [body]
+        self._complete()
 
     # --- the parser
 
@@ -138,6 +181,7 @@ class HttpConnection(asyncio.Protocol):
         self._url = b""
         self._head_bytes = 0
         self._is_in_head = self._is_new = True
+        self._begun += 1
         self._body = []
         self._early = None
 
@@ -145,30 +189,30 @@ class HttpConnection(asyncio.Protocol):
         """Add to the target."""
         self._url += url
         self._head_bytes += len(url)
-        self._check_head()
+        if self._head_bytes > MOST_HEAD_BYTES:
+            self._check_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep the headers that decide something."""
         self._head_bytes += len(name) + len(value) + 4
         name = name.lower()
-        request = self._request
-        if name not in HEADERS or request is None or self._is_deaf:
-            return
-        if name == b"x-forwarded-for" and name in request.headers:
-            value = request.headers[name] + b"," + value
-        request.headers[name] = value
+        if name in HEADERS and (request := self._request) is not None:
+            if name == b"x-forwarded-for" and name in request.headers:
+                value = request.headers[name] + b"," + value
+            request.headers[name] = value
 
     def on_headers_complete(self) -> None:
         """Answer what the head decides, so that no body is read for nothing."""
         self._is_in_head = False
-        self._check_head()
+        if self._head_bytes > MOST_HEAD_BYTES:
+            self._check_head()
         request = self._request
         if request is None or self._is_deaf:
             return
         request.method = self._parser.get_method()
-        request.path = path_of(self._url)
+        request.path = self._url if self._url == REPORTS else path_of(self._url)
         self._early = self._service.handler.of_head(request, self._loop.time())
-        expects = request.headers.get(b"expect", b"").lower() == b"100-continue"
+        expects = b"expect" in request.headers and request.headers[b"expect"].lower() == b"100-continue"
         if self._early is None and expects and not self._exchanges:
             self._transport.write(CONTINUE)
         elif self._early is not None and (self._early.closes or expects):
@@ -180,8 +224,12 @@ class HttpConnection(asyncio.Protocol):
             self._body.append(body)
 
     def on_message_complete(self) -> None:
-        """Answer the request, unless it asks for another protocol: then httptools leaves its body to us."""
-        if not self._parser.should_upgrade():
+        """Answer the request, unless it asks for another protocol: httptools leaves such a body to us."""
+        if (
+            self._request is None
+            or b"connection" not in self._request.headers
+            or not self._parser.should_upgrade()
+        ):
             self._complete()
 
     def _add_to_body(self, data: bytes) -> None:
@@ -198,8 +246,9 @@ class HttpConnection(asyncio.Protocol):
         if request is None or self._is_deaf:
             return
         self._has_served = True
-        exchange = Exchange(request, self._keeps())
+        exchange = Exchange(self, request, self._keeps(request))
         self._is_deaf = not exchange.keeps
+        self._last = request
         self._exchanges.append(exchange)
         if len(self._exchanges) > MOST_WAITING:
             self._pause(True)
@@ -212,40 +261,47 @@ class HttpConnection(asyncio.Protocol):
         if isinstance(found, Answer):
             self._answer(exchange, found)
             return
-        self._service.count_rejected(found)
+        if found.rejected:
+            self._service.count_rejected(found)
         if found.taken:
             self._write_upload(exchange, found)
         else:
             self._answer(exchange, refused(found))
 
-    def _keeps(self) -> bool:
+    def _keeps(self, request: Request) -> bool:
+        """Whether the connection stays open; HTTP/1.0 and other protocols would have to ask for it."""
         parser = self._parser
-        is_kept = parser.should_keep_alive() and not parser.should_upgrade()
-        return bool(is_kept) and parser.get_http_version() == "1.1" and not self._service.is_stopping
+        if self._service.is_stopping or not parser.should_keep_alive():
+            return False
+        if b"connection" not in request.headers:
+            return True
+        return parser.get_http_version() == "1.1" and not parser.should_upgrade()
 
     # --- answers
 
     def _write_upload(self, exchange: Exchange, checked: CheckedUpload) -> None:
-        writer = self._service.writer
-        if why := writer.refusal(checked.upload_id):
-            self._answer(exchange, unavailable(why))
-            return
         exchange.checked = checked
-        writer.put(checked.upload_id, checked.taken, partial(self._written, exchange))
+        exchange.upload = checked.taken
+        if why := self._service.writer.put(checked.upload_id, exchange):
+            self._answer(exchange, unavailable(why))
 
-    def _written(self, exchange: Exchange, why: str) -> None:
-        checked = exchange.checked
-        if why or checked is None:
+    def written(self, exchange: Exchange, why: str) -> None:
+        """Answer an upload: Kafka has it if `why` is empty."""
+        if why:
             self._answer(exchange, unavailable(why))
             return
-        self._service.count_upload(checked)
-        self._answer(exchange, written(checked))
+        checked = exchange.checked
+        self._service.counters.taken(checked.groups, checked.reports, len(checked.taken))
+        self._answer(exchange, written(checked) if checked.rejected else TAKEN)
 
     def _answer(self, exchange: Exchange, answer: Answer) -> None:
         service, request = self._service, exchange.request
-        service.count_answer(request.path, answer.status)
+        counters = service.counters
         if request.path == REPORTS:
-            service.counters.answered(time.monotonic() - exchange.began)
+            counters.requests["reports", answer.status] += 1
+            counters.answered(time.monotonic() - exchange.began)
+        else:
+            counters.requests[service.handler.kind_of(request.path), answer.status] += 1
         if self._is_over:
             return  # the client is gone
         if service.is_stopping and exchange is self._exchanges[-1]:
@@ -277,7 +333,7 @@ class HttpConnection(asyncio.Protocol):
         if self._is_deaf:
             return
         self._is_deaf = True
-        exchange = Exchange(self._request or Request(b"", b""), False)
+        exchange = Exchange(self, self._request or Request(b"", b""), False)
         self._request = None
         self._body = []
         self._exchanges.append(exchange)

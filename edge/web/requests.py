@@ -7,7 +7,7 @@ read. `of_body` answers the rest, or returns an upload to write; its answer wait
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
+from typing import Literal
 
 from edge.collection_list import CollectionList
 from edge.intake.acceptance import CheckedUpload, GroupTerms, check_upload
@@ -24,14 +24,8 @@ MOST_DIGITS = 18  # of a Content-Length
 TAKEN = Answer(204)
 
 
-class PathClass(StrEnum):
-    """Kinds of paths, as counted in metrics."""
-
-    REPORTS = "reports"
-    COLLECTIONS = "collections"
-    PROBES = "probes"
-    TRY = "try"
-    OTHER = "other"
+#: Kinds of paths, as counted in metrics.
+PathKind = Literal["reports", "collections", "probes", "try", "other"]
 
 
 @dataclass(slots=True)
@@ -64,7 +58,7 @@ class Request:
 HEADERS = frozenset(
     (
         *(b"content-length", b"content-type", b"content-encoding", b"transfer-encoding", b"expect"),
-        *(b"origin", b"host", b"if-none-match", b"x-forwarded-for"),
+        *(b"origin", b"host", b"if-none-match", b"x-forwarded-for", b"connection"),
     )
 )
 
@@ -113,15 +107,15 @@ class RequestHandler:
         self._trusted_proxies = trusted_proxies
         self._pages = pages
 
-    def path_class(self, path: bytes) -> PathClass:
+    def kind_of(self, path: bytes) -> PathKind:
         """Return the kind of a path."""
         if path == REPORTS:
-            return PathClass.REPORTS
+            return "reports"
         if path == COLLECTIONS:
-            return PathClass.COLLECTIONS
+            return "collections"
         if path in self._pages.probes:
-            return PathClass.PROBES
-        return PathClass.TRY if path in self._pages.try_page else PathClass.OTHER
+            return "probes"
+        return "try" if path in self._pages.try_page else "other"
 
     def of_head(self, request: Request, now: float) -> Answer | None:
         """Return what the head decides; None if its body must be read.
@@ -131,29 +125,44 @@ class RequestHandler:
         request : its head.
         now : seconds of a clock that never goes back.
         """
+        length = request.content_length
         if b"transfer-encoding" in request.headers:
             said = "the body must have a Content-Length, got Transfer-Encoding: send its length"
             return error(411, said, closes=True)
-        if request.content_length > MAX_UPLOAD_BYTES:
+        if length > MAX_UPLOAD_BYTES:
             said = f"the body must have at most {MAX_UPLOAD_BYTES} bytes: send fewer reports in an upload"
             return error(413, said, closes=True)
         if request.path == REPORTS and request.method == b"POST":
-            return self._of_upload(request, now)
+            return self._of_upload(request, length, now)
         return None
 
-    def _of_upload(self, request: Request, now: float) -> Answer | None:
+    def _of_upload(self, request: Request, length: int, now: float) -> Answer | None:
         headers = request.headers
-        if request.content_length < 0:
+        if length < 0:
             return error(411, "an upload must have a Content-Length: send it", closes=True)
-        if not self.origins.allows(headers.get(b"origin", b""), headers.get(b"host", b"")):
+        origin = headers.get(b"origin")
+        if origin and not self.origins.allows(origin, headers.get(b"host", b"")):
             return error(403, "this origin is not in allow_origins of the section edge: add it there")
         if b"content-encoding" in headers:
             return error(415, "an upload must not be compressed: leave out Content-Encoding")
-        if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() not in UPLOAD_TYPES:
+        kind = headers.get(b"content-type", b"")
+        if kind not in UPLOAD_TYPES and kind.partition(b";")[0].strip().lower() not in UPLOAD_TYPES:
             allowed = " or ".join(each.decode() for each in UPLOAD_TYPES)
             return error(415, f"Content-Type must be {allowed}")
-        forwarded = headers.get(b"x-forwarded-for", b"")
-        prefix = client_prefix(request.peer, forwarded, self._trusted_proxies)
+        return self.of_rate(request, now)
+
+    def of_rate(self, request: Request, now: float) -> Answer | None:
+        """Return an answer if its network sends too many uploads; `of_head` includes this.
+
+        Parameters
+        ----------
+        request : an upload's, of which nothing else decides the answer.
+        now : as for `of_head`.
+        """
+        prefix = request.peer
+        if self._trusted_proxies:
+            forwarded = request.headers.get(b"x-forwarded-for", b"")
+            prefix = client_prefix(prefix, forwarded, self._trusted_proxies)
         if wait := self._limits.take(prefix, now):
             said = "too many uploads from this network: try again after the seconds of Retry-After"
             return error(429, said, retry_seconds=math.ceil(wait))

@@ -12,6 +12,7 @@ from edge.web.answers import render
 from edge.web.requests import TAKEN, RequestHandler
 
 TICK_SECONDS = 0.5
+MOST_KEPT = 1000  # answers, of different origins
 
 
 class OpenConnection(Protocol):
@@ -48,9 +49,9 @@ class HttpService:
         self.is_stopping = False
         self._most = most_connections
         self._connections: set[OpenConnection] = set()
-        self._date = b""
-        self._second = 0
         self._taken: dict[bytes, bytes] = {}
+        self._date = b""
+        self._set_date()
 
     def add(self, connection: OpenConnection) -> bool:
         """Take a new connection; return whether it may be used."""
@@ -69,32 +70,16 @@ class HttpService:
 
     def shared_lines(self, origin: bytes) -> bytes:
         """Return the header lines of every answer now, each ended by CRLF."""
-        second = int(time.time())
-        if second != self._second:
-            self._second = second
-            self._date = b"Date: " + formatdate(second, usegmt=True).encode() + b"\r\n"
-            self._taken.clear()
         return self._date + self.handler.origins.lines(origin)
 
     def taken(self, origin: bytes) -> bytes:
-        """Return the bytes of a 204 on a connection that stays open."""
-        lines = self.shared_lines(origin)
-        found = self._taken.get(lines)
+        """Return the bytes of a 204 on a connection that stays open; they are kept while the date is."""
+        found = self._taken.get(origin)
         if found is None:
-            found = self._taken[lines] = render(TAKEN, lines, keeps=True)
+            found = render(TAKEN, self.shared_lines(origin), keeps=True)
+            if len(self._taken) < MOST_KEPT:
+                self._taken[origin] = found
         return found
-
-    def count_answer(self, path: bytes, status: int) -> None:
-        """Count an answer."""
-        self.counters.requests[self.handler.path_class(path).value, status] += 1
-
-    def count_upload(self, checked: CheckedUpload) -> None:
-        """Count an upload that Kafka has."""
-        counters = self.counters
-        counters.uploads += 1
-        counters.groups += checked.groups
-        counters.reports += checked.reports
-        counters.upload_bytes += len(checked.taken)
 
     def count_rejected(self, checked: CheckedUpload) -> None:
         """Count the bad groups of an upload."""
@@ -105,9 +90,14 @@ class HttpService:
         """End connections that take too long, until cancelled."""
         while True:
             await asyncio.sleep(TICK_SECONDS)
+            self._set_date()
             now = self.loop.time()
             for connection in list(self._connections):
                 connection.check(now)
+
+    def _set_date(self) -> None:
+        self._date = b"Date: " + formatdate(time.time(), usegmt=True).encode() + b"\r\n"
+        self._taken.clear()
 
     async def stop(self, seconds: float) -> None:
         """Close idle connections, answer the others within this time, then close them."""

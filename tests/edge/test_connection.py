@@ -410,3 +410,36 @@ def test_try_page_only_when_asked_for(edge, tmp_path):
         assert (status, body) == (200, b"<!doctype html>")
         assert "default-src 'none'" in headers["content-security-policy"]
         assert trying.ask(b"GET /try/../server.py HTTP/1.1\r\n\r\n")[0] == 404
+
+
+def test_repeated_head_is_answered_like_the_first_one(edge):
+    """With other bodies, cut anywhere, followed by another head of the same length, or by a longer one."""
+    bodies = [upload() for _ in range(12)]
+    with edge.connect() as client:
+        for body in bodies[:6]:
+            client.send(post(body))
+            assert client.answer()[0] == 204
+        client.send(post(b"x" * len(bodies[0])))
+        assert client.answer()[0] == 400
+        for body, cut in zip(bodies[6:], (10, 100, len(post(bodies[0])) - 3), strict=False):
+            request = post(body)
+            client.send(request[:cut])
+            time.sleep(0.05)
+            client.send(request[cut:])
+            assert client.answer()[0] == 204
+        client.send(post(bodies[9]) + post(bodies[10]))
+        assert [client.answer()[0], client.answer()[0]] == [204, 204]
+        client.send(post(bodies[11], ["Origin: https://other.example"]))
+        assert client.answer()[0] == 403
+        client.send(post(bodies[11]))
+        assert client.answer()[0] == 204
+    assert set(bodies) <= set(edge.edge.kafka.uploads())
+
+
+def test_rate_limit_counts_repeated_heads():
+    with served(uploads_per_minute=5) as edge, edge.connect() as client:
+        statuses = []
+        for _ in range(7):
+            client.send(post(upload()))
+            statuses.append(client.answer()[0])
+        assert statuses == [204] * 5 + [429] * 2

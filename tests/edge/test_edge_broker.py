@@ -67,6 +67,10 @@ class Scene:
         except OSError:
             return None
 
+    def metrics(self, port):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            return answer.read()
+
     def send(self, ports, devices=4, **headers):
         started = [Device(ports, self.collection, self.stopped, headers.items()) for _ in range(devices)]
         for each in started:
@@ -103,7 +107,7 @@ def test_everything_that_got_204_is_written_through_two_edges(scene):
     headers = {"X-Forwarded-For": CANARY, "User-Agent": "canary-agent", "Cookie": "canary-cookie=1"}
     scene.send(ports, **headers)
     time.sleep(2.0)
-    metrics = [urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read() for port in ports]
+    metrics = [scene.metrics(port) for port in ports]
     taken, found, records = scene.settle()
     assert len(taken) > 20
     assert {status for each in scene.devices for status in each.statuses} == {204}
@@ -183,7 +187,8 @@ def test_broker_away_and_back(tmp_path, prefix):
             assert wait_until(lambda: all(each.statuses[503] > 3 for each in scene.devices), 30)
             body, began = upload(group(scene.collection)), time.monotonic()
             device = Device([port], scene.collection, scene.stopped)
-            assert device._send(port, body) == 503
+            assert device.send(port, body) == 503
+            device.close()
             assert time.monotonic() - began < 1.0
             assert scene.reasons(port)
             time.sleep(12.0)

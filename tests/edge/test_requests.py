@@ -15,7 +15,6 @@ from edge.web.origins import AllowedOrigins
 from edge.web.requests import (
     TAKEN,
     EdgePages,
-    PathClass,
     Request,
     RequestHandler,
     refused,
@@ -220,9 +219,9 @@ def test_origins_are_compared_exactly(origins, origin, host, is_allowed):
     assert AllowedOrigins(origins).allows(origin, host) == is_allowed
 
 
-def test_path_classes():
-    found = [handler().path_class(each) for each in (b"/v1/reports", b"/v1/collections", b"/healthz", b"/x")]
-    assert found == [PathClass.REPORTS, PathClass.COLLECTIONS, PathClass.PROBES, PathClass.OTHER]
+def test_kinds_of_paths():
+    found = [handler().kind_of(each) for each in (b"/v1/reports", b"/v1/collections", b"/healthz", b"/x")]
+    assert found == ["reports", "collections", "probes", "other"]
 
 
 @pytest.mark.parametrize(

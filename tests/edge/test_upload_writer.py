@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from functools import partial
 
 import pytest
 from aiokafka.errors import NotLeaderForPartitionError
@@ -10,7 +11,7 @@ from aiokafka.errors import NotLeaderForPartitionError
 from edge.intake.acceptance import REASONS
 from edge.metrics.counters import EdgeCounters
 from edge.sending import upload_writer
-from edge.sending.lanes import MOST_FRAME_BYTES, Lane, WaitingUpload
+from edge.sending.lanes import MOST_FRAME_BYTES, Lane
 from edge.sending.upload_writer import AWAY, FULL, GAVE_UP, NOT_BEGUN, UploadWriter
 from producers.transport.uploads.frame import MAX_UPLOADS, decode_frame, encode_frame
 from producers.wire import MAX_RECORD_BYTES, partition_of
@@ -28,6 +29,13 @@ def fast(monkeypatch):
         monkeypatch.setattr(upload_writer, name, value)
 
 
+class Waiting:
+    """An upload that waits."""
+
+    def __init__(self, upload, done):
+        self.upload, self.done, self.deadline = upload, done, 0.0
+
+
 class Scene:
     """A writer, and what became of the uploads put into it."""
 
@@ -40,10 +48,8 @@ class Scene:
     def put(self, upload_id=None, body=None):
         """Put an upload in, unless it is refused; return its id."""
         upload_id = upload_id or os.urandom(16)
-        if why := self.writer.refusal(upload_id):
+        if why := self.writer.put(upload_id, Waiting(body or upload_id, partial(self._done, upload_id))):
             self.outcomes[upload_id] = f"refused: {why}"
-        else:
-            self.writer.put(upload_id, body or upload_id, lambda why: self._done(upload_id, why))
         return upload_id
 
     def _done(self, upload_id, why):
@@ -88,7 +94,8 @@ def test_uploads_that_come_while_a_frame_is_out_share_the_next_one():
         assert len(scene.kafka.records) <= 1 + PARTITIONS
         for partition, record in scene.kafka.records:
             assert {partition_of(bytes(each), PARTITIONS) for each in decode_frame(record)} == {partition}
-        assert (scene.counters.frames, scene.counters.queue_bytes) == (len(scene.kafka.records), 0)
+        assert scene.counters.frames == len(scene.kafka.records)
+        await scene.until(lambda: scene.counters.queue_bytes == 0)
 
     run(scenario)
 
@@ -179,8 +186,7 @@ def test_queue_is_bounded(monkeypatch):
         assert len(refused) == 10
         assert {scene.outcomes[each] for each in refused} == {f"refused: {FULL}"}
         scene.kafka.gate.set()
-        await scene.until(lambda: len(scene.outcomes) == 20)
-        assert scene.counters.queue_bytes == 0
+        await scene.until(lambda: len(scene.outcomes) == 20 and scene.counters.queue_bytes == 0)
 
     run(scenario)
 
@@ -199,7 +205,7 @@ def test_close_waits_for_the_queue_then_answers_the_rest():
 
 
 def waiting(size):
-    return WaitingUpload(bytes(size), 0.0, lambda _: None)
+    return Waiting(bytes(size), None)
 
 
 @pytest.mark.parametrize(("size", "number"), [(50, MAX_UPLOADS), (65_536, MOST_FRAME_BYTES // 65_536)])

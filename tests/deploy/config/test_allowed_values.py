@@ -8,7 +8,7 @@ import pytest
 from deploy.config.allowed_values import MECHANISMS, allowed
 from deploy.config.entries import BudgetEntry
 from deploy.config.file import CollectionFileError, load
-from deploy.config.sections import BudgetStoreSection, File, KafkaSection, ProducerSection
+from deploy.config.sections import BudgetStoreSection, EdgeSection, File, KafkaSection, ProducerSection
 
 COLLECTION = {
     "name": "plan",
@@ -19,7 +19,7 @@ COLLECTION = {
     "grace_seconds": "5",
     "budget": "none",
 }
-SECTIONS = {"kafka": KafkaSection, "producer": ProducerSection}
+SECTIONS = {"kafka": KafkaSection, "producer": ProducerSection, "edge": EdgeSection}
 ENTRY = [
     *("window_seconds", "grace_seconds", "retention_seconds", "minimum_reports", "window_packs"),
     *("reports_per_window", "size", "epsilon"),
@@ -44,6 +44,7 @@ def document(field: str, value: str) -> str:
         *ENTRY,
         *("partitions", "replication_factor"),
         *("pack_reports", "pack_seconds", "outbox_bytes", "block_milliseconds"),
+        *("uploads_per_minute", "trusted_proxies", "max_age_seconds"),
     ],
 )
 def test_stated_range_is_the_enforced_one(tmp_path: Path, field: str) -> None:
@@ -58,13 +59,14 @@ def test_stated_range_is_the_enforced_one(tmp_path: Path, field: str) -> None:
 
 
 def test_every_field_without_words_is_text_or_a_mapping() -> None:
-    sections = (File, KafkaSection, ProducerSection, BudgetStoreSection)
+    sections = (File, KafkaSection, ProducerSection, BudgetStoreSection, EdgeSection)
     known = {field for section in sections for field in section.__struct_fields__}
     known.update(*(entry.__struct_fields__ for entry in MECHANISMS.values()))
     wordless = {field for field in known if allowed(field, in_budget=False) is None}
     assert wordless == {
-        *("kafka", "producer", "security", "budget_store"),
+        *("kafka", "producer", "edge", "security", "budget_store"),
         *("bootstrap_servers", "data_dir", "secret_file", "candidates_file"),
+        *("signing_key_file", "certificate_file", "key_file"),
         *("allow_plaintext", "other", "canary", "memoize"),  # the type says it all
     }
     assert all(allowed(field, in_budget=True) for field in BudgetEntry.__struct_fields__)

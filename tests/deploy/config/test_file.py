@@ -127,7 +127,8 @@ def test_a_variable_of_no_section_is_refused(file: Path) -> None:
         read(file, WHOLE, DENIABLE_KAFKAS__PARTITIONS="4")
     assert str(caught.value) == (
         "variable DENIABLE_KAFKAS__PARTITIONS must begin with one of DENIABLE_KAFKA__, "
-        "DENIABLE_KAFKA__SECURITY__, DENIABLE_PRODUCER__, DENIABLE_PRODUCER__BUDGET_STORE__ and name a field"
+        "DENIABLE_KAFKA__SECURITY__, DENIABLE_PRODUCER__, DENIABLE_PRODUCER__BUDGET_STORE__, "
+        "DENIABLE_EDGE__ and name a field"
     )
 
 
@@ -142,10 +143,15 @@ def test_a_variable_of_no_section_is_refused(file: Path) -> None:
         ("[1, [2]]: 3\n", "names of fields must be text, got a list or a mapping for one"),
         ("kafka: {}\n5: 3\n", "names of fields must be text, got 5"),
         ("revision: 2020-13-45\n", "is not YAML: a value is no date, or not what its tag "),
-        ("", "must be a mapping with collections, and optionally kafka, producer and revision, but is empty"),
+        (
+            "",
+            "must be a mapping with collections, and optionally kafka, producer, edge and revision, "
+            "but is empty",
+        ),
         (
             "- 1\n",
-            "must be a mapping with collections, and optionally kafka, producer and revision, got a list",
+            "must be a mapping with collections, and optionally kafka, producer, edge and revision, "
+            "got a list",
         ),
     ],
 )

@@ -159,7 +159,7 @@ def file(tmp_path: Path) -> Path:
             "revision: 1",
             "colections: 1",
             "unknown field `colections`; did you mean `collections`? Known fields: collections, revision, "
-            "kafka, producer",
+            "kafka, producer, edge",
         ),
         (
             "revision: 1",

@@ -34,19 +34,27 @@ class Device(threading.Thread):
         self._connections = {}
 
     def run(self):
+        self._send_all()
+        self.close()
+
+    def close(self):
+        for each in self._connections.values():
+            each.close()
+
+    def _send_all(self):
         turn = 0
         while not self._stop_sending.is_set():
             body = upload(group(self._collection))
             while not self._stop_sending.is_set():
                 turn += 1
-                status = self._send(self._ports[turn % len(self._ports)], body)
+                status = self.send(self._ports[turn % len(self._ports)], body)
                 self.statuses[status] += 1
                 if status == 204:
                     self.taken.append(body)
                     break
                 time.sleep(0.02)
 
-    def _send(self, port, body):
+    def send(self, port, body):
         """Return the status; 0 if there was no answer."""
         connection = self._connections.setdefault(
             port, http.client.HTTPConnection("127.0.0.1", port, timeout=15)
