@@ -19,6 +19,9 @@ PARTS = {
     "relay": "One relay, a topic `uploads` that is full before it starts; processor time of the "
     "relay alone, and "
     "the clock, with the broker on the same machine; `bench.devices.relay`.",
+    "browser": "The browser client, from a value to a stored upload: charged, randomized, encoded and "
+    "queued; nothing is sent. Distinct values; RAPPOR of 128 bits, memoized. Medians of rounds; "
+    "`bench.devices.browser`.",
 }
 
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from tests.support.browser.audit import BROKEN, SUBJECTS, bound
-from tests.support.browser.node import run
-from tests.support.browser.pages import app
+from tests.support.edge.browser.audit import BROKEN, SUBJECTS, bound
+from tests.support.edge.browser.node import run
+from tests.support.edge.browser.pages import app
 
 pytestmark = pytest.mark.all
 

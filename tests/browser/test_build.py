@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.support.browser.node import BROWSER, node
+from tests.support.edge.browser.node import BROWSER, node
 from tests.support.needed import missing, tool
 from tests.support.paths import REPOSITORY
 
@@ -35,7 +35,6 @@ def test_types_name_every_option_and_export():
         assert re.search(rf"^export (function|class) {name}\b", types, re.MULTILINE)
 
 
-@pytest.mark.slow
 def test_shipped_files_are_built_from_the_sources(tmp_path):
     """With the pinned esbuild: an installed one, else from the registry."""
     node()
@@ -50,7 +49,9 @@ def test_shipped_files_are_built_from_the_sources(tmp_path):
         if done.returncode:
             missing(f"npm cannot install esbuild {version}: {done.stderr.strip()[-200:]}")
         installed = tmp_path / "node_modules" / ".bin" / "esbuild"
-    found = subprocess.run([installed, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    found = subprocess.run(
+        [installed, "--version"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     assert found == version, f"run npm install --no-package-lock in {BROWSER}"
     for script, shipped in (("client", MODULE), ("try", PARTS)):
         words = PACKAGE["scripts"][script].split()

@@ -3,11 +3,23 @@
 import pytest
 
 from producers.transport.uploads.upload import decode_upload
-from tests.support.browser.lists import allowances
-from tests.support.browser.pages import app, open_client, report, status
+from tests.support.edge.browser.lists import allowances
+from tests.support.edge.browser.pages import app, open_client, report, status
 from tests.support.edge.served import KEY, served
 from tests.support.processes import wait_until
 
+#: Whether the stored key says that it can be extracted, and what trying it ends with.
+STORED_SECRET = """(name) => new Promise((resolve) => {
+  const request = indexedDB.open(name);
+  request.onsuccess = () => {
+    const get = request.result.transaction("state").objectStore("state").get(0);
+    get.onsuccess = async () => {
+      const [epoch, key] = get.result.secret;
+      const tried = crypto.subtle.exportKey("raw", key);
+      resolve([key.extractable, await tried.then(() => "exported", (error) => error.name), epoch]);
+    };
+  };
+})"""
 LATER = {"maxDelaySeconds": 3600, "sendOnLeave": False}
 
 
@@ -65,20 +77,7 @@ def test_secret_cannot_be_extracted_and_permanent_responses_survive(context, ori
     for _ in range(3):
         report(page, "remembered", "JFK")
     assert page.evaluate("client.flush()") == 0
-    state = page.evaluate(
-        """() => new Promise((resolve) => {
-          const request = indexedDB.open(`deniable http://127.0.0.1:%d`);
-          request.onsuccess = () => {
-            const get = request.result.transaction("state").objectStore("state").get(0);
-            get.onsuccess = async () => {
-              const key = get.result.secret[1];
-              const raw = await crypto.subtle.exportKey("raw", key).then(() => "exported", (error) => error.name);
-              resolve([key.extractable, raw, get.result.secret[0]]);
-            };
-          };
-        })"""
-        % edge.port
-    )
+    state = page.evaluate(STORED_SECRET, f"deniable http://127.0.0.1:{edge.port}")
     assert state[:2] == [False, "InvalidAccessError"]
     page.close()
     again = context.new_page()
@@ -146,10 +145,10 @@ def test_opting_out_empties_the_storage(context, origin, edge):
 def test_nothing_is_reported_where_nothing_can_be_stored(context, origin, edge, how):
     """A full disk, or a private window that refuses IndexedDB: a budget could not be kept."""
     page = context.new_page()
-    refused = "indexedDB.constructor.prototype.open = () => { throw new DOMException('no', 'SecurityError'); }"
-    full = (
-        "IDBObjectStore.prototype.put = () => { throw new DOMException('no room', 'QuotaExceededError'); }"
+    refused = (
+        "indexedDB.constructor.prototype.open = () => { throw new DOMException('no', 'SecurityError'); }"
     )
+    full = "IDBObjectStore.prototype.put = () => { throw new DOMException('no room', 'QuotaExceededError'); }"
     page.add_init_script({"full": full, "refused": refused}[how])
     page.goto(origin)
     found = page.evaluate(

@@ -6,9 +6,9 @@ import signal
 import pytest
 
 from producers.transport.uploads.upload import decode_upload
-from tests.support.browser.lists import allowances
-from tests.support.browser.pages import app, open_client, report, status
-from tests.support.browser.profiles import main_process, profile
+from tests.support.edge.browser.lists import allowances
+from tests.support.edge.browser.pages import app, open_client, report, status
+from tests.support.edge.browser.profiles import main_process, profile
 from tests.support.edge.served import KEY, served
 from tests.support.processes import wait_until
 
@@ -19,7 +19,7 @@ LATER = {"maxDelaySeconds": 3600, "sendOnLeave": False}
 
 
 def test_killed_browser_sends_the_same_uploads_again(tmp_path):
-    """Killed while an answer is held back: Kafka has an upload, the page has no answer. No id has two bodies."""
+    """Killed while an answer is held back: Kafka has an upload, the page has none. No id has two bodies."""
     with app() as origin, served(allow_origins=(origin,), allowances=allowances()) as edge:
         kafka, address = edge.edge.kafka, f"http://127.0.0.1:{edge.port}"
         edge.call(kafka.gate.clear)

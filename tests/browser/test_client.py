@@ -1,12 +1,12 @@
-"""The shipped module in Node: scenarios of queue, retries, limits, lists and choices, each in its own process."""
+"""The shipped module in Node: scenarios of queue, retries, limits, lists and choices."""
 
 import json
 import subprocess
 
 import pytest
 
-from tests.support.browser.lists import lists_for_scripts
-from tests.support.browser.node import SCRIPTS, node, run
+from tests.support.edge.browser.lists import lists_for_scripts
+from tests.support.edge.browser.node import SCRIPTS, node, run
 
 SCENARIOS = [
     line.split('"')[1]

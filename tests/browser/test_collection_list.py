@@ -12,8 +12,8 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import Allowance
-from tests.support.browser.expected import plain_entry, signing_key
-from tests.support.browser.node import JavaScriptError, asked
+from tests.support.edge.browser.expected import plain_entry, signing_key
+from tests.support.edge.browser.node import JavaScriptError, asked
 from tests.support.paths import VECTORS
 
 KEY = signing_key()
@@ -82,7 +82,10 @@ def test_loss_is_computed_from_the_thresholds(javascript, mechanism, memoize):
     allowance = Allowance(collection, None)
     epsilon = mechanism.epsilon
     limits = [epsilon, epsilon * (1 - 1e-12), epsilon / 2, epsilon + 1]
-    entry = plain_entry(collection, KEY) | {"epsilon": 0.001, "epsilon_per_report": 0.001}  # stated ones are ignored
+    entry = plain_entry(collection, KEY) | {
+        "epsilon": 0.001,
+        "epsilon_per_report": 0.001,
+    }  # stated ones are ignored
     found = javascript.ask("epsilon", entry=entry, limits=limits)
     assert found["within"] == [True, False, False, True]
     exact = allowance.epsilon_per_report

@@ -11,8 +11,8 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from producers.budget.allowance import LEVELS, UNLIMITED, Allowance, Budget
-from tests.support.browser.expected import entry, signing_key
-from tests.support.browser.node import asked
+from tests.support.edge.browser.expected import entry, signing_key
+from tests.support.edge.browser.node import asked
 from tests.support.producers.spending_model import SpendingModel
 
 KEY = signing_key()

@@ -7,7 +7,7 @@ import pytest
 from deploy.services.edge.try_files import try_files
 from producers.transport.uploads.upload import decode_upload
 from tests.support.aggregator.browser import PICTURES, Watched
-from tests.support.browser.lists import allowances
+from tests.support.edge.browser.lists import allowances
 from tests.support.edge.served import served
 from tests.support.paths import REPOSITORY
 from tests.support.processes import wait_until
@@ -71,9 +71,7 @@ def test_text_shows_bits_and_ratios_within_epsilon(shown):
         shown.page.click("#again")
         ratio = float(re.search(r"would give it ([\d.]+) times", text(shown, "#learns"))[1])
         epsilon = next(
-            each.collection.mechanism.epsilon
-            for each in allowances()
-            if each.collection.name == "remembered"
+            each.collection.mechanism.epsilon for each in allowances() if each.collection.name == "remembered"
         )
         assert 1 <= ratio <= 2.7183**epsilon + 0.05
     shown.page.click("#hundred")
@@ -94,6 +92,7 @@ def test_report_is_sent_once_when_asked(shown, edge):
     assert edge.edge.kafka.uploads()[-1] == bytes.fromhex(sent)
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_page_fits_and_picture_is_saved(browser, edge, viewport, scheme):

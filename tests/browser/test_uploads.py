@@ -1,4 +1,4 @@
-"""Uploads of the browser client are those of Python, byte for byte, and its decoder refuses what Python's does."""
+"""Uploads of the browser client are those of Python; its decoder refuses what Python's does."""
 
 import json
 from hashlib import blake2b, md5
@@ -7,7 +7,7 @@ import pytest
 
 from producers.transport.uploads.upload import decode_upload
 from producers.wire import report_bytes
-from tests.support.browser.node import JavaScriptError, asked, run
+from tests.support.edge.browser.node import JavaScriptError, asked, run
 from tests.support.paths import VECTORS
 
 EXPECTED = json.loads((VECTORS / "uploads.json").read_text())
@@ -20,7 +20,7 @@ def javascript():
 
 
 def bytes_of(vector):
-    """Return a vector's bytes in hexadecimal; of the largest upload, only the head and the checksum are stored."""
+    """Return a vector's bytes in hexadecimal; of the largest upload, only head and checksum are stored."""
     data = vector["upload"]
     if isinstance(data, dict):
         return data["head"] + "".join(map(rows_of, vector["groups"])) + data["checksum"]
@@ -89,8 +89,9 @@ def test_bad_upload_is_refused_for_the_same_reason(javascript, vector):
     assert caught.value.args[:2] == ("DeniableError", vector["reason"])
 
 
+@pytest.mark.all
 def test_decoder_raises_only_its_own_error():
-    """100,000 mutations of good uploads: cut, prolonged, bytes changed, with a right checksum in half of them.
+    """100,000 mutations of good uploads: cut, longer, bytes changed, half of them with a right checksum.
 
     The script fails on any other error, and if mutations stop reaching the checks behind the checksum.
     """

@@ -11,11 +11,11 @@ from deploy.broker.child_processes import deniable_command, spawn, stop
 from deploy.broker.ports import free_port
 from deploy.config.file import load
 from producers.transport.uploads.upload import decode_upload
-from tests.support.browser.pages import app, open_client, report, status
+from tests.support.edge.browser.pages import app, open_client, report, status
 from tests.support.edge.sending import begin, written
 from tests.support.processes import wait_until
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.all]
 
 PARTITIONS = 2
 REPORTS = 12
@@ -23,8 +23,8 @@ FILE = """revision: 1
 kafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}", partitions: {partitions}}}
 edge: {{uploads_per_minute: 0, allow_origins: ["{origin}"]}}
 collections:
-  - {{name: airline, mechanism: k-rr, values: [AA, B6, UA], epsilon: 2.0, window_seconds: 3600, grace_seconds: 600,
-     reports_per_window: 100, budget: none}}
+  - {{name: airline, mechanism: k-rr, values: [AA, B6, UA], epsilon: 2.0, window_seconds: 3600,
+     grace_seconds: 600, reports_per_window: 100, budget: none}}
   - {{name: destination, mechanism: rappor, bits: 128, hashes: 2, cohorts: 8, f: 0.25, p: 0.35, q: 0.65,
      candidates: [JFK, LGA], window_seconds: 3600, grace_seconds: 600, reports_per_window: 100, budget: none}}
 """

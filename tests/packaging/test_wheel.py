@@ -17,7 +17,9 @@ from tests.support.paths import REPOSITORY
 pytestmark = pytest.mark.slow
 
 TOP = {"deniable", "estimators", "producers", "relay", "edge", "aggregator", "deploy"}
-NOT_PACKAGED = re.compile(r"node_modules|Dockerfile|\.(sh|lock|service|yaml|yml|conf)$|grafana|kubernetes|compose|tests/")
+NOT_PACKAGED = re.compile(
+    r"node_modules|Dockerfile|\.(sh|lock|service|yaml|yml|conf)$|grafana|kubernetes|compose|tests/"
+)
 BUILD = [sys.executable, "-m", "hatchling", "build", "-d"]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 NOWHERE = 'kafka: {bootstrap_servers: "127.0.0.1:9"}\n'

@@ -53,7 +53,7 @@ export async function open({
     if (!known.has(name)) {
       const collection = readCollection(entry), most = maxEpsilon[name] ?? maxEpsilon;
       if (!(most > 0 && collection._isAtMost(most))) {
-        throw new DeniableError("epsilon", `collection ${name}: epsilon is above maxEpsilon`);
+        throw new DeniableError("epsilon", `epsilon of ${name} is above maxEpsilon`);
       }
       const [epoch, secret] = await secretOf(storage, change, isOut);
       known.set(name, [collection, ...responderOf(collection, secret, CLIENT), epoch]);

@@ -56,6 +56,8 @@ export function expandKey(key) {
   return words;
 }
 
+const before = new Halves(4);
+
 /**
  * CBC-MAC of whole blocks; of one block, its encryption.
  *
@@ -68,7 +70,8 @@ export function mac(schedule, message) {
   for (let i = 0; i < message.length; i += 4) {
     state = state.map((word, column) => word ^ message[i + column] ^ schedule[column]);
     for (let place = 4; place < 44; place += 4) {
-      const table = place < 40 ? mixed : substitute, before = state.slice();
+      const table = place < 40 ? mixed : substitute;
+      before.set(state);
       for (let column = 0; column < 4; column++) state[column] = columnOf(table, before, column) ^ schedule[place + column];
     }
   }

@@ -7,12 +7,18 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.support.browser.node import BROWSER, SCRIPTS
+from tests.support.edge.browser.node import BROWSER, SCRIPTS
 from tests.support.paths import REPOSITORY
 
 SERVED = (BROWSER / "deniable.min.js", REPOSITORY / "edge" / "try_page" / "parts.js", SCRIPTS / "audit.js")
 FILES = {"/": (b"<!doctype html><title>app</title><h1>app</h1>", "text/html")}
 FILES |= {f"/{file.name}": (file.read_bytes(), "text/javascript") for file in SERVED}
+
+
+OPEN = """async (options) => {
+  const { open } = await import('/deniable.min.js');
+  window.client = await open(options);
+}"""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -45,10 +51,7 @@ def open_client(page: Any, origin: str, edge: str, key: str, **options: Any) -> 
     """Go to the app's page and open a client, `client` in the page."""
     page.goto(origin)
     given = {"edge": edge, "publicKey": key, "maxEpsilon": 10, "maxDelaySeconds": 0} | options
-    page.evaluate(
-        "async (options) => { const { open } = await import('/deniable.min.js'); window.client = await open(options); }",
-        given,
-    )
+    page.evaluate(OPEN, given)
 
 
 def report(page: Any, name: str, value: Any) -> str:

@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 
 globalThis.crypto ??= (await import("node:crypto")).webcrypto;
 
-const SOURCES = new URL("../../../../producers/browser/src/", import.meta.url);
+const SOURCES = new URL("../../../../../producers/browser/src/", import.meta.url);
 const [{ decodeUpload, encodeGroups }, { readCollection, readList }, { charge }, { responderOf }, { encodeUpload }] =
   await Promise.all(["decode", "collections", "limits", "randomization/responders", "upload"].map(
     (name) => import(new URL(`${name}.js`, SOURCES)),

@@ -1,4 +1,7 @@
-"""Shared vectors of the randomizers, for clients in other languages: `python -m tests.support.browser.vectors`."""
+"""Vectors of the randomizers, for clients in other languages.
+
+`python -m tests.support.edge.browser.vectors` writes them.
+"""
 
 import json
 
@@ -6,14 +9,15 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
-from tests.support.browser.expected import CLIENT, SECRET, plain_entry, reports, signing_key
+from tests.support.edge.browser.expected import CLIENT, SECRET, plain_entry, reports, signing_key
 from tests.support.paths import VECTORS
 
 FILE = VECTORS / "randomization.json"
 ABOUT = (
     "Reports of one client. `entry` is the collection's in the list of an edge; `secret` the 32 bytes of a "
-    "producer's file, in hexadecimal. Each report draws `words`, fresh uniform 64-bit words in this order, 16 "
-    "hexadecimal digits each, and no other; words of permanent responses come from secret, client and value."
+    "producer's file, in hexadecimal. Each report draws `words`, fresh uniform 64-bit words in this order, "
+    "16 hexadecimal digits each, and no other; words of permanent responses come from secret, client "
+    "and value."
 )
 LISTED = ("JFK", "LGA", "naïve café")
 TEXTS = ["JFK", "LGA", "naïve café", "", "日本", "JFK"]

@@ -26,9 +26,7 @@ def node() -> str:
 def run(script: str, *arguments: str, given: str = "", seconds: float = 120) -> str:
     """Run a script in Node, with `given` on its stdin; return what it printed."""
     command = [node(), str(SCRIPTS / script), *arguments]
-    done = subprocess.run(
-        command, input=given, capture_output=True, text=True, check=False, timeout=seconds
-    )
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=seconds)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

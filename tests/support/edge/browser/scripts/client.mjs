@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 
 globalThis.crypto ??= (await import("node:crypto")).webcrypto;
-const { DeniableError, memoryStorage, open } = await import("../../../../producers/browser/deniable.min.js");
-const { decodeUpload } = await import("../../../../producers/browser/src/decode.js");
+const { DeniableError, memoryStorage, open } = await import("../../../../../producers/browser/deniable.min.js");
+const { decodeUpload } = await import("../../../../../producers/browser/src/decode.js");
 
 const [scenario, given] = process.argv.slice(2);
 const { lists, publicKey } = JSON.parse(given);
@@ -243,6 +243,26 @@ const scenarios = {
     const client = await begin({ storage: broken });
     await fails(client.report("many", 3), "storage");
     assert.equal(edge.requests.length, 0);
+  },
+  async "directory keeps a client over processes, and one process has it"() {
+    const { mkdtempSync, statSync, writeFileSync } = await import("node:fs");
+    const { directoryStorage } = await import("../../../../../producers/browser/directory.js");
+    const folder = mkdtempSync(`${(await import("node:os")).tmpdir()}/deniable-`), place = `${folder}/state`;
+    const first = directoryStorage(place);
+    const client = await begin({ storage: first, maxDelaySeconds: 3600 });
+    assert.equal(await client.report("once", "a"), "queued");
+    client.close();
+    first.close();
+    assert.equal(statSync(place).mode & 0o777, 0o700);
+    assert.equal(statSync(`${place}/state`).mode & 0o777, 0o600);
+    const again = await begin({ storage: directoryStorage(place) });
+    assert.equal(await again.report("once", "a"), "over_window");
+    assert.equal(await again.flush(), 0);
+    assert.equal(edge.uploads.length, 1);
+    writeFileSync(`${place}/lock`, String(process.ppid)); // of another process that runs
+    assert.throws(() => directoryStorage(place), /is in use by process/);
+    writeFileSync(`${place}/lock`, "999999999"); // of one that has ended
+    directoryStorage(place).close();
   },
   async "what is sent, and when, does not depend on the value"() {
     const values = ["a", "", "not listed", "\ud800", "x".repeat(1e6), "b"];

@@ -12,7 +12,7 @@ from estimators.mechanisms.bloom_filter import bloom_positions
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
-from tests.support.browser.expected import plain_entry, signing_key
+from tests.support.edge.browser.expected import plain_entry, signing_key
 from tests.support.producers.audit.bounds import single_bounds
 
 #: Probability that any bound of one run of the table, in both engines, exceeds the epsilon of a right client.
@@ -113,7 +113,7 @@ Engine = Callable[[dict[str, Any]], Any]
 
 
 def bound(subject: Subject, engine: Engine) -> float:
-    """Return the largest lower bound on epsilon; it exceeds that of a right client with the share of FALSE_ALARM."""
+    """Return the largest lower bound on epsilon; a right client exceeds it rarely: see FALSE_ALARM."""
     hits = np.array(engine(subject.given()), np.int64)[np.newaxis]
     assert (hits.sum(axis=2) == subject.samples).all()
     error = FALSE_ALARM / (ENGINES * len(SUBJECTS))

@@ -1,8 +1,8 @@
 // Decodes mutations of uploads: any error but the decoder's own ends the script. Arguments: uploads, how many.
 
-import { decodeUpload, encodeGroups } from "../../../../producers/browser/src/decode.js";
-import { crc32c } from "../../../../producers/browser/src/crypto/crc32c.js";
-import { DeniableError } from "../../../../producers/browser/src/errors.js";
+import { decodeUpload, encodeGroups } from "../../../../../producers/browser/src/decode.js";
+import { crc32c } from "../../../../../producers/browser/src/crypto/crc32c.js";
+import { DeniableError } from "../../../../../producers/browser/src/errors.js";
 
 const uploads = JSON.parse(process.argv[2]).map((text) => new Uint8Array(Buffer.from(text, "hex")));
 const counts = { decoded: 0, malformed: 0, unsupported_version: 0, oversized: 0 };

@@ -8,7 +8,7 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import Allowance, Budget
-from tests.support.browser.expected import signing_key
+from tests.support.edge.browser.expected import signing_key
 
 WINDOW = {"window_seconds": 3600, "grace_seconds": 600}
 OFTEN = 65535
@@ -19,9 +19,16 @@ def allowances(epsilon=2.0):
     bloom = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
     return (
         Allowance(Collection("many", KRR.from_epsilon(5, epsilon), **WINDOW), None, OFTEN),
-        Allowance(Collection("once", KRR.from_epsilon(3, 1.0), ("a", "b"), other=True, **WINDOW), Budget(3.5, 1e-12, 86400)),
+        Allowance(
+            Collection("once", KRR.from_epsilon(3, 1.0), ("a", "b"), other=True, **WINDOW),
+            Budget(3.5, 1e-12, 86400),
+        ),
         Allowance(Collection("texts", KRR.from_epsilon(4, 1.0), ("a", "b", "c", "d"), **WINDOW), None, OFTEN),
-        Allowance(Collection("tariff", LongitudinalKRR.from_epsilons(3, 4.0, 1.0), ("a", "b", "c"), **WINDOW), None, OFTEN),
+        Allowance(
+            Collection("tariff", LongitudinalKRR.from_epsilons(3, 4.0, 1.0), ("a", "b", "c"), **WINDOW),
+            None,
+            OFTEN,
+        ),
         Allowance(Collection("words", bloom, **WINDOW), None, OFTEN),
         Allowance(Collection("remembered", bloom, memoize=True, **WINDOW), None, OFTEN),
     )

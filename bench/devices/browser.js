@@ -1,0 +1,23 @@
+// Times reports of the client, in Node and in a page: the shipped module, from a value to a stored upload.
+
+/** Report distinct values; return the median and the 99th percentile of one, and the sum, in milliseconds. */
+export async function measure({ open, memoryStorage }, { list, publicKey, name, reports, isStored }) {
+  globalThis.fetch = async () => new Response(list);
+  const edge = "https://edge.example";
+  const client = await open({
+    edge, publicKey, maxEpsilon: 16, maxUploads: reports, sendOnLeave: false, ...(isStored ? {} : { storage: memoryStorage() }),
+  });
+  const valueOf = (i) => (name === "k-rr" || name === "longitudinal" ? i % 100 : `https://site-${i}.example/`);
+  for (let i = 0; i < 50; i++) await client.report(name, valueOf(i));
+  if (isStored) await client.optOut().then(() => client.optIn());
+  const times = [], begun = performance.now();
+  for (let i = 0; i < reports; i++) {
+    const start = performance.now();
+    if ((await client.report(name, valueOf(i))) !== "queued") throw new Error("a report was refused");
+    times.push(performance.now() - start);
+  }
+  const all = performance.now() - begun;
+  client.close();
+  times.sort((a, b) => a - b);
+  return { median: times[Math.floor(reports / 2)], late: times[Math.floor(0.99 * reports)], all };
+}

@@ -1,0 +1,137 @@
+"""Time of one report of the browser client, in Node and in Chromium, and of 10,000 in Node.
+
+    python -m bench.devices browser
+
+The shipped module, from a value to a stored upload: charged, randomized, encoded, queued; nothing is sent.
+Distinct values, so no permanent response is met twice. Medians of rounds.
+"""
+
+import json
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import producers
+from bench.aggregator.results import ResultRow
+from edge.collection_list import collection_list
+from edge.signing_key import SigningKey
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from producers.budget.allowance import Allowance
+
+ROUNDS = 3
+MANY = 10_000  # reports in Node, in less than a second
+FEW = 500  # in Chromium, each a transaction of IndexedDB
+MODULE = Path(producers.__file__).parent / "browser" / "deniable.min.js"
+SCRIPT = Path(__file__).with_name("browser.js")
+FILES = {"/": b"<!doctype html>", "/deniable.min.js": MODULE.read_bytes(), "/browser.js": SCRIPT.read_bytes()}
+COLLECTIONS = [
+    Collection("k-rr", KRR.from_epsilon(100, 2.0), window_seconds=86400),
+    Collection("longitudinal", LongitudinalKRR.from_epsilons(100, 4.0, 2.0), window_seconds=86400),
+    Collection(
+        "rappor", Rappor.from_probabilities(128, 2, 8, 0.3, 0.35, 0.65), memoize=True, window_seconds=86400
+    ),
+]
+IN_NODE = """
+globalThis.crypto ??= (await import("node:crypto")).webcrypto;
+const [{{ measure }}, module] = [await import("{script}"), await import("{module}")];
+process.stdout.write(JSON.stringify(await measure(module, {given})));
+process.exit(0);
+"""
+IN_PAGE = "async (given) => (await import('/browser.js')).measure(await import('/deniable.min.js'), given)"
+
+Engine = Callable[[dict[str, Any]], dict[str, float]]
+
+
+def rows() -> list[ResultRow]:
+    """Measure all mechanisms in both engines; return the rows of the table."""
+    found = [row(collection.name, "Node, in memory", MANY, False, in_node) for collection in COLLECTIONS]
+    with page() as engine:
+        found += [row(each.name, "Chromium, in IndexedDB", FEW, True, engine) for each in COLLECTIONS]
+        found += [row(each.name, "Chromium, in memory", MANY, False, engine) for each in COLLECTIONS]
+    return found
+
+
+def row(name: str, where: str, reports: int, is_stored: bool, engine: Engine) -> ResultRow:
+    """Measure one mechanism in one engine."""
+    key = SigningKey(Ed25519PrivateKey.generate())
+    allowances = [Allowance(each, None, 65535) for each in COLLECTIONS]
+    given = {
+        "list": collection_list(1, allowances, 10, key).body.decode(),
+        "publicKey": key.public_key,
+        "name": name,
+        "reports": reports,
+        "isStored": is_stored,
+    }
+    rounds = [engine(given) for _ in range(ROUNDS)]
+    return {
+        "mechanism": name,
+        "where": where,
+        "median of a report, ms": median(each["median"] for each in rounds),
+        "99 %, ms": median(each["late"] for each in rounds),
+        f"{MANY:,} reports, s": median(each["all"] for each in rounds) / 1000 * MANY / reports,
+    }
+
+
+def in_node(given: dict[str, Any]) -> dict[str, float]:
+    """Measure in a process of Node."""
+    node = shutil.which("node")
+    if node is None:
+        raise click.ClickException("node is missing: apt-get install nodejs")
+    script = IN_NODE.format(script=SCRIPT.as_uri(), module=MODULE.as_uri(), given=json.dumps(given))
+    command = [node, "--input-type=module", "--eval", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = FILES.get(self.path, b"")
+        self.send_response(200)
+        self.send_header("Content-Type", "text/javascript" if self.path.endswith(".js") else "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def page() -> Iterator[Engine]:
+    """Open a page in Chromium; yield what measures there, each time in a new context."""
+    from playwright.sync_api import sync_playwright
+
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server, sync_playwright() as driver:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+
+        def engine(given: dict[str, Any]) -> dict[str, float]:
+            with browser.new_context() as context:
+                context.set_default_timeout(120_000)
+                opened = context.new_page()
+                opened.goto(f"http://127.0.0.1:{server.server_port}/")
+                measured: dict[str, float] = opened.evaluate(IN_PAGE, given)
+                return measured
+
+        yield engine
+        browser.close()
+        server.shutdown()
+
+
+if __name__ == "__main__":
+    for each in rows():
+        click.echo(json.dumps(dict(each)))
