@@ -119,10 +119,10 @@ def check_upload(body: bytes, terms: Mapping[int, GroupTerms], now: float) -> Ch
     ------
     UploadError, and nothing else, whatever the bytes are.
     """
-    return _check_one_group(body, terms, now) or _check_groups(body, terms, now)
+    return check_one_group(body, terms, now) or check_groups(body, terms, now)
 
 
-def _check_one_group(body: bytes, terms: Mapping[int, GroupTerms], now: float) -> CheckedUpload | None:
+def check_one_group(body: bytes, terms: Mapping[int, GroupTerms], now: float) -> CheckedUpload | None:
     """Check an upload of one good group in one step; None if it is anything else."""
     end = len(body) - CRC_BYTES
     if not _ONE_GROUP_BYTES < end <= MAX_UPLOAD_BYTES - CRC_BYTES:
@@ -148,7 +148,8 @@ def _check_one_group(body: bytes, terms: Mapping[int, GroupTerms], now: float) -
     return CheckedUpload(upload_id, body, 1, reports, ()) if is_good else None
 
 
-def _check_groups(body: bytes, terms: Mapping[int, GroupTerms], now: float) -> CheckedUpload:
+def check_groups(body: bytes, terms: Mapping[int, GroupTerms], now: float) -> CheckedUpload:
+    """Check any upload in full; UploadError like `check_upload`."""
     upload = decode_upload(body)
     reasons = [_reason(group, terms, now) for group in upload.groups]
     good = tuple(group for group, reason in zip(upload.groups, reasons, strict=True) if reason is None)

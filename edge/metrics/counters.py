@@ -38,6 +38,13 @@ class EdgeCounters(Collector):
         self._answers = [0] * (len(_BUCKETS) + 1)
         self._seconds = 0.0
 
+    def taken(self, groups: int, reports: int, size: int) -> None:
+        """Count an upload that Kafka has: its groups, reports and bytes."""
+        self.uploads += 1
+        self.groups += groups
+        self.reports += reports
+        self.upload_bytes += size
+
     def answered(self, seconds: float) -> None:
         """Count the time of one answer."""
         self._answers[bisect_left(_BUCKETS, seconds)] += 1

@@ -48,12 +48,14 @@ class Lane:
     def take(self) -> list[WaitingUpload]:
         """Remove and return the uploads of the next frame: at least one, if any waits."""
         taken: list[WaitingUpload] = []
-        size = 0
-        while self._waiting and len(taken) < MAX_UPLOADS:
-            size += len(self._waiting[0].upload)
+        waiting, size = self._waiting, 0
+        while waiting and len(taken) < MAX_UPLOADS:
+            each = waiting.popleft()
+            size += len(each.upload)
             if size > MOST_FRAME_BYTES:
+                waiting.appendleft(each)
                 break
-            taken.append(self._waiting.popleft())
+            taken.append(each)
         return taken
 
     def put_back(self, taken: list[WaitingUpload]) -> None:

@@ -144,7 +144,7 @@ class HttpConnection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._end(error(400, "this is not HTTP/1.1: the request cannot be parsed", closes=True))
             return
-        if is_between and self._begun == 1 and self._request is None:
+        if is_between and self._begun == 1 and self._request is None and not self._is_deaf:
             self._remember(data)
         if self._is_in_head and not self._is_new:
             # httptools keeps an unfinished header to itself, so its bytes are counted as they come.
@@ -159,7 +159,7 @@ class HttpConnection(asyncio.Protocol):
         """
         request = self._last
         is_plain = self._early is None and not PASSING & request.headers.keys()
-        if is_plain and request.method == b"POST" and request.path == REPORTS and not self._is_deaf:
+        if is_plain and request.method == b"POST" and request.path == REPORTS:
             self._known_bytes = max(0, request.content_length)
             self._known_head = data[: len(data) - self._known_bytes]
 
@@ -290,8 +290,9 @@ class HttpConnection(asyncio.Protocol):
         if why:
             self._answer(exchange, unavailable(why))
             return
-        self._service.count_upload(exchange.checked)
-        self._answer(exchange, written(exchange.checked))
+        checked = exchange.checked
+        self._service.counters.taken(checked.groups, checked.reports, len(checked.taken))
+        self._answer(exchange, written(checked) if checked.rejected else TAKEN)
 
     def _answer(self, exchange: Exchange, answer: Answer) -> None:
         service, request = self._service, exchange.request

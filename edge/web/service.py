@@ -81,14 +81,6 @@ class HttpService:
                 self._taken[origin] = found
         return found
 
-    def count_upload(self, checked: CheckedUpload) -> None:
-        """Count an upload that Kafka has."""
-        counters = self.counters
-        counters.uploads += 1
-        counters.groups += checked.groups
-        counters.reports += checked.reports
-        counters.upload_bytes += len(checked.taken)
-
     def count_rejected(self, checked: CheckedUpload) -> None:
         """Count the bad groups of an upload."""
         for _, reason in checked.rejected:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.intake.acceptance import REASONS, _check_groups, check_upload
+from edge.intake.acceptance import REASONS, check_groups, check_upload
 from producers.transport.uploads.upload import (
     MAX_UPLOAD_BYTES,
     UploadError,
@@ -130,7 +130,7 @@ def test_bad_vectors_are_refused_with_their_reason(vector):
 def both(body, now):
     """What the fast path and the full one find; they may raise alike."""
     found = []
-    for check_one in (check_upload, _check_groups):
+    for check_one in (check_upload, check_groups):
         try:
             found.append(check_one(body, TERMS, now))
         except UploadError as error:

@@ -1,4 +1,4 @@
-"""The fuzz targets: each is a module of this folder with
+"""The fuzz targets: each is a module of the folder `decoders` with
 
     SEEDS         initial inputs,
     check(data)   passes the bytes to decoders, and lets every exception through but the declared one,
@@ -14,6 +14,7 @@ from typing import Protocol
 #: Number of inputs that CI runs, by target.
 TARGETS = {
     "packs": 1_000_000,
+    "uploads": 200_000,
     "rows": 15_000,
     "estimates": 8_000,
     "configuration": 2_000,
@@ -30,7 +31,7 @@ class Target(Protocol):
 
 def target_of(name: str) -> Target:
     """Import a target and the modules that it tests."""
-    return import_module(f"tests.fuzz.fuzz_{name}")
+    return import_module(f"tests.fuzz.decoders.{name}")
 
 
 def found(name: str) -> list[Path]:

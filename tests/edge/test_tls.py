@@ -1,0 +1,70 @@
+"""Certificate and key of an edge: what is refused, and new files under a running edge."""
+
+import socket
+import ssl
+
+import pytest
+
+from edge.tls import TlsFiles, TlsFilesError
+from tests.support.edge.served import served
+from tests.support.edge.uploads import post, upload
+from tests.support.secured.certificates import Authority
+
+
+@pytest.fixture
+def authority(tmp_path):
+    return Authority("authority", tmp_path / "authority")
+
+
+def test_uploads_over_tls_and_a_new_certificate(authority, tmp_path):
+    first, second = authority.issue("first", server=True), authority.issue("second", server=True)
+    certificate, key = tmp_path / "c.pem", tmp_path / "k.pem"
+    certificate.write_bytes(first.certificate_file.read_bytes())
+    key.write_bytes(first.key_file.read_bytes())
+    with served(certificate_file=certificate, key_file=key) as edge:
+        assert ask(edge, authority) == ("first", b"HTTP/1.1 204")
+        certificate.write_bytes(second.certificate_file.read_bytes())
+        key.write_bytes(second.key_file.read_bytes())
+        edge.call(edge.edge._tls.refresh)
+        assert ask(edge, authority) == ("second", b"HTTP/1.1 204")
+        key.write_bytes(b"broken")
+        with pytest.raises(TlsFilesError):
+            edge.call(edge.edge._tls.refresh)
+        assert ask(edge, authority) == ("second", b"HTTP/1.1 204")
+
+
+def ask(edge, authority):
+    """Return the certificate's common name and the beginning of the answer."""
+    plain = socket.create_connection(("127.0.0.1", edge.port), timeout=10)
+    with authority.context().wrap_socket(plain, server_hostname="127.0.0.1") as secured:
+        secured.sendall(post(upload(), ["Connection: close"]))
+        name = dict(each[0] for each in secured.getpeercert()["subject"])["commonName"]
+        return name, secured.recv(4096)[:12]
+
+
+def test_files_that_cannot_be_used(authority, tmp_path):
+    one, two = authority.issue("one", server=True), authority.issue("two", server=True)
+    empty = tmp_path / "empty.pem"
+    empty.touch()
+    for certificate, key, said in (
+        (tmp_path / "absent.pem", one.key_file, "certificate_file .*absent.pem: No such file or directory"),
+        (one.certificate_file, two.key_file, "is not the key of certificate_file"),
+        (
+            empty,
+            one.key_file,
+            "must have PEM: a certificate with its chain, and its private key, not encrypted",
+        ),
+    ):
+        with pytest.raises(TlsFilesError, match=said):
+            TlsFiles(certificate, key)
+
+
+def test_plain_client_of_a_tls_port_is_closed(authority):
+    issued = authority.issue("edge", server=True)
+    with (
+        served(certificate_file=issued.certificate_file, key_file=issued.key_file) as edge,
+        edge.connect() as client,
+    ):
+        client.send(b"GET / HTTP/1.1\r\n\r\n")
+        with pytest.raises((EOFError, ConnectionError, ssl.SSLError, UnicodeDecodeError)):
+            client.answer()

@@ -1,0 +1,1 @@
+"""The fuzz targets, one module each; `targets` says what is in them."""
