@@ -106,7 +106,7 @@ def _several(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
-def _compare(found: Comparison, lost: int) -> int:
+def _compare(found: Comparison, lost: int = 0) -> int:
     """Print what was found, and the difference with `lost` reports of uploads added."""
     windows = sum(window[1] >= found.whole_from for window in found.counts.windows())
     click.echo(
