@@ -3,5 +3,5 @@
 `comparison` measures this project beside its peers; `aggregator`, `devices`, `estimators` and `poisoning`
 measure one thing in depth, `installed` the cost of installing and importing. Their figures are in `results`
 and in docs.
-May import `estimators`, `producers`, `relay`, `aggregator` and `deploy`. Begin with `comparison`.
+May import `estimators`, `producers`, `relay`, `edge`, `aggregator` and `deploy`. Begin with `comparison`.
 """
