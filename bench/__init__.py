@@ -2,5 +2,6 @@
 
 `comparison` measures this project beside its peers; `aggregator`, `devices`, `estimators` and `poisoning`
 measure one thing in depth, `installed` the cost of installing and importing. Their figures are in `results`
-and in docs. May import `estimators`, `producers`, `aggregator` and `deploy`. Begin with `comparison`.
+and in docs. May import `estimators`, `producers`, `edge`, `aggregator` and
+`deploy`. Begin with `comparison`.
 """

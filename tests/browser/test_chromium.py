@@ -85,6 +85,7 @@ def test_secret_cannot_be_extracted_and_permanent_responses_survive(context, ori
     report(again, "remembered", "JFK")
     assert again.evaluate("client.flush()") == 0
     assert len({upload.groups[0].cohort for upload in decoded(edge)}) == 1
+    assert again.evaluate(STORED_SECRET, f"deniable http://127.0.0.1:{edge.port}") == state
 
 
 def test_two_tabs_are_one_client(context, origin, edge):
