@@ -31,7 +31,7 @@ export async function open({
 
   /** @type {import("./storage.js").Storage["change"]} */
   const change = (work) => storage.change(work).catch((error) => {
-    throw error instanceof DeniableError ? error : new DeniableError("storage", `cannot store reports: ${error}`);
+    throw error instanceof DeniableError ? error : new DeniableError("storage", `cannot store: ${error}`);
   });
   /** By name, for the list and the secret of the moment. @type {Map<string, any[]>} */
   const known = new Map();
@@ -63,7 +63,8 @@ export async function open({
 
   /** @param {string} name @param {unknown} value @returns {Promise<string>} */
   const report = async (name, value) => {
-    if (await change(isOut)) return "opted_out";
+    // Otherwise the transaction below finds out.
+    if (!known.has(name) && (await change(isOut))) return "opted_out";
     const [collection, responder, cohort, epoch] = await prepared(name);
     const respond = responder(value);
     const result = await change((state) => {
