@@ -436,17 +436,31 @@ def test_repeated_head_is_answered_like_the_first_one(edge):
     assert set(bodies) <= set(edge.edge.kafka.uploads())
 
 
-def test_repeated_head_is_not_taken_for_the_request_between(edge):
-    """A producer asks for the list of collections on the connection of its uploads."""
-    first, second = upload(), upload()
+def test_repeated_head_after_another_request(edge):
+    """What came between decides nothing: a GET, an upload of a listed origin, one that is refused."""
+    listed, other = ["Origin: https://shop.example"], ["Origin: https://other.example"]
+    wrong = post(upload(), listed, content_type="text/html")
     with edge.connect() as client:
-        client.send(post(first))
-        assert client.answer()[0] == 204
-        client.send(b"GET /v1/collections HTTP/1.1\r\nHost: edge\r\n\r\n")
-        assert client.answer()[0] == 200
-        client.send(post(second))
-        assert client.answer()[0] == 204
-    assert {first, second} <= set(edge.edge.kafka.uploads())
+        for between in (
+            wrong,
+            GET_LIST,
+            post(upload(), listed),
+            post(upload(), other),
+            post(b"x"),
+            post(upload()) * 2,
+        ):
+            body = upload()
+            client.send(post(upload()))
+            assert client.answer()[0] == 204
+            client.send(between)
+            client.answer()
+            if between.count(b"HTTP/1.1") == 2:
+                client.answer()
+            client.send(post(body))
+            status, headers, answer = client.answer()
+            assert (status, answer) == (204, b"")
+            assert "access-control-allow-origin" not in headers
+            assert body in edge.edge.kafka.uploads()
 
 
 def test_rate_limit_counts_repeated_heads():
