@@ -72,6 +72,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_new = False  # whether the request began in the bytes that came last
         self._begun = 0  # requests in the bytes that came last
         self._last: Request
+        self._known: Request  # a request with this head and bytes of body
         self._known_head = b""
         self._known_bytes = 0
         self._body: list[bytes] = []
@@ -160,17 +161,20 @@ class HttpConnection(asyncio.Protocol):
         request = self._last
         is_plain = self._early is None and not PASSING & request.headers.keys()
         if is_plain and request.method == b"POST" and request.path == REPORTS:
+            self._known = request
             self._known_bytes = max(0, request.content_length)
             self._known_head = data[: len(data) - self._known_bytes]
 
     def _repeat(self, body: bytes) -> None:
         """Take a request with the remembered head."""
-        request = self._last
+        service, request = self._service, self._known
         self._since = self._loop.time()
-        self._early = self._service.handler.of_rate(request, self._since)
-        self._request = request
-        self._body = [body]
-        self._complete()
+        exchange = Exchange(self, request, not service.is_stopping)
+        self._is_deaf = service.is_stopping
+        self._exchanges.append(exchange)
+        if len(self._exchanges) > MOST_WAITING:
+            self._pause(True)
+        self._take(exchange, service.handler.of_repeated(request, body, self._since, time.time()))
 
     # --- the parser
 
@@ -257,16 +261,22 @@ class HttpConnection(asyncio.Protocol):
             return
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._body = []
-        found = self._service.handler.of_body(request, body, time.time())
+        self._take(exchange, self._service.handler.of_body(request, body, time.time()))
+
+    def _take(self, exchange: Exchange, found: Answer | CheckedUpload) -> None:
+        """Send an answer, or queue an upload that has a good group."""
         if isinstance(found, Answer):
             self._answer(exchange, found)
             return
         if found.rejected:
             self._service.count_rejected(found)
-        if found.taken:
-            self._write_upload(exchange, found)
-        else:
+        if not found.taken:
             self._answer(exchange, refused(found))
+            return
+        exchange.checked = found
+        exchange.upload = found.taken
+        if why := self._service.writer.put(found.upload_id, exchange):
+            self._answer(exchange, unavailable(why))
 
     def _keeps(self, request: Request) -> bool:
         """Whether the connection stays open; HTTP/1.0 and other protocols would have to ask for it."""
@@ -278,12 +288,6 @@ class HttpConnection(asyncio.Protocol):
         return parser.get_http_version() == "1.1" and not parser.should_upgrade()
 
     # --- answers
-
-    def _write_upload(self, exchange: Exchange, checked: CheckedUpload) -> None:
-        exchange.checked = checked
-        exchange.upload = checked.taken
-        if why := self._service.writer.put(checked.upload_id, exchange):
-            self._answer(exchange, unavailable(why))
 
     def written(self, exchange: Exchange, why: str) -> None:
         """Answer an upload: Kafka has it if `why` is empty."""

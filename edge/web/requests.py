@@ -181,6 +181,19 @@ class RequestHandler:
             return self._of_upload_body(body, unix_seconds)
         return self._of_path(request)
 
+    def of_repeated(
+        self, request: Request, body: bytes, now: float, unix_seconds: float
+    ) -> Answer | CheckedUpload:
+        """Return what an upload with the head of an earlier one decides, of which nothing was refused.
+
+        Parameters
+        ----------
+        request : the earlier one.
+        body : of the present one.
+        now, unix_seconds : as for `of_head` and `of_body`.
+        """
+        return self.of_rate(request, now) or self._of_upload_body(body, unix_seconds)
+
     def _of_upload_body(self, body: bytes, unix_seconds: float) -> Answer | CheckedUpload:
         try:
             return check_upload(body, self._terms, unix_seconds)

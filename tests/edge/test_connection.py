@@ -436,6 +436,33 @@ def test_repeated_head_is_answered_like_the_first_one(edge):
     assert set(bodies) <= set(edge.edge.kafka.uploads())
 
 
+def test_repeated_head_after_another_request(edge):
+    """What came between decides nothing: a GET, an upload of a listed origin, one that is refused."""
+    listed, other = ["Origin: https://shop.example"], ["Origin: https://other.example"]
+    wrong = post(upload(), listed, content_type="text/html")
+    with edge.connect() as client:
+        for between in (
+            wrong,
+            GET_LIST,
+            post(upload(), listed),
+            post(upload(), other),
+            post(b"x"),
+            post(upload()) * 2,
+        ):
+            body = upload()
+            client.send(post(upload()))
+            assert client.answer()[0] == 204
+            client.send(between)
+            client.answer()
+            if between.count(b"HTTP/1.1") == 2:
+                client.answer()
+            client.send(post(body))
+            status, headers, answer = client.answer()
+            assert (status, answer) == (204, b"")
+            assert "access-control-allow-origin" not in headers
+            assert body in edge.edge.kafka.uploads()
+
+
 def test_rate_limit_counts_repeated_heads():
     with served(uploads_per_minute=5) as edge, edge.connect() as client:
         statuses = []
