@@ -5,8 +5,6 @@ import json
 import re
 import subprocess
 
-import pytest
-
 from tests.support.edge.browser.node import BROWSER, node
 from tests.support.needed import missing, tool
 from tests.support.paths import REPOSITORY
