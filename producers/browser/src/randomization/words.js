@@ -9,9 +9,6 @@
 import { expandKey, mac } from "../crypto/aes.js";
 import { Bytes, Halves, big } from "../short.js";
 
-/** @param {number} count @returns {Uint8Array} random bytes */
-export const randomBytes = (count) => crypto.getRandomValues(new Bytes(count));
-
 /** The most that one call of getRandomValues may ask for is 64 KiB. */
 const pool = new Halves(16_384);
 let used = pool.length;
@@ -24,6 +21,9 @@ export const freshWords = (count) => {
   }
   return pool.slice(used, (used += 2 * count));
 };
+
+/** @param {number} count a multiple of 8 @returns {Uint8Array} random bytes */
+export const randomBytes = (count) => new Bytes(freshWords(count / 8).buffer);
 
 /**
  * Words that depend on a seed: block j is AES(key, seed XOR j). An odd count leaves its last block half unused.
