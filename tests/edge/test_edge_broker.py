@@ -185,12 +185,12 @@ def test_broker_away_and_back(tmp_path, prefix):
         for leave, come_back in ((broker.stop, broker.start), (broker.pause, broker.resume)):
             leave()
             assert wait_until(lambda: all(each.statuses[503] > 3 for each in scene.devices), 30)
+            assert wait_until(lambda: "Kafka at" in str(scene.reasons(port)), 30)  # now it is known
             body, began = upload(group(scene.collection)), time.monotonic()
             device = Device([port], scene.collection, scene.stopped)
             assert device.send(port, body) == 503
             device.close()
             assert time.monotonic() - began < 1.0
-            assert scene.reasons(port)
             time.sleep(12.0)
             come_back()
             assert wait_until(lambda: scene.reasons(port) == [], 40)
