@@ -342,7 +342,7 @@ def _built(
 
 
 def _too_short_graces(file: File) -> list[PlacedError]:
-    """Refuse graces in which relays could not deliver; canaries send no uploads."""
+    """Refuse graces in which relays could not deliver."""
     if file.relay is None and file.edge is None:
         return []
     least = (file.relay or RelaySection()).delivery_seconds
@@ -354,7 +354,7 @@ def _too_short_graces(file: File) -> list[PlacedError]:
             "grace_seconds",
         )
         for i, entry in enumerate(file.collections)
-        if entry.grace_seconds <= least and not getattr(entry, "canary", False)
+        if entry.grace_seconds <= least
     ]
 
 

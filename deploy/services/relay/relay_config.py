@@ -36,9 +36,8 @@ def _secret(configuration: Configuration, creates: bool) -> Secret:
 
 
 def relay_config(configuration: Configuration, keys: RelayKeys) -> RelayConfig:
-    """Build a relay's configuration. Canaries take no uploads: they are sent by producers alone."""
+    """Build a relay's configuration. Canaries are included: they check the way from producers over HTTP."""
     section, topics = _section(configuration), configuration.topics
-    taken = [each for each in configuration.collections if not each.canary]
     settings = RelaySettings(
         revision=configuration.revision,
         partitions=topics.partitions,
@@ -56,7 +55,7 @@ def relay_config(configuration: Configuration, keys: RelayKeys) -> RelayConfig:
                 each.window_seconds,
                 each.grace_seconds - section.delivery_seconds,
             )
-            for each in taken
+            for each in configuration.collections
         ),
     )
     return RelayConfig(
@@ -68,7 +67,7 @@ def relay_config(configuration: Configuration, keys: RelayKeys) -> RelayConfig:
         report_partitions=topics.partitions,
         settings=settings,
         idle_seconds=section.idle_seconds,
-        names={each.fingerprint: each.name for each in taken},
+        names={each.fingerprint: each.name for each in configuration.collections},
     )
 
 

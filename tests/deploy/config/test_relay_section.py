@@ -12,7 +12,7 @@ from tests.support.deploy.collection_texts import WHOLE, read, refusal
 
 CANARY = """\
   - {name: canary, mechanism: k-rr, size: 4, other: false, epsilon: 2.0, canary: true, window_seconds: 60,
-     grace_seconds: 1, minimum_reports: 1000, budget: none}
+     grace_seconds: 40, minimum_reports: 1000, budget: none}
 """
 
 
@@ -49,21 +49,22 @@ def test_unknown_field_gets_the_nearest_name(file: Path) -> None:
 
 
 def test_a_grace_in_which_relays_cannot_deliver_is_refused(file: Path) -> None:
-    """Canaries send no uploads; other mistakes are found as well."""
+    """Other mistakes are found as well."""
     said = refusal(file, WHOLE + CANARY + "relay: {delivery_seconds: 30, idle_seconds: 0}\n")
     wanted = "grace_seconds must be more than delivery_seconds of relay, 30, got 30"
     assert f"collections[0] (carrier): {wanted}" in said
     assert "idle_seconds must be in [0.01, 3600], got 0" in said
-    assert "canary" not in said
+    assert "canary" not in said  # its grace is longer
     read(file, WHOLE + CANARY + "relay: {delivery_seconds: 29}\n")
 
 
 def test_relays_take_uploads_until_they_need_the_rest_of_the_grace(file: Path) -> None:
+    """Canaries included: producers send them over HTTP, too."""
     loaded = read(file, WHOLE + CANARY + "relay: {delivery_seconds: 7, batch_reports: 50}\n")
     config = relay_config(loaded, relay_keys(loaded))
-    assert [each.grace_seconds for each in config.settings.collections] == [23, 23]
+    assert [each.grace_seconds for each in config.settings.collections] == [23, 23, 33]
     assert config.settings.batch_reports == 50
-    assert sorted(config.names.values()) == ["carrier", "destination"]
+    assert sorted(config.names.values()) == ["canary", "carrier", "destination"]
 
 
 def test_a_secret_is_created_once_and_a_configured_one_never(file: Path) -> None:
