@@ -18,7 +18,7 @@ from tests.support.processes import wait_until
 pytestmark = pytest.mark.broker
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-SECTION = README.partition("## Your own data in five minutes")[2].partition("## Commands")[0]
+SECTION = README.partition("## Your own data in five minutes")[2].partition("## From devices")[0]
 COMMANDS = re.findall(r"^    ((?:deniable|cd) .*)$", SECTION, re.MULTILINE)
 INIT, ENTER, CHECK, DEV, ENTER_AGAIN, PRODUCE, WATCH = COMMANDS
 SECONDS = 120
