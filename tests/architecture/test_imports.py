@@ -16,10 +16,13 @@ OF_PRODUCERS = (
     "producers.wire",
     "producers.metrics.metric",
     "producers.transport.cluster",
+    "producers.transport.id_set",
     "producers.transport.publication",
     "producers.transport.publication_reader",
 )  # what the aggregator may import
-RELAY_OF_PRODUCERS = ("producers.wire", "producers.transport.uploads", "producers.randomization")
+RELAY_OF_PRODUCERS = (
+    "producers.wire", "producers.transport.id_set", "producers.transport.uploads", "producers.randomization"
+)
 MOST_FILES_WITH_FAUST = 2
 MOST_ROOMS = 12
 
@@ -34,7 +37,7 @@ ORDER = {
         "responders", "config", "pipeline", "producer",
     ),
     "relay": (
-        "keys", "control", "columns", "intake", "upload_ids", "windows", "acceptance", "sealing", "fold",
+        "keys", "control", "columns", "intake", "windows", "acceptance", "sealing", "fold",
         "recovery",
     ),
     "aggregator": (
