@@ -1,8 +1,8 @@
 """From uploads of devices to packs: what arrived together is shuffled together and packed once.
 
 May import `estimators` and `producers`, of which only `wire`, `transport.uploads`, `transport.id_set` and
-`randomization`. Begin with `fold`, which states what the packs of a log are; `recovery` says where a restarted
-relay continues.
+`randomization`. Begin with `fold`, which states what the packs of a log are; `recovery` says where a
+restarted relay continues.
 
 fold        one partition of `uploads`, record by record, to batches
 recovery    the position of a relay, and where it begins to read again

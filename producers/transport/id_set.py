@@ -5,7 +5,8 @@ sorted by its first half, and all ids of a batch are looked up in each run at on
 merged, so n ids in batches of 256 have about log2(n / 256) runs, and runs of RUN_IDS are left as they are.
 
 Nearly all ids that are looked up are new. So a table has a byte for each value of the first bits of an id,
-four to eight bytes for each id: where it has zero, the id is new, and no run is searched.
+four to eight bytes for each id, and 16 MiB at most: where it has zero, the id is new, and no run is searched.
+No step takes long: neither does a run grow beyond RUN_IDS, nor the table beyond what a cache holds.
 """
 
 from collections.abc import Iterator
@@ -13,9 +14,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-RUN_IDS = 1 << 21
+RUN_IDS = 1 << 20
 LEAST_SLOTS_BITS = 12
-SLOTS_PER_ID = 4  # at least
+MOST_SLOTS_BITS = 24
+SLOTS_PER_ID = 4  # at least, in a table that may still grow
 GROWTH = 2  # a run that is at most this many times the next one is merged with it
 
 Halves = NDArray[np.uint64]
@@ -67,11 +69,11 @@ class IdSet:
             run = _merged(self._runs.pop(), run)
         if len(low):
             self._runs.append(run)
-        if self._count * SLOTS_PER_ID > len(self._taken):
+        if self._count * SLOTS_PER_ID > len(self._taken) and self._bits < MOST_SLOTS_BITS:
             self._grow()
 
     def _grow(self) -> None:
-        while self._count * SLOTS_PER_ID > 1 << self._bits:
+        while self._count * SLOTS_PER_ID > 1 << self._bits and self._bits < MOST_SLOTS_BITS:
             self._bits += 1
         self._taken = np.zeros(1 << self._bits, np.uint8)
         for low, _ in self._runs:

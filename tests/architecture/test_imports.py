@@ -21,7 +21,10 @@ OF_PRODUCERS = (
     "producers.transport.publication_reader",
 )  # what the aggregator may import
 RELAY_OF_PRODUCERS = (
-    "producers.wire", "producers.transport.id_set", "producers.transport.uploads", "producers.randomization"
+    "producers.wire",
+    "producers.transport.id_set",
+    "producers.transport.uploads",
+    "producers.randomization",
 )
 MOST_FILES_WITH_FAUST = 2
 MOST_ROOMS = 12

@@ -10,7 +10,7 @@ import pytest
 from aiokafka.errors import KafkaError
 from structlog.testing import capture_logs
 
-from aggregator.ledger.tally import Tally
+from aggregator.ledger.counting.tally import Tally
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition import owner as owner_module
 from aggregator.partition.assignment import Assignment

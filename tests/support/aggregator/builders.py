@@ -15,7 +15,7 @@ from aggregator.estimation import window_estimate
 from aggregator.estimation.estimator import Estimator
 from aggregator.estimation.lost_windows import LostWindows
 from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.bit_counting import add_pack
+from aggregator.ledger.counting.bit_counting import add_pack
 from aggregator.ledger.ledger import Ledger
 from aggregator.ledger.row_keys import Window
 from aggregator.ledger.terms import terms_of

@@ -11,6 +11,8 @@ PackedWords = npt.NDArray[np.unsignedinteger]
 _MIN_ADDED_BYTES = 2**16
 _GROUP = 7 * 8  # 7 rows to an adder; a multiple of 8 keeps each of its inputs whole 64-bit words
 _BYTE_MAX = 255
+_MIN_GROUP_BYTES = 2**13  # of rows, from which on a group is counted on its own
+_SPREAD_BYTES = 2**15  # of rows that are spread at once; eight times as many when spread
 _SPARSE = 16  # from this many buckets per report on, touching only the reported ones is faster
 
 
@@ -55,6 +57,42 @@ def count_bits(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     return counts
 
 
+def count_bits_of_groups(rows: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How often each bit is set, for consecutive groups of rows.
+
+    Parameters
+    ----------
+    rows : see `count_bits`.
+    bounds : int64 (g + 1,), rising from 0 to n: the first row of each group, then n.
+
+    Returns
+    -------
+    int64 (g, width).
+    """
+    groups = len(bounds) - 1
+    if rows.nbytes >= groups * _MIN_GROUP_BYTES:
+        places = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+        return np.array([count_bits(rows[first:end]) for first, end in places])
+    counts = np.empty((groups, rows.shape[1] * 8), np.int64)
+    step = max(1, groups * _SPREAD_BYTES // max(1, rows.nbytes))  # groups whose spread rows stay in a cache
+    for group in range(0, groups, step):
+        part = bounds[group : group + step + 1]
+        counts[group : group + step] = _spread_groups(rows[part[0] : part[-1]], part - part[0])
+    return counts
+
+
+def _spread_groups(rows: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """`_spread` of each group."""
+    pieces = -(-np.diff(bounds) // _BYTE_MAX)  # of a group, with at most 255 rows each
+    before = pieces.cumsum() - pieces
+    number = np.arange(int(pieces.sum())) - before.repeat(pieces)
+    sums = _spread_sums(rows, bounds[:-1].repeat(pieces) + number * _BYTE_MAX)
+    if len(sums) == len(pieces):
+        return sums.astype(np.int64)
+    counts: npt.NDArray[np.int64] = np.add.reduceat(sums.astype(np.int64), before, axis=0)
+    return counts
+
+
 def _add_seven(rows: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8], ...]:
     """Sums of seven rows each, bit by bit: their binary digits, lowest first, uint8 (n / 7, width / 8)."""
     a, b, c, d, e, f, g = rows.reshape(7, -1).view(np.uint64)
@@ -74,7 +112,12 @@ def _full_adder(a: PackedWords, b: PackedWords, c: PackedWords) -> tuple[PackedW
 
 def _spread(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     """Count with one byte per bit: adds 8 at once, and at most 255 rows, so that none overflows."""
-    spread = np.unpackbits(rows.reshape(-1), bitorder="little").view(np.uint64).reshape(-1, rows.shape[1])
-    sums = np.add.reduceat(spread, np.arange(0, len(rows), _BYTE_MAX), axis=0)
-    counts: npt.NDArray[np.int64] = sums.view(np.uint8).sum(axis=0, dtype=np.int64)
+    sums = _spread_sums(rows, np.arange(0, len(rows), _BYTE_MAX))
+    counts: npt.NDArray[np.int64] = sums.sum(axis=0, dtype=np.int64)
     return counts
+
+
+def _spread_sums(rows: npt.NDArray[np.uint8], firsts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    """Sums of the rows from each of `firsts` to the next, at most 255 rows, uint8 (len(firsts), width)."""
+    spread = np.unpackbits(rows.reshape(-1), bitorder="little").view(np.uint64).reshape(-1, rows.shape[1])
+    return np.add.reduceat(spread, firsts, axis=0).view(np.uint8)
