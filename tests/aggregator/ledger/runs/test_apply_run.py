@@ -1,7 +1,7 @@
 """A run of records leaves a ledger as its records one by one do, whatever is in it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -16,20 +16,21 @@ from aggregator.ledger.runs.run import Run
 from aggregator.ledger.terms import Terms, terms_of
 from estimators.mechanisms.krr import KRR
 from producers import wire
-from tests.support.aggregator.builders import FRUIT, PARTITIONS, PLACE, T0, ids_of, pack_of, tallies_of
+from tests.support.aggregator.builders import (
+    FRUIT,
+    PARTITIONS,
+    PLACE,
+    T0,
+    LogRecord,
+    ids_of,
+    pack_of,
+    tallies_of,
+)
 
 STEPS_MS = [-5000, -1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 999, 1000, 4999, 5000, 5001, 10000, 20000]
 UNKNOWN = replace(FRUIT, name="unknown")
 BERRY = replace(FRUIT, name="berry", mechanism=KRR.from_epsilon(300, 2.0), values=(), other=False)
 KNOWN = (FRUIT, PLACE, BERRY)
-
-
-@dataclass(frozen=True)
-class LogRecord:
-    offset: int
-    timestamp: int
-    value: bytes | None
-    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 def terms() -> dict[int, Terms]:
