@@ -11,6 +11,7 @@ PackedWords = npt.NDArray[np.unsignedinteger]
 _MIN_ADDED_BYTES = 2**16
 _GROUP = 7 * 8  # 7 rows to an adder; a multiple of 8 keeps each of its inputs whole 64-bit words
 _BYTE_MAX = 255
+_STACK_BYTES = 2**18  # of packs that are counted at once
 _MIN_GROUP_BYTES = 2**13  # of rows, from which on a group is counted on its own
 _SPREAD_BYTES = 2**15  # of rows that are spread at once; eight times as many when spread
 _SPARSE = 16  # from this many buckets per report on, touching only the reported ones is faster
@@ -48,12 +49,24 @@ def count_bits(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     -------
     int64 (width,).
     """
-    if rows.nbytes < _MIN_ADDED_BYTES:
+    counts: npt.NDArray[np.int64] = _count_stack(rows[np.newaxis])[0]
+    return counts
+
+
+def count_bits_of_packs(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """`count_bits` of several packs of equally many rows: uint8 (m, n, width / 8) to int64 (m, width)."""
+    step = max(1, _STACK_BYTES * len(rows) // max(1, rows.nbytes))  # packs that a cache holds
+    parts = [_count_stack(rows[first : first + step]) for first in range(0, len(rows), step)]
+    return np.concatenate(parts)
+
+
+def _count_stack(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    if rows.nbytes < _MIN_ADDED_BYTES or rows.shape[1] < _GROUP:
         return _spread(rows)
-    added = len(rows) // _GROUP * _GROUP
-    counts = _spread(rows[added:])
-    for digit, sums in enumerate(_add_seven(rows[:added])):
-        counts += count_bits(sums) << digit
+    added = rows.shape[1] // _GROUP * _GROUP
+    counts = _spread(rows[:, added:])
+    for digit, sums in enumerate(_add_seven(rows[:, :added])):
+        counts += _count_stack(sums) << digit
     return counts
 
 
@@ -94,13 +107,15 @@ def _spread_groups(rows: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64]) -
 
 
 def _add_seven(rows: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8], ...]:
-    """Sums of seven rows each, bit by bit: their binary digits, lowest first, uint8 (n / 7, width / 8)."""
-    a, b, c, d, e, f, g = rows.reshape(7, -1).view(np.uint64)
+    """Sums of seven rows each, bit by bit: their binary digits, lowest first, uint8 (m, n / 7, width / 8)."""
+    words = np.ascontiguousarray(rows).reshape(len(rows), 7, -1).view(np.uint64)
+    a, b, c, d, e, f, g = words.swapaxes(0, 1)
     low_1, high_1 = _full_adder(a, b, c)
     low_2, high_2 = _full_adder(d, e, f)
     ones, high_3 = _full_adder(low_1, low_2, g)
     twos, fours = _full_adder(high_1, high_2, high_3)
-    first, second, third = (each.view(np.uint8).reshape(-1, rows.shape[1]) for each in (ones, twos, fours))
+    shape = (len(rows), -1, rows.shape[2])
+    first, second, third = (each.view(np.uint8).reshape(shape) for each in (ones, twos, fours))
     return first, second, third
 
 
@@ -112,8 +127,12 @@ def _full_adder(a: PackedWords, b: PackedWords, c: PackedWords) -> tuple[PackedW
 
 def _spread(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     """Count with one byte per bit: adds 8 at once, and at most 255 rows, so that none overflows."""
-    sums = _spread_sums(rows, np.arange(0, len(rows), _BYTE_MAX))
-    counts: npt.NDArray[np.int64] = sums.sum(axis=0, dtype=np.int64)
+    packs, number, size = rows.shape
+    if not number:
+        return np.zeros((packs, size * 8), np.int64)
+    spread = np.unpackbits(rows.reshape(-1), bitorder="little").view(np.uint64).reshape(rows.shape)
+    sums = np.add.reduceat(spread, np.arange(0, number, _BYTE_MAX), axis=1).view(np.uint8)
+    counts: npt.NDArray[np.int64] = sums.sum(axis=1, dtype=np.int64)
     return counts
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.ledger.counting.bit_counting import count_bits_of_groups
+from aggregator.ledger.counting.bit_counting import count_bits_of_groups, count_bits_of_packs
 from aggregator.ledger.counting.counts import Counts
 from aggregator.ledger.counting.tally import TallyKey
 from aggregator.ledger.runs.good_packs import RunPacks
@@ -18,6 +18,7 @@ from producers import wire
 COPIED_BYTES = 4096  # of a payload, up to which copies of equal length are taken by an index
 MOST_DENSE = 4  # counters for each report, up to which all tallies are counted in one array
 DENSE_COUNTERS = 1 << 16  # or this many
+LARGE_REPORTS = 256  # of a pack, from which on packs are counted one beside the other
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,16 @@ def _payloads(packs: RunPacks, numbers: Integers) -> npt.NDArray[np.uint8]:
 def _dense(groups: TallyGroups) -> npt.NDArray[np.int64]:
     """Counts of each tally, int64 (t, width)."""
     if groups.mechanism == wire.RAPPOR_NUMBER:
-        return count_bits_of_groups(groups.rows, groups.row_bounds)
+        return _counted_bits(groups)
     of_tally = np.arange(len(groups.keys)).repeat(np.diff(groups.row_bounds))
     counted = np.bincount(of_tally * groups.width + groups.rows, minlength=len(groups.keys) * groups.width)
     return counted.reshape(len(groups.keys), groups.width)
+
+
+def _counted_bits(groups: TallyGroups) -> npt.NDArray[np.int64]:
+    packs, reports = len(groups.good), len(groups.rows) // max(1, len(groups.good))
+    if reports < LARGE_REPORTS or (np.diff(groups.row_bounds) != reports * np.diff(groups.bounds)).any():
+        return count_bits_of_groups(groups.rows, groups.row_bounds)
+    counted = count_bits_of_packs(groups.rows.reshape(packs, reports, -1))
+    of_tallies: npt.NDArray[np.int64] = np.add.reduceat(counted, groups.bounds[:-1], axis=0)
+    return of_tallies
