@@ -8,6 +8,7 @@ whom; it keeps positions by `next_fetch_offset`, as it does with its own class.
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from aiokafka import AIOKafkaConsumer
 from aiokafka.consumer import fetcher
 from aiokafka.errors import CorruptRecordException
@@ -16,11 +17,11 @@ from aiokafka.structs import TopicPartition
 
 from aggregator.ledger.runs.run import Run
 from aggregator.partition.fetching.record_batches import (
+    BatchRecords,
     DamagedBatchError,
-    RecordColumns,
-    columns_of,
     end_of_batch,
     plain_batch,
+    records_of,
     run_of,
 )
 
@@ -62,39 +63,39 @@ class PartitionRuns:
         return next(self._runs)
 
     def _read(self) -> Iterator[Run]:
-        data, place = self.data, 0
-        parts: list[RecordColumns] = []
-        while (end := end_of_batch(data, place)) is not None:
-            columns = None
-            batch = plain_batch(data, place, end)
-            if batch is not None and not batch.is_control:
-                try:
-                    columns = columns_of(data, batch)
-                except (DamagedBatchError, IndexError):
-                    batch = None
-            if batch is None:
-                if parts:
-                    yield run_of(data, parts)
-                    parts = []
-                yield from self._read_by_aiokafka(data[place:end])
-            else:
-                if columns is not None:
-                    columns = _from(columns, self.next_fetch_offset)
-                    parts += [columns] if len(columns.offsets) else []
-                self.next_fetch_offset = batch.next_offset
-                if sum(len(part.offsets) for part in parts) >= RUN_RECORDS:
-                    yield run_of(data, parts)
-                    parts = []
+        place = 0
+        waiting: list[BatchRecords] = []
+        while (end := end_of_batch(self.data, place)) is not None:
+            found = _plain_records(self.data, place, end)
+            if found is not None:
+                waiting.append(found)
+            if found is None or sum(len(each.starts) for each in waiting) >= RUN_RECORDS:
+                yield from self._run_of(waiting)
+                waiting = []
+            if found is None:
+                yield from self._read_by_aiokafka(place, end)
             place = end
-        if parts:
-            yield run_of(data, parts)
+        yield from self._run_of(waiting)
 
-    def _read_by_aiokafka(self, data: bytes) -> Iterator[Run]:
+    def _run_of(self, batches: list[BatchRecords]) -> Iterator[Run]:
+        if not batches:
+            return
+        try:
+            run = run_of(self.data, batches, self.next_fetch_offset)
+        except DamagedBatchError:
+            for each in batches:
+                yield from self._read_by_aiokafka(each.batch.first, each.batch.end)
+            return
+        self.next_fetch_offset = batches[-1].batch.next_offset
+        if len(run):
+            yield run
+
+    def _read_by_aiokafka(self, first: int, end: int) -> Iterator[Run]:
         """Records of a batch that is compressed, of an older format or damaged.
 
         Raises CorruptRecordException if it is damaged; the fetcher then fetches it again.
         """
-        batch = MemoryRecords(data).next_batch()
+        batch = MemoryRecords(self.data[first:end]).next_batch()
         if batch is None or not batch.validate_crc():
             raise CorruptRecordException(f"Invalid CRC - {self.source}")
         records = (
@@ -130,9 +131,12 @@ def _partition_records(
     )
 
 
-def _from(columns: RecordColumns, offset: int) -> RecordColumns:
-    """The records from this offset on."""
-    if not len(columns.offsets) or columns.offsets[0] >= offset:
-        return columns
-    kept = columns.offsets >= offset
-    return RecordColumns(*(each[kept] for each in columns))
+def _plain_records(data: bytes, first: int, end: int) -> BatchRecords | None:
+    """The records of a batch, none if it is a transaction's marker; None if aiokafka must read it."""
+    batch = plain_batch(data, first, end)
+    if batch is None or batch.is_control:
+        return batch and BatchRecords(batch, np.empty(0, np.int64))
+    try:
+        return records_of(data, batch)
+    except (DamagedBatchError, IndexError):
+        return None

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from aggregator.ledger import acceptance
-from aggregator.ledger.counting import tally
 from aggregator.ledger.acceptance import Acceptance
+from aggregator.ledger.counting import tally
 from aggregator.ledger.ledger import Ledger
 from aggregator.ledger.pack_ids import PackIds, WindowIds
 from aggregator.partition import checkpoint
