@@ -114,9 +114,9 @@ class Ledger:
         return outcome
 
     def _count_groups(self, packs: RunPacks, groups: TallyGroups, outcome: RunOutcome) -> None:
-        for window, low, high in new_ids(packs, groups.good):
+        for window, ids, low, high in new_ids(packs, groups.good):
             self._ends.track(window, self.terms[window[0]])
-            self.ids.add_many(window, low, high)
+            self.ids.add_many(window, ids, low, high)
         add(groups, self.counts)
         outcome.packs += len(groups.good)
         for key, reports in zip(groups.keys, np.diff(groups.row_bounds).tolist(), strict=True):

@@ -64,8 +64,6 @@ class PackIds:
 
     def holds(self, low: Halves, high: Halves) -> npt.NDArray[np.bool_]:
         """Whether each id was added, bool (n,); faster if `low` is sorted."""
-        if len(low) <= FEW_IDS:
-            return np.array([each in self for each in _each(low, high)], np.bool_)
         self._settle()
         if self._settled is None:
             return np.zeros(len(low), np.bool_)
@@ -73,10 +71,6 @@ class PackIds:
 
     def add_many(self, low: Halves, high: Halves) -> None:
         """Add new ids, `low` ascending."""
-        if len(low) <= FEW_IDS:
-            for each in _each(low, high):
-                self.add(each)
-            return
         self._settle_run(low, high)
 
     @classmethod
@@ -139,10 +133,24 @@ class WindowIds:
         self.by_window.setdefault(window, PackIds()).add(pack_id)
         self._unstored.setdefault(window, []).append(pack_id)
 
-    def add_many(self, window: Window, low: Halves, high: Halves) -> None:
-        """Add new ids to a window, given as their halves, uint64, `low` ascending."""
-        self.by_window.setdefault(window, PackIds()).add_many(low, high)
-        self._unstored.setdefault(window, []).append(joined(low, high))
+    def add_many(self, window: Window, ids: bytes, low: Halves, high: Halves) -> None:
+        """Add new ids to a window.
+
+        Parameters
+        ----------
+        window : of all of them.
+        ids : one behind the other.
+        low, high : their halves, uint64, `low` ascending.
+        """
+        known = self.by_window.get(window)
+        if known is None:
+            known = self.by_window[window] = PackIds()
+        if len(low) <= FEW_IDS:
+            for first in range(0, len(ids), ID_BYTES):
+                known.add(ids[first : first + ID_BYTES])
+        else:
+            known.add_many(low, high)
+        self._unstored.setdefault(window, []).append(ids)
 
     def forget(self, window: Window) -> list[row_keys.IdsKey]:
         """Drop a window; return the keys of its stored rows."""

@@ -35,7 +35,8 @@ class Tally:
 
     def add_counts(self, counts: npt.NDArray[np.int64], reports: int, packs: int) -> None:
         """Count several packs whose reports were counted together, int64 (width,)."""
-        self._own_counts()[:] += counts
+        own = self._own_counts()
+        np.add(own, counts, out=own)
         self.reports += reports
         self.packs += packs
 

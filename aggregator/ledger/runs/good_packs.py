@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from aggregator.ledger.acceptance import NONE_SEEN
-from aggregator.ledger.pack_ids import PackIds
+from aggregator.ledger.pack_ids import FEW_IDS, ID_BYTES, PackIds, joined
 from aggregator.ledger.row_keys import Window
 from aggregator.ledger.runs.pack_columns import PackColumns, decoded
 from aggregator.ledger.runs.run import Integers, Run
 from aggregator.ledger.runs.run_windows import RunWindows, windows_of
 from aggregator.ledger.terms import Terms
 from producers import wire
+from producers.transport.id_set import Halves
 
 
 @dataclass(frozen=True)
@@ -95,25 +96,32 @@ def good_packs(
     twins = np.flatnonzero((low[1:] == low[:-1]) & (of_pack[1:] == of_pack[:-1]))
     fits[twins] = fits[twins + 1] = False
     numbers, high = order + begin, heads["high"][order]
-    for window, place in _places(of_pack):
+    pack_ids, room = joined(low, high), windows.room.tolist()
+    for window, first, end in _places(of_pack):
         ids = seen.get(windows.windows[window], NONE_SEEN)
-        if len(ids) + place.stop - place.start > windows.room[window]:
-            fits[place] = False
-        elif len(ids):
-            fits[place] &= ~ids.holds(low[place], high[place])
+        if len(ids) + end - first > room[window]:
+            fits[first:end] = False
+        elif not ids:
+            continue
+        elif end - first > FEW_IDS:
+            fits[first:end] &= ~ids.holds(low[first:end], high[first:end])
+        else:
+            for number in range(first, end):
+                if pack_ids[ID_BYTES * number : ID_BYTES * (number + 1)] in ids:
+                    fits[number] = False
     good: Integers = numbers[fits]
     return good
 
 
-def new_ids(
-    packs: RunPacks, good: Integers
-) -> Iterator[tuple[Window, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]]:
-    """The halves of the ids of these packs, by window, the first half ascending."""
+def new_ids(packs: RunPacks, good: Integers) -> Iterator[tuple[Window, bytes, Halves, Halves]]:
+    """The ids of these packs by window: one behind the other, and their halves, the first ascending."""
     heads, of_pack = packs.columns.heads[good], packs.windows.of_pack[good]
     order = _by_window_and_id(of_pack, heads["low"])
     low, high = heads["low"][order], heads["high"][order]
-    for window, place in _places(of_pack[order]):
-        yield packs.windows.windows[window], low[place], high[place]
+    pack_ids = joined(low, high)
+    for window, first, end in _places(of_pack[order]):
+        ids = pack_ids[ID_BYTES * first : ID_BYTES * end]
+        yield packs.windows.windows[window], ids, low[first:end], high[first:end]
 
 
 def _by_window_and_id(of_pack: Integers, low: npt.NDArray[np.uint64]) -> Integers:
@@ -123,9 +131,9 @@ def _by_window_and_id(of_pack: Integers, low: npt.NDArray[np.uint64]) -> Integer
     return order
 
 
-def _places(of_pack: Integers) -> Iterator[tuple[int, slice]]:
-    """The windows in `of_pack`, ascending, with the place of each."""
+def _places(of_pack: Integers) -> Iterator[tuple[int, int, int]]:
+    """The windows in `of_pack`, ascending, with the bounds of each."""
     bounds = [0, *(np.flatnonzero(np.diff(of_pack)) + 1).tolist(), len(of_pack)]
     for first, end in pairwise(bounds):
         if first < end:
-            yield int(of_pack[first]), slice(first, end)
+            yield int(of_pack[first]), first, end

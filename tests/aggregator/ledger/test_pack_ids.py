@@ -27,7 +27,6 @@ def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(id_set, "RUN_IDS", 8)
     monkeypatch.setattr(pack_ids, "RESTORED_IDS", 5)
     monkeypatch.setattr(pack_ids, "FRESH_IDS", 3)
-    monkeypatch.setattr(pack_ids, "FEW_IDS", 2)
     monkeypatch.setattr(pack_ids, "LEAST_FRESH_IDS", 2)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aggregator.ledger import pack_ids
 from aggregator.ledger.ledger import Ledger
 from aggregator.ledger.outcomes import PackOutcomes, RunOutcome
-from aggregator.ledger.runs import pack_columns, run_windows, tally_groups
+from aggregator.ledger.runs import good_packs, pack_columns, run_windows, tally_groups
 from aggregator.ledger.runs.run import Run
 from aggregator.ledger.terms import Terms, terms_of
 from estimators.mechanisms.krr import KRR
@@ -34,9 +34,9 @@ KNOWN = (FRUIT, PLACE, BERRY)
 
 
 def terms() -> dict[int, Terms]:
-    """Room for two packs a window of one collection; another one is known in a part of the log only."""
+    """Room for one pack a window of one collection; another one is known in a part of the log only."""
     found = {each.fingerprint: terms_of(each) for each in KNOWN}
-    spans = tuple(msgspec.structs.replace(each, window_packs=2) for each in found[FRUIT.fingerprint].spans)
+    spans = tuple(msgspec.structs.replace(each, window_packs=1) for each in found[FRUIT.fingerprint].spans)
     found[FRUIT.fingerprint] = msgspec.structs.replace(found[FRUIT.fingerprint], spans=spans)
     found[BERRY.fingerprint] = msgspec.structs.replace(found[BERRY.fingerprint], since=3, until=25)
     return found
@@ -139,6 +139,7 @@ def _all_windows_collide(patch: pytest.MonkeyPatch) -> None:
 def _every_other_way(patch: pytest.MonkeyPatch) -> None:
     """The branches that only large runs take."""
     patch.setattr(pack_ids, "FEW_IDS", 0)
+    patch.setattr(good_packs, "FEW_IDS", 0)
     patch.setattr(pack_columns, "COPIED_BYTES", 0)
     patch.setattr(tally_groups, "COPIED_BYTES", 0)
     patch.setattr(tally_groups, "DENSE_COUNTERS", 0)
