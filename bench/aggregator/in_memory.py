@@ -20,6 +20,7 @@ from aggregator.ledger.ledger import Ledger
 from aggregator.ledger.outcomes import PackOutcomes
 from aggregator.ledger.runs.run import Run
 from aggregator.partition.faust_app import COUNTED_RECORDS, FETCH_BYTES
+from aggregator.partition.fetching.freed_memory import keep_freed_memory
 from aggregator.partition.fetching.run_fetching import PartitionRuns
 from bench.aggregator.results import ResultRow, keep
 from bench.comparison.runners.ours.ledgers import WINDOW, opened, spread
@@ -131,6 +132,7 @@ def measure(case: MemoryCase) -> ResultRow:
 @click.command()
 def main() -> None:
     """Measure all cases and write the table."""
+    keep_freed_memory()
     keep("in memory", [measure(case) for case in CASES])
 
 
