@@ -6,6 +6,7 @@ No Kafka, no transactions: what is left is what every pack costs. Processor time
 load on the machine changes it little. `one by one` is `Ledger.apply`, which also takes whatever is rejected.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
@@ -22,12 +23,13 @@ from aggregator.ledger.runs.run import Run
 from aggregator.partition.faust_app import COUNTED_RECORDS, FETCH_BYTES
 from aggregator.partition.fetching.freed_memory import keep_freed_memory
 from aggregator.partition.fetching.run_fetching import PartitionRuns
+from bench.aggregator.deployments import payload_of
 from bench.aggregator.results import ResultRow, keep
-from bench.comparison.runners.ours.ledgers import WINDOW, opened, spread
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor import Rappor
+from producers import wire
 from producers.transport.connection import BATCH_BYTES
 
 ROUNDS = 7
@@ -35,7 +37,8 @@ BYTES = 16 * 2**20  # of records in a case
 MOST_PACKS = 100_000
 ONE_BY_ONE = 2000  # packs, at most
 SOURCE = TopicPartition("reports", 0)
-MAGIC_2, LENGTH_AT = 2, 8
+MAGIC_2 = 2
+WINDOW = 1_767_225_600  # its start, unix seconds
 
 
 class MemoryCase(NamedTuple):
@@ -55,6 +58,34 @@ CASES = (
     MemoryCase("RAPPOR, 128 bits", BLOOM, 1000, 100),
     *(MemoryCase("k-RR, 1000 values", KRR_1000, reports) for reports in (1, 1000)),
 )
+
+
+def spread(collections: Sequence[Collection], packs: int, reports: int) -> list[bytes]:
+    """Packs of equal payload, cycling through the collections and their cohorts."""
+    payload = payload_of(collections[0], reports)
+    found = []
+    for number in range(packs):
+        turn, which = divmod(number, len(collections))
+        collection = collections[which]
+        pack = wire.Pack(
+            mechanism=wire.mechanism_number(collection.mechanism),
+            cohort=turn % collection.cohorts,
+            fingerprint=collection.fingerprint,
+            window_start=WINDOW,
+            reports=reports,
+            width=collection.width,
+            pack_id=os.urandom(wire.PACK_ID_BYTES),
+            payload=payload,
+        )
+        found.append(wire.encode(pack))
+    return found
+
+
+def opened(collections: Sequence[Collection]) -> Ledger:
+    """An empty ledger of the only partition."""
+    ledger = Ledger(0, 1)
+    ledger.agree({each.fingerprint: each for each in collections}, 1)
+    return ledger
 
 
 def fetches_of(records: Sequence[bytes]) -> list[bytes]:

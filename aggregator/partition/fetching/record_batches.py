@@ -34,7 +34,7 @@ class DamagedBatchError(Exception):
     """The batch is not as the format says; aiokafka's parser finds out why."""
 
 
-class Batch(NamedTuple):
+class RecordBatch(NamedTuple):
     """A batch within the bytes of a fetch, which begins at `first` and ends before `end`."""
 
     first: int
@@ -60,7 +60,7 @@ class Batch(NamedTuple):
 class BatchRecords(NamedTuple):
     """A batch, and where each of its records begins, int64 (r,)."""
 
-    batch: Batch
+    batch: RecordBatch
     starts: Integers
 
 
@@ -72,7 +72,7 @@ def end_of_batch(data: bytes, first: int) -> int | None:
     return end if first + _MAGIC_AT < end <= len(data) else None
 
 
-def plain_batch(data: bytes, first: int, end: int) -> Batch | None:
+def plain_batch(data: bytes, first: int, end: int) -> RecordBatch | None:
     """The batch in these bytes; None if it is of an older format, compressed or damaged."""
     if end - first < _HEADER.size or data[first + _MAGIC_AT] != 2:
         return None
@@ -81,10 +81,10 @@ def plain_batch(data: bytes, first: int, end: int) -> Batch | None:
     )
     if attributes & _COMPRESSION or crc32c(memoryview(data)[first + _CHECKED_FROM : end]) != crc:
         return None
-    return Batch(first, end, base, base + last + 1, attributes, base_ms, most_ms, records)
+    return RecordBatch(first, end, base, base + last + 1, attributes, base_ms, most_ms, records)
 
 
-def records_of(data: bytes, batch: Batch) -> BatchRecords:
+def records_of(data: bytes, batch: RecordBatch) -> BatchRecords:
     """Where the records of a plain batch are; DamagedBatchError if they do not fill it."""
     octets = np.frombuffer(data, np.uint8)
     firsts: list[Integers] = []
