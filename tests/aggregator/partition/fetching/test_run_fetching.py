@@ -89,8 +89,9 @@ def listed(runs: Sequence[Run]) -> list[Any]:
 
 @given(fetches(), st.integers(0, 12), st.sampled_from([1, 50, 8192]))
 def test_runs_are_what_aiokafka_reads(data: bytes, skipped: int, run_records: int) -> None:
-    """From any offset on, and for any size of runs."""
-    offset = (int.from_bytes(data[:8], "big") if len(data) >= 8 else 0) + skipped
+    """From any offset of the first batch on, as brokers answer, and for any size of runs."""
+    base, last = (int.from_bytes(data[:8], "big"), int.from_bytes(data[23:27], "big")) if data else (0, 0)
+    offset = base + min(skipped, last)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_fetching, "RUN_RECORDS", run_records)
         runs = PartitionRuns(SOURCE, data, offset)
